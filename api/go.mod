@@ -1,0 +1,3 @@
+module hcp.internal/api
+
+go 1.26.0

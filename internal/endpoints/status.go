@@ -1,0 +1,45 @@
+package endpoints
+
+// Ports that are the same in every hosted cluster.
+const (
+	// InternalAPIPort is the port of Service kube-apiserver inside the control plane namespace, also when the API is published
+	// by a LoadBalancer.
+	InternalAPIPort int32 = 6443
+	// RoutePort is where the front of a Route listens: TLS is passed through by host name.
+	RoutePort int32 = 443
+	// KonnectivityPort is where agents reach the tunnel server.
+	KonnectivityPort int32 = 8091
+)
+
+// Status is what is known about the published endpoints of a hosted cluster. It never holds a guess: a field is empty until the
+// management cluster assigned the address.
+type Status struct {
+	// APIHost is the DNS name or IP (unbracketed) at which users and nodes reach the hosted API. APIPort goes with it.
+	APIHost string
+	APIPort int32
+
+	// AdvertiseAddress is an IP: what kube-apiserver is told with --advertise-address and what Service default/kubernetes of the
+	// hosted cluster points to, together with AdvertisePort.
+	AdvertiseAddress string
+	AdvertisePort    int32
+	// NodeProxy is true when AdvertiseAddress is not reachable by itself: every node must own it and forward connections to
+	// APIHost:APIPort. It is false when the address is that of the published endpoint.
+	NodeProxy bool
+
+	// KonnectivityHost and KonnectivityPort are where agents of the hosted cluster reach the tunnel server. Empty when the
+	// release has no tunnel, which is no reason to wait.
+	KonnectivityHost string
+	KonnectivityPort int32
+
+	// APIServiceIP is the ClusterIP of Service kube-apiserver. Empty until it is assigned.
+	APIServiceIP string
+
+	// Missing says what is waited for, one sentence per endpoint; empty when everything that is published has its address.
+	Missing []string
+}
+
+// Ready reports whether the control plane can be configured: the API server's address is known, because it goes into its serving
+// certificate and flags.
+func (s Status) Ready() bool {
+	return s.APIHost != "" && s.APIPort != 0 && s.AdvertiseAddress != "" && len(s.Missing) == 0
+}

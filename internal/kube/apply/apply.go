@@ -1,0 +1,217 @@
+// Package apply writes desired objects with server-side apply, and sends nothing when nothing changed.
+//
+// Each applied object carries the hash of what was asked for (HashAnnotation). A live object with the same hash that still
+// has every desired value is left alone without a request; everything else is sent. So removing a field is noticed by the
+// hash, and somebody else's change by the comparison.
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// HashAnnotation holds the SHA-256 of the object as it was last applied.
+const HashAnnotation = "hypershift.openshift.io/desired-state-hash"
+
+// writes counts the requests that change something, so that a hot loop shows and a test can assert quiet.
+var writes = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "hypershift_object_writes_total",
+	Help: "Write requests sent by kind, verb and field owner.",
+}, []string{"kind", "verb", "owner"})
+
+// Register adds the package's metrics to a registry; controller-runtime's is metrics.Registry.
+func Register(r prometheus.Registerer) error { return r.Register(writes) }
+
+// RegisterDefault adds the package's metrics to controller-runtime's registry; call it once, from main.
+func RegisterDefault() error { return Register(metrics.Registry) }
+
+// Applier applies objects for one field owner. It is safe for concurrent use.
+type Applier struct {
+	client client.Client
+	owner  string
+}
+
+// New returns an Applier that reads and writes through c and owns fields as owner. Reads may come from a cache: a stale read
+// costs a request at worst.
+func New(c client.Client, owner string) *Applier { return &Applier{client: c, owner: owner} }
+
+// Owner is the field owner that the Applier writes as.
+func (a *Applier) Owner() string { return a.owner }
+
+// Apply makes the live object have every field of obj, with our ownership; it is created when absent. obj isn't changed and
+// must have no status: a status is dropped. Errors are those of the API server, wrapped with kind and name.
+func (a *Applier) Apply(ctx context.Context, obj client.Object) error {
+	desired, err := a.prepare(obj)
+	if err != nil {
+		return err
+	}
+	live, err := a.live(ctx, obj)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", describe(desired), err)
+	}
+	if live != nil && upToDate(a.client.Scheme(), desired, live) {
+		return nil
+	}
+	writes.WithLabelValues(desired.GetKind(), "apply", a.owner).Inc()
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(a.owner), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", describe(desired), err)
+	}
+	return nil
+}
+
+// All applies every object in order. A failure doesn't stop the others; the failures are joined.
+func (a *Applier) All(ctx context.Context, objs ...client.Object) error {
+	var errs []error
+	for _, obj := range objs {
+		errs = append(errs, a.Apply(ctx, obj))
+	}
+	return errors.Join(errs...)
+}
+
+// Delete deletes obj if it is there. With a UID in obj, only the object of that UID goes, not a successor of the same name.
+func (a *Applier) Delete(ctx context.Context, obj client.Object) error {
+	live, err := a.live(ctx, obj)
+	if err != nil {
+		return fmt.Errorf("reading %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	if live == nil || !live.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	uid := obj.GetUID()
+	if uid == "" {
+		uid = live.GetUID()
+	}
+	writes.WithLabelValues(kindOf(a.client.Scheme(), obj), "delete", a.owner).Inc()
+	err = a.client.Delete(ctx, live, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	return nil
+}
+
+// live reads the current object in the same Go type as obj, nil when there is none.
+func (a *Applier) live(ctx context.Context, obj client.Object) (client.Object, error) {
+	live := newLike(obj)
+	err := a.client.Get(ctx, client.ObjectKeyFromObject(obj), live)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return live, nil
+}
+
+// prepare turns obj into what is sent: with kind and version, without status and server-set metadata, with its hash.
+func (a *Applier) prepare(obj client.Object) (*unstructured.Unstructured, error) {
+	gvk, err := apiutil.GVKForObject(obj, a.client.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind of %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	if err != nil {
+		return nil, fmt.Errorf("converting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	delete(u.Object, "status")
+	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	dropNulls(u.Object)
+	annotations := u.GetAnnotations()
+	delete(annotations, HashAnnotation)
+	u.SetAnnotations(annotations)
+	hash, err := Hash(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("hashing %s: %w", describe(u), err)
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[HashAnnotation] = hash
+	u.SetAnnotations(annotations)
+	return u, nil
+}
+
+// Hash is the hex SHA-256 of v's JSON; maps are in key order, so equal values have equal hashes.
+func Hash(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// upToDate says whether live was applied from the same desired state and nobody has changed a desired value since.
+func upToDate(scheme *runtime.Scheme, desired *unstructured.Unstructured, live client.Object) bool {
+	if live.GetAnnotations()[HashAnnotation] != desired.GetAnnotations()[HashAnnotation] {
+		return false
+	}
+	typed := newLike(live)
+	// Through the Go type, so that "1000m" and "1" are the same quantity on both sides.
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(desired.Object, typed); err != nil {
+		return false
+	}
+	typed.GetObjectKind().SetGroupVersionKind(live.GetObjectKind().GroupVersionKind())
+	return equality.Semantic.DeepDerivative(typed, live)
+}
+
+// newLike returns an empty object of obj's Go type (and kind, when unstructured).
+func newLike(obj client.Object) client.Object {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		empty := &unstructured.Unstructured{}
+		empty.SetGroupVersionKind(u.GroupVersionKind())
+		return empty
+	}
+	return emptyOf(obj)
+}
+
+// dropNulls removes null values, which Go structs without omitempty leave behind (creationTimestamp in pod templates):
+// applying a null means owning its absence.
+func dropNulls(m map[string]any) {
+	for k, v := range m {
+		switch v := v.(type) {
+		case nil:
+			delete(m, k)
+		case map[string]any:
+			dropNulls(v)
+		case []any:
+			for _, item := range v {
+				if child, ok := item.(map[string]any); ok {
+					dropNulls(child)
+				}
+			}
+		}
+	}
+}
+
+func kindOf(scheme *runtime.Scheme, obj client.Object) string {
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return "unknown"
+	}
+	return gvk.Kind
+}
+
+func describe(u *unstructured.Unstructured) string {
+	if u.GetNamespace() == "" {
+		return u.GetKind() + " " + u.GetName()
+	}
+	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+}

@@ -1,0 +1,53 @@
+// Package conditions sets and reads lists of metav1.Condition.
+package conditions
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxMessage is the bound that the CustomResourceDefinitions put on a condition's message.
+const maxMessage = 32768
+
+// Set writes conds into list, each keyed by its type. The transition time of a condition moves to now only when its
+// status moves, so that setting the same conditions again changes nothing. Messages are cut at 32,768 bytes.
+func Set(list *[]metav1.Condition, now time.Time, conds ...metav1.Condition) {
+	for _, c := range conds {
+		if c.Type == "" {
+			panic("conditions.Set: a condition without a type")
+		}
+		if len(c.Message) > maxMessage {
+			c.Message = c.Message[:maxMessage-3] + "..."
+		}
+		if old := Get(*list, c.Type); old != nil && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		} else {
+			c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+		}
+		meta.SetStatusCondition(list, c)
+	}
+}
+
+// Remove drops the conditions of the given types.
+func Remove(list *[]metav1.Condition, types ...string) {
+	for _, t := range types {
+		meta.RemoveStatusCondition(list, t)
+	}
+}
+
+// Get returns the condition of a type, nil when there is none. The result points into list.
+func Get(list []metav1.Condition, conditionType string) *metav1.Condition {
+	return meta.FindStatusCondition(list, conditionType)
+}
+
+// IsTrue says whether the condition of a type is there and True.
+func IsTrue(list []metav1.Condition, conditionType string) bool {
+	return meta.IsStatusConditionTrue(list, conditionType)
+}
+
+// IsFalse says whether the condition of a type is there and False.
+func IsFalse(list []metav1.Condition, conditionType string) bool {
+	return meta.IsStatusConditionFalse(list, conditionType)
+}

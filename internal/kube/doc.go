@@ -1,0 +1,2 @@
+// Package kube holds thin helpers that any controller may import: apply, patch and conditions.
+package kube

@@ -1,0 +1,230 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/utils/clock"
+)
+
+// Limits bound what one lookup may cost. The zero value of a field means the default.
+type Limits struct {
+	Time              time.Duration // for one lookup, all requests together; default 30 s: a release layer of 50 MB on a slow line
+	Layers            int           // layers of an image; default 128, the most that overlay file systems take
+	CompressedBytes   int64         // of all layers that are read together; default 512 MiB
+	UncompressedBytes int64         // the same after decompression; default 1 GiB, about 5 s of CPU for a hostile archive
+	FileBytes         int64         // of image-references; default 8 MiB, real ones have 0.2 MiB
+	Entries           int           // tar entries of one layer; default 200 000
+}
+
+func (l Limits) withDefaults() Limits {
+	set(&l.Time, 30*time.Second)
+	set(&l.Layers, 128)
+	set(&l.CompressedBytes, 512<<20)
+	set(&l.UncompressedBytes, 1<<30)
+	set(&l.FileBytes, 8<<20)
+	set(&l.Entries, 200_000)
+	return l
+}
+
+func set[T int | int64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Options configure a Registry. All fields may be left empty.
+type Options struct {
+	Overrides []Override // applied to the release reference and to every image in it
+	Mirrors   []Mirror   // tried in order before the image itself
+	Limits    Limits
+	Clock     clock.PassiveClock // default: the real clock
+	// Transport is what requests go through; default: a pooled transport with time-outs.
+	Transport http.RoundTripper
+}
+
+// Registry is a Provider that reads images from their registries.
+type Registry struct {
+	options Options
+	client  http.RoundTripper
+	cache   *cache
+	flights *singleflight.Group
+}
+
+// NewRegistryProvider makes a Registry. It starts nothing; the cache lives as long as the value.
+func NewRegistryProvider(o Options) *Registry {
+	o.Limits = o.Limits.withDefaults()
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Transport == nil {
+		o.Transport = defaultTransport()
+	}
+	return &Registry{options: o, client: guard{o.Transport}, cache: newCache(o.Clock), flights: &singleflight.Group{}}
+}
+
+// WithMirrors is a view that tries mirrors before those of r. It shares the cache of r, so it is cheap to make for one lookup.
+func (r *Registry) WithMirrors(mirrors []Mirror) *Registry {
+	if len(mirrors) == 0 {
+		return r
+	}
+	view := *r
+	view.options.Mirrors = append(append([]Mirror{}, mirrors...), r.options.Mirrors...)
+	return &view
+}
+
+// Lookup implements Provider.
+func (r *Registry) Lookup(ctx context.Context, image string, pullSecret []byte) (*Release, error) {
+	content, err := r.fetch(ctx, image, pullSecret, needRelease)
+	if err != nil {
+		return nil, err
+	}
+	release := content.release.clone()
+	release.Image, release.Digest, release.Arch = image, content.digest, content.arch
+	for tag, spec := range release.Images {
+		release.Images[tag] = rewrite(spec, r.options.Overrides)
+	}
+	return release, nil
+}
+
+// Info is what an image says about itself.
+type Info struct {
+	Digest string
+	Arch   string // as Release.Arch
+	Labels map[string]string
+}
+
+// Inspect reads the labels of any image. The result is shared: treat it as read-only.
+func (r *Registry) Inspect(ctx context.Context, image string, pullSecret []byte) (*Info, error) {
+	content, err := r.fetch(ctx, image, pullSecret, needLabels)
+	if err != nil {
+		return nil, err
+	}
+	return &Info{Digest: content.digest, Arch: content.arch, Labels: content.labels}, nil
+}
+
+// fetch tries the mirrors of image and then image itself. It returns the error of the last, which is the image that the user wrote.
+func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, what need) (*content, error) {
+	keys, err := newKeychain(pullSecret)
+	if err != nil {
+		return nil, &LookupError{Image: image, Kind: ErrBadPullSecret, Detail: trimPrefix(err, ErrBadPullSecret)}
+	}
+	for _, ref := range candidates(rewrite(image, r.options.Overrides), r.options.Mirrors) {
+		var got *content
+		if got, err = r.fetchOne(ctx, ref, keys, fingerprint(pullSecret), what); err == nil {
+			return got, nil
+		}
+	}
+	var lookup *LookupError
+	if errors.As(err, &lookup) { // say it about the reference that the user knows
+		lookup = &LookupError{Image: image, Kind: lookup.Kind, Detail: lookup.Detail, cause: lookup.cause}
+		return nil, lookup
+	}
+	return nil, err
+}
+
+// fetchOne reads one reference, from the cache when it can. Concurrent calls for the same reference and secret share one request.
+func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, secret string, what need) (*content, error) {
+	key := cacheKey{ref: ref, secret: secret}
+	if got := r.cache.get(key, what); got != nil {
+		return got, got.errorFor(ref, what)
+	}
+	flight := r.flights.DoChan(fmt.Sprintf("%s %s %d", secret, ref, what), func() (any, error) {
+		// The work outlives the caller that started it: others wait for the same result.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.Limits.Time)
+		defer cancel()
+		return r.pull(ctx, key, keys, what)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, classify(ctx, ref, ctx.Err())
+	case result := <-flight:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		got := result.Val.(*content)
+		return got, got.errorFor(ref, what)
+	}
+}
+
+// pull resolves the reference, which also proves that the pull secret may read it, and reads what is not known of its digest yet.
+func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what need) (*content, error) {
+	ref, err := name.ParseReference(key.ref)
+	if err != nil {
+		return nil, &LookupError{Image: key.ref, Kind: ErrBadReference}
+	}
+	options := []remote.Option{
+		remote.WithContext(ctx),
+		remote.WithAuthFromKeychain(keys),
+		remote.WithTransport(r.client),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), // the controller retries, with backoff and a condition that says so
+		remote.WithUserAgent("hypershift-operator"),
+	}
+	desc, err := remote.Get(ref, options...)
+	if err != nil {
+		err = classify(ctx, key.ref, err)
+		if stale := r.cache.stale(key, what); stale != nil && Temporary(err) {
+			return stale, nil // a registry that is down must not stop clusters whose release is known
+		}
+		return nil, err
+	}
+	if known := r.cache.resolve(key, desc.Digest.String(), what); known != nil {
+		return known, nil
+	}
+	got, err := r.read(ctx, desc, what)
+	if err != nil {
+		return nil, classify(ctx, key.ref, err)
+	}
+	r.cache.put(key, got)
+	return got, nil
+}
+
+// defaultTransport has a time-out for each phase; Limits.Time bounds the whole.
+func defaultTransport() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  15 * time.Second,
+		IdleConnTimeout:        30 * time.Second,
+		MaxIdleConns:           20,
+		MaxIdleConnsPerHost:    4,
+		MaxResponseHeaderBytes: 64 << 10,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+var errRedirect = errors.New("the registry redirects from https to http")
+
+// guard refuses redirects that give up encryption, and bounds the answers that the client library reads whole.
+type guard struct{ next http.RoundTripper }
+
+// maxResponse bounds any single response; layers are bounded more tightly while they are read.
+const maxResponse = 1 << 30
+
+// RoundTrip implements http.RoundTripper. req.Response is the redirect that led here, if any.
+func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if from := req.Response; from != nil && from.Request != nil && from.Request.URL.Scheme == "https" && req.URL.Scheme == "http" {
+		return nil, errRedirect
+	}
+	resp, err := g.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, maxResponse), resp.Body}
+	return resp, nil
+}

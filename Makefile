@@ -1,0 +1,78 @@
+# Every target works on a fresh Debian 12 machine with Go (1.21 or newer fetches the toolchain that go.mod names), make and git.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+K8S_VERSION     ?= v1.36.3
+LDFLAGS         := -s -w -X hcp.internal/platform/internal/version.commit=$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+GO_BUILD        := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+kube_ldflags     = -s -w -X k8s.io/component-base/version.gitVersion=$(1) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(1)))
+
+.PHONY: help
+help: ## Show this help.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Use
+
+.PHONY: up down status
+up: build ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
+	bin/hypershift local up
+
+down: bin/hypershift ## Remove everything that up made.
+	bin/hypershift local down
+
+status: bin/hypershift ## Show what runs.
+	bin/hypershift local status
+
+##@ Build
+
+.PHONY: build
+build: ## Build the three binaries into bin/.
+	@mkdir -p bin
+	$(GO_BUILD) -o bin/ ./cmd/hypershift ./cmd/hcp-operators ./cmd/hcp-sidecar
+	@ln -sf hypershift bin/kubectl-package
+
+bin/hypershift:
+	$(MAKE) build
+
+.PHONY: kubernetes
+kubernetes: ## Build etcd, the Kubernetes components and kubectl from their modules (8 minutes at first, then cached).
+	@mkdir -p bin/kubernetes/$(K8S_VERSION)
+	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubernetes/$(K8S_VERSION)/kube .
+	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubectl ./kubectl
+
+.PHONY: generate
+generate: ## Generate deepcopy functions and CustomResourceDefinitions.
+	hack/generate.sh
+
+.PHONY: golden
+golden: ## Rewrite the golden files of rendered objects; read the diff before you commit it.
+	UPDATE=true go test ./internal/controlplane/... ./internal/cli/... ./internal/configoperator/... ./internal/hostedcluster/...
+
+##@ Test
+
+.PHONY: deps
+deps: ## Install what tests and local mode need from Debian, by package name.
+	hack/install-deps.sh
+
+.PHONY: test
+test: deps kubernetes test-all e2e ## Everything: unit, property, API server and end-to-end tests (as root).
+
+.PHONY: test-unit
+test-unit: kubernetes ## Unit, property and API server tests, without the race detector.
+	go test ./... $(TEST_FLAGS)
+	cd api && go test ./...
+
+.PHONY: test-all
+test-all: kubernetes
+	cd api && go vet ./... && go test -race ./...
+	go vet ./...
+	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS)
+
+.PHONY: e2e
+e2e: kubernetes build ## One run of make up's path in a state folder of its own (as root).
+	go test -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
+
+.PHONY: verify
+verify: ## Generated files are fresh, code is formatted and vetted.
+	hack/verify.sh

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Fails when generated files are stale, or code isn't formatted, tidy or vetted.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+before=$(git status --porcelain)
+hack/generate.sh
+for module in . api tools kubernetes; do
+  (cd "$module" && go mod tidy)
+done
+unformatted=$(gofmt -l api cmd config internal kubernetes test)
+if [ -n "$unformatted" ]; then
+  printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2
+  exit 1
+fi
+(cd api && go vet ./...)
+go vet ./...
+if [ "$(git status --porcelain)" != "$before" ]; then
+  echo 'generated or module files are stale; commit what `make verify` changed:' >&2
+  git status --short >&2
+  exit 1
+fi

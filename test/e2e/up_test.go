@@ -1,0 +1,194 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUp is one test with ordered steps, because they share the one cluster that a machine can run.
+func TestUp(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("the end-to-end test starts a node; run it as root")
+	}
+	// A run that was killed may have left anything behind.
+	run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
+	before := machineState(t)
+	t.Cleanup(func() { run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir) })
+
+	steps := []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"When up runs it should end with an available hosted cluster", up},
+		{"When up runs again it should change nothing", upAgain},
+		{"When the hosted API is used with kubectl it should behave as Kubernetes", useHostedAPI},
+		{"When nothing changes for a minute nothing of ours should write", staysQuiet},
+		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},
+		{"When an operator is killed it should converge", killOperators},
+		{"When the cluster is destroyed nothing of it should be left", destroy},
+		{"When down runs nothing should be left on the machine", func(t *testing.T) {
+			run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
+			nothingLeft(t, before)
+		}},
+	}
+	for _, step := range steps {
+		if !t.Run(step.name, step.run) {
+			logState(t)
+			t.FailNow()
+		}
+	}
+}
+
+func up(t *testing.T) {
+	start := time.Now()
+	out := run(t, 25*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir)
+	t.Logf("up took %s:\n%s", time.Since(start).Round(time.Second), out)
+	if !strings.Contains(out, "export KUBECONFIG=") {
+		t.Errorf("up does not end with the line that a person needs next")
+	}
+	if got := management().run(t, "get", "nodes", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"); got != "True" {
+		t.Errorf("Ready of the management node is %q, want True", got)
+	}
+	for condition, want := range map[string]string{
+		"Available": "True", "Progressing": "False", "Degraded": "False", "EtcdAvailable": "True", "KubeAPIServerAvailable": "True",
+		"InfrastructureReady": "True", "ValidConfiguration": "True", "ValidReleaseImage": "True", "ReconciliationSucceeded": "True",
+		"ClusterVersionAvailable": "True", "ClusterVersionProgressing": "False",
+	} {
+		eventually(t, time.Minute, condition, func() error {
+			got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o",
+				fmt.Sprintf("jsonpath={.status.conditions[?(@.type=='%s')].status}", condition))
+			if err != nil || got != want {
+				return fmt.Errorf("%s is %q, want %s (%v)", condition, got, want, err)
+			}
+			return nil
+		})
+	}
+	eventually(t, time.Minute, "version history", func() error {
+		got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.status.version.history[0].state}")
+		if err != nil || got != "Completed" {
+			return fmt.Errorf("newest entry is %q, want Completed (%v)", got, err)
+		}
+		return nil
+	})
+}
+
+func upAgain(t *testing.T) {
+	uids := func() string {
+		return management().run(t, "get", "pods", "-A", "-o", `jsonpath={range .items[*]}{.metadata.uid}{" "}{.status.containerStatuses[*].restartCount}{"\n"}{end}`)
+	}
+	before := uids()
+	run(t, 10*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir)
+	if after := uids(); after != before {
+		t.Errorf("pods changed:\nbefore:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func useHostedAPI(t *testing.T) {
+	k := hosted()
+	if got := k.run(t, "get", "--raw", "/readyz"); got != "ok" {
+		t.Fatalf("/readyz says %q", got)
+	}
+	k.run(t, "create", "namespace", "web")
+	k.run(t, "create", "configmap", "-n", "web", "kept", "--from-literal=answer=42")
+	k.run(t, "create", "secret", "generic", "-n", "web", "hidden", "--from-literal=token=hunter2")
+	k.applyYAML(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.test}
+spec:
+  group: example.test
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, maximum: 3}}}}}}
+`)
+	k.run(t, "wait", "--for=condition=Established", "crd/widgets.example.test", "--timeout=30s")
+	k.applyYAML(t, "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w, namespace: web}\nspec: {size: 2}\n")
+	if out, err := k.try(t, "patch", "widget", "-n", "web", "w", "--type=merge", "-p", `{"spec":{"size":9}}`); err == nil {
+		t.Errorf("a widget of size 9 was accepted: %s", out)
+	}
+	k.run(t, "create", "serviceaccount", "-n", "web", "reader")
+	k.run(t, "create", "role", "reader", "-n", "web", "--verb=get", "--resource=configmaps")
+	k.run(t, "create", "rolebinding", "reader", "-n", "web", "--role=reader", "--serviceaccount=web:reader")
+	as := "--as=system:serviceaccount:web:reader"
+	if got, _ := k.try(t, "auth", "can-i", "get", "configmaps", "-n", "web", as); strings.TrimSpace(got) != "yes" {
+		t.Errorf("the reader may not get configmaps: %s", got)
+	}
+	if got, _ := k.try(t, "auth", "can-i", "get", "secrets", "-n", "web", as); !strings.HasPrefix(got, "no") {
+		t.Errorf("the reader may get secrets: %s", got)
+	}
+	// A controller of the hosted kube-controller-manager answers a watch.
+	k.run(t, "create", "deployment", "-n", "web", "app", "--image=example.test/app")
+	k.run(t, "wait", "-n", "web", "deployment/app", "--for=jsonpath={.status.replicas}=1", "--timeout=60s")
+	// The default token of a service account is issued and accepted.
+	token := k.run(t, "create", "token", "-n", "web", "reader")
+	if len(strings.Split(token, ".")) != 3 {
+		t.Errorf("not a token: %d bytes", len(token))
+	}
+}
+
+func killEtcd(t *testing.T) {
+	ns := "clusters-demo"
+	management().run(t, "delete", "pod", "-n", ns, "etcd-0", "--grace-period=0", "--force")
+	eventually(t, 3*time.Minute, "the hosted API with its data", func() error {
+		got, err := hosted().try(t, "get", "configmap", "-n", "web", "kept", "-o", "jsonpath={.data.answer}")
+		if err != nil || got != "42" {
+			return fmt.Errorf("answer is %q: %w", got, err)
+		}
+		return nil
+	})
+}
+
+func killOperators(t *testing.T) {
+	for _, target := range [][]string{{"hypershift", "name=operator"}, {"clusters-demo", "hypershift.openshift.io/control-plane-component=control-plane-operator"}} {
+		management().run(t, "delete", "pod", "-n", target[0], "-l", target[1], "--grace-period=0", "--force", "--wait=false")
+	}
+	management().run(t, "delete", "deployment", "-n", "clusters-demo", "kube-scheduler")
+	eventually(t, 3*time.Minute, "the deleted scheduler", func() error {
+		got, err := management().try(t, "get", "deployment", "-n", "clusters-demo", "kube-scheduler", "-o", "jsonpath={.status.readyReplicas}")
+		if err != nil || got != "1" {
+			return fmt.Errorf("%q ready: %v", got, err)
+		}
+		return nil
+	})
+}
+
+func destroy(t *testing.T) {
+	start := time.Now()
+	run(t, 3*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "demo", "--kubeconfig", filepath.Join(stateDir, "kubeconfig"))
+	t.Logf("destroy took %s", time.Since(start).Round(time.Second))
+	for _, kind := range []string{"hostedclusters,hostedcontrolplanes", "persistentvolumes"} {
+		eventually(t, time.Minute, "no "+kind, func() error {
+			if out, err := management().try(t, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(out) != "" {
+				return fmt.Errorf("left: %s (%v)", out, err)
+			}
+			return nil
+		})
+	}
+	if out, err := management().try(t, "get", "namespace", "clusters-demo"); err == nil {
+		t.Errorf("the namespace is still there: %s", out)
+	}
+	if out := management().run(t, "get", "clusterroles,clusterrolebindings", "-o", "name"); strings.Contains(out, "clusters-demo") {
+		t.Errorf("cluster-scoped objects are left: %s", out)
+	}
+}
+
+// logState prints what a person would look at first.
+func logState(t *testing.T) {
+	for _, args := range [][]string{
+		{"get", "hostedclusters", "-A", "-o", "yaml"}, {"get", "controlplanecomponents", "-A"}, {"get", "pods", "-A", "-o", "wide"},
+		{"get", "events", "-A", "--sort-by=.lastTimestamp"},
+	} {
+		out, _ := management().try(t, args...)
+		t.Logf("kubectl %s:\n%s", strings.Join(args, " "), out)
+	}
+}

@@ -1,0 +1,73 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/local"
+	"hcp.internal/platform/internal/platform/none"
+)
+
+// Platform is what the HostedCluster controller asks of the place where machines live. Methods that give objects only compute them: the
+// controller applies them, in namespace hcpNamespace unless said otherwise. Implementations hold no state and may be used concurrently.
+type Platform interface {
+	// InfraCR is the Cluster API infrastructure object of the cluster, asked for on each pass once the HostedControlPlane exists. nil
+	// means that the platform has no Cluster API, and then there is no CAPI Cluster either.
+	InfraCR(hc *hyperv1.HostedCluster, hcpNamespace string, endpoint hyperv1.APIEndpoint) (client.Object, error)
+	// CAPIProvider is the Deployment of the infrastructure provider; nil means none. hcp may be nil.
+	CAPIProvider(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) (*appsv1.DeploymentSpec, error)
+	// Credentials are the Secrets with which the control plane reaches the platform. An error makes condition PlatformCredentialsFound
+	// False with its text, so it names the Secret and what is wrong with it, never its content.
+	Credentials(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
+	// SecretEncryption are the Secrets that encryption with a key management service needs; asked for spec.secretEncryption.type kms only.
+	SecretEncryption(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
+	// CAPIProviderPolicyRules are what the provider may do in its namespace besides what all providers may.
+	CAPIProviderPolicyRules() []rbacv1.PolicyRule
+	// DeleteCredentials removes what Credentials or the platform left outside hcpNamespace. It is called until it returns nil.
+	DeleteCredentials(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, hcpNamespace string) error
+}
+
+// OrphanDeleter is implemented by platforms whose machines can get stuck when their credentials are no longer valid.
+type OrphanDeleter interface {
+	// DeleteOrphanedMachines takes the finalizers off machines that can't be deleted properly any more.
+	DeleteOrphanedMachines(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, hcpNamespace string) error
+}
+
+// platforms is the table of what this operator can host.
+var platforms = map[hyperv1.PlatformType]Platform{
+	hyperv1.NonePlatform:  none.Platform{},
+	hyperv1.LocalPlatform: local.Platform{},
+}
+
+// UnsupportedError says that this operator has no implementation of a platform.
+type UnsupportedError struct{ Type hyperv1.PlatformType }
+
+// Error says what to use instead.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("platform type %q is not supported by this operator: set spec.platform.type to one of %s", e.Type, strings.Join(Supported(), ", "))
+}
+
+// For returns the implementation of a platform, or an *UnsupportedError.
+func For(t hyperv1.PlatformType) (Platform, error) {
+	if p, ok := platforms[t]; ok {
+		return p, nil
+	}
+	return nil, &UnsupportedError{Type: t}
+}
+
+// Supported lists the platform types that For knows, sorted.
+func Supported() []string {
+	var types []string
+	for _, t := range slices.Sorted(maps.Keys(platforms)) {
+		types = append(types, string(t))
+	}
+	return types
+}

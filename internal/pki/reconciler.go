@@ -1,0 +1,158 @@
+package pki
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// parallelWrites bounds how many requests a wave has in flight: enough to hide the latency of an API server under load, few enough not to add to
+// that load when fifteen control planes start at once.
+const parallelWrites = 8
+
+// Reconciler stores what PlanFor plans. It is the only writer of these Secrets and ConfigMaps.
+type Reconciler struct {
+	Client client.Client // reads may come from a cache
+	Owner  string        // field owner
+	Clock  clock.PassiveClock
+	Keys   KeySource
+	Rand   io.Reader
+}
+
+// ErrOutdated says that something changed between reading and writing. The next pass sees it.
+var ErrOutdated = errors.New("read from an outdated cache")
+
+// Reconcile brings the namespace to the plan for spec. The error holds what could not be read or written; problems of the plan are in the Plan.
+func (r *Reconciler) Reconcile(ctx context.Context, spec Spec) (Plan, error) {
+	if spec.Disabled {
+		return Plan{}, nil
+	}
+	obs, err := r.observe(ctx, spec)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := PlanFor(spec, obs, Source{Now: r.Clock.Now(), Keys: r.Keys, Rand: r.Rand})
+	for _, wave := range [][]Write{plan.Authorities, plan.Leaves, plan.Copies} {
+		if err := r.write(ctx, wave); err != nil {
+			return plan, err
+		}
+	}
+	for _, s := range plan.Delete {
+		uid := s.UID
+		if err := r.Client.Delete(ctx, s, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return plan, fmt.Errorf("deleting secret %s/%s: %w", s.Namespace, s.Name, err)
+		}
+	}
+	return plan, nil
+}
+
+// RequeueAfter is the plan's recheck time with a bound, so that a clock that was set right is noticed within a day.
+func (p Plan) RequeueAfter() time.Duration {
+	if p.RecheckAfter == 0 {
+		return 0
+	}
+	return min(p.RecheckAfter, 24*time.Hour)
+}
+
+// observe reads what the plan may look at, object by object, because the reader may know of writes that a list does not show yet.
+func (r *Reconciler) observe(ctx context.Context, spec Spec) (Observed, error) {
+	obs := Observed{Secrets: map[string]*corev1.Secret{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
+	for _, name := range spec.secretNames() {
+		s := &corev1.Secret{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: name}, s)
+		if client.IgnoreNotFound(err) != nil {
+			return Observed{}, fmt.Errorf("reading secret %s/%s: %w", spec.Namespace, name, err)
+		}
+		if err == nil {
+			obs.Secrets[name] = s
+		}
+	}
+	for _, name := range spec.configMapNames() {
+		cm := &corev1.ConfigMap{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: name}, cm)
+		if client.IgnoreNotFound(err) != nil {
+			return Observed{}, fmt.Errorf("reading config map %s/%s: %w", spec.Namespace, name, err)
+		}
+		if err == nil {
+			obs.ConfigMaps[name] = cm
+		}
+	}
+	return obs, nil
+}
+
+// write stores a wave. An object that was not there is created by POST and one that was there is updated with its resourceVersion, never applied by
+// force: a stale read must not replace an authority or a key that is already trusted.
+func (r *Reconciler) write(ctx context.Context, wave []Write) error {
+	log := ctrl.LoggerFrom(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelWrites)
+	for _, w := range wave {
+		group.Go(func() error {
+			obj := w.object()
+			var err error
+			if obj.GetResourceVersion() == "" {
+				err = r.Client.Create(ctx, obj, client.FieldOwner(r.Owner))
+			} else {
+				err = r.Client.Update(ctx, obj, client.FieldOwner(r.Owner))
+			}
+			switch {
+			case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+				return fmt.Errorf("writing %s: %w", w.name(), ErrOutdated)
+			case err != nil:
+				return fmt.Errorf("writing %s: %w", w.name(), err)
+			}
+			log.Info("wrote", "object", w.name(), "because", w.Reason)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (w Write) object() client.Object {
+	if w.Secret != nil {
+		return w.Secret
+	}
+	return w.ConfigMap
+}
+
+func (w Write) name() string {
+	if w.Secret != nil {
+		return "secret " + w.Secret.Namespace + "/" + w.Secret.Name
+	}
+	return "config map " + w.ConfigMap.Namespace + "/" + w.ConfigMap.Name
+}
+
+// secretNames are all Secrets that PlanFor looks at.
+func (s Spec) secretNames() []string {
+	names := append([]string{ServiceAccountKey, CustomAdminKubeconfig}, s.NamedCertificates...)
+	for _, a := range s.authorities() {
+		names = append(names, a.secret)
+	}
+	leaves, err := s.leaves()
+	if err == nil {
+		for _, l := range leaves {
+			names = append(names, l.secret)
+		}
+	}
+	if s.UnmanagedEtcd {
+		names = append(names, EtcdClient)
+	}
+	for _, k := range s.kubeconfigs() {
+		names = append(names, k.secret)
+	}
+	return names
+}
+
+// configMapNames are all ConfigMaps that PlanFor looks at.
+func (s Spec) configMapNames() []string {
+	return []string{RootCABundle, AggregatorCABundle, KonnectivityCABundle, KubeletCABundle, ClientCABundle, TotalClientCABundle, EtcdCABundle, EtcdMetricsCABundle}
+}

@@ -1,0 +1,113 @@
+package etcdinit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// maxTemplate bounds the template file; a real one has 2 KiB.
+const maxTemplate = 1 << 20
+
+// Keys of etcd's configuration file that are read or written here.
+const (
+	keyName           = "name"
+	keyDataDir        = "data-dir"
+	keyInitialCluster = "initial-cluster"
+	keyInitialState   = "initial-cluster-state"
+	keyToken          = "initial-cluster-token" //nolint:gosec // G101: the name of a setting
+)
+
+// ClusterState is what etcd must be told about the cluster that it starts in.
+type ClusterState string
+
+// The states that etcd knows.
+const (
+	StateNew      ClusterState = "new"
+	StateExisting ClusterState = "existing"
+)
+
+// config is etcd's configuration file.
+type config map[string]any
+
+var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+
+// parseConfig expands $(VAR) references with lookup and parses the result. An unknown variable is an error: an etcd that
+// starts with an empty address would be worse than one that doesn't start.
+func parseConfig(template string, lookup func(string) (string, bool)) (config, error) {
+	var missing []string
+	text := reference.ReplaceAllStringFunc(template, func(match string) string {
+		name := reference.FindStringSubmatch(match)[1]
+		value, ok := lookup(name)
+		if !ok {
+			missing = append(missing, name)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("expanding the configuration template: not in the environment: %s", strings.Join(slices.Compact(missing), ", "))
+	}
+	c := config{}
+	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+		return nil, fmt.Errorf("parsing the configuration template: %w", err)
+	}
+	return c, nil
+}
+
+func readConfig(path string) (config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the configuration template: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	raw, err := io.ReadAll(io.LimitReader(f, maxTemplate))
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration template: %w", err)
+	}
+	return parseConfig(string(raw), os.LookupEnv)
+}
+
+func (c config) text(key string) string {
+	s, _ := c[key].(string)
+	return s
+}
+
+// members parses initial-cluster: name=url pairs.
+func (c config) members() ([]Peer, error) {
+	var peers []Peer
+	for pair := range strings.SplitSeq(c.text(keyInitialCluster), ",") {
+		name, url, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok || name == "" || url == "" {
+			return nil, fmt.Errorf("%s of the configuration: %q is not name=url", keyInitialCluster, pair)
+		}
+		peers = append(peers, Peer{Name: name, URL: url})
+	}
+	return peers, nil
+}
+
+// write stores the configuration in one step: etcd never sees a part.
+func (c config) write(path string) error {
+	raw, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encoding the configuration: %w", err)
+	}
+	return writeFile(path, raw)
+}
+
+func writeFile(path string, raw []byte) error {
+	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+	if err := os.WriteFile(tmp, raw, 0o640); err != nil { //nolint:gosec // G306: the group reads it when etcd runs as another user of the pod; it has no secrets
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return errors.Join(fmt.Errorf("replacing %s: %w", path, err), os.Remove(tmp))
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package etcdinit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+)
+
+const (
+	// maxSnapshot bounds a download: etcd's quota is 8 GiB, and a snapshot has the size of the database plus a checksum.
+	maxSnapshot = 8<<30 + 1<<20
+	// stagingName is where a restore is prepared, beside the data directory so that the last step is a rename.
+	stagingName = ".restore"
+	// revisionBump is added to the restored cluster's revision, and everything below is marked compacted. Clients that watched
+	// the lost cluster hold newer revisions than the snapshot has; without the bump they would miss changes silently.
+	revisionBump = 1_000_000_000
+	// headerTimeout bounds the wait for a server to begin answering.
+	headerTimeout = 30 * time.Second
+)
+
+// Restore fills an empty data directory from a snapshot.
+type Restore struct {
+	URL           string // of the snapshot; its query may be a signature and is never logged
+	SHA256        string // of the file, in hex; empty: only the checksum inside the snapshot is verified
+	Template      string // etcd's configuration as a template, for the members and the token
+	Name, DataDir string // override the template's when set
+	MaxBytes      int64
+	Log           io.Writer
+	HTTP          *http.Client
+}
+
+// Run restores, or does nothing when there is data. A run that was killed leaves only the staging folder, which the next
+// one clears.
+func (r Restore) Run(ctx context.Context) error {
+	cfg, err := readConfig(r.Template)
+	if err != nil {
+		return err
+	}
+	if r.Name != "" {
+		cfg[keyName] = r.Name
+	}
+	if r.DataDir != "" {
+		cfg[keyDataDir] = r.DataDir
+	}
+	founders, err := cfg.members()
+	if err != nil {
+		return err
+	}
+	self, err := find(cfg.text(keyName), founders)
+	if err != nil {
+		return err
+	}
+	dataDir := cfg.text(keyDataDir)
+	if dataDir == "" {
+		return fmt.Errorf("%s must be set in the configuration template or by --data-dir", keyDataDir)
+	}
+	entries, err := os.ReadDir(dataDir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("looking into %s: %w", dataDir, err)
+	}
+	if len(entries) > 0 {
+		fmt.Fprintf(r.Log, "%s has data: nothing to restore\n", dataDir)
+		return nil
+	}
+	staging := filepath.Join(filepath.Dir(dataDir), stagingName)
+	if err := os.RemoveAll(staging); err != nil {
+		return fmt.Errorf("clearing %s: %w", staging, err)
+	}
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		return fmt.Errorf("creating %s: %w", staging, err)
+	}
+	file := filepath.Join(staging, "snapshot.db")
+	if err := r.download(ctx, file); err != nil {
+		return err
+	}
+	restored := filepath.Join(staging, "data")
+	if err := restore(file, restored, self, cfg); err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("removing the downloaded snapshot: %w", err)
+	}
+	return r.publish(restored, dataDir, staging)
+}
+
+func restore(file, out string, self Peer, cfg config) error {
+	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+		SnapshotPath: file, OutputDataDir: out, Name: self.Name, PeerURLs: []string{self.URL},
+		InitialCluster: cfg.text(keyInitialCluster), InitialClusterToken: cfg.text(keyToken),
+		RevisionBump: revisionBump, MarkCompacted: true,
+	})
+	if err != nil {
+		return fmt.Errorf("restoring the snapshot: %w", err)
+	}
+	return nil
+}
+
+// publish moves the restored directory to its place, which may be an empty folder.
+func (r Restore) publish(restored, dataDir, staging string) error {
+	if err := os.Remove(dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the empty %s: %w", dataDir, err)
+	}
+	if err := os.Rename(restored, dataDir); err != nil {
+		return fmt.Errorf("moving the restored data to %s: %w", dataDir, err)
+	}
+	if err := os.RemoveAll(staging); err != nil {
+		return fmt.Errorf("clearing %s: %w", staging, err)
+	}
+	fmt.Fprintf(r.Log, "restored the snapshot to %s\n", dataDir)
+	return nil
+}
+
+// download stores the snapshot in a file. Errors name the URL without its query.
+func (r Restore) download(ctx context.Context, path string) error {
+	source, err := url.Parse(r.URL)
+	if err != nil || (source.Scheme != "https" && source.Scheme != "http") || source.Host == "" {
+		return errors.New("parsing the snapshot's URL: it must be an http or https URL")
+	}
+	shown := source.Scheme + "://" + source.Host + source.Path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
+	if err != nil {
+		return fmt.Errorf("downloading %s: the URL is malformed", shown)
+	}
+	resp, err := r.HTTP.Do(req)
+	if err != nil {
+		var asURL *url.Error
+		if errors.As(err, &asURL) {
+			err = asURL.Err // the outer error has the query
+		}
+		return fmt.Errorf("downloading %s: %w", shown, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("downloading %s: the server answers %s", shown, resp.Status)
+	}
+	if resp.ContentLength > r.MaxBytes {
+		return fmt.Errorf("downloading %s: %d bytes are more than the %d allowed", shown, resp.ContentLength, r.MaxBytes)
+	}
+	if err := store(resp.Body, path, r.MaxBytes, r.SHA256); err != nil {
+		return fmt.Errorf("downloading %s: %w", shown, err)
+	}
+	fmt.Fprintf(r.Log, "downloaded %s\n", shown)
+	return nil
+}
+
+func store(body io.Reader, path string, limit int64, wantSHA string) (err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(body, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("reading: %w", err)
+	}
+	head = head[:n]
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) {
+		return errors.New("the server sent a document, not a snapshot (an object store's error message looks like that: check the URL and whether its signature has expired)")
+	}
+	sum := sha256.New()
+	written, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(io.MultiReader(bytes.NewReader(head), body), limit+1))
+	if err != nil {
+		return err
+	}
+	if written > limit {
+		return fmt.Errorf("more than the %d bytes allowed", limit)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); wantSHA != "" && !strings.EqualFold(got, wantSHA) {
+		return fmt.Errorf("its SHA-256 is %s, not %s", got, wantSHA)
+	}
+	return f.Sync()
+}
+
+// restoreCommand is `hcp-sidecar etcd-init restore`.
+func restoreCommand() *cobra.Command {
+	r := Restore{HTTP: &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTimeout, TLSHandshakeTimeout: headerTimeout,
+	}}}
+	timeout := time.Hour
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Fill an empty data directory from a snapshot; does nothing when there is data",
+		Example: `  RESTORE_URL_ETCD=https://bucket.example.com/demo.db?signature=... \
+    hcp-sidecar etcd-init restore --name=$POD_NAME --config-template=/etc/etcd/config/etcd.yaml`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.URL == "" {
+				r.URL = os.Getenv("RESTORE_URL_ETCD")
+			}
+			if r.URL == "" {
+				return errors.New("no snapshot: set the environment variable RESTORE_URL_ETCD or --snapshot-url")
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			r.Log = cmd.OutOrStdout()
+			return r.Run(ctx)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.URL, "snapshot-url", "", "URL of the snapshot; default: $RESTORE_URL_ETCD, which hides a signature from process lists")
+	f.StringVar(&r.SHA256, "snapshot-sha256", "", "SHA-256 of the snapshot file in hex, verified when given")
+	f.StringVar(&r.Template, "config-template", "/etc/etcd/config/etcd.yaml", "etcd's configuration file, with $(VAR) for variables of the environment")
+	f.StringVar(&r.Name, "name", os.Getenv("POD_NAME"), "name of the member; default: $POD_NAME, else the template's")
+	f.StringVar(&r.DataDir, "data-dir", "", "etcd's data directory; default: the template's")
+	f.Int64Var(&r.MaxBytes, "max-bytes", maxSnapshot, "largest snapshot accepted")
+	f.DurationVar(&timeout, "timeout", timeout, "give up after this long")
+	return cmd
+}

@@ -1,0 +1,156 @@
+// Package tokenminter keeps a file with a fresh token of a hosted cluster's ServiceAccount, for programs that run on the
+// management side but act as that account: towards the hosted API, or towards a cloud that trusts its issuer.
+package tokenminter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/sidecar/kubeapi"
+)
+
+const (
+	// tokenLifetime is what is asked for. One hour is short enough for a leaked token to be of little use, and leaves 12
+	// minutes of an unreachable API server between the renewal time and the end.
+	tokenLifetime = time.Hour
+	// renewAt is the part of a token's life after which the next one is fetched.
+	renewAt = 0.8
+	// Bounds on the time between renewals, whatever the server says about a token's end.
+	minRenewal, maxRenewal = 10 * time.Second, 24 * time.Hour
+	// Bounds of the wait between failed attempts: an API server that starts is a few seconds away.
+	minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
+	// tokenFileMode lets the group read: the reader may run as another user of the same pod.
+	tokenFileMode = 0o640
+)
+
+// Minter writes tokens.
+type Minter struct {
+	Namespace, Name, Audience string // the ServiceAccount, and for whom the token is
+	File                      string
+	// Connect returns a client of the hosted cluster; it is called for every token, so that a rotated kubeconfig is used.
+	Connect func(ctx context.Context) (*kubeapi.Client, error)
+	Log     io.Writer
+	Now     func() time.Time
+}
+
+// Run keeps the file fresh until ctx ends, or returns after the first token when once is set.
+func (m Minter) Run(ctx context.Context, once bool) error {
+	backoff := minBackoff
+	for {
+		wait, err := m.mint(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			fmt.Fprintf(m.Log, "no token yet, next try in %s: %v\n", backoff, err)
+			wait, backoff = backoff, min(2*backoff, maxBackoff)
+		case once:
+			return nil
+		default:
+			backoff = minBackoff
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(jitter(wait)):
+		}
+	}
+}
+
+// mint fetches and stores one token and returns how long it stays fresh.
+func (m Minter) mint(ctx context.Context) (time.Duration, error) {
+	client, err := m.Connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	request := func() (*authenticationv1.TokenRequest, error) {
+		seconds := int64(tokenLifetime / time.Second)
+		in := authenticationv1.TokenRequest{
+			TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"},
+			Spec:     authenticationv1.TokenRequestSpec{Audiences: []string{m.Audience}, ExpirationSeconds: &seconds},
+		}
+		out := &authenticationv1.TokenRequest{}
+		return out, client.Post(ctx, m.accountsPath()+"/"+url.PathEscape(m.Name)+"/token", in, out)
+	}
+	got, err := request()
+	if apierrors.IsNotFound(err) {
+		if err := m.createAccount(ctx, client); err != nil {
+			return 0, err
+		}
+		got, err = request()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	if got.Status.Token == "" {
+		return 0, fmt.Errorf("requesting a token of ServiceAccount %s/%s: the answer has none", m.Namespace, m.Name)
+	}
+	if err := writeFile(m.File, []byte(got.Status.Token)); err != nil {
+		return 0, err
+	}
+	fresh := freshFor(m.Now(), got.Status.ExpirationTimestamp.Time)
+	fmt.Fprintf(m.Log, "wrote %s, next token in %s\n", m.File, fresh.Round(time.Second))
+	return fresh, nil
+}
+
+func (m Minter) accountsPath() string {
+	return "/api/v1/namespaces/" + url.PathEscape(m.Namespace) + "/serviceaccounts"
+}
+
+// createAccount creates the ServiceAccount. Its namespace is created by whoever owns it; until then this fails and is tried again.
+func (m Minter) createAccount(ctx context.Context, client *kubeapi.Client) error {
+	account := corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name},
+	}
+	err := client.Post(ctx, m.accountsPath(), account, nil)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating ServiceAccount %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// freshFor is how long after now a token that ends at expiry needs no successor.
+func freshFor(now, expiry time.Time) time.Duration {
+	life := time.Duration(float64(expiry.Sub(now)) * renewAt)
+	return min(max(life, minRenewal), maxRenewal)
+}
+
+// jitter spreads the renewals of many control planes: up to 10 % earlier, never later.
+func jitter(d time.Duration) time.Duration {
+	return d - time.Duration(rand.Int64N(int64(d)/10+1)) //nolint:gosec // G404: nothing secret
+}
+
+// writeFile replaces path in one step, so that a reader sees the old token or the new one and never a part.
+func writeFile(path string, content []byte) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("creating token file: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	_, err = tmp.Write(content)
+	if err = errors.Join(err, tmp.Chmod(tokenFileMode), tmp.Close()); err != nil {
+		return fmt.Errorf("writing token file: %w", err)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("replacing %s: %w", path, err)
+	}
+	return nil
+}

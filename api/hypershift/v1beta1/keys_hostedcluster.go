@@ -3,7 +3,6 @@ package v1beta1
 // Keys whose comment says "copied" are kept equal on the HostedControlPlane: set there when they are set here, removed when
 // they are not.
 
-
 // Annotations on a HostedCluster that choose images.
 const (
 	// ControlPlaneOperatorImageAnnotation is a pull specification of the control-plane operator to use instead of the

@@ -3,7 +3,6 @@ package v1beta1
 // AllIsWellMessage is the message of a condition that has nothing to report.
 const AllIsWellMessage = "All is well"
 
-
 // Reasons that conditions of several types use.
 const (
 	// StatusUnknownReason means that the finding could not be made.

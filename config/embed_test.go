@@ -1,0 +1,79 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+func TestCRDs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set     string
+		wantErr string
+	}{
+		"When no set is named it should return the default set":           {set: ""},
+		"When the default set is named it should return it":               {set: DefaultSet},
+		"When an unknown set is named it should say which sets there are": {set: "nope", wantErr: `unknown set of CustomResourceDefinitions: "nope"; there are default`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			crds, err := CRDs(tc.set)
+			if tc.wantErr != "" {
+				g.Expect(err).To(MatchError(ErrUnknownSet))
+				g.Expect(err).To(MatchError(HavePrefix(tc.wantErr)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for _, crd := range crds {
+				names = append(names, crd.Name)
+			}
+			g.Expect(slices.IsSorted(names)).To(BeTrue())
+			g.Expect(names).To(ContainElements(
+				"controlplanecomponents.hypershift.openshift.io",
+				"hostedclusters.hypershift.openshift.io",
+				"hostedcontrolplanes.hypershift.openshift.io",
+				"nodepools.hypershift.openshift.io",
+			))
+		})
+	}
+}
+
+// Every rule of ours must tell the user what is wrong; the API server's fallback is the bare expression.
+func TestEveryRuleHasAMessage(t *testing.T) {
+	for _, set := range Sets() {
+		crds, err := CRDs(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, crd := range crds {
+			for _, v := range crd.Spec.Versions {
+				walk(v.Schema.OpenAPIV3Schema, crd.Name, func(where string, s *apiextensionsv1.JSONSchemaProps) {
+					for _, rule := range s.XValidations {
+						if strings.TrimSpace(rule.Message) == "" && rule.MessageExpression == "" {
+							t.Errorf("set %s: %s: the rule %q has no message", set, where, rule.Rule)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// walk calls visit for a schema and everything below it.
+func walk(s *apiextensionsv1.JSONSchemaProps, where string, visit func(string, *apiextensionsv1.JSONSchemaProps)) {
+	visit(where, s)
+	for name, p := range s.Properties {
+		walk(&p, where+"."+name, visit)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		walk(s.Items.Schema, where+"[]", visit)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		walk(s.AdditionalProperties.Schema, where+"{}", visit)
+	}
+}

@@ -406,7 +406,7 @@ func TestProperties(t *testing.T) {
 			s.RenewShare = rapid.Float64Range(0, 1).Draw(t, "share")
 		})
 		// Some of an earlier state, of a possibly different spec and age, survives; some of it is damaged.
-		age := time.Duration(rapid.Int64Range(-int64(time.Hour), int64(caValidity-time.Hour)).Draw(t, "age"))
+		age := time.Duration(rapid.Int64Range(-int64(maxBackdate-time.Minute), int64(caValidity-time.Hour)).Draw(t, "age"))
 		obs := Observed{}
 		if rapid.Bool().Draw(t, "existed") {
 			obs = settled(t, demo(), noon)

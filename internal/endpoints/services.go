@@ -1,0 +1,115 @@
+package endpoints
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+const (
+	// APIServiceName is the Service in front of kube-apiserver, in the control plane namespace.
+	APIServiceName = "kube-apiserver"
+
+	// apiContainerPort is the name of the port in kube-apiserver's pods.
+	apiContainerPort = "client"
+
+	appLabel = "app"
+
+	// externalDNSAnnotation tells external-dns to make a record for the Service.
+	externalDNSAnnotation = "external-dns.alpha.kubernetes.io/hostname"
+)
+
+// StrategyFor is how a service is to be published; nil when the HostedControlPlane does not say.
+func StrategyFor(hcp *hyperv1.HostedControlPlane, service hyperv1.ServiceType) *hyperv1.ServicePublishingStrategy {
+	for i := range hcp.Spec.Services {
+		if hcp.Spec.Services[i].Service == service {
+			return &hcp.Spec.Services[i].ServicePublishingStrategy
+		}
+	}
+	return nil
+}
+
+// Capabilities of the management cluster as far as publishing is concerned.
+type Capabilities struct {
+	// Routes is true when the management cluster serves route.openshift.io.
+	Routes bool
+}
+
+// Validate says why the services cannot be published on this management cluster. The error is for a person who can edit the HostedCluster.
+func Validate(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
+	for _, s := range hcp.Spec.Services {
+		if s.ServicePublishingStrategy.Type == hyperv1.Route && !can.Routes {
+			return fmt.Errorf("service %s is published by Route, but the management cluster does not serve route.openshift.io; use LoadBalancer or NodePort in spec.services", s.Service)
+		}
+	}
+	api := StrategyFor(hcp, hyperv1.APIServer)
+	if api == nil {
+		return fmt.Errorf("spec.services does not say how %s is published; use LoadBalancer or NodePort", hyperv1.APIServer)
+	}
+	switch api.Type {
+	case hyperv1.LoadBalancer, hyperv1.None:
+		return nil
+	case hyperv1.NodePort:
+		if api.NodePort == nil || api.NodePort.Address == "" {
+			return fmt.Errorf("service %s is published by NodePort without an address; set servicePublishingStrategy.nodePort.address to an address of a node", hyperv1.APIServer)
+		}
+		return nil
+	case hyperv1.Route:
+		return fmt.Errorf("service %s is published by Route, which this version cannot do; use LoadBalancer or NodePort in spec.services", hyperv1.APIServer)
+	}
+	return fmt.Errorf("service %s cannot be published by %q; use LoadBalancer or NodePort in spec.services", hyperv1.APIServer, api.Type)
+}
+
+// Services are the Services that publish the endpoints which exist. The HostedControlPlane must have passed Validate.
+func Services(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
+	return []*corev1.Service{apiService(hcp)}
+}
+
+func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
+	labels := map[string]string{appLabel: APIServiceName, hyperv1.ControlPlaneComponentLabel: APIServiceName}
+	port := corev1.ServicePort{Name: apiContainerPort, Protocol: corev1.ProtocolTCP, Port: InternalAPIPort, TargetPort: intstr.FromString(apiContainerPort)}
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: APIServiceName, Labels: labels},
+		Spec: corev1.ServiceSpec{
+			Type:           corev1.ServiceTypeClusterIP,
+			IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
+			Selector:       map[string]string{appLabel: APIServiceName, hyperv1.ControlPlaneComponentLabel: APIServiceName},
+		},
+	}
+	if strategy := StrategyFor(hcp, hyperv1.APIServer); strategy != nil {
+		switch strategy.Type {
+		case hyperv1.LoadBalancer:
+			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+			svc.Spec.LoadBalancerSourceRanges = allowedRanges(hcp)
+			if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
+				svc.Annotations = map[string]string{externalDNSAnnotation: string(lb.Hostname)}
+			}
+		case hyperv1.NodePort:
+			svc.Spec.Type = corev1.ServiceTypeNodePort
+			if strategy.NodePort != nil {
+				port.NodePort = strategy.NodePort.Port
+			}
+		}
+	}
+	svc.Spec.Ports = []corev1.ServicePort{port}
+	return svc
+}
+
+// allowedRanges are sorted, so that another order in the spec is no change.
+func allowedRanges(hcp *hyperv1.HostedControlPlane) []string {
+	if hcp.Spec.Networking.APIServer == nil {
+		return nil
+	}
+	var ranges []string
+	for _, block := range hcp.Spec.Networking.APIServer.AllowedCIDRBlocks {
+		ranges = append(ranges, string(block))
+	}
+	slices.Sort(ranges)
+	return ranges
+}

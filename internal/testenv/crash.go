@@ -1,0 +1,62 @@
+package testenv
+
+import (
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// maxWrites bounds CrashAtEveryWrite: code that writes more often has a loop of its own.
+const maxWrites = 400
+
+// CrashCase is one world in which CrashAtEveryWrite interrupts a reconciler.
+type CrashCase struct {
+	// Client reaches the API server undisturbed.
+	Client client.WithWatch
+	// Run makes a fresh reconciler on c (a process has no memory across a crash) and calls it until it settles or fails.
+	Run func(c client.WithWatch) error
+	// Check asserts the end state, which must be the same as in an undisturbed run.
+	Check func(t testing.TB)
+}
+
+// CrashAtEveryWrite runs a reconciler once for every write that it makes and every kind of fault, interrupts it there,
+// runs it again undisturbed and checks the end. fresh makes a new world (its own namespace) for each of those runs.
+// every above 1 tries only each every-th write, for reconcilers whose run is slow; 1 tries all.
+func CrashAtEveryWrite(t *testing.T, every int, fresh func(t testing.TB) CrashCase) {
+	t.Helper()
+	for fault, name := range map[Fault]string{FailWrite: "fails", DropAnswer: "loses its answer", Crash: "is the last one before a crash"} {
+		for at := 1; ; at += every {
+			if at > maxWrites {
+				t.Fatalf("more than %d writes: the reconciler does not settle", maxWrites)
+			}
+			fired := false
+			t.Run(fmt.Sprintf("When write %d %s it should end in the same state", at, name), func(t *testing.T) {
+				world := fresh(t)
+				faulty := NewFaultClient(world.Client, fault, at)
+				// The error is the point of the exercise; what counts is the state after the next run.
+				_ = world.Run(faulty)
+				fired = faulty.Fired()
+				if err := world.Run(world.Client); err != nil {
+					t.Fatalf("running again after the fault: %v", err)
+				}
+				world.Check(t)
+			})
+			if !fired || t.Failed() {
+				break
+			}
+		}
+	}
+}
+
+// ExpectQuiet runs a settled reconciler again and fails when it writes anything.
+func ExpectQuiet(t testing.TB, c client.WithWatch, run func(c client.WithWatch) error) {
+	t.Helper()
+	counting := NewFaultClient(c, FailWrite, 0)
+	if err := run(counting); err != nil {
+		t.Fatalf("running the settled reconciler: %v", err)
+	}
+	if n := counting.Writes(); n != 0 {
+		t.Errorf("a pass with nothing changed made %d writes, want none", n)
+	}
+}

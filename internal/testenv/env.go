@@ -1,0 +1,254 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"hcp.internal/platform/config"
+)
+
+// startTimeout is how long etcd and kube-apiserver may take on a machine that is busy with other builds; 3 s when idle.
+const startTimeout = 3 * time.Minute
+
+// Env is a running API server. It is shared by all tests of a binary.
+type Env struct {
+	// Config authenticates as a member of system:masters.
+	Config *rest.Config
+	// CA, in PEM, is what the server's certificate chains to.
+	CA []byte
+
+	dir       string
+	binary    string
+	etcdURL   string
+	processes []*Process
+}
+
+var shared struct {
+	once sync.Once
+	env  *Env
+	err  error
+
+	controllers    sync.Once
+	controllersErr error
+}
+
+// Start returns the API server of this test binary, started at the first call, with our CustomResourceDefinitions.
+func Start(t testing.TB) *Env {
+	t.Helper()
+	binary := KubeBinary(t)
+	shared.once.Do(func() { shared.env, shared.err = start(binary) })
+	if shared.err != nil {
+		t.Fatalf("starting the API server of the tests: %v", shared.err)
+	}
+	return shared.env
+}
+
+// Main runs the tests of a package and removes what Start made. Use it as TestMain's body:
+//
+//	func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+func Main(m *testing.M) int {
+	code := m.Run()
+	if env := shared.env; env != nil {
+		env.stop()
+	}
+	return code
+}
+
+func start(binary string) (*Env, error) {
+	dir, err := workDir()
+	if err != nil {
+		return nil, err
+	}
+	env := &Env{dir: dir, binary: binary}
+	if err := errors.Join(env.startServers(), env.installCRDs()); err != nil {
+		env.stop()
+		return nil, err
+	}
+	return env, nil
+}
+
+func (e *Env) installCRDs() error {
+	if e.Config == nil {
+		return nil // the servers did not start
+	}
+	crds, err := config.CRDs("default")
+	if err != nil {
+		return err
+	}
+	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute}); err != nil {
+		return fmt.Errorf("installing CustomResourceDefinitions: %w", err)
+	}
+	return nil
+}
+
+func (e *Env) startServers() error {
+	ca, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	e.CA = ca.pem
+	files := map[string][]byte{"ca.crt": ca.pem}
+	for name, orgs := range map[string][]string{"apiserver": nil, "admin": {"system:masters"}, "sa": nil} {
+		cert, key, err := ca.issue(name, orgs...)
+		if err != nil {
+			return err
+		}
+		files[name+".crt"], files[name+".key"] = cert, key
+	}
+	if err := writeFiles(e.dir, files); err != nil {
+		return err
+	}
+	ports, err := FreePorts(3)
+	if err != nil {
+		return err
+	}
+	e.etcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	peer := fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	// No fsync: what a test wrote need not survive a power failure.
+	if err := e.run("etcd", "--data-dir=etcd", "--listen-client-urls="+e.etcdURL, "--advertise-client-urls="+e.etcdURL,
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer, "--unsafe-no-fsync",
+		"--log-level=warn"); err != nil {
+		return err
+	}
+	if err := e.run("kube-apiserver", "--etcd-servers="+e.etcdURL, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[2]),
+		// A documentation address: nothing dials it, and endpoints refuse loopback.
+		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC",
+		"--tls-cert-file=apiserver.crt", "--tls-private-key-file=apiserver.key", "--client-ca-file=ca.crt", "--allow-privileged",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.crt", "--service-account-signing-key-file=sa.key",
+		"--disable-admission-plugins=ServiceAccount", "--max-requests-inflight=0", "--max-mutating-requests-inflight=0",
+		"--enable-priority-and-fairness=false"); err != nil {
+		return err
+	}
+	e.Config = &rest.Config{
+		Host: fmt.Sprintf("https://127.0.0.1:%d", ports[2]), QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca.pem, CertData: files["admin.crt"], KeyData: files["admin.key"]},
+	}
+	return e.waitReady()
+}
+
+func (e *Env) run(name string, args ...string) error {
+	p, err := StartProcess(e.binary, e.dir, name, nil, args...)
+	if err != nil {
+		return err
+	}
+	e.processes = append(e.processes, p)
+	return nil
+}
+
+func (e *Env) waitReady() error {
+	httpClient, err := rest.HTTPClientFor(e.Config)
+	if err != nil {
+		return err
+	}
+	err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, p := range e.processes {
+			select {
+			case <-p.Done():
+				return false, fmt.Errorf("%s ended: %s", p.LogFile, p.Tail())
+			default:
+			}
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Config.Host+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		resp, err := httpClient.Do(req)
+		if err != nil {
+			return false, nil // not listening yet
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API server: %w", err)
+	}
+	return nil
+}
+
+func (e *Env) stop() {
+	for i := len(e.processes) - 1; i >= 0; i-- {
+		e.processes[i].Kill()
+	}
+	_ = os.RemoveAll(e.dir)
+}
+
+// StartControllers adds a real kube-controller-manager with the namespace and garbage collection controllers, which tests
+// of deletion need. It is shared, too.
+func (e *Env) StartControllers(t testing.TB) {
+	t.Helper()
+	shared.controllers.Do(func() {
+		path := e.dir + "/admin.kubeconfig"
+		if shared.controllersErr = clientcmd.WriteToFile(kubeconfig(e.Config), path); shared.controllersErr != nil {
+			return
+		}
+		var ports []int
+		if ports, shared.controllersErr = FreePorts(1); shared.controllersErr != nil {
+			return
+		}
+		shared.controllersErr = e.run("kube-controller-manager", "--kubeconfig="+path, "--leader-elect=false", "--bind-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", ports[0]), "--controllers=namespace-controller,garbage-collector-controller",
+			"--concurrent-namespace-syncs=10", "--authorization-always-allow-paths=*")
+	})
+	if shared.controllersErr != nil {
+		t.Fatalf("starting kube-controller-manager: %v", shared.controllersErr)
+	}
+}
+
+// Client returns an uncached client for scheme.
+func (e *Env) Client(t testing.TB, scheme *runtime.Scheme) client.WithWatch {
+	t.Helper()
+	c, err := client.NewWithWatch(e.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatalf("building a client: %v", err)
+	}
+	return c
+}
+
+// Namespace makes a namespace of its own for a test. It is left behind: without a controller manager nothing would empty it.
+func (e *Env) Namespace(t testing.TB) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client(t, scheme).Create(t.Context(), ns); err != nil {
+		t.Fatalf("creating a namespace: %v", err)
+	}
+	return ns.Name
+}
+
+func kubeconfig(cfg *rest.Config) clientcmdapi.Config {
+	return clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: cfg.Host, CertificateAuthorityData: cfg.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "x",
+	}
+}
+
+// Kubeconfig returns the environment's admin kubeconfig as a file's content.
+func (e *Env) Kubeconfig(t testing.TB) []byte {
+	t.Helper()
+	data, err := clientcmd.Write(kubeconfig(e.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,107 @@
+package testenv
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Process is a running program of the bundle.
+type Process struct {
+	cmd     *exec.Cmd
+	LogFile string
+	done    chan struct{}
+}
+
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Kill ends the process at once and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// StartProcess runs a program of the bundle (argv[0] = name) with its output in dir/name.log.
+// The kernel kills it when this test binary ends, however that happens.
+func StartProcess(binary, dir, name string, env []string, args ...string) (*Process, error) {
+	logFile := filepath.Join(dir, name+".log")
+	out, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(binary, args...)
+	cmd.Args[0] = name
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	p := &Process{cmd: cmd, LogFile: logFile, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The death signal is sent when the starting thread ends, so that thread must live as long as the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = cmd.Wait()
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Tail returns the last bytes of the process's log, for a failure message.
+func (p *Process) Tail() string {
+	const tail = 4096
+	data, err := os.ReadFile(p.LogFile)
+	if err != nil {
+		return err.Error()
+	}
+	if len(data) > tail {
+		data = data[len(data)-tail:]
+	}
+	return string(data)
+}
+
+// FreePorts returns n loopback ports that are free now.
+func FreePorts(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// workDir makes this process's folder and removes those that killed test binaries left behind.
+func workDir() (string, error) {
+	const prefix = "hcp-testenv-"
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	for _, dir := range left {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), prefix))
+		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	dir := filepath.Join(os.TempDir(), prefix+strconv.Itoa(os.Getpid()))
+	return dir, os.MkdirAll(dir, 0o700)
+}

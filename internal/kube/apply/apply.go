@@ -169,6 +169,8 @@ func upToDate(scheme *runtime.Scheme, desired *unstructured.Unstructured, live c
 		return false
 	}
 	typed.GetObjectKind().SetGroupVersionKind(live.GetObjectKind().GroupVersionKind())
+	// A time is a value of its own to the comparison, never "unset".
+	typed.SetCreationTimestamp(live.GetCreationTimestamp())
 	return equality.Semantic.DeepDerivative(typed, live)
 }
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// role is one of the programs that this binary stands for.
+type role struct {
+	name  string
+	short string
+	// commands returns the subcommands. Nil: this build doesn't have the role yet.
+	commands func() []*cobra.Command
+	// whole says that the only command is the program itself and takes no subcommand name.
+	whole bool
+	// helpers are subcommands that hcp-sidecar holds: manifests call them by this role's name.
+	helpers []string
+}
+
+// helper is the sidecar's subcommand that args start with, "" if it's none.
+func (r role) helper(args []string) string {
+	if len(args) > 0 && slices.Contains(r.helpers, args[0]) {
+		return args[0]
+	}
+	return ""
+}
+
+// command is the root command of the role.
+func (r role) command() *cobra.Command {
+	if r.commands == nil {
+		return &cobra.Command{
+			Use: r.name, Short: r.short, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return fmt.Errorf("this build doesn't have %s yet", r.name)
+			},
+		}
+	}
+	if r.whole {
+		cmd := r.commands()[0]
+		cmd.Use = r.name
+		return cmd
+	}
+	cmd := &cobra.Command{
+		Use:   r.name,
+		Short: r.short,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(r.commands()...)
+	return cmd
+}
+
+// roles is the table of programs. A new role is a package with Command() and an entry here.
+var roles = []role{
+	{
+		name:  "hypershift-operator",
+		short: "Operator of the management cluster: hosted clusters and their workers",
+	},
+	{
+		name:    "control-plane-operator",
+		short:   "Operator of one hosted control plane",
+		helpers: sidecarHelpers,
+	},
+	{
+		name:  "hosted-cluster-config-operator",
+		short: "Operator of what a hosted cluster holds from the start",
+	},
+	{name: "control-plane-pki-operator", short: "Operator of certificates for break-glass access"},
+	{name: "ignition-server", short: "Server of the configuration that new machines start with"},
+}
+
+// sidecarHelpers are the helper names under which manifests call the control plane operator's binary.
+var sidecarHelpers = []string{
+	"availability-prober", "token-minter", "etcd-init", "wait-dns", "kas-bootstrap", "audit-tail", "pause",
+}

@@ -1,0 +1,53 @@
+package connect
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+const (
+	// completionTimeout: a shell that hangs on a tab is worse than no completion.
+	completionTimeout = 2 * time.Second
+	// completionLimit is more names than a shell can show well.
+	completionLimit = 500
+)
+
+// CompleteHostedClusters offers the names of HostedClusters in *namespace for a flag.
+func CompleteHostedClusters(cmd *cobra.Command, flags *Flags, flag string, namespace *string) {
+	completeNames(cmd, flags, flag, hyperv1.GroupVersion.WithKind("HostedClusterList"), namespace)
+}
+
+// CompleteNamespaces offers the names of namespaces for a flag.
+func CompleteNamespaces(cmd *cobra.Command, flags *Flags, flag string) {
+	none := ""
+	completeNames(cmd, flags, flag, schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"}, &none)
+}
+
+func completeNames(cmd *cobra.Command, flags *Flags, flag string, kind schema.GroupVersionKind, namespace *string) {
+	// Only fails for a flag that isn't there.
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		c, err := flags.Client()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := c.List(ctx, list, client.InNamespace(*namespace), client.Limit(completionLimit)); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := make([]string, len(list.Items))
+		for i := range list.Items {
+			names[i] = list.Items[i].Name
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+}

@@ -1,0 +1,158 @@
+// Package connect gives every command of the CLI the same way to a cluster: the flags, the client and how objects are applied.
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// FieldOwner is the field manager of everything the CLI applies.
+const FieldOwner = "hypershift"
+
+// requestTimeout bounds one request, so that a dead API server shows as an error that names it instead of a hang.
+// Longer than the API server's own limit of 60 s for a write.
+const requestTimeout = 70 * time.Second
+
+// Flags says which cluster to talk to. The zero value follows $KUBECONFIG, ~/.kube/config and the pod's service account,
+// in this order, like kubectl.
+type Flags struct {
+	Kubeconfig string // path of a kubeconfig file
+	Context    string // context in it; empty: the current one
+}
+
+// AddFlags declares the flags.
+func (f *Flags) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig, "Kubeconfig of the management cluster (default: $KUBECONFIG, then ~/.kube/config)")
+	fs.StringVar(&f.Context, "context", f.Context, "Context of the kubeconfig to use (default: its current context)")
+}
+
+// Scheme returns a new scheme with all kinds that the CLI reads or writes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(hyperv1.AddToScheme(scheme))
+	return scheme
+}
+
+// RESTConfig reads the kubeconfig. Its errors say what to do when there is none.
+func (f Flags) RESTConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context}).ClientConfig()
+	switch {
+	case err == nil:
+	case clientcmd.IsEmptyConfig(err):
+		return nil, errors.New("no management cluster is configured: give --kubeconfig, set KUBECONFIG, or start one with `hypershift local up`")
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("--kubeconfig %s: no such file; give the path of the management cluster's kubeconfig", f.Kubeconfig)
+	default:
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	config.Timeout = requestTimeout
+	config.UserAgent = "hypershift-cli"
+	config.QPS = -1 // the API server's priority and fairness does that job
+	return config, nil
+}
+
+// Client returns an uncached client for the configured cluster. It makes no request.
+func (f Flags) Client() (client.Client, error) {
+	config, err := f.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+	}
+	return c, nil
+}
+
+// Apply makes the live object have every field of obj, by server-side apply as FieldOwner. An apply that changes nothing
+// writes nothing on the server, so no hash is kept. obj isn't changed.
+func Apply(ctx context.Context, c client.Client, obj client.Object) error {
+	u, err := Unstructured(c.Scheme(), obj)
+	if err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("applying %s: %w", Describe(u), err)
+	}
+	return nil
+}
+
+// Unstructured is obj as it is applied and rendered: with kind and version, without status, nulls and what the server sets.
+func Unstructured(scheme *runtime.Scheme, obj client.Object) (*unstructured.Unstructured, error) {
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind of %T %s: %w", obj, obj.GetName(), err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	if err != nil {
+		return nil, fmt.Errorf("converting %s %s: %w", gvk.Kind, obj.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	delete(u.Object, "status")
+	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	dropNulls(u.Object)
+	if spec, ok := u.Object["spec"].(map[string]any); ok && len(spec) == 0 {
+		delete(u.Object, "spec")
+	}
+	return u, nil
+}
+
+// Describe names an object in messages: "Secret clusters/demo-pull-secret".
+func Describe(obj client.Object) string {
+	kind := obj.GetObjectKind().GroupVersionKind().Kind
+	if kind == "" {
+		kind = fmt.Sprintf("%T", obj)
+	}
+	if obj.GetNamespace() == "" {
+		return kind + " " + obj.GetName()
+	}
+	return kind + " " + obj.GetNamespace() + "/" + obj.GetName()
+}
+
+// Namespace is the Namespace object of a name.
+func Namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// dropNulls removes null values: Go structs without omitempty leave them behind, and applying a null means owning its absence.
+func dropNulls(m map[string]any) {
+	for k, v := range m {
+		switch v := v.(type) {
+		case nil:
+			delete(m, k)
+		case map[string]any:
+			dropNulls(v)
+		case []any:
+			for _, item := range v {
+				if child, ok := item.(map[string]any); ok {
+					dropNulls(child)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package create
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/progress"
+)
+
+// Cluster creates the hosted cluster that o describes and, with o.Wait, waits until it can be used. Progress goes to out.
+//
+// It may be called again with the same options at any time, also after it was interrupted: keys and the infrastructure id
+// that exist are kept, everything else is made as o says. The API server refuses changes of what can't change.
+func Cluster(ctx context.Context, o Options, out io.Writer) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	c, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	return cluster(ctx, o, c, out)
+}
+
+// cluster is Cluster with valid options and a client.
+func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) error {
+	if err := complete(ctx, &o, c); err != nil {
+		return err
+	}
+	existing := &hyperv1.HostedCluster{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, existing)
+	switch {
+	case meta.IsNoMatchError(err):
+		return errors.New("the management cluster doesn't know HostedClusters: run `hypershift install` first")
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
+	case err == nil && !existing.DeletionTimestamp.IsZero():
+		return fmt.Errorf("HostedCluster %s/%s is being deleted: wait with `hypershift destroy cluster %s --namespace %s --name %s`",
+			o.Namespace, o.Name, platformArg(o.Platform), o.Namespace, o.Name)
+	case err == nil && existing.Spec.InfraID != "":
+		o.InfraID = existing.Spec.InfraID
+	}
+	g, err := generate(o, rand.Reader)
+	if err != nil {
+		return err
+	}
+
+	p := progress.New(out, o.Clock)
+	kept := keptSecrets(o)
+	for _, obj := range Objects(o, g) {
+		if _, secret := obj.(*corev1.Secret); secret && kept[obj.GetName()] {
+			err = createOnce(ctx, c, p, obj)
+		} else {
+			err = apply(ctx, c, p, obj)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !o.Wait {
+		return nil
+	}
+	return Wait(ctx, o, c, p)
+}
+
+// apply prints what it changed.
+func apply(ctx context.Context, c client.Client, p *progress.Printer, obj client.Object) error {
+	outcome, err := connect.ApplyVerbose(ctx, c, obj)
+	if err == nil && outcome != connect.Unchanged {
+		p.Printf("%s %s", outcome, connect.DescribeIn(c.Scheme(), obj))
+	}
+	return err
+}
+
+// createOnce posts, so that of two runs at the same time one wins and the other uses the winner's.
+func createOnce(ctx context.Context, c client.Client, p *progress.Printer, obj client.Object) error {
+	err := c.Create(ctx, obj, client.FieldOwner(connect.FieldOwner))
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("creating %s: %w", connect.DescribeIn(c.Scheme(), obj), err)
+	}
+	p.Printf("%s %s", connect.Created, connect.DescribeIn(c.Scheme(), obj))
+	return nil
+}
+
+// complete asks the management cluster for what the flags leave open.
+func complete(ctx context.Context, o *Options, c client.Client) error {
+	_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: "route.openshift.io", Kind: "Route"})
+	if err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("asking the management cluster for its APIs: %w", err)
+	}
+	o.Routes = err == nil
+	if o.Platform != hyperv1.NonePlatform || o.APIServerAddress != "" || o.LoadBalancer {
+		return nil
+	}
+	nodes := &corev1.NodeList{}
+	// One ready node is enough; a page of them has one.
+	if err := c.List(ctx, nodes, client.Limit(100)); err != nil {
+		return fmt.Errorf("looking for a node to publish the API at: %w; give --external-api-server-address or --expose-through-load-balancer", err)
+	}
+	if o.APIServerAddress = nodeAddress(nodes.Items); o.APIServerAddress == "" {
+		return errors.New("no node of the management cluster is ready and has an address: give --external-api-server-address or --expose-through-load-balancer")
+	}
+	return nil
+}
+
+// nodeAddress is by which address a node is reached: names and external addresses before internal ones.
+func nodeAddress(nodes []corev1.Node) string {
+	for _, kind := range []corev1.NodeAddressType{corev1.NodeExternalDNS, corev1.NodeExternalIP, corev1.NodeInternalIP} {
+		for i := range nodes {
+			if !ready(&nodes[i]) {
+				continue
+			}
+			for _, address := range nodes[i].Status.Addresses {
+				if address.Type == kind && address.Address != "" {
+					return address.Address
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func ready(node *corev1.Node) bool {
+	for _, cond := range node.Status.Conditions {
+		if cond.Type == corev1.NodeReady {
+			return cond.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// RenderOptions says how Render prints.
+type RenderOptions struct {
+	Format    output.Format // YAML documents unless output.JSON
+	Sensitive bool          // print Secrets, too
+}
+
+// Render prints what Cluster would create, and to notes what it left out. A management cluster is asked only for what the
+// flags leave open.
+func Render(ctx context.Context, o Options, r RenderOptions, out, notes io.Writer) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if o.Platform == hyperv1.NonePlatform && o.APIServerAddress == "" && !o.LoadBalancer {
+		c, err := o.Connect.Client()
+		if err != nil {
+			return fmt.Errorf("give --external-api-server-address or --expose-through-load-balancer to render without a management cluster: %w", err)
+		}
+		if err := complete(ctx, &o, c); err != nil {
+			return err
+		}
+	}
+	g, err := generate(o, rand.Reader)
+	if err != nil {
+		return err
+	}
+	return render(Objects(o, g), r, out, notes)
+}
+
+func render(objs []client.Object, r RenderOptions, out, notes io.Writer) error {
+	scheme := connect.Scheme()
+	var rendered []map[string]any
+	for _, obj := range objs {
+		if _, secret := obj.(*corev1.Secret); secret && !r.Sensitive {
+			fmt.Fprintf(notes, "left out Secret %s/%s: use --render-sensitive to print it\n", obj.GetNamespace(), obj.GetName())
+			continue
+		}
+		u, err := connect.Unstructured(scheme, obj)
+		if err != nil {
+			return err
+		}
+		rendered = append(rendered, u.Object)
+	}
+	return r.Format.Objects(out, rendered)
+}
+
+// platformArg is the platform as the CLI writes it.
+func platformArg(platform hyperv1.PlatformType) string {
+	if platform == hyperv1.LocalPlatform {
+		return "local"
+	}
+	return "none"
+}

@@ -1,0 +1,182 @@
+package create
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	"hcp.internal/platform/internal/cli/connect"
+)
+
+// Objects returns what makes up a hosted cluster, in the order of creation: what the HostedCluster refers to comes before it.
+func Objects(o Options, g Generated) []client.Object {
+	objs := []client.Object{connect.Namespace(o.Namespace), pullSecret(o, g), encryptionKey(o, g)}
+	if len(g.SSHPublic) > 0 {
+		objs = append(objs, sshKeySecret(o, g))
+	}
+	if len(o.TrustBundle) > 0 {
+		objs = append(objs, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: trustBundleName(o.Name), Namespace: o.Namespace},
+			Data:       map[string]string{"ca-bundle.crt": string(o.TrustBundle)},
+		})
+	}
+	objs = append(objs, hostedCluster(o, g))
+	if o.NodePool.Replicas > 0 {
+		np := o.NodePool
+		np.Name, np.Namespace, np.ClusterName = o.Name, o.Namespace, o.Name
+		if np.ReleaseImage == "" {
+			np.ReleaseImage = o.ReleaseImage
+		}
+		objs = append(objs, NodePool(np))
+	}
+	return objs
+}
+
+// keptSecrets are made once: what is random in them must not change when the cluster is created again.
+func keptSecrets(o Options) map[string]bool {
+	kept := map[string]bool{encryptionKeyName(o.Name): true}
+	if len(o.SSHPublicKey) == 0 {
+		kept[sshKeyName(o.Name)] = true
+	}
+	return kept
+}
+
+func secretMeta(o Options, g Generated, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: map[string]string{
+		SafeToDeleteLabel:   "true",
+		AutoCreatedForLabel: g.InfraID,
+	}}
+}
+
+func pullSecret(o Options, g Generated) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: secretMeta(o, g, pullSecretName(o.Name)),
+		Type:       corev1.SecretTypeDockerConfigJson,
+		Data:       map[string][]byte{corev1.DockerConfigJsonKey: o.PullSecret},
+	}
+}
+
+func encryptionKey(o Options, g Generated) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: secretMeta(o, g, encryptionKeyName(o.Name)),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{hyperv1.AESCBCKeySecretKey: g.EncryptionKey},
+	}
+}
+
+func sshKeySecret(o Options, g Generated) *corev1.Secret {
+	secret := &corev1.Secret{
+		ObjectMeta: secretMeta(o, g, sshKeyName(o.Name)),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{"id_rsa.pub": g.SSHPublic},
+	}
+	if len(g.SSHPrivate) > 0 {
+		secret.Data["id_rsa"] = g.SSHPrivate
+	}
+	return secret
+}
+
+func hostedCluster(o Options, g Generated) *hyperv1.HostedCluster {
+	hc := &hyperv1.HostedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace, Labels: o.Labels, Annotations: o.Annotations},
+		Spec: hyperv1.HostedClusterSpec{
+			Release:                          hyperv1.Release{Image: o.ReleaseImage},
+			InfraID:                          g.InfraID,
+			Platform:                         hyperv1.PlatformSpec{Type: o.Platform},
+			ControllerAvailabilityPolicy:     o.Availability,
+			InfrastructureAvailabilityPolicy: o.InfraAvailability,
+			KubeAPIServerDNSName:             o.KASDNSName,
+			DNS:                              dns(o),
+			Networking:                       networking(o),
+			Etcd:                             etcd(o),
+			Services:                         services(o),
+			PullSecret:                       corev1.LocalObjectReference{Name: pullSecretName(o.Name)},
+			SecretEncryption: &hyperv1.SecretEncryptionSpec{
+				Type:   hyperv1.AESCBC,
+				AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: encryptionKeyName(o.Name)}},
+			},
+			FIPS:                o.FIPS,
+			NodeSelector:        o.NodeSelector,
+			Labels:              o.PodLabels,
+			Tolerations:         o.Tolerations,
+			ImageContentSources: o.ContentSources,
+		},
+	}
+	if len(g.SSHPublic) > 0 {
+		hc.Spec.SSHKey.Name = sshKeyName(o.Name)
+	}
+	if len(o.TrustBundle) > 0 {
+		hc.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: trustBundleName(o.Name)}
+	}
+	if o.PausedUntil != "" {
+		hc.Spec.PausedUntil = ptr.To(o.PausedUntil)
+	}
+	return hc
+}
+
+func dns(o Options) hyperv1.DNSSpec {
+	spec := hyperv1.DNSSpec{BaseDomain: hyperv1.BaseDomain(o.BaseDomain)}
+	switch o.BaseDomainPrefix {
+	case "":
+	case "none":
+		spec.BaseDomainPrefix = ptr.To(hyperv1.BaseDomain(""))
+	default:
+		spec.BaseDomainPrefix = ptr.To(hyperv1.BaseDomain(o.BaseDomainPrefix))
+	}
+	return spec
+}
+
+func networking(o Options) hyperv1.ClusterNetworking {
+	spec := hyperv1.ClusterNetworking{NetworkType: o.NetworkType}
+	for _, cidr := range o.ClusterCIDRs {
+		spec.ClusterNetwork = append(spec.ClusterNetwork, hyperv1.ClusterNetworkEntry{CIDR: hyperv1.CIDRBlock(cidr)})
+	}
+	for _, cidr := range o.ServiceCIDRs {
+		spec.ServiceNetwork = append(spec.ServiceNetwork, hyperv1.ServiceNetworkEntry{CIDR: hyperv1.CIDRBlock(cidr)})
+	}
+	for _, cidr := range o.MachineCIDRs {
+		spec.MachineNetwork = append(spec.MachineNetwork, hyperv1.MachineNetworkEntry{CIDR: hyperv1.CIDRBlock(cidr)})
+	}
+	if o.AllocateNodeCIDRs {
+		spec.AllocateNodeCIDRs = ptr.To(hyperv1.AllocateNodeCIDRsEnabled)
+	}
+	return spec
+}
+
+func etcd(o Options) hyperv1.EtcdSpec {
+	volume := &hyperv1.PersistentVolumeEtcdStorageSpec{Size: ptr.To(resource.MustParse(o.EtcdStorageSize))}
+	if o.EtcdStorageClass != "" {
+		volume.StorageClassName = ptr.To(o.EtcdStorageClass)
+	}
+	return hyperv1.EtcdSpec{
+		ManagementType: hyperv1.Managed,
+		Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{
+			Type: hyperv1.PersistentVolumeEtcdStorage, PersistentVolume: volume,
+		}},
+	}
+}
+
+// services lists all four endpoints, because the API wants at least four. Node ports publish all of them at the same
+// address; behind a load balancer only the API is published, and the others by Routes where there are Routes.
+func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
+	strategy := func(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
+		switch {
+		case o.APIServerAddress != "":
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: o.APIServerAddress}}
+		case service == hyperv1.APIServer:
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
+		case o.Routes:
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+		}
+		return hyperv1.ServicePublishingStrategy{Type: hyperv1.None}
+	}
+	var list []hyperv1.ServicePublishingStrategyMapping
+	for _, service := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
+		list = append(list, hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: strategy(service)})
+	}
+	return list
+}

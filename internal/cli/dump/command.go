@@ -1,0 +1,49 @@
+package dump
+
+import (
+	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/cli/connect"
+)
+
+// Command is `hypershift dump` with the subcommand cluster.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dump",
+		Short: "Collect what is needed to find out why something doesn't work",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(clusterCommand())
+	return cmd
+}
+
+func clusterCommand() *cobra.Command {
+	o := NewOptions()
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Collect objects, events and logs of a hosted cluster",
+		Long: `Collect objects, events and logs of a hosted cluster in a directory and in ` + archiveName + `.
+
+Data of Secrets is never written, and keys, tokens and passwords are removed from everything else as far as they can be
+recognized. Look through the files before you pass them on.`,
+		Example: `  hypershift dump cluster --name demo --artifact-dir demo-dump
+  hypershift dump cluster --name demo --artifact-dir demo-dump --dump-guest-cluster`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return Cluster(cmd.Context(), o, cmd.OutOrStdout()) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster")
+	fs.StringVar(&o.ArtifactDir, "artifact-dir", o.ArtifactDir, "Directory for the files; it is created when it doesn't exist (required)")
+	fs.StringVar(&o.As, "as", o.As, "User to impersonate")
+	fs.BoolVar(&o.Guest, "dump-guest-cluster", o.Guest, "Also collect nodes, Pods, events and the like of the hosted cluster itself")
+	fs.BoolVar(&o.Archive, "archive-dump", o.Archive, "Also write "+archiveName)
+	fs.StringVar(&o.OperatorNamespace, "operator-namespace", o.OperatorNamespace, "Namespace of the management cluster's operator")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the collection may take")
+	o.Connect.AddFlags(fs)
+	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)
+	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
+	_ = cmd.MarkFlagDirname("artifact-dir")
+	return cmd
+}

@@ -1,0 +1,135 @@
+package dump
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// redacted stands for what isn't shown.
+const redacted = "REDACTED"
+
+// lastApplied holds a whole object as kubectl sent it, Secrets included.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// Redact removes from an object what nobody but its users should see: the data of Secrets, environment variables and
+// arguments whose names say that they are secret, and keys, tokens and passwords in any text. It changes u.
+//
+// It errs on the side of hiding. Names, keys and sizes stay, because they are what a person looks for.
+func Redact(u *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	if annotations := u.GetAnnotations(); annotations[lastApplied] != "" {
+		delete(annotations, lastApplied)
+		u.SetAnnotations(annotations)
+	}
+	if u.GetKind() == "Secret" && u.GroupVersionKind().Group == "" {
+		for _, field := range []string{"data", "stringData"} {
+			values, _ := u.Object[field].(map[string]any)
+			for key, value := range values {
+				values[key] = fmt.Sprintf("%s (%d characters)", redacted, len(fmt.Sprint(value)))
+			}
+		}
+	}
+	for key, value := range u.Object {
+		u.Object[key] = redactValue(value)
+	}
+}
+
+// redactValue returns v with secrets hidden, at any depth.
+func redactValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return RedactText(v)
+	case []any:
+		for i := range v {
+			v[i] = redactValue(v[i])
+		}
+		redactArguments(v)
+		return v
+	case map[string]any:
+		redactMap(v)
+		return v
+	}
+	return v
+}
+
+func redactMap(m map[string]any) {
+	// An environment variable, or a header: {name: …, value: …}.
+	if name, ok := m["name"].(string); ok && secretName.MatchString(name) {
+		if value, ok := m["value"].(string); ok && value != "" {
+			m["value"] = redacted
+		}
+	}
+	for key, value := range m {
+		if text, ok := value.(string); ok && secretField.MatchString(key) && text != "" {
+			m[key] = redacted
+			continue
+		}
+		m[key] = redactValue(value)
+	}
+}
+
+// redactArguments hides the value behind a flag of its own: ["--token", "abc"]. "--token=abc" is text like any other.
+func redactArguments(list []any) {
+	for i := 0; i+1 < len(list); i++ {
+		flag, ok := list[i].(string)
+		if !ok || !strings.HasPrefix(flag, "-") || strings.Contains(flag, "=") || !secretName.MatchString(flag) {
+			continue
+		}
+		if value, ok := list[i+1].(string); ok && !strings.HasPrefix(value, "-") && !strings.HasPrefix(value, "/") {
+			list[i+1] = redacted
+		}
+	}
+}
+
+var (
+	// secretName finds names of environment variables and flags whose value is secret. KEY alone would hide harmless paths
+	// and selectors, so it needs a companion.
+	secretName = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|token|secret|credential|bearer|authorization|private[-_]?key|access[-_]?key|api[-_]?key|encryption[-_]?key|client[-_]?key|signing[-_]?key|_key$|^key$)`)
+
+	// secretField finds fields that hold a secret themselves, wherever they are: those of kubeconfigs, of encryption
+	// configurations, of registry credentials. Names of Secrets (secretName, secretRef, …) are no secrets.
+	secretField = regexp.MustCompile(`(?i)^(password|token|client-key-data|clientKeyData|id-token|refresh-token|access-token|auth|identitytoken|registrytoken|bearerToken|clientSecret|client_secret|privateKey|private_key|secretKey|secret_key|apiKey|api_key|.*\.dockerconfigjson|.*\.dockercfg)$`)
+)
+
+// textRules find secrets in the middle of text: logs, ConfigMaps, arguments, messages. The first group, if any, stays.
+var textRules = []*regexp.Regexp{
+	// PEM private keys, also cut off, and with line ends escaped in JSON.
+	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`),
+	// The same in base64: "-----BEGIN" followed by anything.
+	regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*(?:UFJJVkFURS|BSSVZBVE|QUklWQVRF)[A-Za-z0-9+/=]*`),
+	// JSON web tokens.
+	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
+	// Authorization: Bearer abc
+	regexp.MustCompile(`(?i)((?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),
+	// Bootstrap tokens of Kubernetes.
+	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),
+	// Keys of clouds and registries.
+	regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`),
+	regexp.MustCompile(`\b(?:ghp|gho|ghu|ghs|ghr|github_pat|glpat)[_-][A-Za-z0-9_-]{16,}\b`),
+	// https://user:password@host
+	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@"']*:)[^/\s@"']+(?:@)`),
+	// Signatures in URLs.
+	regexp.MustCompile(`(?i)([?&](?:X-Amz-Signature|X-Amz-Security-Token|X-Amz-Credential|X-Goog-Signature|Signature|sig|access_token|token)=)[^&\s"']+`),
+	// password: abc, "token":"abc", --client-secret=abc, AWS_SECRET_ACCESS_KEY=abc. File paths stay: they say where to look.
+	regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])["']?(?:[A-Za-z0-9_.-]*(?:password|passwd|passphrase|client[-_]?secret|secret[-_]?access[-_]?key|private[-_]?key|api[-_]?key|encryption[-_]?key|[-_ ]token|[-_]key-data)|client-key-data|token|secret|auth|identitytoken)["']?[ \t]*[:=][ \t]*)(?:"[^"/][^"\n]*"|'[^'/][^'\n]*'|[^\s"'/,;}{\]\[][^\s"',;}]*)`),
+	// The same inside JSON that is inside JSON.
+	regexp.MustCompile(`(?i)(\\"(?:password|token|secret|auth|identitytoken|client-key-data)\\"\s*:\s*)\\"[^"\\]+\\"`),
+}
+
+// RedactText hides secrets in text.
+func RedactText(text string) string {
+	for i, rule := range textRules {
+		if !rule.MatchString(text) {
+			continue
+		}
+		if rule.NumSubexp() == 0 || i == 0 {
+			text = rule.ReplaceAllString(text, redacted)
+			continue
+		}
+		text = rule.ReplaceAllString(text, "${1}"+redacted)
+	}
+	return text
+}

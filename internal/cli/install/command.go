@@ -1,0 +1,138 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/output"
+)
+
+// Command is `hypershift install` with its subcommand render.
+func Command() *cobra.Command {
+	o := NewOptions()
+	files := &fileFlags{}
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install the HyperShift operator and its APIs into a management cluster",
+		Long: `Install the HyperShift operator and its APIs into a management cluster.
+
+It may be run again at any time, with the same or a newer operator image: what is up to date is left alone.
+Hosted clusters keep running meanwhile.`,
+		Example: `  # Install and wait until the operator runs
+  hypershift install --hypershift-image registry.example.com/hypershift/operator:1.0 --wait-until-available
+
+  # Only the APIs, for an operator that runs on your machine
+  hypershift install --install-scope crds
+
+  # Look first, apply with your own tools
+  hypershift install render --hypershift-image registry.example.com/hypershift/operator:1.0 > install.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := files.load(&o); err != nil {
+				return err
+			}
+			return Run(cmd.Context(), o, cmd.OutOrStdout())
+		},
+	}
+	addFlags(cmd.PersistentFlags(), &o, files)
+	o.Connect.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.Scope, "install-scope", o.Scope, "What to install: all, crds or resources")
+	cmd.Flags().BoolVar(&o.WaitAvailable, "wait-until-available", o.WaitAvailable, "Wait until the operator's Deployment has rolled out")
+	cmd.Flags().BoolVar(&o.WaitCRDs, "wait-until-crds-established", o.WaitCRDs, "Wait until the API server serves the CRDs")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the installation may take")
+	complete(cmd, "install-scope", ScopeAll, ScopeCRDs, ScopeResources)
+	complete(cmd, "image-pull-policy", string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))
+	complete(cmd, "metrics-set", "Telemetry", "SRE", "All")
+	cmd.AddCommand(renderCommand(&o, files))
+	return cmd
+}
+
+func renderCommand(o *Options, files *fileFlags) *cobra.Command {
+	r := RenderOptions{Format: output.YAML}
+	var outputFile string
+	cmd := &cobra.Command{
+		Use:   "render",
+		Short: "Print what install would apply",
+		Example: `  hypershift install render --hypershift-image registry.example.com/hypershift/operator:1.0
+  hypershift install render --outputs crds --format json --output-file crds.json
+  hypershift install render --template --hypershift-image registry.example.com/hypershift/operator:1.0`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.Template && cmd.Flags().Changed("outputs") {
+				return errors.New("--template always holds everything: leave out --outputs")
+			}
+			if err := files.load(o); err != nil {
+				return err
+			}
+			return toFile(outputFile, cmd.OutOrStdout(), func(w io.Writer) error { return Render(*o, r, w) })
+		},
+	}
+	r.Format.AddNamedFlag(cmd, "format", "Format of the output: yaml or json")
+	cmd.Flags().StringVar(&o.Scope, "outputs", o.Scope, "What to print: all, crds or resources")
+	cmd.Flags().BoolVar(&r.Template, "template", false, "Print an OpenShift Template with parameters for image, namespace and replicas")
+	cmd.Flags().BoolVar(&r.Sensitive, "render-sensitive", false, "Print the data of Secrets, too")
+	cmd.Flags().StringVar(&outputFile, "output-file", "", "File to write instead of standard output")
+	complete(cmd, "outputs", ScopeAll, ScopeCRDs, ScopeResources)
+	return cmd
+}
+
+// fileFlags are flags that name files and whose content goes into Options.
+type fileFlags struct {
+	pullSecret    string
+	privateAccess string
+}
+
+func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the operator")
+	fs.StringVar(&o.Image, "hypershift-image", o.Image, "Image that holds the operator")
+	fs.StringVar((*string)(&o.ImagePullPolicy), "image-pull-policy", string(o.ImagePullPolicy), "When the operator's image is pulled: Always, IfNotPresent or Never")
+	fs.StringVar(&files.pullSecret, "pull-secret", "", "File with registry credentials for the operator's image (.dockerconfigjson)")
+	fs.BoolVar(&o.Development, "development", o.Development, "Install with no operator Pod, to run the operator outside the cluster")
+	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
+	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
+	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")
+	fs.StringVar(&o.MetricsSet, "metrics-set", o.MetricsSet, "Metrics that control planes expose: Telemetry, SRE or All")
+	fs.DurationVar(&o.CertRotation, "cert-rotation-scale", o.CertRotation, "Length of a day in the life of certificates; shorter than 24h only for tests of rotation")
+	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
+	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
+	fs.StringArrayVar(&o.EgressBlockCIDRs, "hcp-egress-block-cidrs", o.EgressBlockCIDRs, "Addresses that hosted control planes must not reach (repeatable); default: the management API server's")
+	fs.StringVar(&files.privateAccess, "private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
+}
+
+// load reads the files that the flags name.
+func (f *fileFlags) load(o *Options) error {
+	if f.privateAccess != "None" {
+		return fmt.Errorf("--private-platform %q: this version supports None only", f.privateAccess)
+	}
+	if f.pullSecret == "" {
+		return nil
+	}
+	raw, err := connect.ReadPullSecret(f.pullSecret)
+	o.PullSecret = raw
+	return err
+}
+
+// toFile calls write with the file, or with out when no file is named. A file that exists is replaced.
+func toFile(path string, out io.Writer, write func(io.Writer) error) error {
+	if path == "" {
+		return write(out)
+	}
+	// Only for the user: the output may hold a pull secret.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("--output-file: %w", err)
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	// Only fails for a flag that isn't there.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}

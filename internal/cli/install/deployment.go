@@ -1,0 +1,138 @@
+package install
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// operatorUID is the user id of the operator where the management cluster assigns none.
+const operatorUID = 1001
+
+func deployment(o Options) *appsv1.Deployment {
+	podLabels := operatorLabels()
+	podLabels[componentLabel] = operatorName
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: o.Namespace, Labels: operatorLabels()},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             replicas(o),
+			RevisionHistoryLimit: ptr.To[int32](2),
+			Selector:             &metav1.LabelSelector{MatchLabels: operatorLabels()},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
+				Spec: corev1.PodSpec{
+					ServiceAccountName: operatorName,
+					PriorityClassName:  "hypershift-operator",
+					SecurityContext:    podSecurity(o),
+					Containers:         []corev1.Container{container(o)},
+					// The release cache and nothing else; the root file system is read-only.
+					Volumes: []corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
+						EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("1Gi"))},
+					}}},
+				},
+			},
+		},
+	}
+}
+
+func podSecurity(o Options) *corev1.PodSecurityContext {
+	security := &corev1.PodSecurityContext{
+		RunAsNonRoot:   ptr.To(true),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if !o.OpenShift {
+		security.RunAsUser = ptr.To[int64](operatorUID)
+	}
+	return security
+}
+
+func container(o Options) corev1.Container {
+	return corev1.Container{
+		Name:            operatorName,
+		Image:           o.Image,
+		ImagePullPolicy: o.ImagePullPolicy,
+		Command:         []string{"/usr/bin/hypershift-operator"},
+		Args:            operatorArgs(o),
+		Env:             operatorEnv(o),
+		Ports: []corev1.ContainerPort{
+			{Name: "metrics", ContainerPort: 9000, Protocol: corev1.ProtocolTCP},
+			{Name: "manager", ContainerPort: 9443, Protocol: corev1.ProtocolTCP},
+		},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("10m"),
+			corev1.ResourceMemory: resource.MustParse("100Mi"),
+		}},
+		// The operator has no health endpoint of its own: when it serves its metrics, it runs.
+		LivenessProbe:            metricsProbe(60, 5),
+		ReadinessProbe:           metricsProbe(15, 3),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		VolumeMounts: []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}},
+	}
+}
+
+func operatorArgs(o Options) []string {
+	args := []string{
+		"run",
+		"--namespace=$(MY_NAMESPACE)",
+		"--pod-name=$(MY_NAME)",
+		"--metrics-addr=:9000",
+	}
+	if o.CIDebugOutput {
+		args = append(args, "--enable-ci-debug-output=true")
+	}
+	if len(o.RegistryOverride) > 0 {
+		var pairs []string
+		for _, from := range slices.Sorted(maps.Keys(o.RegistryOverride)) {
+			pairs = append(pairs, from+"="+o.RegistryOverride[from])
+		}
+		args = append(args, "--registry-overrides="+strings.Join(pairs, ","))
+	}
+	for _, cidr := range o.EgressBlockCIDRs {
+		args = append(args, "--hcp-egress-block-cidrs="+cidr)
+	}
+	return args
+}
+
+func operatorEnv(o Options) []corev1.EnvVar {
+	field := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	}
+	env := []corev1.EnvVar{
+		field("MY_NAMESPACE", "metadata.namespace"),
+		field("MY_NAME", "metadata.name"),
+		{Name: "CERT_ROTATION_SCALE", Value: o.CertRotation.String()},
+		{Name: "METRICS_SET", Value: o.MetricsSet},
+	}
+	if o.TechPreview {
+		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.OperatorEnv)) {
+		env = append(env, corev1.EnvVar{Name: name, Value: o.OperatorEnv[name]})
+	}
+	return env
+}
+
+func metricsProbe(initialDelay, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/metrics", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP,
+		}},
+		InitialDelaySeconds: initialDelay,
+		PeriodSeconds:       60,
+		TimeoutSeconds:      5,
+		SuccessThreshold:    1,
+		FailureThreshold:    failures,
+	}
+}

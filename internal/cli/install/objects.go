@@ -1,0 +1,158 @@
+package install
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/config"
+	"hcp.internal/platform/internal/cli/connect"
+)
+
+// Objects returns everything that o asks for, in the order of application: CRDs, then the Namespace, then what is in it.
+func Objects(o Options) ([]client.Object, error) {
+	crds, err := CRDs(o)
+	if err != nil {
+		return nil, err
+	}
+	return append(crds, Resources(o)...), nil
+}
+
+// CRDs returns the CustomResourceDefinitions of o's feature set, none when o's scope leaves them out.
+func CRDs(o Options) ([]client.Object, error) {
+	if o.Scope == ScopeResources {
+		return nil, nil
+	}
+	set := "default"
+	if o.TechPreview {
+		set = "techpreview"
+	}
+	crds, err := config.CRDs(set)
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s CustomResourceDefinitions: %w", set, err)
+	}
+	objs := make([]client.Object, len(crds))
+	for i := range crds {
+		objs[i] = crds[i]
+	}
+	return objs, nil
+}
+
+// Resources returns everything but the CRDs, nothing when o's scope leaves it out.
+func Resources(o Options) []client.Object {
+	if o.Scope == ScopeCRDs {
+		return nil
+	}
+	objs := []client.Object{namespace(o)}
+	for _, class := range priorityClasses {
+		objs = append(objs, &schedulingv1.PriorityClass{
+			ObjectMeta:  metav1.ObjectMeta{Name: class.name},
+			Value:       class.value,
+			Description: class.description,
+		})
+	}
+	if len(o.PullSecret) > 0 {
+		objs = append(objs, pullSecret(o))
+	}
+	objs = append(objs, serviceAccount(o))
+	objs = append(objs, clusterRBAC(o)...)
+	objs = append(objs, namespacedRBAC(o)...)
+	if o.AdminRBAC {
+		objs = append(objs, adminRBAC()...)
+	}
+	return append(objs, service(o), deployment(o))
+}
+
+func namespace(o Options) *corev1.Namespace {
+	ns := connect.Namespace(o.Namespace)
+	// The operator needs nothing that the strictest level refuses, so nothing else should be able to run beside it.
+	ns.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+	return ns
+}
+
+func pullSecret(o Options) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: pullSecretName, Namespace: o.Namespace},
+		Type:       corev1.SecretTypeDockerConfigJson,
+		Data:       map[string][]byte{corev1.DockerConfigJsonKey: o.PullSecret},
+	}
+}
+
+func serviceAccount(o Options) *corev1.ServiceAccount {
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: o.Namespace}}
+	if len(o.PullSecret) > 0 {
+		sa.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecretName}}
+	}
+	return sa
+}
+
+func service(o Options) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: o.Namespace, Labels: operatorLabels()},
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeClusterIP,
+			Selector: operatorLabels(),
+			Ports: []corev1.ServicePort{
+				{Name: "metrics", Protocol: corev1.ProtocolTCP, Port: 9393, TargetPort: intstr.FromString("metrics")},
+				{Name: "manager", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromString("manager")},
+			},
+		},
+	}
+}
+
+func operatorLabels() map[string]string { return map[string]string{"name": operatorName} }
+
+func subjects(o Options) []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: operatorName, Namespace: o.Namespace}}
+}
+
+func clusterRBAC(o Options) []client.Object {
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: clusterRules()},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: roleName},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},
+			Subjects:   subjects(o),
+		},
+	}
+}
+
+func namespacedRBAC(o Options) []client.Object {
+	meta := metav1.ObjectMeta{Name: roleName, Namespace: o.Namespace}
+	return []client.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: namespacedRules()},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: roleName},
+			Subjects:   subjects(o),
+		},
+	}
+}
+
+// adminRBAC is for people: clients create and change hosted clusters, readers look at them.
+func adminRBAC() []client.Object {
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: clientRoleName}, Rules: []rbacv1.PolicyRule{
+			rule(group(hypershiftGroup), "hostedclusters,nodepools", "*"),
+			rule(group(""), "secrets,configmaps,namespaces", read, write),
+		}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: readersRoleName}, Rules: []rbacv1.PolicyRule{
+			rule(group(hypershiftGroup), "*", read),
+			rule(group(""), "namespaces,pods,pods/log,services,events", read),
+			rule(group("apps"), "deployments,statefulsets", read),
+		}},
+	}
+}
+
+func replicas(o Options) *int32 {
+	if o.Development {
+		return ptr.To[int32](0)
+	}
+	return ptr.To[int32](1)
+}

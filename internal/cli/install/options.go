@@ -1,0 +1,111 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/cli/connect"
+)
+
+// Scopes of an installation.
+const (
+	ScopeAll       = "all"
+	ScopeCRDs      = "crds"
+	ScopeResources = "resources"
+)
+
+// DefaultNamespace is where the operator runs unless told otherwise.
+const DefaultNamespace = "hypershift"
+
+// Options says what to install. NewOptions has the defaults.
+type Options struct {
+	Connect connect.Flags
+
+	Namespace        string
+	Image            string // of the operator; required unless only CRDs are installed
+	ImagePullPolicy  corev1.PullPolicy
+	PullSecret       []byte // content of a .dockerconfigjson for the operator's own image; nil: none
+	Development      bool   // no operator Pod: a developer runs it outside
+	Scope            string // ScopeAll, ScopeCRDs or ScopeResources
+	TechPreview      bool
+	AdminRBAC        bool // also the ClusterRoles hypershift-client and hypershift-readers
+	CIDebugOutput    bool
+	MetricsSet       string
+	CertRotation     time.Duration
+	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
+	OperatorEnv      map[string]string // more environment variables of the operator
+	EgressBlockCIDRs []string          // addresses that hosted control planes must not reach
+	// OpenShift leaves the choice of the user id to the management cluster's security context constraints. Run detects it.
+	OpenShift bool
+
+	WaitCRDs      bool
+	WaitAvailable bool
+	Timeout       time.Duration // of the whole installation
+
+	Clock clock.WithTicker // nil: the real one
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options {
+	return Options{
+		Namespace:       DefaultNamespace,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Scope:           ScopeAll,
+		MetricsSet:      "Telemetry",
+		CertRotation:    24 * time.Hour,
+		WaitCRDs:        true,
+		Timeout:         10 * time.Minute,
+	}
+}
+
+// Validate names each wrong flag and what it takes.
+func (o Options) Validate() error {
+	var errs []error
+	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--namespace %q: %s", o.Namespace, strings.Join(problems, "; ")))
+	}
+	if o.Image == "" && o.Scope != ScopeCRDs {
+		errs = append(errs, errors.New("--hypershift-image is required: name the image that holds the operator, or use --install-scope crds"))
+	}
+	if strings.ContainsAny(o.Image, " \t\n") {
+		errs = append(errs, fmt.Errorf("--hypershift-image %q: must be an image reference without blanks", o.Image))
+	}
+	errs = append(errs,
+		oneOf("--install-scope", o.Scope, ScopeAll, ScopeCRDs, ScopeResources),
+		oneOf("--metrics-set", o.MetricsSet, "Telemetry", "SRE", "All"),
+		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))
+	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
+		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))
+	}
+	for _, cidr := range o.EgressBlockCIDRs {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q: must be a CIDR such as 10.0.0.0/16", cidr))
+		}
+	}
+	for name := range o.OperatorEnv {
+		if problems := validation.IsEnvVarName(name); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("--additional-operator-env-vars %q: %s", name, strings.Join(problems, "; ")))
+		}
+	}
+	for from, to := range o.RegistryOverride {
+		if from == "" || to == "" || strings.ContainsAny(from+to, ", ") {
+			errs = append(errs, fmt.Errorf("--registry-overrides %q: must be source=mirror pairs, separated by commas", from+"="+to))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: must be one of %s", flag, value, strings.Join(allowed, ", "))
+}

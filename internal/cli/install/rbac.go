@@ -1,0 +1,79 @@
+package install
+
+import (
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+const (
+	hypershiftGroup = "hypershift.openshift.io"
+
+	read  = "get,list,watch"
+	write = "create,update,patch,delete"
+)
+
+// clusterRules are the operator's rights in the whole management cluster.
+//
+// RBAC lets nobody grant what he doesn't hold, so this must be a superset of the Role that each hosted control plane's
+// operator gets, and of the Roles which that one hands to its components; a test checks it. Where such a Role says "*", so
+// must this.
+func clusterRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		// Our own APIs, and the machine API that the control plane operator works with.
+		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io", "scheduling.hypershift.openshift.io"), "*", "*"),
+		rule(group("cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io",
+			"controlplane.cluster.x-k8s.io", "addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io"), "*", "*"),
+
+		// One namespace per hosted cluster and what its control plane is made of.
+		rule(group(""), "namespaces", read, write),
+		rule(group(""), "events,configmaps,persistentvolumeclaims,pods,pods/log,pods/eviction,secrets,serviceaccounts,serviceaccounts/token,services,endpoints,nodes", "*"),
+		rule(group("apps"), "deployments,deployments/scale,statefulsets,statefulsets/scale,replicasets,daemonsets,controllerrevisions", "*"),
+		rule(group("batch"), "jobs,cronjobs", "*"),
+		rule(group("policy"), "poddisruptionbudgets", "*"),
+		rule(group("coordination.k8s.io"), "leases", "*"),
+		rule(group("discovery.k8s.io"), "endpointslices,endpointslices/restricted", "*"),
+		rule(group("events.k8s.io"), "events", "*"),
+		rule(group("networking.k8s.io"), "networkpolicies", "*"),
+		rule(group("rbac.authorization.k8s.io"), "roles,rolebindings,clusterroles,clusterrolebindings", read, write),
+
+		// Optional APIs of the management cluster; the rights mean nothing where they aren't served.
+		rule(group("route.openshift.io"), "*", "*"),
+		rule(group("image.openshift.io"), "*", "*"),
+		rule(group("monitoring.coreos.com", "monitoring.rhobs"), "*", "*"),
+
+		// Only looked at: what the management cluster can do.
+		rule(group("apiextensions.k8s.io"), "customresourcedefinitions", read),
+		rule(group("storage.k8s.io"), "storageclasses", read),
+		rule(group("scheduling.k8s.io"), "priorityclasses", read),
+		rule(group("config.openshift.io"), "*", read),
+		rule(group("operator.openshift.io"), "imagecontentsourcepolicies", read),
+		// Lets Pods that this operator, or one below it, creates run with the user id of their namespace on OpenShift.
+		rule(group("security.openshift.io"), "securitycontextconstraints", "use"),
+	}
+}
+
+// namespacedRules are the operator's rights in its own namespace beyond clusterRules: none now, because leases, ConfigMaps
+// and events are granted everywhere. They are listed so that narrowing clusterRules can't break leader election.
+func namespacedRules() []rbacv1.PolicyRule {
+	lease := rule(group("coordination.k8s.io"), "leases", "get,update,patch")
+	lease.ResourceNames = []string{leaderElectionLease}
+	return []rbacv1.PolicyRule{
+		rule(group("coordination.k8s.io"), "leases", "create"), // a name can't restrict create
+		lease,
+		rule(group(""), "configmaps", read, write),
+		rule(group("", "events.k8s.io"), "events", "create,patch"),
+		rule(group(""), "pods", read),
+	}
+}
+
+func group(names ...string) []string { return names }
+
+// rule makes a PolicyRule; resources and verbs are lists separated by commas.
+func rule(groups []string, resources string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: groups,
+		Resources: strings.Split(resources, ","),
+		Verbs:     strings.Split(strings.Join(verbs, ","), ","),
+	}
+}

@@ -1,0 +1,173 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/progress"
+)
+
+// Run installs into the cluster that o.Connect names and prints progress to out. It may be run again at any time: what is
+// there already is left alone, what an older version installed is brought up to date.
+func Run(ctx context.Context, o Options, out io.Writer) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	c, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	return run(ctx, o, c, out)
+}
+
+// run is Run with a client.
+func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	p := progress.New(out, o.Clock)
+
+	openShift, err := served(c, schema.GroupKind{Group: "security.openshift.io", Kind: "SecurityContextConstraints"})
+	if err != nil {
+		return err
+	}
+	o.OpenShift = o.OpenShift || openShift
+
+	crds, err := CRDs(o)
+	if err != nil {
+		return err
+	}
+	if err := applyAll(ctx, c, p, crds); err != nil {
+		return err
+	}
+	if o.WaitCRDs {
+		for _, crd := range crds {
+			if err := waitEstablished(ctx, c, p, crd.GetName()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := applyAll(ctx, c, p, Resources(o)); err != nil {
+		return err
+	}
+	if o.WaitAvailable && o.Scope != ScopeCRDs {
+		if err := waitAvailable(ctx, c, p, o.Namespace); err != nil {
+			return err
+		}
+	}
+	p.Printf("installed")
+	return nil
+}
+
+// served says whether the cluster has a kind.
+func served(c client.Client, kind schema.GroupKind) (bool, error) {
+	_, err := c.RESTMapper().RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking the management cluster for its APIs: %w", err)
+	}
+	return true, nil
+}
+
+// applyAll applies in order and stops at the first error: what follows often needs what comes before. It prints what
+// changed and counts the rest.
+func applyAll(ctx context.Context, c client.Client, p *progress.Printer, objs []client.Object) error {
+	unchanged := 0
+	for _, obj := range objs {
+		outcome, err := connect.ApplyVerbose(ctx, c, obj)
+		if err != nil {
+			return err
+		}
+		if outcome == connect.Unchanged {
+			unchanged++
+			continue
+		}
+		p.Printf("%s %s", outcome, connect.DescribeIn(c.Scheme(), obj))
+	}
+	if unchanged > 0 {
+		p.Printf("%d of %d objects were there already", unchanged, len(objs))
+	}
+	return nil
+}
+
+func waitEstablished(ctx context.Context, c client.Client, p *progress.Printer, name string) error {
+	return p.Until(ctx, "CustomResourceDefinition "+name, func(ctx context.Context) (progress.State, error) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+			return progress.State{}, err
+		}
+		return established(crd)
+	})
+}
+
+// established says whether the API server serves a CRD. A name that collides never heals by itself.
+func established(crd *apiextensionsv1.CustomResourceDefinition) (progress.State, error) {
+	for _, cond := range crd.Status.Conditions {
+		switch {
+		case cond.Type == apiextensionsv1.Established && cond.Status == apiextensionsv1.ConditionTrue:
+			return progress.Done(), nil
+		case cond.Type == apiextensionsv1.NamesAccepted && cond.Status == apiextensionsv1.ConditionFalse:
+			return progress.State{}, progress.Terminal(fmt.Errorf("the API server refuses its names: %s", cond.Message))
+		}
+	}
+	return progress.Waiting("the API server doesn't serve it yet"), nil
+}
+
+func waitAvailable(ctx context.Context, c client.Client, p *progress.Printer, namespace string) error {
+	return p.Until(ctx, "Deployment "+namespace+"/"+operatorName, func(ctx context.Context) (progress.State, error) {
+		d := &appsv1.Deployment{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: operatorName}, d); err != nil {
+			return progress.State{}, err
+		}
+		pods := &corev1.PodList{}
+		// More than a handful of Pods can't belong to a Deployment of one replica that is rolling.
+		if err := c.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels(operatorLabels()), client.Limit(10)); err != nil && !apierrors.IsForbidden(err) {
+			return progress.State{}, err
+		}
+		return available(d, pods.Items), nil
+	})
+}
+
+// available says whether a Deployment has rolled out, and if not, what its Pods wait for.
+func available(d *appsv1.Deployment, pods []corev1.Pod) progress.State {
+	want := ptr.Deref(d.Spec.Replicas, 1)
+	s := d.Status
+	if s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want {
+		return progress.Done()
+	}
+	state := progress.Waiting("%d of %d replicas available", min(s.AvailableReplicas, s.UpdatedReplicas), want)
+	for i := range pods {
+		if why := podWaiting(&pods[i]); why != "" {
+			state.Waiting += "; Pod " + pods[i].Name + ": " + why
+		}
+	}
+	return state
+}
+
+// podWaiting is the reason why a Pod isn't ready, in the words of the scheduler or the kubelet; empty when it is, or when
+// nobody says.
+func podWaiting(pod *corev1.Pod) string {
+	for _, status := range pod.Status.ContainerStatuses {
+		if w := status.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
+			return w.Reason + " " + w.Message
+		}
+	}
+	for _, cond := range pod.Status.Conditions {
+		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
+			return cond.Reason + " " + cond.Message
+		}
+	}
+	return ""
+}

@@ -14,7 +14,6 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,7 +61,7 @@ func (a *Applier) Apply(ctx context.Context, obj client.Object) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", describe(desired), err)
 	}
-	if live != nil && upToDate(a.client.Scheme(), desired, live) {
+	if live != nil && upToDate(desired, live) {
 		return nil
 	}
 	writes.WithLabelValues(desired.GetKind(), "apply", a.owner).Inc()
@@ -159,19 +158,29 @@ func Hash(v any) (string, error) {
 }
 
 // upToDate says whether live was applied from the same desired state and nobody has changed a desired value since.
-func upToDate(scheme *runtime.Scheme, desired *unstructured.Unstructured, live client.Object) bool {
+func upToDate(desired *unstructured.Unstructured, live client.Object) bool {
 	if live.GetAnnotations()[HashAnnotation] != desired.GetAnnotations()[HashAnnotation] {
 		return false
 	}
-	typed := newLike(live)
-	// Through the Go type, so that "1000m" and "1" are the same quantity on both sides.
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(desired.Object, typed); err != nil {
+	want, err := normalize(live, desired.Object)
+	if err != nil {
 		return false
 	}
+	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return false
+	}
+	return contains(have, want)
+}
+
+// normalize takes content through live's Go type, so that "1000m" and "1" are the same quantity on both sides.
+func normalize(live client.Object, content map[string]any) (map[string]any, error) {
+	typed := newLike(live)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
+		return nil, err
+	}
 	typed.GetObjectKind().SetGroupVersionKind(live.GetObjectKind().GroupVersionKind())
-	// A time is a value of its own to the comparison, never "unset".
-	typed.SetCreationTimestamp(live.GetCreationTimestamp())
-	return equality.Semantic.DeepDerivative(typed, live)
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 }
 
 // newLike returns an empty object of obj's Go type (and kind, when unstructured).

@@ -56,7 +56,7 @@ type Release struct {
 // BaseDomain is a DNS suffix, or empty.
 //
 // +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:XValidation:rule=`self == ” || self.matches('^(?:(?:[a-zA-Z0-9-]+\\.)+[a-zA-Z]{2,}|[a-zA-Z0-9-]+)$')`,message="must be a domain name such as example.com, or empty"
+// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^(?:(?:[a-zA-Z0-9-]+\\.)+[a-zA-Z]{2,}|[a-zA-Z0-9-]+)$')`,message="must be a domain name such as example.com, or empty"
 type BaseDomain string
 
 // DNSSpec says under which names the hosted cluster is published.

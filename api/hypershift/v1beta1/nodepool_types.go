@@ -285,16 +285,6 @@ type Taint struct {
 	Effect corev1.TaintEffect `json:"effect"`
 }
 
-// NodePoolPlatform is a union over type.
-type NodePoolPlatform struct {
-	// type names the platform; it is that of the HostedCluster. It cannot change.
-	//
-	// +required
-	// +kubebuilder:validation:MaxLength=100
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type is immutable"
-	Type PlatformType `json:"type"`
-}
-
 // NodePoolCondition is one finding about a NodePool.
 type NodePoolCondition struct {
 	// type names the finding.
@@ -356,4 +346,56 @@ type NodePoolStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Conditions []NodePoolCondition `json:"conditions,omitempty"`
+
+	// nodesInfo says which versions nodes run.
+	//
+	// +optional
+	NodesInfo NodePoolNodesInfo `json:"nodesInfo,omitzero"`
+
+	// platform is what was found on the platform.
+	//
+	// +optional
+	Platform *NodePoolPlatformStatus `json:"platform,omitempty"`
+}
+
+// NodePoolNodesInfo says which versions nodes run.
+type NodePoolNodesInfo struct {
+	// nodeVersions lists the versions and how many nodes run each.
+	//
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	NodeVersions []NodeVersion `json:"nodeVersions"`
+}
+
+// NodeVersion counts nodes of one version.
+type NodeVersion struct {
+	// ocpVersion is the version of the release.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^\\d+\\.\\d+\\.\\d+.*$')`,message="ocpVersion must start with three numbers, such as 4.20.1"
+	OCPVersion string `json:"ocpVersion"`
+
+	// kubeletVersion is the version of the kubelet.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^v?\\d+\\.\\d+\\.\\d+.*$')`,message="kubeletVersion must start with three numbers, such as v1.36.3"
+	KubeletVersion string `json:"kubeletVersion"`
+
+	// readyNodeCount is how many nodes of the version are ready.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	ReadyNodeCount int32 `json:"readyNodeCount"`
+
+	// unreadyNodeCount is how many nodes of the version are not ready.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	UnreadyNodeCount int32 `json:"unreadyNodeCount"`
 }

@@ -27,7 +27,7 @@ const (
 	LocalPlatform PlatformType = "Local"
 )
 
-// PlatformSpec is a union over type.
+// PlatformSpec is a union over type. None and Local need nothing further.
 type PlatformSpec struct {
 	// type names the platform. It cannot change.
 	//
@@ -36,8 +36,41 @@ type PlatformSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type is immutable"
 	Type PlatformType `json:"type"`
 
-	// azure describes Microsoft Azure.
+	// aws describes Amazon Web Services when type is AWS.
+	//
+	// +optional
+	AWS *AWSPlatformSpec `json:"aws,omitempty"`
+
+	// agent describes the pool of the assisted installer when type is Agent.
+	//
+	// +optional
+	Agent *AgentPlatformSpec `json:"agent,omitempty"`
+
+	// ibmcloud describes IBM Cloud when type is IBMCloud.
+	//
+	// +optional
+	IBMCloud *IBMCloudPlatformSpec `json:"ibmcloud,omitempty"`
+
+	// azure describes Microsoft Azure when type is Azure.
 	//
 	// +optional
 	Azure *AzurePlatformSpec `json:"azure,omitempty"`
+
+	// powervs describes IBM Power Virtual Server when type is PowerVS.
+	//
+	// +optional
+	PowerVS *PowerVSPlatformSpec `json:"powervs,omitempty"`
+
+	// kubevirt describes a KubeVirt cluster when type is KubeVirt. The operator fills in what is missing.
+	//
+	// +optional
+	Kubevirt *KubevirtPlatformSpec `json:"kubevirt,omitempty"`
+}
+
+// PlatformStatus is what was found on the platform.
+type PlatformStatus struct {
+	// aws is what was found in Amazon Web Services.
+	//
+	// +optional
+	AWS *AWSPlatformStatus `json:"aws,omitempty"`
 }

@@ -1,6 +1,9 @@
 // Package sidecar holds the small programs that run beside and before the containers of a hosted control plane.
 //
 // They are multiplied by every hosted cluster and work in images without a shell, so each is one job with flags, and all of
-// them are links in one static binary (cmd/hcp-sidecar). None may import controller-runtime or client-go's generated
-// clients: package kubeapi has the few requests that they make. A role is a package with func Command() *cobra.Command.
+// them are links in one static binary (cmd/hcp-sidecar). Every process pays for the initialisation of everything that is
+// linked, so none imports client-go, gRPC or etcd's client: package kubeapi has the few requests to API servers, and
+// package etcdinit those to etcd. A role is a package with func Command() *cobra.Command.
+//
+// The exception is etcdrestore, which needs etcd's storage code: it is linked into hcp-operators.
 package sidecar

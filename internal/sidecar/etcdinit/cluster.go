@@ -1,22 +1,22 @@
 package etcdinit
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/client/pkg/v3/transport"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 )
 
 const (
@@ -147,64 +147,117 @@ func clientEndpoints(service string, peers []Peer, known []Member) []string {
 	return endpoints
 }
 
-// TLSFiles are the files of the etcd client's identity. No files at all means plain HTTP, which only tests use.
+// TLSFiles are the files of the etcd client's identity, which peers accept, too: its certificate is from the same signer and
+// names no host that they could find wrong. No files at all means plain HTTP, which only tests use.
 type TLSFiles struct{ CA, Cert, Key string }
 
 func (f TLSFiles) config() (*tls.Config, error) {
 	if f == (TLSFiles{}) {
 		return nil, nil
 	}
-	cfg, err := transport.TLSInfo{TrustedCAFile: f.CA, CertFile: f.Cert, KeyFile: f.Key}.ClientConfig()
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the etcd client's certificates: %w", err)
+		return nil, fmt.Errorf("reading the etcd client's certificate: %w", err)
 	}
-	return cfg, nil
+	ca, err := os.ReadFile(f.CA)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA of etcd: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("reading the CA of etcd: %s holds no certificate", f.CA)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{pair}}, nil
 }
 
-// etcdRemote is a remote over etcd's client.
-type etcdRemote struct{ client *clientv3.Client }
+// gateway is a remote over the JSON form of etcd's client API, which every member serves beside gRPC. A gRPC client would
+// make this binary, and each of the processes that it is, twice as large for three requests at the start of a member.
+type gateway struct {
+	endpoints []string
+	http      *http.Client
+}
 
-func dial(endpoints []string, files TLSFiles) (*etcdRemote, error) {
+func newGateway(endpoints []string, files TLSFiles) (*gateway, error) {
 	tlsConfig, err := files.config()
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints, TLS: tlsConfig, DialTimeout: requestTimeout, Logger: zap.NewNop(),
-	})
+	return &gateway{endpoints: endpoints, http: &http.Client{
+		Transport: &http.Transport{TLSClientConfig: tlsConfig, DisableKeepAlives: true}, Timeout: requestTimeout,
+	}}, nil
+}
+
+// memberList is the answer to every request about members. IDs are strings, as JSON has no 64-bit numbers.
+type memberList struct {
+	Members []struct {
+		ID         uint64   `json:"ID,string"`
+		Name       string   `json:"name"`
+		PeerURLs   []string `json:"peerURLs"`
+		ClientURLs []string `json:"clientURLs"`
+	} `json:"members"`
+}
+
+func (g *gateway) Members(ctx context.Context) ([]Member, error) {
+	return g.post(ctx, "list", map[string]any{"linearizable": true})
+}
+
+func (g *gateway) Remove(ctx context.Context, id uint64) error {
+	_, err := g.post(ctx, "remove", map[string]any{"ID": strconv.FormatUint(id, 10)})
+	return err
+}
+
+func (g *gateway) Add(ctx context.Context, peerURL string) ([]Member, error) {
+	return g.post(ctx, "add", map[string]any{"peerURLs": []string{peerURL}})
+}
+
+// post asks the endpoints in order until one answers. Only a request that was refused a connection goes to the next one:
+// after anything else the change may have happened, and the caller looks at the members again before it repeats it.
+func (g *gateway) post(ctx context.Context, verb string, in any) ([]Member, error) {
+	body, err := json.Marshal(in)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd: %w", err)
+		return nil, fmt.Errorf("encoding request: %w", err)
 	}
-	return &etcdRemote{client: client}, nil
+	var errs []error
+	for _, endpoint := range g.endpoints {
+		members, err := g.postTo(ctx, endpoint+"/v3/cluster/member/"+verb, body)
+		if err == nil {
+			return members, nil
+		}
+		errs = append(errs, fmt.Errorf("asking etcd to %s members: %w", verb, err))
+		var op *net.OpError
+		if !errors.As(err, &op) || op.Op != "dial" {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
 }
 
-func (r *etcdRemote) Members(ctx context.Context) ([]Member, error) {
-	resp, err := r.client.MemberList(ctx)
+func (g *gateway) postTo(ctx context.Context, target string, body []byte) ([]Member, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("listing etcd members: %w", err)
+		return nil, err
 	}
-	return membersOf(resp.Members), nil
-}
-
-func (r *etcdRemote) Remove(ctx context.Context, id uint64) error {
-	if _, err := r.client.MemberRemove(ctx, id); err != nil {
-		return fmt.Errorf("removing etcd member %x: %w", id, err)
-	}
-	return nil
-}
-
-func (r *etcdRemote) Add(ctx context.Context, peerURL string) ([]Member, error) {
-	resp, err := r.client.MemberAdd(ctx, []string{peerURL})
+	resp, err := g.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("adding etcd member %s: %w", peerURL, err)
+		return nil, err
 	}
-	return membersOf(resp.Members), nil
-}
-
-func membersOf(in []*pb.Member) []Member {
-	members := make([]Member, 0, len(in))
-	for _, m := range in {
-		members = append(members, Member{ID: m.ID, Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs})
+	defer resp.Body.Close() //nolint:errcheck // only read
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)
 	}
-	return members
+	if resp.StatusCode != http.StatusOK {
+		failure := struct{ Message string }{}
+		_ = json.Unmarshal(raw, &failure) // without a message the status says enough
+		return nil, fmt.Errorf("%s answers %s: %s", target, resp.Status, failure.Message)
+	}
+	list := memberList{}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("decoding the answer of %s: %w", target, err)
+	}
+	members := make([]Member, 0, len(list.Members))
+	for _, m := range list.Members {
+		members = append(members, Member(m))
+	}
+	return members, nil
 }

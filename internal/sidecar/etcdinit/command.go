@@ -1,6 +1,11 @@
 package etcdinit
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -15,6 +20,29 @@ func Command() *cobra.Command {
 	}
 	cmd.AddCommand(resetMemberCommand(), restoreCommand())
 	return cmd
+}
+
+// restorer is the program beside this one that has etcd's storage code, and restoreRole its role there.
+const restorer, restoreRole = "hcp-operators", "etcd-restore"
+
+// restoreCommand hands over to the restorer: this process becomes it, with the same flags.
+func restoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "restore",
+		Short:              "Fill an empty data directory from a snapshot; does nothing when there is data",
+		Example:            "  RESTORE_URL_ETCD=https://bucket.example.com/demo.db hcp-sidecar etcd-init restore --name=$POD_NAME",
+		DisableFlagParsing: true, // they are the restorer's, --help too
+		SilenceUsage:       true, SilenceErrors: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding %s: %w", restorer, err)
+			}
+			program := filepath.Join(filepath.Dir(self), restorer)
+			err = syscall.Exec(program, append([]string{restorer, restoreRole}, args...), os.Environ())
+			return fmt.Errorf("starting %s %s: %w", program, restoreRole, err)
+		},
+	}
 }
 
 func tlsFlags(f *pflag.FlagSet, files *TLSFiles) {

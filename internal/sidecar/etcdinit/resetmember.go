@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,29 +27,15 @@ type ResetMember struct {
 
 // Run observes, plans, changes the cluster's members if it must, and writes the files.
 func (r ResetMember) Run(ctx context.Context) error {
-	cfg, err := readConfig(r.Template)
+	cfg, settings, err := Load(r.Template, r.Name, r.DataDir)
 	if err != nil {
 		return err
 	}
-	if r.Name != "" {
-		cfg[keyName] = r.Name
-	}
-	if r.DataDir != "" {
-		cfg[keyDataDir] = r.DataDir
-	}
-	founders, err := cfg.members()
+	hasData, err := hasMember(settings.DataDir)
 	if err != nil {
 		return err
 	}
-	self, err := find(cfg.text(keyName), founders)
-	if err != nil {
-		return err
-	}
-	hasData, err := hasMember(cfg.text(keyDataDir))
-	if err != nil {
-		return err
-	}
-	state, cluster, err := r.resolve(ctx, self, founders, hasData)
+	state, cluster, err := r.resolve(ctx, settings.Self, settings.Founders, hasData)
 	if err != nil {
 		return err
 	}
@@ -85,11 +70,10 @@ func (r ResetMember) resolve(ctx context.Context, self Peer, founders []Peer, ha
 		r.logf("%s", plan.Why)
 		return StateNew, "", nil
 	}
-	cluster, err := dial(clientEndpoints(r.Endpoint, peers, obs.Cluster), r.TLS)
+	cluster, err := newGateway(clientEndpoints(r.Endpoint, peers, obs.Cluster), r.TLS)
 	if err != nil {
 		return "", "", err
 	}
-	defer cluster.client.Close() //nolint:errcheck // nothing is pending
 	return r.join(ctx, cluster, obs, founders)
 }
 
@@ -140,19 +124,8 @@ func (r ResetMember) attempt(ctx context.Context, cluster remote, obs Observed, 
 
 func (r ResetMember) logf(format string, args ...any) { fmt.Fprintf(r.Log, format+"\n", args...) }
 
-func find(name string, founders []Peer) (Peer, error) {
-	i := slices.IndexFunc(founders, func(p Peer) bool { return p.Name == name })
-	if i < 0 {
-		return Peer{}, fmt.Errorf("member %q is not in %s of the configuration template", name, keyInitialCluster)
-	}
-	return founders[i], nil
-}
-
 // hasMember says whether etcd left data: the database, or a log that it would be rebuilt from.
 func hasMember(dataDir string) (bool, error) {
-	if dataDir == "" {
-		return false, fmt.Errorf("%s must be set in the configuration template or by --data-dir", keyDataDir)
-	}
 	for _, pattern := range []string{"member/snap/db", "member/wal/*.wal"} {
 		found, err := filepath.Glob(filepath.Join(dataDir, pattern))
 		if err != nil {

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -32,17 +30,21 @@ const (
 
 // Object is one manifest.
 type Object struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
 
 	raw  []byte // as it is sent
 	file string
 }
 
 func (o Object) String() string {
-	name := o.Name
-	if o.Namespace != "" {
-		name = o.Namespace + "/" + name
+	name := o.Metadata.Name
+	if o.Metadata.Namespace != "" {
+		name = o.Metadata.Namespace + "/" + name
 	}
 	return o.Kind + " " + name + " of " + o.file
 }
@@ -108,7 +110,7 @@ func parse(raw []byte, file string) ([]Object, error) {
 		if err := yaml.Unmarshal(doc, &o); err != nil {
 			return nil, fmt.Errorf("parsing document %d: %w", len(objects)+1, err)
 		}
-		if o.APIVersion == "" || o.Kind == "" || o.Name == "" {
+		if o.APIVersion == "" || o.Kind == "" || o.Metadata.Name == "" {
 			return nil, fmt.Errorf("parsing document %d: apiVersion, kind and metadata.name must be set", len(objects)+1)
 		}
 		objects = append(objects, o)
@@ -156,7 +158,7 @@ func (b Bootstrap) round(ctx context.Context, objects []Object) ([]Object, error
 	var first error
 	for i, o := range objects {
 		if err := apply(ctx, client, o); err != nil {
-			if !errors.As(err, new(apierrors.APIStatus)) {
+			if !errors.As(err, new(*kubeapi.StatusError)) {
 				// No answer: the others wouldn't get one either.
 				return append(left, objects[i:]...), fmt.Errorf("applying %s: %w", o, err)
 			}
@@ -172,7 +174,7 @@ func (b Bootstrap) round(ctx context.Context, objects []Object) ([]Object, error
 }
 
 func apply(ctx context.Context, client *kubeapi.Client, o Object) error {
-	path, err := client.ResourcePath(ctx, o.APIVersion, o.Kind, o.Namespace, o.Name)
+	path, err := client.ObjectPath(ctx, o.APIVersion, o.Kind, o.Metadata.Namespace, o.Metadata.Name)
 	if err != nil {
 		return err
 	}

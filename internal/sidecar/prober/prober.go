@@ -13,9 +13,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"hcp.internal/platform/internal/sidecar/kubeapi"
 )
 
@@ -159,15 +156,11 @@ func (p *Prober) checkKinds(ctx context.Context) error {
 	for _, k := range p.Conditions.Kinds {
 		version := k.apiVersion()
 		if served[version] == nil {
-			list := metav1.APIResourceList{}
-			err := p.client.Get(ctx, kubeapi.GroupVersionPath(version), &list)
-			if err != nil && !apierrors.IsNotFound(err) {
+			kinds, err := p.client.Kinds(ctx, version)
+			if err != nil {
 				return fmt.Errorf("discovering %s: %w", version, err)
 			}
-			served[version] = map[string]bool{}
-			for _, r := range list.APIResources {
-				served[version][r.Kind] = true
-			}
+			served[version] = kinds
 		}
 		if !served[version][k.Kind] {
 			return fmt.Errorf("kind %s of %s is not served yet", k.Kind, version)
@@ -198,14 +191,20 @@ func (p *Prober) checkPodsGone(ctx context.Context) error {
 		return nil
 	}
 	query := url.Values{"labelSelector": {pods.Selector}, "limit": {"500"}}
-	list := metav1.PartialObjectMetadataList{}
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				DeletionTimestamp *time.Time `json:"deletionTimestamp"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
 	path := "/api/v1/namespaces/" + url.PathEscape(pods.Namespace) + "/pods?" + query.Encode()
 	if err := p.client.Get(ctx, path, &list); err != nil {
 		return fmt.Errorf("listing pods of %s with %s: %w", pods.Namespace, pods.Selector, err)
 	}
 	left := 0
 	for _, pod := range list.Items {
-		if pod.DeletionTimestamp == nil || p.Now().Sub(pod.DeletionTimestamp.Time) < stuckPod {
+		if deleted := pod.Metadata.DeletionTimestamp; deleted == nil || p.Now().Sub(*deleted) < stuckPod {
 			left++
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 
 	"hcp.internal/platform/internal/sidecar/kubeapi"
 )
@@ -107,7 +106,9 @@ func connectBySecret(ctx context.Context, namespace, name string) (*kubeapi.Clie
 		return nil, err
 	}
 	defer management.Close()
-	secret := corev1.Secret{}
+	var secret struct {
+		Data map[string][]byte `json:"data"`
+	}
 	path := "/api/v1/namespaces/" + url.PathEscape(namespace) + "/secrets/" + url.PathEscape(name)
 	if err := management.Get(ctx, path, &secret); err != nil {
 		return nil, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)

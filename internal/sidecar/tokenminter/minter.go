@@ -13,11 +13,6 @@ import (
 	"path/filepath"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"hcp.internal/platform/internal/sidecar/kubeapi"
 )
 
@@ -76,17 +71,12 @@ func (m Minter) mint(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	defer client.Close()
-	request := func() (*authenticationv1.TokenRequest, error) {
-		seconds := int64(tokenLifetime / time.Second)
-		in := authenticationv1.TokenRequest{
-			TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"},
-			Spec:     authenticationv1.TokenRequestSpec{Audiences: []string{m.Audience}, ExpirationSeconds: &seconds},
-		}
-		out := &authenticationv1.TokenRequest{}
+	request := func() (*tokenRequest, error) {
+		in, out := newTokenRequest(m.Audience), &tokenRequest{}
 		return out, client.Post(ctx, m.accountsPath()+"/"+url.PathEscape(m.Name)+"/token", in, out)
 	}
 	got, err := request()
-	if apierrors.IsNotFound(err) {
+	if kubeapi.IsNotFound(err) {
 		if err := m.createAccount(ctx, client); err != nil {
 			return 0, err
 		}
@@ -101,9 +91,30 @@ func (m Minter) mint(ctx context.Context) (time.Duration, error) {
 	if err := writeFile(m.File, []byte(got.Status.Token)); err != nil {
 		return 0, err
 	}
-	fresh := freshFor(m.Now(), got.Status.ExpirationTimestamp.Time)
+	fresh := freshFor(m.Now(), got.Status.Expiration)
 	fmt.Fprintf(m.Log, "wrote %s, next token in %s\n", m.File, fresh.Round(time.Second))
 	return fresh, nil
+}
+
+// tokenRequest is the part of authentication.k8s.io/v1 TokenRequest that is used here.
+type tokenRequest struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Spec       struct {
+		Audiences         []string `json:"audiences"`
+		ExpirationSeconds int64    `json:"expirationSeconds"`
+	} `json:"spec"`
+	Status struct {
+		Token      string    `json:"token"`
+		Expiration time.Time `json:"expirationTimestamp"`
+	} `json:"status,omitzero"`
+}
+
+func newTokenRequest(audience string) tokenRequest {
+	r := tokenRequest{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"}
+	r.Spec.Audiences = []string{audience}
+	r.Spec.ExpirationSeconds = int64(tokenLifetime / time.Second)
+	return r
 }
 
 func (m Minter) accountsPath() string {
@@ -112,12 +123,12 @@ func (m Minter) accountsPath() string {
 
 // createAccount creates the ServiceAccount. Its namespace is created by whoever owns it; until then this fails and is tried again.
 func (m Minter) createAccount(ctx context.Context, client *kubeapi.Client) error {
-	account := corev1.ServiceAccount{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name},
+	account := map[string]any{
+		"apiVersion": "v1", "kind": "ServiceAccount",
+		"metadata": map[string]any{"namespace": m.Namespace, "name": m.Name},
 	}
 	err := client.Post(ctx, m.accountsPath(), account, nil)
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if err != nil && !kubeapi.IsAlreadyExists(err) {
 		return fmt.Errorf("creating ServiceAccount %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil

@@ -1,4 +1,8 @@
-package etcdinit
+// Package etcdrestore fills the empty data directory of an etcd member from a snapshot, before etcd starts.
+//
+// It is part of hcp-operators, although it runs as an init container of etcd: it needs etcd's own storage code, which the
+// sidecar binary must not carry through all its other lives. hcp-sidecar's "etcd-init restore" hands over to it.
+package etcdrestore
 
 import (
 	"bytes"
@@ -18,6 +22,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+
+	"hcp.internal/platform/internal/sidecar/etcdinit"
 )
 
 const (
@@ -46,28 +52,11 @@ type Restore struct {
 // Run restores, or does nothing when there is data. A run that was killed leaves only the staging folder, which the next
 // one clears.
 func (r Restore) Run(ctx context.Context) error {
-	cfg, err := readConfig(r.Template)
+	cfg, settings, err := etcdinit.Load(r.Template, r.Name, r.DataDir)
 	if err != nil {
 		return err
 	}
-	if r.Name != "" {
-		cfg[keyName] = r.Name
-	}
-	if r.DataDir != "" {
-		cfg[keyDataDir] = r.DataDir
-	}
-	founders, err := cfg.members()
-	if err != nil {
-		return err
-	}
-	self, err := find(cfg.text(keyName), founders)
-	if err != nil {
-		return err
-	}
-	dataDir := cfg.text(keyDataDir)
-	if dataDir == "" {
-		return fmt.Errorf("%s must be set in the configuration template or by --data-dir", keyDataDir)
-	}
+	dataDir := settings.DataDir
 	entries, err := os.ReadDir(dataDir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking into %s: %w", dataDir, err)
@@ -88,7 +77,7 @@ func (r Restore) Run(ctx context.Context) error {
 		return err
 	}
 	restored := filepath.Join(staging, "data")
-	if err := restore(file, restored, self, cfg); err != nil {
+	if err := restore(file, restored, settings.Self, cfg); err != nil {
 		return err
 	}
 	if err := os.Remove(file); err != nil {
@@ -97,10 +86,10 @@ func (r Restore) Run(ctx context.Context) error {
 	return r.publish(restored, dataDir, staging)
 }
 
-func restore(file, out string, self Peer, cfg config) error {
+func restore(file, out string, self etcdinit.Peer, cfg etcdinit.Config) error {
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: file, OutputDataDir: out, Name: self.Name, PeerURLs: []string{self.URL},
-		InitialCluster: cfg.text(keyInitialCluster), InitialClusterToken: cfg.text(keyToken),
+		InitialCluster: cfg.InitialCluster(), InitialClusterToken: cfg.Token(),
 		RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {
@@ -186,14 +175,14 @@ func store(body io.Reader, path string, limit int64, wantSHA string) (err error)
 	return f.Sync()
 }
 
-// restoreCommand is `hcp-sidecar etcd-init restore`.
-func restoreCommand() *cobra.Command {
+// Command is `hcp-operators etcd-restore`, which `hcp-sidecar etcd-init restore` starts.
+func Command() *cobra.Command {
 	r := Restore{HTTP: &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTimeout, TLSHandshakeTimeout: headerTimeout,
 	}}}
 	timeout := time.Hour
 	cmd := &cobra.Command{
-		Use:   "restore",
+		Use:   "etcd-restore",
 		Short: "Fill an empty data directory from a snapshot; does nothing when there is data",
 		Example: `  RESTORE_URL_ETCD=https://bucket.example.com/demo.db?signature=... \
     hcp-sidecar etcd-init restore --name=$POD_NAME --config-template=/etc/etcd/config/etcd.yaml`,

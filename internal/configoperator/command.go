@@ -1,0 +1,137 @@
+package configoperator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/apply"
+)
+
+// resourcesController is the controller of package resources, the only one for now.
+const resourcesController = "resources"
+
+// allControllers are the names that --controllers knows.
+var allControllers = []string{resourcesController}
+
+// Options are the settings of the process.
+type Options struct {
+	Namespace          string // the control plane namespace
+	HostedControlPlane string // the one of this name; empty: whichever is in the namespace
+	Kubeconfig         string // of the management cluster; empty: the one that the pod runs in
+	TargetKubeconfig   string // of the hosted cluster
+	PlatformType       string
+	Controllers        []string
+	OperatesOn         string // release image that this process belongs to
+	MetricsAddr        string
+	HealthAddr         string
+	LeaderElect        bool
+
+	// What controllers of OpenShift releases and of workers look at; kept here so that one Deployment fits every release.
+	KubevirtInfraKubeconfig, InitialCAFile, ClusterSignerCAFile, KonnectivityAddress, OAuthAddress string
+	KonnectivityPort, OAuthPort                                                                    int32
+	RegistryOverrides                                                                              map[string]string
+	EnableCIDebugOutput                                                                            bool
+}
+
+func (o Options) enabled(name string) bool {
+	return !slices.Contains(o.Controllers, "-"+name) && (slices.Contains(o.Controllers, "*") || slices.Contains(o.Controllers, name))
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("--namespace must be given: the namespace of the hosted control plane"))
+	}
+	if o.TargetKubeconfig == "" {
+		errs = append(errs, errors.New("--target-kubeconfig must be given: a kubeconfig of the hosted cluster (Secret hcco-kubeconfig)"))
+	}
+	if o.PlatformType == "" {
+		errs = append(errs, errors.New("--platform-type must be given: spec.platform.type of the hosted control plane"))
+	}
+	for _, name := range o.Controllers {
+		if name != "*" && !slices.Contains(allControllers, strings.TrimPrefix(name, "-")) {
+			errs = append(errs, fmt.Errorf("--controllers: unknown controller %q; known are *, %s", name, strings.Join(allControllers, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Command is `hosted-cluster-config-operator`, which also `control-plane-operator hosted-cluster-config-operator` starts.
+func Command() *cobra.Command {
+	o := Options{OperatesOn: os.Getenv("OPERATE_ON_RELEASE_IMAGE")}
+	cmd := &cobra.Command{
+		Use:   "hosted-cluster-config-operator",
+		Short: "Keep the objects that a hosted cluster holds from the start",
+		Example: `  # in the pod of a control plane
+  hosted-cluster-config-operator --namespace=clusters-demo --hosted-control-plane=demo --platform-type=None \
+    --target-kubeconfig=/etc/kubernetes/kubeconfig
+
+  # on your machine, against two clusters
+  hosted-cluster-config-operator --namespace=clusters-demo --platform-type=None --kubeconfig=management.kubeconfig \
+    --target-kubeconfig=demo.kubeconfig --metrics-addr=0 --health-addr=0`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			management, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+			if err != nil {
+				return fmt.Errorf("reading the management cluster's kubeconfig %q: %w", o.Kubeconfig, err)
+			}
+			management.QPS, management.UserAgent = -1, FieldOwner
+			hosted, err := hostedConfig(o.TargetKubeconfig)
+			if err != nil {
+				return err
+			}
+			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+				return fmt.Errorf("registering metrics: %w", err)
+			}
+			mgr, err := newManager(management, hosted, o)
+			if err != nil {
+				return err
+			}
+			ctrl.Log.Info("starting", "namespace", o.Namespace, "release", o.OperatesOn)
+			return mgr.Start(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *Options) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Namespace, "namespace", os.Getenv("MY_NAMESPACE"), "namespace of the hosted control plane")
+	f.StringVar(&o.HostedControlPlane, "hosted-control-plane", "", "name of the HostedControlPlane; default: whichever is in the namespace")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the cluster that this runs in")
+	f.StringVar(&o.TargetKubeconfig, "target-kubeconfig", "", "kubeconfig of the hosted cluster")
+	f.StringVar(&o.PlatformType, "platform-type", "", "spec.platform.type of the hosted control plane ("+string(hyperv1.NonePlatform)+", ...)")
+	f.StringSliceVar(&o.Controllers, "controllers", []string{"*"}, "controllers to run: * for all, NAME, -NAME for all but NAME; known: "+strings.Join(allControllers, ", "))
+	f.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of the metrics; 0 for none")
+	f.StringVar(&o.HealthAddr, "health-addr", ":6060", "address of /healthz; 0 for none")
+	f.BoolVar(&o.LeaderElect, "leader-elect", true, "take the lease "+LeaseName+" before doing anything")
+	for _, later := range []struct {
+		value *string
+		name  string
+	}{
+		{&o.KubevirtInfraKubeconfig, "kubevirt-infra-kubeconfig"},
+		{&o.InitialCAFile, "initial-ca-file"},
+		{&o.ClusterSignerCAFile, "cluster-signer-ca-file"},
+		{&o.KonnectivityAddress, "konnectivity-address"},
+		{&o.OAuthAddress, "oauth-address"},
+	} {
+		f.StringVar(later.value, later.name, "", "for resources of OpenShift releases and of workers; none of this build looks at it")
+	}
+	f.Int32Var(&o.KonnectivityPort, "konnectivity-port", 0, "as --konnectivity-address")
+	f.Int32Var(&o.OAuthPort, "oauth-port", 0, "as --oauth-address")
+	f.StringToStringVar(&o.RegistryOverrides, "registry-overrides", nil, "source=mirror of image registries; none of this build's resources has an image")
+	f.BoolVar(&o.EnableCIDebugOutput, "enable-ci-debug-output", false, "as --initial-ca-file")
+}

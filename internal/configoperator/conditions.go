@@ -1,0 +1,79 @@
+package configoperator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// maxFailures bounds how many failures the condition lists.
+const maxFailures = 10
+
+// Failure is one object that could not be applied.
+type Failure struct {
+	Object string // kind and name, from our own list
+	Err    error
+}
+
+func (f Failure) Error() string { return "applying " + f.Object + ": " + f.Err.Error() }
+
+// Unwrap returns what the API server or the network said.
+func (f Failure) Unwrap() error { return f.Err }
+
+// succeeded is the condition about a pass. Its message holds words of ours only: what the hosted API answers is written by
+// its tenant's webhooks.
+func succeeded(generation int64, missing error, failures []Failure) metav1.Condition {
+	c := metav1.Condition{
+		Type: hyperv1.ConfigOperatorReconciliationSucceeded, ObservedGeneration: generation,
+		Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: hyperv1.AllIsWellMessage,
+	}
+	var lines []string
+	if missing != nil {
+		lines = strings.Split(missing.Error(), "\n")
+	}
+	for i, f := range failures {
+		if i == maxFailures {
+			lines = append(lines, fmt.Sprintf("and %d more", len(failures)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", f.Object, inOurWords(f.Err)))
+	}
+	if len(lines) == 0 {
+		return c
+	}
+	c.Status, c.Reason, c.Message = metav1.ConditionFalse, hyperv1.ReconcileErrorReason, strings.Join(lines, "; ")
+	return c
+}
+
+func inOurWords(err error) string {
+	var dns *net.DNSError
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		return "the hosted API refuses our user: the binding hcco-cluster-admin is missing, or a webhook in the hosted cluster forbids the change"
+	case errors.As(err, new(apierrors.APIStatus)):
+		return fmt.Sprintf("the hosted API answers %s", apierrors.ReasonForError(err))
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return "the hosted API doesn't answer in time"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the hosted API doesn't accept connections"
+	case errors.As(err, &dns):
+		return "the host name of the hosted API doesn't resolve"
+	case errors.Is(err, errTooLarge):
+		return errTooLarge.Error()
+	default:
+		return "the hosted API can't be reached; the log has the details"
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

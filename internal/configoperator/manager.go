@@ -1,0 +1,194 @@
+package configoperator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// Leader election tolerates a minute without the management API, as everything of a control plane does.
+const (
+	leaseDuration = 137 * time.Second
+	renewDeadline = 107 * time.Second
+	retryPeriod   = 26 * time.Second
+)
+
+// Pauses between passes that fail: an API server that is starting is a second away, one that is down may be for hours.
+const minBackoff, maxBackoff = time.Second, time.Minute
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		hyperv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newManager puts the process together.
+func newManager(management, hosted *rest.Config, o Options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	options := ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
+		HealthProbeBindAddress: o.HealthAddr,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+	}
+	if o.LeaderElect {
+		lock, err := newLock(management, o.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
+	}
+	mgr, err := ctrl.NewManager(management, options)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the health check: %w", err)
+	}
+	if !o.enabled(resourcesController) {
+		return mgr, nil
+	}
+	return mgr, addResources(mgr, hosted, o)
+}
+
+// addResources adds the controller of package resources.
+func addResources(mgr manager.Manager, hostedCfg *rest.Config, o Options) error {
+	hosted, err := hostedClient(hostedCfg, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	drift := NewDrift(hosted, changed)
+	if err := mgr.Add(drift); err != nil {
+		return fmt.Errorf("adding the watches of the hosted cluster: %w", err)
+	}
+	management, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("building a client of the management cluster: %w", err)
+	}
+	r := &Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
+	err = builder.ControllerManagedBy(mgr).
+		Named(resourcesController).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			go forward(ctx, changed, queue, mgr.GetCache(), o)
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", resourcesController, err)
+	}
+	return nil
+}
+
+// forward turns changes in the hosted cluster into passes, at most one in driftPause.
+func forward(ctx context.Context, changed <-chan struct{}, queue workqueue.TypedRateLimitingInterface[reconcile.Request], reader client.Reader, o Options) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		list := &hyperv1.HostedControlPlaneList{}
+		if err := reader.List(ctx, list, client.InNamespace(o.Namespace)); err == nil {
+			for i := range list.Items {
+				if name := list.Items[i].Name; o.HostedControlPlane == "" || o.HostedControlPlane == name {
+					queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: name}}, driftPause)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(driftPause):
+		}
+	}
+}
+
+func isOurs(name string) predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool { return name == "" || o.GetName() == name })
+}
+
+// matters keeps the many status changes of a rollout from causing passes: only what a plan looks at counts, and our own
+// condition, should somebody change it.
+func matters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
+		after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
+		return !ok1 || !ok2 || differ(before, after)
+	}}
+}
+
+func differ(before, after *hyperv1.HostedControlPlane) bool {
+	ours := hyperv1.ConfigOperatorReconciliationSucceeded
+	return before.UID != after.UID || before.Generation != after.Generation ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		before.Status.ControlPlaneEndpoint != after.Status.ControlPlaneEndpoint ||
+		!equality.Semantic.DeepEqual(conditions.Get(before.Status.Conditions, ours), conditions.Get(after.Status.Conditions, ours))
+}
+
+// newLock returns the leader election lock. The identity of a pod is its name and not a random one: a container that was
+// killed and started again in the same pod goes on at once instead of waiting for its own lease to run out.
+func newLock(cfg *rest.Config, namespace string) (resourcelock.Interface, error) {
+	identity := os.Getenv("POD_NAME")
+	if identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("finding the host name: %w", err)
+		}
+		identity = host
+		if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+			identity += "_" + string(uuid.NewUUID()) // not in a pod: the name isn't unique
+		}
+	}
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, LeaseName,
+		resourcelock.ResourceLockConfig{Identity: identity}, cfg, renewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("setting up leader election: %w", err)
+	}
+	return lock, nil
+}

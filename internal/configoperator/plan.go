@@ -1,0 +1,67 @@
+package configoperator
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/resources"
+)
+
+// resync is how long after a good pass the next one comes without a reason: a safety net for lost watches.
+const resync = 10 * time.Minute
+
+// Observed is everything that the decision may look at.
+type Observed struct {
+	HCP *hyperv1.HostedControlPlane
+	// OperatesOn is the release image that this process belongs to; empty: any.
+	OperatesOn string
+}
+
+// Plan says what to do. With Hold set nothing is written, neither in the hosted cluster nor as a condition.
+type Plan struct {
+	Hold         string // why nothing is done
+	Objects      []client.Object
+	Missing      error // what couldn't be rendered
+	RecheckAfter time.Duration
+}
+
+// planFor holds while the control plane is paused, being deleted, or at the release of another process, and else asks for
+// every object.
+func planFor(obs Observed, now time.Time) Plan {
+	if !obs.HCP.DeletionTimestamp.IsZero() {
+		return Plan{Hold: "the hosted control plane is being deleted"}
+	}
+	if until, paused := pausedUntil(obs.HCP.Spec.PausedUntil, now); paused {
+		return Plan{Hold: "paused by spec.pausedUntil", RecheckAfter: until}
+	}
+	if want := controlPlaneRelease(obs.HCP); obs.OperatesOn != "" && obs.OperatesOn != want {
+		return Plan{Hold: fmt.Sprintf("this process belongs to release %s, the control plane to %s", obs.OperatesOn, want)}
+	}
+	objects, err := resources.Render(resources.Input{HCP: obs.HCP})
+	return Plan{Objects: objects, Missing: err, RecheckAfter: resync}
+}
+
+// pausedUntil says whether spec.pausedUntil (a time or a boolean) holds, and for how long; 0 is until the field changes. A value
+// that is neither pauses nothing: another controller reports it.
+func pausedUntil(value *string, now time.Time) (time.Duration, bool) {
+	if value == nil || *value == "" {
+		return 0, false
+	}
+	if until, err := time.Parse(time.RFC3339, *value); err == nil {
+		return until.Sub(now), until.After(now)
+	}
+	paused, err := strconv.ParseBool(*value)
+	return 0, err == nil && paused
+}
+
+// controlPlaneRelease is the release of the parts that run in the management cluster; this operator is one.
+func controlPlaneRelease(hcp *hyperv1.HostedControlPlane) string {
+	if image := hcp.Spec.ControlPlaneReleaseImage; image != nil && *image != "" {
+		return *image
+	}
+	return hcp.Spec.ReleaseImage
+}

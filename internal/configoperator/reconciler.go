@@ -1,0 +1,151 @@
+package configoperator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+const (
+	// objectTimeout bounds reading and writing one object. A healthy API server needs milliseconds; one whose webhooks time out
+	// needs up to 30 s, which is the tenant's to repair.
+	objectTimeout = 10 * time.Second
+	// passTimeout bounds a pass over all objects, so that a slow hosted API is reported and doesn't look like a dead operator.
+	passTimeout = time.Minute
+	// resyncJitter spreads the passes of many operators that started together.
+	resyncJitter = 0.1
+)
+
+// Reconciler keeps the objects of one hosted cluster.
+type Reconciler struct {
+	// Management reads the HostedControlPlane, not from a cache: the decision whether to write its condition needs what we wrote
+	// last.
+	Management client.Client
+	// Hosted reads and writes objects of the hosted cluster, not through a cache either.
+	Hosted client.Client
+	Clock  clock.PassiveClock
+	// OperatesOn is the release image that this process belongs to; empty: any.
+	OperatesOn string
+	// Watch is told the kinds that are applied, so that changes of them call for a pass; may be nil.
+	Watch func(schema.GroupVersionKind)
+}
+
+// Reconcile makes one pass for the HostedControlPlane of the request.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	}
+	plan := planFor(Observed{HCP: hcp, OperatesOn: r.OperatesOn}, r.Clock.Now())
+	if plan.Hold != "" {
+		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", plan.Hold)
+		return ctrl.Result{RequeueAfter: plan.RecheckAfter}, nil
+	}
+	failures := r.apply(ctx, plan.Objects)
+	err := r.report(ctx, hcp, succeeded(hcp.Generation, plan.Missing, failures))
+	for _, f := range failures {
+		err = errors.Join(err, f)
+	}
+	if err = errors.Join(plan.Missing, err); err != nil {
+		return ctrl.Result{}, err // tried again with increasing pauses
+	}
+	return ctrl.Result{RequeueAfter: wait.Jitter(plan.RecheckAfter, resyncJitter)}, nil
+}
+
+// apply applies all objects and returns the failures. When the hosted API gives no answer at all the rest isn't tried.
+func (r *Reconciler) apply(ctx context.Context, objects []client.Object) []Failure {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	applier := apply.New(r.Hosted, FieldOwner)
+	var failures []Failure
+	for _, obj := range objects {
+		gvk, err := apiutil.GVKForObject(obj, r.Hosted.Scheme())
+		if err != nil {
+			panic(err) // a resource of ours whose type the scheme lacks
+		}
+		if err := applyOne(ctx, applier, obj); err != nil {
+			failures = append(failures, Failure{Object: gvk.Kind + " " + obj.GetName(), Err: err})
+			if !errors.As(err, new(apierrors.APIStatus)) {
+				break
+			}
+			continue
+		}
+		if r.Watch != nil {
+			r.Watch(gvk)
+		}
+	}
+	return failures
+}
+
+func applyOne(ctx context.Context, applier *apply.Applier, obj client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
+	defer cancel()
+	err := applier.Apply(ctx, obj)
+	if apierrors.IsInvalid(err) && replaceable(obj) {
+		// A field that can't be changed (the role of a binding, the address family of a slice) differs: somebody made the object
+		// before us, or the cluster's addresses changed. The object has no other state, so it is made anew.
+		if err := applier.Delete(ctx, obj); err != nil {
+			return err
+		}
+		err = applier.Apply(ctx, obj)
+	}
+	return err
+}
+
+func replaceable(obj client.Object) bool {
+	switch obj.(type) {
+	case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding, *discoveryv1.EndpointSlice:
+		return true
+	default:
+		return false
+	}
+}
+
+// report writes our one condition, when it differs, by server-side apply: the list has many writers, and this way none
+// waits for another.
+func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, c metav1.Condition) error {
+	old := conditions.Get(hcp.Status.Conditions, c.Type)
+	list := []metav1.Condition{}
+	if old != nil {
+		list = append(list, *old)
+	}
+	conditions.Set(&list, r.Clock.Now(), c)
+	if old != nil && *old == list[0] {
+		return nil
+	}
+	status := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": list[0].Type, "status": string(list[0].Status), "reason": list[0].Reason, "message": list[0].Message,
+			"observedGeneration": list[0].ObservedGeneration,
+			"lastTransitionTime": list[0].LastTransitionTime.UTC().Format(time.RFC3339),
+		}}},
+	}}
+	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
+	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", c.Type, klog.KObj(hcp), err)
+	}
+	if c.Status != metav1.ConditionTrue || old != nil && old.Status != c.Status {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package configoperator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// hostedControlPlane is valid by default.
+func hostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.HostedControlPlane {
+	hcp := &hyperv1.HostedControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo", Generation: 3, UID: "1"},
+		Spec: hyperv1.HostedControlPlaneSpec{
+			ReleaseImage: "registry.example.com/release:1.36.3",
+			Networking:   hyperv1.ClusterNetworking{ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}},
+		},
+		Status: hyperv1.HostedControlPlaneStatus{ControlPlaneEndpoint: hyperv1.APIEndpoint{Host: "10.97.0.10", Port: 6443}},
+	}
+	for _, m := range mutate {
+		m(hcp)
+	}
+	return hcp
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		obs     Observed
+		hold    string
+		recheck time.Duration
+		missing string
+		objects bool
+	}{
+		"When nothing speaks against it it should apply everything and look again later": {
+			obs: Observed{HCP: hostedControlPlane()}, recheck: resync, objects: true,
+		},
+		"When the process belongs to the control plane's release it should apply everything": {
+			obs: Observed{HCP: hostedControlPlane(), OperatesOn: "registry.example.com/release:1.36.3"}, recheck: resync, objects: true,
+		},
+		"When the process belongs to another release it should hold": {
+			obs:  Observed{HCP: hostedControlPlane(), OperatesOn: "registry.example.com/release:1.35.0"},
+			hold: "this process belongs to release registry.example.com/release:1.35.0, the control plane to registry.example.com/release:1.36.3",
+		},
+		"When the control plane has a release of its own it should compare with that": {
+			obs: Observed{OperatesOn: "cp", HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+				h.Spec.ControlPlaneReleaseImage = ptr.To("cp")
+			})}, recheck: resync, objects: true,
+		},
+		"When paused until later it should hold and come back then": {
+			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+				h.Spec.PausedUntil = ptr.To("2026-11-21T12:30:00Z")
+			})}, hold: "paused by spec.pausedUntil", recheck: 30 * time.Minute,
+		},
+		"When paused without an end it should hold until the field changes": {
+			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("true") })}, hold: "paused by spec.pausedUntil",
+		},
+		"When the pause is over it should apply everything": {
+			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+				h.Spec.PausedUntil = ptr.To("2026-11-21T11:59:59Z")
+			})}, recheck: resync, objects: true,
+		},
+		"When the pause can't be parsed it should apply everything": {
+			obs:     Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("soon") })},
+			recheck: resync, objects: true,
+		},
+		"When the control plane is being deleted it should hold": {
+			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+				h.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
+			})}, hold: "the hosted control plane is being deleted",
+		},
+		"When the published address isn't known it should apply the rest and say what is missing": {
+			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+				h.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{}
+			})}, recheck: resync, objects: true,
+			missing: "API server endpoints: status.controlPlaneEndpoint of the HostedControlPlane isn't known yet",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			plan := planFor(tc.obs, noon)
+			g.Expect(plan.Hold).To(Equal(tc.hold))
+			g.Expect(plan.RecheckAfter).To(Equal(tc.recheck))
+			g.Expect(len(plan.Objects) > 0).To(Equal(tc.objects))
+			if tc.missing == "" {
+				g.Expect(plan.Missing).NotTo(HaveOccurred())
+			} else {
+				g.Expect(plan.Missing).To(MatchError(tc.missing))
+			}
+		})
+	}
+}
+
+func TestCondition(t *testing.T) {
+	binding := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings"}
+	for name, tc := range map[string]struct {
+		missing  error
+		failures []Failure
+		want     string // message of the False condition; empty: True
+	}{
+		"When everything was applied it should be True": {},
+		"When something couldn't be rendered it should say what": {
+			missing: errors.New("API server endpoints: unknown"), want: "API server endpoints: unknown",
+		},
+		"When a webhook of the hosted cluster answers it should not repeat its words": {
+			failures: []Failure{{"ClusterRoleBinding a", apierrors.NewForbidden(binding, "a", errors.New("<script>"))}},
+			want:     "ClusterRoleBinding a: the hosted API refuses our user: the binding hcco-cluster-admin is missing, or a webhook in the hosted cluster forbids the change",
+		},
+		"When the API server answers otherwise it should give the reason alone": {
+			failures: []Failure{{"ClusterRoleBinding a", fmt.Errorf("applying: %w", apierrors.NewInternalError(errors.New("secret")))}},
+			want:     "ClusterRoleBinding a: the hosted API answers InternalError",
+		},
+		"When the API server is down it should say so": {
+			failures: []Failure{{"Endpoints kubernetes", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}},
+			want:     "Endpoints kubernetes: the hosted API doesn't accept connections",
+		},
+		"When the API server hangs it should say so": {
+			failures: []Failure{{"Endpoints kubernetes", context.DeadlineExceeded}},
+			want:     "Endpoints kubernetes: the hosted API doesn't answer in time",
+		},
+		"When the API server's name is unknown it should say so": {
+			failures: []Failure{{"Endpoints kubernetes", &net.DNSError{Name: "kube-apiserver"}}},
+			want:     "Endpoints kubernetes: the host name of the hosted API doesn't resolve",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := succeeded(7, tc.missing, tc.failures)
+			g.Expect(got.Type).To(Equal(hyperv1.ConfigOperatorReconciliationSucceeded))
+			g.Expect(got.ObservedGeneration).To(Equal(int64(7)))
+			if tc.want == "" {
+				g.Expect(got.Status).To(Equal(metav1.ConditionTrue))
+				g.Expect(got.Reason).To(Equal(hyperv1.AsExpectedReason))
+				return
+			}
+			g.Expect(got.Status).To(Equal(metav1.ConditionFalse))
+			g.Expect(got.Reason).To(Equal(hyperv1.ReconcileErrorReason))
+			g.Expect(got.Message).To(Equal(tc.want))
+		})
+	}
+	t.Run("When very many objects fail it should list some and count the rest", func(t *testing.T) {
+		g := NewWithT(t)
+		failures := make([]Failure, 500)
+		for i := range failures {
+			failures[i] = Failure{Object: fmt.Sprintf("Namespace n%d", i), Err: context.DeadlineExceeded}
+		}
+		got := succeeded(1, nil, failures).Message
+		g.Expect(got).To(HaveSuffix("and 490 more"))
+		g.Expect(len(got)).To(BeNumerically("<", 2000))
+	})
+}
+
+func TestLimitAnswers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		chunk := []byte(strings.Repeat("x", 1<<20))
+		for range 20 {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	hc := &http.Client{Transport: limitAnswers{http.DefaultTransport}}
+	read := func(t *testing.T, path string) error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := hc.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close() //nolint:errcheck // only read
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	t.Run("When an answer is larger than allowed it should stop reading", func(t *testing.T) {
+		NewWithT(t).Expect(read(t, "/api")).To(MatchError(errTooLarge))
+	})
+	t.Run("When the request is a watch it should not count", func(t *testing.T) {
+		NewWithT(t).Expect(read(t, "/api?watch=true")).To(Succeed())
+	})
+}
+
+func TestOptions(t *testing.T) {
+	good := Options{Namespace: "ns", TargetKubeconfig: "f", PlatformType: "None", Controllers: []string{"*"}}
+	t.Run("When a required flag is missing it should name it", func(t *testing.T) {
+		g := NewWithT(t)
+		err := Options{}.validate()
+		g.Expect(err).To(MatchError(And(ContainSubstring("--namespace"), ContainSubstring("--target-kubeconfig"), ContainSubstring("--platform-type"))))
+		g.Expect(good.validate()).To(Succeed())
+	})
+	t.Run("When a controller is unknown it should list the known ones", func(t *testing.T) {
+		o := good
+		o.Controllers = []string{"resources", "nodecount"}
+		NewWithT(t).Expect(o.validate()).To(MatchError(ContainSubstring(`unknown controller "nodecount"; known are *, resources`)))
+	})
+	t.Run("When a controller is taken out it should not run", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(good.enabled("resources")).To(BeTrue())
+		g.Expect(Options{Controllers: []string{"*", "-resources"}}.enabled("resources")).To(BeFalse())
+		g.Expect(Options{}.enabled("resources")).To(BeFalse())
+	})
+}

@@ -57,7 +57,7 @@ func redactValue(v any) any {
 
 func redactMap(m map[string]any) {
 	// An environment variable, or a header: {name: …, value: …}.
-	if name, ok := m["name"].(string); ok && secretName.MatchString(name) {
+	if name, ok := m["name"].(string); ok && namesSecret(name) {
 		if value, ok := m["value"].(string); ok && value != "" {
 			m["value"] = redacted
 		}
@@ -75,13 +75,18 @@ func redactMap(m map[string]any) {
 func redactArguments(list []any) {
 	for i := 0; i+1 < len(list); i++ {
 		flag, ok := list[i].(string)
-		if !ok || !strings.HasPrefix(flag, "-") || strings.Contains(flag, "=") || !secretName.MatchString(flag) {
+		if !ok || !strings.HasPrefix(flag, "-") || strings.Contains(flag, "=") || !namesSecret(flag) {
 			continue
 		}
-		if value, ok := list[i+1].(string); ok && !strings.HasPrefix(value, "-") && !strings.HasPrefix(value, "/") {
+		if value, ok := list[i+1].(string); ok && !strings.HasPrefix(value, "-") {
 			list[i+1] = redacted
 		}
 	}
+}
+
+// namesSecret says whether an environment variable or a flag of this name holds a secret.
+func namesSecret(name string) bool {
+	return secretName.MatchString(name) && !aboutSecret.MatchString(name)
 }
 
 var (
@@ -89,47 +94,47 @@ var (
 	// and selectors, so it needs a companion.
 	secretName = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|token|secret|credential|bearer|authorization|private[-_]?key|access[-_]?key|api[-_]?key|encryption[-_]?key|client[-_]?key|signing[-_]?key|_key$|^key$)`)
 
+	// aboutSecret finds those that only say where a secret is, or how it is made.
+	aboutSecret = regexp.MustCompile(`(?i)(file|path|dir|name|namespace|image|ttl|expiration|enabled|type|ref|mode)s?$`)
+
 	// secretField finds fields that hold a secret themselves, wherever they are: those of kubeconfigs, of encryption
 	// configurations, of registry credentials. Names of Secrets (secretName, secretRef, …) are no secrets.
 	secretField = regexp.MustCompile(`(?i)^(password|token|client-key-data|clientKeyData|id-token|refresh-token|access-token|auth|identitytoken|registrytoken|bearerToken|clientSecret|client_secret|privateKey|private_key|secretKey|secret_key|apiKey|api_key|.*\.dockerconfigjson|.*\.dockercfg)$`)
 )
 
-// textRules find secrets in the middle of text: logs, ConfigMaps, arguments, messages. The first group, if any, stays.
-var textRules = []*regexp.Regexp{
+// textRules find secrets in the middle of text: logs, ConfigMaps, arguments, messages. What they find is
+// replaced by the text behind them.
+var textRules = []struct {
+	find *regexp.Regexp
+	with string
+}{
 	// PEM private keys, also cut off, and with line ends escaped in JSON.
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`),
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`), redacted},
 	// The same in base64: "-----BEGIN" followed by anything.
-	regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*(?:UFJJVkFURS|BSSVZBVE|QUklWQVRF)[A-Za-z0-9+/=]*`),
+	{regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*(?:UFJJVkFURS|BSSVZBVE|QUklWQVRF)[A-Za-z0-9+/=]*`), redacted},
 	// JSON web tokens.
-	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
+	{regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), redacted},
 	// Authorization: Bearer abc
-	regexp.MustCompile(`(?i)((?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),
+	{regexp.MustCompile(`(?i)((?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`), "${1}" + redacted},
 	// Bootstrap tokens of Kubernetes.
-	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`),
+	{regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), redacted},
 	// Keys of clouds and registries.
-	regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`),
-	regexp.MustCompile(`\b(?:ghp|gho|ghu|ghs|ghr|github_pat|glpat)[_-][A-Za-z0-9_-]{16,}\b`),
+	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), redacted},
+	{regexp.MustCompile(`\b(?:ghp|gho|ghu|ghs|ghr|github_pat|glpat)[_-][A-Za-z0-9_-]{16,}\b`), redacted},
 	// https://user:password@host
-	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@"']*:)[^/\s@"']+(?:@)`),
+	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@"']*:)[^/\s@"']+@`), "${1}" + redacted + "@"},
 	// Signatures in URLs.
-	regexp.MustCompile(`(?i)([?&](?:X-Amz-Signature|X-Amz-Security-Token|X-Amz-Credential|X-Goog-Signature|Signature|sig|access_token|token)=)[^&\s"']+`),
-	// password: abc, "token":"abc", --client-secret=abc, AWS_SECRET_ACCESS_KEY=abc. File paths stay: they say where to look.
-	regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])["']?(?:[A-Za-z0-9_.-]*(?:password|passwd|passphrase|client[-_]?secret|secret[-_]?access[-_]?key|private[-_]?key|api[-_]?key|encryption[-_]?key|[-_ ]token|[-_]key-data)|client-key-data|token|secret|auth|identitytoken)["']?[ \t]*[:=][ \t]*)(?:"[^"/][^"\n]*"|'[^'/][^'\n]*'|[^\s"'/,;}{\]\[][^\s"',;}]*)`),
+	{regexp.MustCompile(`(?i)([?&](?:X-Amz-Signature|X-Amz-Security-Token|X-Amz-Credential|X-Goog-Signature|Signature|sig|access_token|token)=)[^&\s"']+`), "${1}" + redacted},
+	// password: abc, "token":"abc", --client-secret=abc, AWS_SECRET_ACCESS_KEY=abc.
+	{regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])["']?(?:[A-Za-z0-9_.-]*(?:password|passwd|passphrase|client[-_]?secret|secret[-_]?access[-_]?key|private[-_]?key|api[-_]?key|encryption[-_]?key|[-_ ]token|[-_]key-data)|client-key-data|token|secret|auth|identitytoken)["']?[ \t]*[:=][ \t]*)(?:"[^"\n]+"|'[^'\n]+'|[^\s"',;}{\]\[][^\s"',;}]*)`), "${1}" + redacted},
 	// The same inside JSON that is inside JSON.
-	regexp.MustCompile(`(?i)(\\"(?:password|token|secret|auth|identitytoken|client-key-data)\\"\s*:\s*)\\"[^"\\]+\\"`),
+	{regexp.MustCompile(`(?i)(\\"(?:password|token|secret|auth|identitytoken|client-key-data)\\"\s*:\s*)\\"[^"\\]+\\"`), "${1}" + redacted},
 }
 
 // RedactText hides secrets in text.
 func RedactText(text string) string {
-	for i, rule := range textRules {
-		if !rule.MatchString(text) {
-			continue
-		}
-		if rule.NumSubexp() == 0 || i == 0 {
-			text = rule.ReplaceAllString(text, redacted)
-			continue
-		}
-		text = rule.ReplaceAllString(text, "${1}"+redacted)
+	for _, rule := range textRules {
+		text = rule.find.ReplaceAllString(text, rule.with)
 	}
 	return text
 }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestChoose(t *testing.T) {
+	table := []role{{name: "hypershift-operator"}, {name: "control-plane-operator", helpers: []string{"token-minter"}}}
+	for name, tc := range map[string]struct {
+		argv []string
+		role string
+		args []string
+		fail string
+	}{
+		"When called by a role's name it should be that role": {
+			argv: []string{"/usr/bin/control-plane-operator", "run", "--x"}, role: "control-plane-operator", args: []string{"run", "--x"}},
+		"When called by its own name it should take the first argument": {
+			argv: []string{"./hcp-operators", "hypershift-operator", "run"}, role: "hypershift-operator", args: []string{"run"}},
+		"When there is no argument it should list the roles": {argv: []string{"hcp-operators"}, fail: "hypershift-operator, control-plane-operator"},
+		"When the role is unknown it should list the roles":  {argv: []string{"hcp-operators", "x"}, fail: `unknown role "x"`},
+		"When there is no name at all it should not crash":   {argv: nil, fail: "without a program name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			role, args, err := choose(table, tc.argv)
+			if tc.fail != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.fail)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(role.name).To(Equal(tc.role))
+			g.Expect(args).To(Equal(tc.args))
+		})
+	}
+}
+
+func TestHelper(t *testing.T) {
+	g := NewWithT(t)
+	r := role{helpers: []string{"token-minter"}}
+	g.Expect(r.helper([]string{"token-minter", "--x"})).To(Equal("token-minter"))
+	g.Expect(r.helper([]string{"run", "token-minter"})).To(BeEmpty())
+	g.Expect(r.helper(nil)).To(BeEmpty())
+}
+
+func TestRoles(t *testing.T) {
+	for _, r := range roles {
+		t.Run("When "+r.name+" is asked for help it should print it or say that it isn't there", func(t *testing.T) {
+			g := NewWithT(t)
+			cmd := r.command()
+			g.Expect(cmd.Name()).To(Equal(r.name))
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			cmd.SetArgs([]string{"--help"})
+			err := cmd.ExecuteContext(t.Context())
+			if r.commands == nil {
+				g.Expect(err).To(MatchError(ContainSubstring("doesn't have " + r.name)))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+		})
+	}
+}

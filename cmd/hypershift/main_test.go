@@ -1,0 +1,39 @@
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+)
+
+func TestEveryCommandHasHelp(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		t.Run("When "+cmd.CommandPath()+" is asked for help it should show a purpose and an example", func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(cmd.Short).NotTo(BeEmpty())
+			if len(cmd.Commands()) == 0 {
+				g.Expect(cmd.Example).NotTo(BeEmpty())
+				g.Expect(cmd.RunE).NotTo(BeNil())
+			}
+		})
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(command())
+}
+
+func TestRun(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(run(t.Context(), "kubectl-package", []string{"tree"})).To(MatchError(ContainSubstring("doesn't have the package commands yet")))
+	g.Expect(run(t.Context(), "hypershift", []string{"frobnicate"})).To(MatchError(ContainSubstring("frobnicate")))
+	g.Expect(run(t.Context(), "hypershift", []string{"completion", "bash"})).To(Succeed())
+	for _, path := range [][]string{
+		{"install"}, {"install", "render"}, {"create", "cluster", "none"}, {"create", "cluster", "local"}, {"create", "nodepool", "none"},
+		{"create", "kubeconfig"}, {"destroy", "cluster", "none"}, {"destroy", "cluster", "local"}, {"dump", "cluster"}, {"version"},
+	} {
+		g.Expect(run(t.Context(), "hypershift", append(path, "--help"))).To(Succeed())
+	}
+}

@@ -1,0 +1,137 @@
+package install
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/cli/progress"
+)
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		want   string // empty: valid
+	}{
+		"When all is well it should accept":                         {func(*Options) {}, ""},
+		"When only CRDs are installed it should need no image":      {func(o *Options) { o.Image = ""; o.Scope = ScopeCRDs }, ""},
+		"When there is no image it should name the flag":            {func(o *Options) { o.Image = "" }, "--hypershift-image is required"},
+		"When the namespace is no name it should name the flag":     {func(o *Options) { o.Namespace = "Hyper_Shift" }, `--namespace "Hyper_Shift"`},
+		"When the scope is unknown it should list the scopes":       {func(o *Options) { o.Scope = "some" }, "all, crds, resources"},
+		"When the pull policy is unknown it should list them":       {func(o *Options) { o.ImagePullPolicy = "Sometimes" }, "Always, IfNotPresent, Never"},
+		"When a day is longer than a day it should refuse":          {func(o *Options) { o.CertRotation = 25 * time.Hour }, "--cert-rotation-scale"},
+		"When a block is no CIDR it should show one":                {func(o *Options) { o.EgressBlockCIDRs = []string{"10.0.0.1"} }, "10.0.0.0/16"},
+		"When a variable has no name it should name the flag":       {func(o *Options) { o.OperatorEnv = map[string]string{"1=": "x"} }, "--additional-operator-env-vars"},
+		"When a registry has no mirror it should say what is meant": {func(o *Options) { o.RegistryOverride = map[string]string{"quay.io": ""} }, "source=mirror"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			o := resources(tc.change)
+			if tc.want == "" {
+				g.Expect(o.Validate()).To(Succeed())
+				return
+			}
+			g.Expect(o.Validate()).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "pull-secret.json")
+	if err := os.WriteFile(secret, []byte(`{"auths":{}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.json")
+	if err := os.WriteFile(broken, []byte(`hunter2`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want string // of the output or the error
+		fail bool
+	}{
+		"When flags stand behind render it should take them": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--namespace", "other", "--outputs", "resources"}, want: "namespace: other"},
+		"When a pull secret is given it should render its keys only": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--pull-secret", secret, "--outputs", "resources"}, want: ".dockerconfigjson: REDACTED"},
+		"When the pull secret is malformed it should say so without its content": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--pull-secret", broken}, want: `{"auths"`, fail: true},
+		"When the pull secret is missing it should name the file": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--pull-secret", "missing.json"}, want: "missing.json", fail: true},
+		"When template and outputs are given it should refuse": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--template", "--outputs", "crds"}, want: "--outputs", fail: true},
+		"When the format is unknown it should list the formats": {
+			args: []string{"render", "--format", "xml"}, want: "json or yaml", fail: true},
+		"When a private platform is asked for it should say that there is none": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS"}, want: "None only", fail: true},
+		"When there is an argument it should refuse": {args: []string{"everything"}, want: "unknown command", fail: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cmd := Command()
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			cmd.SetArgs(tc.args)
+			err := cmd.ExecuteContext(t.Context())
+			if tc.fail {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+				g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out.String()).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	deployment := func(status appsv1.DeploymentStatus) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: appsv1.DeploymentSpec{Replicas: replicas(Options{})}, Status: status}
+	}
+	stuck := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "operator-0"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}},
+	}}}}
+	for name, tc := range map[string]struct {
+		status appsv1.DeploymentStatus
+		pods   []corev1.Pod
+		want   progress.State
+	}{
+		"When the new replica runs it should be done": {
+			appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}, nil, progress.Done()},
+		"When the change wasn't seen yet it should wait": {
+			appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}, nil, progress.Waiting("1 of 1 replicas available")},
+		"When the old replica is still there it should wait": {
+			appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}, nil, progress.Waiting("1 of 1 replicas available")},
+		"When the image can't be pulled it should say so": {
+			appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1}, []corev1.Pod{stuck},
+			progress.Waiting("0 of 1 replicas available; Pod operator-0: ImagePullBackOff no such image")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(available(deployment(tc.status), tc.pods)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestEstablished(t *testing.T) {
+	crd := func(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus) *apiextensionsv1.CustomResourceDefinition {
+		return &apiextensionsv1.CustomResourceDefinition{Status: apiextensionsv1.CustomResourceDefinitionStatus{
+			Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{{Type: kind, Status: status, Message: "taken"}},
+		}}
+	}
+	g := NewWithT(t)
+	g.Expect(established(crd(apiextensionsv1.Established, apiextensionsv1.ConditionTrue))).To(Equal(progress.Done()))
+	g.Expect(established(crd(apiextensionsv1.Established, apiextensionsv1.ConditionFalse))).NotTo(Equal(progress.Done()))
+	_, err := established(crd(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse))
+	g.Expect(err).To(MatchError(ContainSubstring("taken")))
+}

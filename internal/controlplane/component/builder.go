@@ -1,0 +1,223 @@
+package component
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Component is a part of a hosted control plane.
+type Component interface {
+	// Name is also the name of the workload and of the ControlPlaneComponent.
+	Name() string
+	// Reconcile brings the component to what ctx asks for, as far as its dependencies allow, and reports in its
+	// ControlPlaneComponent. An error has been reported there already.
+	Reconcile(ctx Context) error
+}
+
+// Options are the traits of a component that decide how it is scheduled and what it may reach.
+type Options struct {
+	// RequestServing components answer users of the hosted cluster.
+	RequestServing bool
+	// MultiZoneSpread keeps replicas on different nodes and in different zones.
+	MultiZoneSpread bool
+	// NeedsManagementKASAccess gives the pods a token for the management API server and a way to it.
+	NeedsManagementKASAccess bool
+}
+
+// WorkloadComponent is a component made by a Builder.
+type WorkloadComponent struct {
+	name    string
+	options Options
+
+	workload  asset
+	manifests []asset
+	adapters  map[string]*manifestAdapter
+
+	adapt        func(WorkloadContext, client.Object) error
+	predicate    Predicate
+	operands     func(WorkloadContext) error
+	dependencies []string
+	startsEarly  bool
+
+	prober       *AvailabilityProber
+	konnectivity *KonnectivityProxy
+	tokenMinter  *TokenMinter
+	kubeconfig   *ServiceAccountKubeconfig
+
+	reloaded        sets.Set[string] // volumes whose files the program reads again by itself
+	extraConfigMaps []string         // that count for the configuration hash though they are not mounted
+	extraSecrets    []string
+}
+
+// Predicate decides whether something is wanted. An error leaves everything as it is.
+type Predicate func(WorkloadContext) (bool, error)
+
+// Name is the name of the component.
+func (c *WorkloadComponent) Name() string { return c.name }
+
+// Builder puts a component together. W is the Go type of its workload.
+type Builder[W Workload] struct {
+	c      *WorkloadComponent
+	assets fs.FS
+	dir    string
+}
+
+// NewDeploymentComponent starts a component whose workload is the Deployment in assets/deployment.yaml.
+func NewDeploymentComponent(name string, assets fs.FS, options Options) *Builder[*appsv1.Deployment] {
+	return newBuilder[*appsv1.Deployment](name, assets, options)
+}
+
+// NewStatefulSetComponent starts a component whose workload is the StatefulSet in assets/statefulset.yaml.
+func NewStatefulSetComponent(name string, assets fs.FS, options Options) *Builder[*appsv1.StatefulSet] {
+	return newBuilder[*appsv1.StatefulSet](name, assets, options)
+}
+
+// NewCronJobComponent starts a component whose workload is the CronJob in assets/cronjob.yaml.
+func NewCronJobComponent(name string, assets fs.FS, options Options) *Builder[*batchv1.CronJob] {
+	return newBuilder[*batchv1.CronJob](name, assets, options)
+}
+
+// NewJobComponent starts a component whose workload is the Job in assets/job.yaml.
+func NewJobComponent(name string, assets fs.FS, options Options) *Builder[*batchv1.Job] {
+	return newBuilder[*batchv1.Job](name, assets, options)
+}
+
+func newBuilder[W Workload](name string, assets fs.FS, options Options) *Builder[W] {
+	return &Builder[W]{
+		c: &WorkloadComponent{
+			name: name, options: options,
+			adapters: map[string]*manifestAdapter{}, reloaded: sets.New[string](),
+		},
+		assets: assets, dir: "assets",
+	}
+}
+
+// WithAssetDir takes the manifests from another folder than assets.
+func (b *Builder[W]) WithAssetDir(dir string) *Builder[W] { b.dir = dir; return b }
+
+// WithAdaptFunction changes the workload after it was loaded and before the defaults.
+func (b *Builder[W]) WithAdaptFunction(adapt func(WorkloadContext, W) error) *Builder[W] {
+	b.c.adapt = func(ctx WorkloadContext, obj client.Object) error { return adapt(ctx, obj.(W)) }
+	return b
+}
+
+// WithPredicate says when the component exists. Where it does not, its workload, all manifests and its
+// ControlPlaneComponent are deleted. Adapt functions are not called then.
+func (b *Builder[W]) WithPredicate(p Predicate) *Builder[W] { b.c.predicate = p; return b }
+
+// WithManifestAdapter says how one file beside the workload is treated.
+func (b *Builder[W]) WithManifestAdapter(file string, options ...ManifestOption) *Builder[W] {
+	a := b.c.adapters[file]
+	if a == nil {
+		a = &manifestAdapter{}
+		b.c.adapters[file] = a
+	}
+	for _, option := range options {
+		option(a)
+	}
+	return b
+}
+
+// WithDependencies adds to what the component waits for; kube-apiserver need not be named.
+func (b *Builder[W]) WithDependencies(names ...string) *Builder[W] {
+	b.c.dependencies = append(b.c.dependencies, names...)
+	return b
+}
+
+// StartBeforeDependencies creates the component although its dependencies are not there yet. Once it exists it waits for
+// them like any other. It is for programs that try again by themselves until what they need has come up.
+func (b *Builder[W]) StartBeforeDependencies() *Builder[W] { b.c.startsEarly = true; return b }
+
+// InjectAvailabilityProber adds an init container that waits for the hosted API server.
+func (b *Builder[W]) InjectAvailabilityProber(p AvailabilityProber) *Builder[W] {
+	b.c.prober = &p
+	return b
+}
+
+// InjectKonnectivityContainer adds a proxy into the network of the hosted cluster.
+func (b *Builder[W]) InjectKonnectivityContainer(k KonnectivityProxy) *Builder[W] {
+	b.c.konnectivity = &k
+	return b
+}
+
+// InjectTokenMinterContainer adds a container that keeps a token of a ServiceAccount of the hosted cluster in a file.
+func (b *Builder[W]) InjectTokenMinterContainer(t TokenMinter) *Builder[W] {
+	b.c.tokenMinter = &t
+	return b
+}
+
+// InjectServiceAccountKubeconfig gives the component a kubeconfig that acts as a ServiceAccount of the hosted cluster.
+func (b *Builder[W]) InjectServiceAccountKubeconfig(k ServiceAccountKubeconfig) *Builder[W] {
+	b.c.kubeconfig = &k
+	return b
+}
+
+// ReloadsFilesOf names volumes whose files the program reads again when they change. Their content does not count for the
+// configuration hash, so that it does not restart the pods.
+func (b *Builder[W]) ReloadsFilesOf(volumes ...string) *Builder[W] {
+	b.c.reloaded.Insert(volumes...)
+	return b
+}
+
+// RolloutOnConfigMapChange restarts the pods when one of these ConfigMaps changes, mounted or not. Mounted ones do so
+// without being named.
+func (b *Builder[W]) RolloutOnConfigMapChange(names ...string) *Builder[W] {
+	b.c.extraConfigMaps = append(b.c.extraConfigMaps, names...)
+	return b
+}
+
+// RolloutOnSecretChange is RolloutOnConfigMapChange for Secrets.
+func (b *Builder[W]) RolloutOnSecretChange(names ...string) *Builder[W] {
+	b.c.extraSecrets = append(b.c.extraSecrets, names...)
+	return b
+}
+
+// WithCustomOperandsRolloutCheckFunc adds a condition to a complete rollout: check returns what is still missing as an
+// error, which becomes the message of RolloutComplete=False, reason WaitingForOperands. It is called only when the workload
+// itself is complete.
+func (b *Builder[W]) WithCustomOperandsRolloutCheckFunc(check func(WorkloadContext) error) *Builder[W] {
+	b.c.operands = check
+	return b
+}
+
+// MonitorOperandsRolloutStatus waits for the Deployments that the component makes: those labelled as managed by it must be
+// at the release version and ready.
+func (b *Builder[W]) MonitorOperandsRolloutStatus() *Builder[W] {
+	return b.WithCustomOperandsRolloutCheckFunc(managedOperands(b.c.name))
+}
+
+// Build loads the assets. It panics when the component is broken as written, which any test that lists the components finds.
+func (b *Builder[W]) Build() *WorkloadComponent {
+	if b.c.name == "" {
+		panic("component without a name")
+	}
+	assets, err := loadAssets(b.assets, b.dir)
+	if err != nil {
+		panic(fmt.Sprintf("component %s: %v", b.c.name, err))
+	}
+	for _, a := range assets {
+		if !workloadFiles[a.file] {
+			b.c.manifests = append(b.c.manifests, a)
+			continue
+		}
+		if _, ok := a.object.(W); !ok || b.c.workload.object != nil {
+			panic(fmt.Sprintf("component %s: unexpected workload %s", b.c.name, a.file))
+		}
+		b.c.workload = a
+	}
+	if b.c.workload.object == nil {
+		panic(fmt.Sprintf("component %s: no workload in %s", b.c.name, b.dir))
+	}
+	for file := range b.c.adapters {
+		if !slices.ContainsFunc(b.c.manifests, func(a asset) bool { return a.file == file }) {
+			panic(fmt.Sprintf("component %s: adapter for %s, which is no file of it", b.c.name, file))
+		}
+	}
+	return b.c
+}

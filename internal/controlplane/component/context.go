@@ -1,0 +1,141 @@
+package component
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/release"
+)
+
+// Context is what a component is reconciled with. One is made per pass over a HostedControlPlane.
+type Context struct {
+	Context context.Context
+
+	// Client reads (from a cache, usually) and writes what cannot go through Apply: the status of ControlPlaneComponents and
+	// the deletion of Jobs.
+	Client client.Client
+	// Apply writes everything else.
+	Apply *apply.Applier
+	// Clock is for the transition times of conditions.
+	Clock clock.PassiveClock
+
+	// HCP is the control plane; its namespace is where everything goes. It is not changed.
+	HCP *hyperv1.HostedControlPlane
+	// Release is the release of the control plane: images and the version that is being rolled out.
+	Release *release.Release
+	// UserRelease is spec.releaseImage, the release of what runs in the hosted cluster. nil means the same as Release.
+	UserRelease *release.Release
+	// Infra is where the hosted API is published.
+	Infra endpoints.Status
+
+	// Signer issues certificates for ServiceAccount kubeconfigs. It may be nil while no component asks for one.
+	Signer Signer
+	// Capabilities tells which optional kinds the management cluster serves. nil means none of them.
+	Capabilities Capabilities
+	// Management is what is known of the management cluster.
+	Management Management
+	// OperatorImage is the image of the operator that runs this code; only the component that deploys it uses it.
+	OperatorImage string
+
+	// OmitOwnerReference is true where the HostedControlPlane is not the owner: for what the hypershift-operator deploys.
+	OmitOwnerReference bool
+	// EnableCIDebugOutput makes our own programs log more.
+	EnableCIDebugOutput bool
+	// MetricsSet selects the metrics that are scraped: Telemetry, SRE or All. Empty means Telemetry.
+	MetricsSet string
+	// RegistryOverrides is handed on to operators as their flag --registry-overrides: source=mirror,…
+	RegistryOverrides string
+
+	// BootstrapHosted makes the first objects of a hosted cluster, given its administrator's kubeconfig. nil means the real
+	// thing; tests without a hosted API server replace it.
+	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
+}
+
+// Management is what components may know of the management cluster.
+type Management struct {
+	// Nodes and Zones count what pods can be spread over. Zero means unknown, and the spread is then required as if there
+	// were enough.
+	Nodes, Zones int
+	// SetDefaultSecurityContext is true where nobody else gives pods a user, that is, on clusters without the
+	// SecurityContextConstraints of OpenShift.
+	SetDefaultSecurityContext bool
+	// DefaultSecurityContextUID is that user. Zero means DefaultSecurityContextUID.
+	DefaultSecurityContextUID int64
+	// NativeSidecars is true when init containers may have restartPolicy Always (Kubernetes 1.29 and newer).
+	NativeSidecars bool
+}
+
+// DefaultSecurityContextUID is the user of control plane pods when the namespace does not have one of its own.
+const DefaultSecurityContextUID int64 = 1001
+
+// Signer issues client certificates that the hosted API server accepts.
+type Signer interface {
+	// ClientCertificate returns a PEM certificate and key for the subject, signed by the cluster signer. existing is the data
+	// of the Secret as it is; while its certificate (tls.crt, tls.key) is still good, it comes back unchanged.
+	ClientCertificate(ctx context.Context, hcp *hyperv1.HostedControlPlane, subject Subject, existing map[string][]byte) (cert, key []byte, err error)
+}
+
+// Subject is who a certificate is for.
+type Subject struct {
+	CommonName    string
+	Organizations []string
+}
+
+// Capabilities tells which kinds are served by the management cluster and may be used.
+type Capabilities interface {
+	Accessible(ctx context.Context, gvk schema.GroupVersionKind) (bool, error)
+}
+
+// WorkloadContext is what adapt functions and predicates get: everything of Context that can be read, nothing that writes.
+type WorkloadContext struct {
+	Context context.Context
+	Reader  client.Reader
+
+	HCP           *hyperv1.HostedControlPlane
+	Release       *release.Release
+	UserRelease   *release.Release
+	Infra         endpoints.Status
+	Signer        Signer
+	Capabilities  Capabilities
+	Management    Management
+	OperatorImage string
+
+	OmitOwnerReference  bool
+	EnableCIDebugOutput bool
+	MetricsSet          string
+	RegistryOverrides   string
+
+	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
+}
+
+// Workload is the reduced context of ctx.
+func (ctx Context) Workload() WorkloadContext {
+	user := ctx.UserRelease
+	if user == nil {
+		user = ctx.Release
+	}
+	return WorkloadContext{
+		Context: ctx.Context, Reader: ctx.Client,
+		HCP: ctx.HCP, Release: ctx.Release, UserRelease: user, Infra: ctx.Infra,
+		Signer: ctx.Signer, Capabilities: ctx.Capabilities, Management: ctx.Management, OperatorImage: ctx.OperatorImage,
+		OmitOwnerReference: ctx.OmitOwnerReference, EnableCIDebugOutput: ctx.EnableCIDebugOutput,
+		MetricsSet: ctx.MetricsSet, RegistryOverrides: ctx.RegistryOverrides,
+		BootstrapHosted: ctx.BootstrapHosted,
+	}
+}
+
+// HighlyAvailable says whether the control plane has to survive the loss of one replica.
+func (ctx WorkloadContext) HighlyAvailable() bool {
+	return ctx.HCP.Spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable
+}
+
+// dedicatedRequestServing says whether request-serving pods have nodes of their own.
+func (ctx WorkloadContext) dedicatedRequestServing() bool {
+	return ctx.HCP.Annotations[topologyAnnotation] == dedicatedRequestServing
+}

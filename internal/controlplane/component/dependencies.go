@@ -1,0 +1,52 @@
+package component
+
+import (
+	"slices"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// withoutKubeAPIServer are the components that do not wait for kube-apiserver: what it needs itself, and what must work
+// while it does not.
+var withoutKubeAPIServer = []string{
+	etcdName, "featuregate-generator", "control-plane-operator", "cluster-api", "capi-provider",
+	"karpenter-operator", "karpenter", "router", "ignition-server", "ignition-server-proxy",
+}
+
+// dependenciesOf are the components that a component waits for: those it names, and kube-apiserver, but neither itself nor
+// an etcd that somebody else manages. The result is sorted.
+func dependenciesOf(name string, declared []string, hcp *hyperv1.HostedControlPlane) []string {
+	deps := slices.Clone(declared)
+	if !slices.Contains(withoutKubeAPIServer, name) && !isEtcd(name) {
+		deps = append(deps, kubeAPIServerName)
+	}
+	deps = slices.DeleteFunc(deps, func(dep string) bool {
+		return dep == name || (dep == etcdName && hcp.Spec.Etcd.ManagementType != hyperv1.Managed)
+	})
+	slices.Sort(deps)
+	return slices.Compact(deps)
+}
+
+// missingDependencies are those of deps that are not available, completely rolled out and at the version.
+func missingDependencies(deps []string, components []hyperv1.ControlPlaneComponent, version string) []string {
+	var missing []string
+	for _, dep := range deps {
+		i := slices.IndexFunc(components, func(c hyperv1.ControlPlaneComponent) bool { return c.Name == dep })
+		if i < 0 || !satisfied(components[i], version) {
+			missing = append(missing, dep)
+		}
+	}
+	return missing
+}
+
+func satisfied(c hyperv1.ControlPlaneComponent, version string) bool {
+	return conditions.IsTrue(c.Status.Conditions, Available) &&
+		conditions.IsTrue(c.Status.Conditions, RolloutComplete) &&
+		c.Status.Version == version
+}
+
+// isEtcd is true for etcd and its shards, etcd-<name>.
+func isEtcd(name string) bool {
+	return name == etcdName || len(name) > len(etcdName) && name[:len(etcdName)+1] == etcdName+"-"
+}

@@ -1,0 +1,23 @@
+// Package component is the framework that every component of a hosted control plane is built with.
+//
+// A component is one workload (Deployment, StatefulSet, CronJob or Job) that has the name of the component, and the
+// manifests beside it. A folder of YAML holds what is constant, adapt functions in Go what varies, and the framework what
+// all components have in common: images of the release, replicas, scheduling, security, restarts when configuration
+// changes, the order of upgrades, and the ControlPlaneComponent object that reports on it.
+//
+//	assets ─▶ adapt ─▶ defaults ─▶ Rendered ─▶ apply ─▶ ControlPlaneComponent status
+//	└───────── Render: no writes ──────────┘   └────────── Reconcile ───────────┘
+//
+// Render looks at nothing but its WorkloadContext, whose Reader is the only window to the cluster, and gives the same
+// objects for the same context. What the framework writes, and when, is decided in Reconcile.
+//
+// # Order
+//
+// A component waits for those it depends on, and all but a few depend on kube-apiserver: each must be Available, completely
+// rolled out, and at the release that is being rolled out. So an upgrade goes etcd, kube-apiserver, everything else at
+// once, which is the order that Kubernetes' version skew policy asks for.
+//
+// There is one refinement. A workload that does not exist yet cannot be skewed, so a component that can bear the absence
+// of its dependencies is created at once (StartBeforeDependencies), its images are pulled and its programs loaded while the
+// others start. It reports WaitingForDependencies all the same, and nothing of it changes any more until they are there.
+package component

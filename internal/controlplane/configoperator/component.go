@@ -1,0 +1,52 @@
+// Package configoperator is the component that runs the hosted-cluster-config-operator, which keeps the objects of ours in a
+// hosted cluster.
+//
+// It has no availability prober: on a Kubernetes release nothing but the API server itself has to be there, and the operator
+// tries again until it is. The kinds that it needs on an OpenShift payload come with the components that serve them.
+package configoperator
+
+import (
+	"embed"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/controlplane/component"
+)
+
+// Name of the component.
+const Name = "hosted-cluster-config-operator"
+
+//go:embed assets
+var assets embed.FS
+
+// NewComponent makes the component.
+func NewComponent() *component.WorkloadComponent {
+	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
+		StartBeforeDependencies().
+		WithAdaptFunction(adaptDeployment).
+		Build()
+}
+
+func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
+	hcp, main := ctx.HCP, component.Container(&d.Spec.Template.Spec, Name)
+	main.Args = append(main.Args,
+		"--namespace="+hcp.Namespace,
+		"--hosted-control-plane="+hcp.Name,
+		"--platform-type="+string(hcp.Spec.Platform.Type),
+	)
+	if ctx.EnableCIDebugOutput {
+		main.Args = append(main.Args, "--enable-ci-debug-output=true")
+	}
+	if ctx.RegistryOverrides != "" {
+		main.Args = append(main.Args, "--registry-overrides="+ctx.RegistryOverrides)
+	}
+	for _, env := range [][2]string{
+		{"OPERATE_ON_RELEASE_IMAGE", hcp.Spec.ReleaseImage},
+		{"OPENSHIFT_RELEASE_VERSION", ctx.UserRelease.Version},
+		{"KUBERNETES_VERSION", ctx.UserRelease.KubernetesVersion},
+	} {
+		main.Env = append(main.Env, corev1.EnvVar{Name: env[0], Value: env[1]})
+	}
+	return nil
+}

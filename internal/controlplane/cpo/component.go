@@ -1,0 +1,142 @@
+// Package cpo is the component that runs the control-plane-operator itself. The hypershift-operator deploys it, through the
+// same framework as all others, but without the HostedControlPlane as the owner.
+package cpo
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/controlplane/component"
+)
+
+// Name of the component.
+const Name = "control-plane-operator"
+
+//go:embed assets
+var assets embed.FS
+
+// Options is what the hypershift-operator hands on to the operators of hosted control planes. Its own Context has more:
+// EnableCIDebugOutput, RegistryOverrides, MetricsSet, Management, and OperatorImage, which is the image that is deployed.
+type Options struct {
+	// ImageOverrides replace images of releases, tag=image,… (annotation image-overrides).
+	ImageOverrides string
+	// CertRotationScale is what counts as a day for the rotation of certificates; for tests.
+	CertRotationScale string
+	// FeatureSet, ManagedService and DefaultIngressDomain are as the hypershift-operator was installed.
+	FeatureSet, ManagedService, DefaultIngressDomain string
+	// EnableSizeTagging counts the nodes of hosted clusters.
+	EnableSizeTagging bool
+}
+
+// NewComponent makes the component.
+func NewComponent(options Options) *component.WorkloadComponent {
+	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
+		WithAdaptFunction(options.adaptDeployment).
+		Build()
+}
+
+func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
+	if ctx.OperatorImage == "" {
+		return errors.New("no image for the control-plane-operator: Context.OperatorImage is empty")
+	}
+	main := component.Container(&d.Spec.Template.Spec, Name)
+	main.Image = ctx.OperatorImage
+	main.Args = append(main.Args,
+		fmt.Sprintf("--enable-ci-debug-output=%t", ctx.EnableCIDebugOutput),
+		"--registry-overrides="+ctx.RegistryOverrides,
+		"--image-overrides="+o.ImageOverrides,
+	)
+	image := func(tag string) string {
+		if image, ok := ctx.Release.ImageFor(tag); ok {
+			return image
+		}
+		return ctx.OperatorImage
+	}
+	env := [][2]string{
+		{"CONTROL_PLANE_OPERATOR_IMAGE", ctx.OperatorImage},
+		{"HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE", image(component.ImageControlPlaneOperator)},
+		{"SOCKS5_PROXY_IMAGE", image("socks5-proxy")},
+		{"AVAILABILITY_PROBER_IMAGE", image("availability-prober")},
+		{"TOKEN_MINTER_IMAGE", image("token-minter")},
+		{"OPERATE_ON_RELEASE_IMAGE", component.ReleaseImage(ctx.HCP)},
+		{"OPENSHIFT_IMG_OVERRIDES", ctx.RegistryOverrides},
+		{"CERT_ROTATION_SCALE", o.CertRotationScale},
+		{"HYPERSHIFT_FEATURESET", o.FeatureSet},
+		{"METRICS_SET", ctx.MetricsSet},
+		{"MANAGED_SERVICE", o.ManagedService},
+		{"DEFAULT_INGRESS_DOMAIN", o.DefaultIngressDomain},
+	}
+	if o.EnableSizeTagging {
+		env = append(env, [2]string{"ENABLE_SIZE_TAGGING", "1"})
+	}
+	env = append(env, managementEnv(ctx.Management)...)
+	for _, e := range env {
+		if e[1] != "" {
+			main.Env = append(main.Env, corev1.EnvVar{Name: e[0], Value: e[1]})
+		}
+	}
+	return nil
+}
+
+// Environment by which the operators of hosted control planes learn of the management cluster, of which they see one
+// namespace only.
+const (
+	envSecurityContextUID = "DEFAULT_SECURITY_CONTEXT_UID"
+	envNodes              = "MANAGEMENT_CLUSTER_NODES"
+	envZones              = "MANAGEMENT_CLUSTER_ZONES"
+	envNativeSidecars     = "MANAGEMENT_CLUSTER_NATIVE_SIDECARS"
+
+	// enough nodes or zones for any component. Larger counts are cut to it, so that adding a node does not restart every
+	// operator.
+	enough = 3
+)
+
+func managementEnv(m component.Management) [][2]string {
+	var env [][2]string
+	if m.SetDefaultSecurityContext {
+		uid := m.DefaultSecurityContextUID
+		if uid == 0 {
+			uid = component.DefaultSecurityContextUID
+		}
+		env = append(env, [2]string{envSecurityContextUID, strconv.FormatInt(uid, 10)})
+	}
+	for _, count := range []struct {
+		name string
+		n    int
+	}{{envNodes, m.Nodes}, {envZones, m.Zones}} {
+		if count.n > 0 {
+			env = append(env, [2]string{count.name, strconv.Itoa(min(count.n, enough))})
+		}
+	}
+	if m.NativeSidecars {
+		env = append(env, [2]string{envNativeSidecars, "true"})
+	}
+	return env
+}
+
+// ManagementFromEnv is the reverse, for the control-plane-operator: getenv is os.Getenv.
+func ManagementFromEnv(getenv func(string) string) (component.Management, error) {
+	var m component.Management
+	var errs []error
+	number := func(name string, bits int) int64 {
+		value := getenv(name)
+		if value == "" {
+			return 0
+		}
+		n, err := strconv.ParseInt(value, 10, bits)
+		if err != nil || n < 0 {
+			errs = append(errs, fmt.Errorf("environment variable %s is %q: it must be a number that is not negative", name, value))
+		}
+		return n
+	}
+	m.DefaultSecurityContextUID = number(envSecurityContextUID, 64)
+	m.SetDefaultSecurityContext = m.DefaultSecurityContextUID > 0
+	m.Nodes, m.Zones = int(number(envNodes, 32)), int(number(envZones, 32))
+	m.NativeSidecars = getenv(envNativeSidecars) == "true"
+	return m, errors.Join(errs...)
+}

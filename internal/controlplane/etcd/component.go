@@ -1,0 +1,126 @@
+// Package etcd is the component that keeps the data of a hosted cluster.
+//
+// A member is configured by a file (ConfigMap etcd-config), because etcd takes the one setting that differs between starts,
+// whether it founds a cluster or joins one, from the same place as all others, and its image has no shell that could put an
+// environment together. A single member always founds its cluster or finds its data, so it reads the file as it is. Of
+// several, each has an init container that completes the file.
+package etcd
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// Name of the component.
+const Name = "etcd"
+
+//go:embed assets
+var assets embed.FS
+
+// Names inside the pod.
+const (
+	container        = "etcd"
+	restoreContainer = "etcd-init"
+	resetContainer   = "reset-member"
+	stateVolume      = "cluster-state"
+	clientTLSVolume  = "client-tls"
+	restoreVariable  = "RESTORE_URL_ETCD"
+
+	configFile   = "/etc/etcd/config/etcd.yaml"       // from the ConfigMap
+	finishedFile = "/etc/etcd/clusterstate/etcd.yaml" // from the init container
+)
+
+// snapshotRestored is the condition of a HostedControlPlane that started from a snapshot and has finished doing so.
+const snapshotRestored = "EtcdSnapshotRestored"
+
+// NewComponent makes the component.
+func NewComponent() *component.WorkloadComponent {
+	return component.NewStatefulSetComponent(Name, assets, component.Options{MultiZoneSpread: true}).
+		WithPredicate(managed).
+		WithAdaptFunction(adaptStatefulSet).
+		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
+		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
+		// etcd loads its certificates for every handshake. It does not read a changed CA again.
+		ReloadsFilesOf("server-tls", "peer-tls", clientTLSVolume).
+		Build()
+}
+
+func managed(ctx component.WorkloadContext) (bool, error) {
+	return ctx.HCP.Spec.Etcd.ManagementType == hyperv1.Managed, nil
+}
+
+// members is how many members a control plane has.
+func members(ctx component.WorkloadContext) int {
+	if ctx.HighlyAvailable() {
+		return 3
+	}
+	return 1
+}
+
+func adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) error {
+	pod := &s.Spec.Template.Spec
+	s.Spec.Replicas = ptr.To(int32(members(ctx)))
+	config := finishedFile
+	if members(ctx) == 1 {
+		config = configFile
+		component.RemoveContainer(pod, resetContainer)
+		dropVolume(pod, stateVolume)
+		dropVolume(pod, clientTLSVolume)
+	}
+	main := component.Container(pod, container)
+	main.Args = []string{"--config-file=" + config}
+	if config == finishedFile {
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: stateVolume, MountPath: "/etc/etcd/clusterstate", ReadOnly: true})
+	}
+	return errors.Join(adaptStorage(ctx.HCP, s), adaptRestore(ctx.HCP, pod))
+}
+
+// adaptStorage takes size and class of the volumes from the HostedControlPlane.
+func adaptStorage(hcp *hyperv1.HostedControlPlane, s *appsv1.StatefulSet) error {
+	if hcp.Spec.Etcd.Managed == nil || hcp.Spec.Etcd.Managed.Storage.PersistentVolume == nil {
+		return nil
+	}
+	volume := hcp.Spec.Etcd.Managed.Storage.PersistentVolume
+	claim := &s.Spec.VolumeClaimTemplates[0].Spec
+	claim.StorageClassName = volume.StorageClassName
+	if volume.Size != nil {
+		if volume.Size.Sign() <= 0 {
+			return fmt.Errorf("spec.etcd.managed.storage.persistentVolume.size is %s; it must be more than zero", volume.Size)
+		}
+		claim.Resources.Requests[corev1.ResourceStorage] = *volume.Size
+	}
+	return nil
+}
+
+// adaptRestore keeps the init container that loads a snapshot until it has done so.
+func adaptRestore(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) error {
+	var urls []string
+	if hcp.Spec.Etcd.Managed != nil {
+		urls = hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL
+	}
+	if len(urls) == 0 || conditions.IsTrue(hcp.Status.Conditions, snapshotRestored) {
+		component.RemoveContainer(pod, restoreContainer)
+		return nil
+	}
+	c := component.Container(pod, restoreContainer)
+	for i := range c.Env {
+		if c.Env[i].Name == restoreVariable {
+			c.Env[i].Value = urls[0]
+		}
+	}
+	return nil
+}
+
+func dropVolume(pod *corev1.PodSpec, name string) {
+	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+}

@@ -1,0 +1,299 @@
+package controlplane
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/release"
+)
+
+var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the golden files")
+
+const namespace = "clusters-demo"
+
+func testScheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+func testRelease() *release.Release {
+	r := &release.Release{
+		Image: "10.244.0.1:5000/hypershift/release:1.36.3", Version: "1.36.3", KubernetesVersion: "1.36.3", Kubernetes: true,
+		Images: map[string]string{},
+	}
+	for _, tag := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		r.Images[tag] = "10.244.0.1:5000/hypershift/kubernetes@sha256:" + strings.Repeat("a", 64)
+	}
+	r.Images["controlplane-operator"] = "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("b", 64)
+	return r
+}
+
+// hostedControlPlane is a single-replica control plane on platform Local, published by a LoadBalancer.
+func hostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.HostedControlPlane {
+	hcp := &hyperv1.HostedControlPlane{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "demo", UID: "11111111-2222-3333-4444-555555555555", Generation: 3,
+			Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"},
+		},
+		Spec: hyperv1.HostedControlPlaneSpec{
+			ReleaseImage: "10.244.0.1:5000/hypershift/release:1.36.3",
+			InfraID:      "demo-x7k2p",
+			IssuerURL:    "https://kubernetes.default.svc",
+			Platform:     hyperv1.PlatformSpec{Type: hyperv1.LocalPlatform},
+			Networking: hyperv1.ClusterNetworking{
+				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14", HostPrefix: 23}},
+				ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}},
+			},
+			ControllerAvailabilityPolicy: hyperv1.SingleReplica,
+			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
+				Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage},
+			}},
+		},
+	}
+	for _, m := range mutate {
+		m(hcp)
+	}
+	return hcp
+}
+
+// highlyAvailable has everything that a user can add.
+func highlyAvailable(hcp *hyperv1.HostedControlPlane) {
+	hcp.Annotations["resource-request-override.hypershift.openshift.io/kube-apiserver.kube-apiserver"] = "cpu=750m,memory=3Gi"
+	hcp.Annotations[hyperv1.KubeAPIServerGOGCAnnotation] = "75"
+	hcp.Annotations[hyperv1.RestartDateAnnotation] = "2026-11-01T12:00:00Z"
+	hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	hcp.Spec.NodeSelector = map[string]string{"pool": "control-planes"}
+	hcp.Spec.Tolerations = []corev1.Toleration{{Key: "pool", Operator: corev1.TolerationOpExists}}
+	hcp.Spec.Labels = map[string]string{"team": "blue", "cost-center": "42"}
+	hcp.Spec.Networking.AllocateNodeCIDRs = ptr.To(hyperv1.AllocateNodeCIDRsEnabled)
+	hcp.Spec.AuditWebhook = &corev1.LocalObjectReference{Name: "audit-webhook"}
+	hcp.Spec.Etcd.Managed.Storage.PersistentVolume = &hyperv1.PersistentVolumeEtcdStorageSpec{
+		Size: ptr.To(resource.MustParse("16Gi")), StorageClassName: ptr.To("fast"),
+	}
+	hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL = []string{"https://backups.example.com/demo.db?signature=x"}
+	hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{
+		ActiveKey: corev1.LocalObjectReference{Name: "new-key"}, BackupKey: &corev1.LocalObjectReference{Name: "old-key"},
+	}}
+	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{
+		Audit: configv1.Audit{
+			Profile:     configv1.WriteRequestBodiesAuditProfileType,
+			CustomRules: []configv1.AuditCustomRule{{Group: "system:authenticated:oauth", Profile: configv1.AllRequestBodiesAuditProfileType}},
+		},
+		TLSSecurityProfile: &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType},
+		ServingCerts: configv1.APIServerServingCerts{NamedCertificates: []configv1.APIServerNamedServingCert{{
+			Names: []string{"api.example.com"}, ServingCertificate: configv1.SecretNameReference{Name: "api-cert"},
+		}}},
+	}}
+}
+
+// none is a control plane whose API is published by a NodePort, without an audit log.
+func none(hcp *hyperv1.HostedControlPlane) {
+	hcp.Spec.Platform.Type = hyperv1.NonePlatform
+	hcp.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{Port: ptr.To[int32](7443)}
+	hcp.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{{
+		Service: hyperv1.APIServer,
+		ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+			Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.244.0.1"},
+		},
+	}}
+	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{
+		Audit: configv1.Audit{Profile: configv1.NoneAuditProfileType},
+	}}
+}
+
+// mounted are the objects that other parts make and components mount. Their content is not in the golden files, its hash is.
+func mounted() []client.Object {
+	var objs []client.Object
+	for _, name := range []string{
+		"etcd-peer-tls", "etcd-server-tls", "etcd-client-tls", "kas-server-crt", "kas-server-private-crt", "kas-aggregator-crt",
+		"kas-kubelet-client-crt", "sa-signing-key", "kube-controller-manager-kubeconfig", "cluster-signer-ca", "kcm-server",
+		"kube-scheduler-kubeconfig", "scheduler-server", "hcco-kubeconfig", "audit-webhook", "api-cert",
+	} {
+		objs = append(objs, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"data": []byte(name)}})
+	}
+	for _, name := range []string{"etcd-ca", "client-ca", "aggregator-client-ca", "kubelet-client-ca", "root-ca"} {
+		objs = append(objs, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"ca.crt": name}})
+	}
+	for name, letter := range map[string]string{"new-key": "n", "old-key": "o"} {
+		objs = append(objs, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Data:       map[string][]byte{hyperv1.AESCBCKeySecretKey: []byte(strings.Repeat(letter, 32))},
+		})
+	}
+	return objs
+}
+
+func workloadContext(t testing.TB, hcp *hyperv1.HostedControlPlane, objs ...client.Object) component.WorkloadContext {
+	reader := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objs...).Build()
+	return component.Context{
+		Context: t.Context(), Client: reader, HCP: hcp, Release: testRelease(),
+		Infra:         endpoints.Status{APIHost: "10.97.0.1", APIPort: 6443, AdvertiseAddress: "10.97.0.1", AdvertisePort: 6443},
+		Management:    component.Management{Nodes: 1, SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042, NativeSidecars: true},
+		OperatorImage: "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("c", 64),
+	}.Workload()
+}
+
+var fixtures = map[string]func(*hyperv1.HostedControlPlane){
+	"local-single-replica":   func(*hyperv1.HostedControlPlane) {},
+	"local-highly-available": highlyAvailable,
+	"none-nodeport":          none,
+}
+
+func allWorkloads() []*component.WorkloadComponent {
+	return append(workloads(), cpo.NewComponent(cpo.Options{DefaultIngressDomain: "apps.example.com"}))
+}
+
+func render(t testing.TB, ctx component.WorkloadContext, c *component.WorkloadComponent) []client.Object {
+	t.Helper()
+	ctx.OmitOwnerReference = c.Name() == cpo.Name
+	out, err := c.Render(ctx)
+	if err != nil {
+		t.Fatalf("rendering %s: %v", c.Name(), err)
+	}
+	return append(slices.Clone(out.Manifests), out.Workload)
+}
+
+func TestGolden(t *testing.T) {
+	for name, mutate := range fixtures {
+		t.Run("When a control plane is "+name+" it should consist of these objects", func(t *testing.T) {
+			ctx := workloadContext(t, hostedControlPlane(mutate), mounted()...)
+			dir := filepath.Join("testdata", name)
+			want := map[string]bool{}
+			for _, c := range allWorkloads() {
+				for _, obj := range render(t, ctx, c) {
+					file := fmt.Sprintf("%s_%s.yaml", strings.ToLower(obj.GetObjectKind().GroupVersionKind().Kind), obj.GetName())
+					want[file] = true
+					compareGolden(t, filepath.Join(dir, file), obj)
+				}
+			}
+			files, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if want[f.Name()] {
+					continue
+				}
+				if !*update {
+					t.Errorf("%s is rendered no more; run the test with -update to remove the file", f.Name())
+				} else if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func compareGolden(t *testing.T, path string, obj client.Object) {
+	t.Helper()
+	got := encode(t, obj)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Errorf("no golden file: %v; run the test with -update", err)
+		return
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); run the test with -update if that is meant:\n%s", path, diff)
+	}
+}
+
+// encode is the object as it would be applied: without status and server-set values. Data of Secrets is readable.
+func encode(t testing.TB, obj client.Object) []byte {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(content, "status")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "spec", "template", "metadata", "creationTimestamp")
+	if secret, ok := obj.(*corev1.Secret); ok {
+		delete(content, "data")
+		text := map[string]any{}
+		for k, v := range secret.Data {
+			text[k] = string(v)
+		}
+		content["stringData"] = text
+	}
+	raw, err := yaml.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestRenderTwice(t *testing.T) {
+	t.Run("When components are rendered again in another order it should give the same bytes", func(t *testing.T) {
+		g := NewWithT(t)
+		hcp := hostedControlPlane(highlyAvailable)
+		before := encode(t, hcp)
+		first := map[string]string{}
+		for round := range 8 {
+			ctx := workloadContext(t, hcp, mounted()...)
+			list := allWorkloads()
+			if round%2 == 1 {
+				slices.Reverse(list)
+			}
+			for _, c := range list {
+				for _, obj := range render(t, ctx, c) {
+					key := fmt.Sprintf("%T/%s", obj, obj.GetName())
+					got := string(encode(t, obj))
+					if round == 0 {
+						first[key] = got
+					}
+					g.Expect(got).To(Equal(first[key]), key)
+				}
+			}
+		}
+		g.Expect(string(encode(t, hcp))).To(Equal(string(before)), "rendering must not change the HostedControlPlane")
+	})
+}
+
+func TestMissingImages(t *testing.T) {
+	t.Run("When a release lacks an image it should be named", func(t *testing.T) {
+		g := NewWithT(t)
+		r := testRelease()
+		g.Expect(MissingImages(r)).To(BeEmpty())
+		delete(r.Images, "kube-scheduler")
+		g.Expect(MissingImages(r)).To(Equal([]string{"kube-scheduler"}))
+	})
+}

@@ -1,0 +1,89 @@
+package kubescheduler
+
+// The scheduler keeps its lease through a minute without the hosted API, like everything else that elects a leader here.
+const (
+	leaseDuration = "2m17s"
+	renewDeadline = "1m47s"
+	retryPeriod   = "26s"
+)
+
+// configuration is KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1 as far as we set it. The published Go type
+// writes out every extension point that its own version has, and a scheduler of the version before refuses those it does
+// not know.
+type configuration struct {
+	APIVersion       string           `json:"apiVersion"`
+	Kind             string           `json:"kind"`
+	ClientConnection clientConnection `json:"clientConnection"`
+	LeaderElection   leaderElection   `json:"leaderElection"`
+	EnableProfiling  bool             `json:"enableProfiling"`
+	Profiles         []profile        `json:"profiles,omitempty"`
+}
+
+type clientConnection struct {
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+type leaderElection struct {
+	LeaderElect   bool   `json:"leaderElect"`
+	LeaseDuration string `json:"leaseDuration"`
+	RenewDeadline string `json:"renewDeadline"`
+	RetryPeriod   string `json:"retryPeriod"`
+}
+
+type profile struct {
+	SchedulerName string               `json:"schedulerName"`
+	PluginConfig  []pluginConfig       `json:"pluginConfig,omitempty"`
+	Plugins       map[string]pluginSet `json:"plugins,omitempty"` // by extension point
+}
+
+type pluginConfig struct {
+	Name string         `json:"name"`
+	Args map[string]any `json:"args"`
+}
+
+type pluginSet struct {
+	Enabled  []plugin `json:"enabled,omitempty"`
+	Disabled []plugin `json:"disabled,omitempty"`
+}
+
+type plugin struct {
+	Name   string `json:"name"`
+	Weight int32  `json:"weight,omitempty"`
+}
+
+const (
+	schedulerAPI  = "kubescheduler.config.k8s.io/v1"
+	schedulerName = "default-scheduler"
+)
+
+func configOf(p string) configuration {
+	return configuration{
+		APIVersion:       schedulerAPI,
+		Kind:             "KubeSchedulerConfiguration",
+		ClientConnection: clientConnection{Kubeconfig: "/etc/kubernetes/kubeconfig/kubeconfig"},
+		LeaderElection:   leaderElection{LeaderElect: true, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod},
+		Profiles:         profilesOf(p),
+	}
+}
+
+// profilesOf says what a profile means. LowNodeUtilization is the scheduler's own way.
+func profilesOf(p string) []profile {
+	switch p {
+	case "HighNodeUtilization": // Fill few nodes, so that others can go.
+		return []profile{{
+			SchedulerName: schedulerName,
+			PluginConfig: []pluginConfig{{Name: "NodeResourcesFit", Args: map[string]any{
+				"apiVersion": schedulerAPI, "kind": "NodeResourcesFitArgs",
+				"scoringStrategy": map[string]any{"type": "MostAllocated"},
+			}}},
+			Plugins: map[string]pluginSet{"score": {
+				Enabled:  []plugin{{Name: "NodeResourcesFit", Weight: 5}},
+				Disabled: []plugin{{Name: "NodeResourcesBalancedAllocation"}},
+			}},
+		}}
+	case "NoScoring": // The first node that fits, for speed.
+		all := pluginSet{Disabled: []plugin{{Name: "*"}}}
+		return []profile{{SchedulerName: schedulerName, Plugins: map[string]pluginSet{"preScore": all, "score": all}}}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+// Package controlplane lists the components of a hosted control plane.
+package controlplane
+
+import (
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/configoperator"
+	"hcp.internal/platform/internal/controlplane/etcd"
+	"hcp.internal/platform/internal/controlplane/kubeapiserver"
+	"hcp.internal/platform/internal/controlplane/kubecontrollermanager"
+	"hcp.internal/platform/internal/controlplane/kubescheduler"
+	"hcp.internal/platform/internal/release"
+)
+
+// Components are the components that the control-plane-operator keeps, in the order in which it reconciles them. A new one is
+// a folder beside this file and a line here.
+func Components() []component.Component {
+	var list []component.Component
+	for _, c := range workloads() {
+		list = append(list, c)
+	}
+	return list
+}
+
+func workloads() []*component.WorkloadComponent {
+	return []*component.WorkloadComponent{
+		etcd.NewComponent(),
+		kubeapiserver.NewComponent(),
+		kubecontrollermanager.NewComponent(),
+		kubescheduler.NewComponent(),
+		configoperator.NewComponent(),
+	}
+}
+
+// MissingImages are the tags that components need and a release does not have, sorted.
+func MissingImages(r *release.Release) []string {
+	var tags []string
+	for _, c := range workloads() {
+		tags = append(tags, c.ImageTags()...)
+	}
+	return r.Missing(tags...)
+}

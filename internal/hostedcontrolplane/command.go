@@ -1,0 +1,283 @@
+package hostedcontrolplane
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/release"
+)
+
+// Options of the process, from flags and environment.
+type Options struct {
+	Namespace            string
+	DeploymentName       string
+	Kubeconfig           string
+	MetricsAddr          string
+	HealthAddr           string
+	LeaderElect          bool
+	EnableCIDebugOutput  bool
+	RegistryOverrides    string
+	ImageOverrides       string
+	FeatureGates         string
+	HCCOImage            string
+	Socks5ProxyImage     string
+	ProberImage          string
+	TokenMinterImage     string
+	OperatorImage        string
+	OperateOnRelease     string
+	MirrorOverrides      string
+	MetricsSet           string
+	SecurityContextUID   string
+	CertificateValidity  string
+	CertificateAlgorithm string
+	ManagementNodes      string
+	ManagementZones      string
+	PodName              string
+}
+
+// environment variables of the process.
+const (
+	envOperateOnRelease   = "OPERATE_ON_RELEASE_IMAGE"
+	envMirrors            = "OPENSHIFT_IMG_OVERRIDES"
+	envMetricsSet         = "METRICS_SET"
+	envSecurityContextUID = "DEFAULT_SECURITY_CONTEXT_UID"
+	envOperatorImage      = "CONTROL_PLANE_OPERATOR_IMAGE"
+	envHCCOImage          = "HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE"
+	envSocks5Image        = "SOCKS5_PROXY_IMAGE"
+	envProberImage        = "AVAILABILITY_PROBER_IMAGE"
+	envTokenMinterImage   = "TOKEN_MINTER_IMAGE"
+	envValidity           = "CERTIFICATE_VALIDITY"
+	envKeyAlgorithm       = "CERTIFICATE_KEY_ALGORITHM"
+	envManagementNodes    = "MANAGEMENT_NODES"
+	envManagementZones    = "MANAGEMENT_ZONES"
+	envNamespace          = "MY_NAMESPACE"
+	envPodName            = "POD_NAME"
+)
+
+// gcPercent keeps the heap near what is live. The process exists once per hosted cluster and is idle nearly always, so memory counts for more than
+// the CPU that the collector takes.
+const gcPercent = 40
+
+func (o *Options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Namespace, "namespace", os.Getenv(envNamespace), "Control plane namespace to work in (default $"+envNamespace+")")
+	flags.StringVar(&o.DeploymentName, "deployment-name", "control-plane-operator", "Name of the Deployment that runs this process")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster, to run outside of it (default: the pod's ServiceAccount)")
+	flags.StringVar(&o.MetricsAddr, "metrics-addr", "0.0.0.0:8080", "Address to serve metrics on; 0 serves none")
+	flags.StringVar(&o.HealthAddr, "health-probe-addr", ":6060", "Address to serve /healthz and /readyz on; 0 serves none")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Take a lease before working, so that two processes never work at once")
+	flags.BoolVar(&o.EnableCIDebugOutput, "enable-ci-debug-output", false, "Make components log more")
+	flags.StringVar(&o.RegistryOverrides, "registry-overrides", "", "Registries to replace in image references: source=destination,…")
+	flags.StringVar(&o.ImageOverrides, "image-overrides", "", "Images to use for tags of the release: tag=image,…")
+	flags.StringVar(&o.FeatureGates, "feature-gates", "", "Feature gates of the operator; none exist yet, the flag is accepted so that manifests carry over")
+	flags.StringVar(&o.HCCOImage, "hosted-cluster-config-operator-image", os.Getenv(envHCCOImage), "Image for the tag of that name, if the release has none")
+	flags.StringVar(&o.Socks5ProxyImage, "socks5-proxy-image", os.Getenv(envSocks5Image), "Image for the tag socks5-proxy, if the release has none")
+	flags.StringVar(&o.ProberImage, "availability-prober-image", os.Getenv(envProberImage), "Image for the tag of that name, if the release has none")
+	flags.StringVar(&o.TokenMinterImage, "token-minter-image", os.Getenv(envTokenMinterImage), "Image for the tag of that name, if the release has none")
+}
+
+func (o *Options) readEnvironment() {
+	o.OperateOnRelease, o.MirrorOverrides, o.MetricsSet = os.Getenv(envOperateOnRelease), os.Getenv(envMirrors), os.Getenv(envMetricsSet)
+	o.SecurityContextUID, o.OperatorImage = os.Getenv(envSecurityContextUID), os.Getenv(envOperatorImage)
+	o.CertificateValidity, o.CertificateAlgorithm = os.Getenv(envValidity), os.Getenv(envKeyAlgorithm)
+	o.ManagementNodes, o.ManagementZones, o.PodName = os.Getenv(envManagementNodes), os.Getenv(envManagementZones), os.Getenv(envPodName)
+}
+
+// Command is `control-plane-operator run`. components are those of a hosted control plane, in order, and tags the images that every release must have.
+func Command(components func() []component.Component, tags []string) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the operator of one hosted control plane",
+		Long: `Run the operator of one hosted control plane: it keeps the Services, certificates and components of the HostedControlPlane in
+--namespace, and reports in its status.`,
+		Example: `  control-plane-operator run --namespace clusters-demo
+  control-plane-operator run --namespace clusters-demo --kubeconfig ~/.kube/config --leader-elect=false --metrics-addr 0 --health-probe-addr 0`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.readEnvironment()
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(gcPercent)
+			}
+			cfg, err := restConfig(o.Kubeconfig)
+			if err != nil {
+				return err
+			}
+			return Run(cmd.Context(), cfg, o, components(), tags)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	var cfg *rest.Config
+	var err error
+	if kubeconfig != "" {
+		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	} else if cfg, err = rest.InClusterConfig(); err != nil {
+		err = fmt.Errorf("%w; outside of a cluster use --kubeconfig", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	cfg.QPS = -1 // the API server's priority and fairness limits us
+	return cfg, nil
+}
+
+// settings are the options, parsed.
+type settings struct {
+	images     Images
+	overrides  []release.Override
+	mirrors    []release.Mirror
+	pki        pki.Spec
+	management component.Management
+}
+
+func (o Options) parse() (settings, error) {
+	if o.Namespace == "" {
+		return settings{}, errors.New("--namespace must name the control plane namespace")
+	}
+	s := settings{images: Images{Own: map[string]string{operatorTag: o.OperatorImage}}, management: component.Management{NativeSidecars: true}}
+	for tag, image := range map[string]string{
+		"hosted-cluster-config-operator": o.HCCOImage, "socks5-proxy": o.Socks5ProxyImage, "availability-prober": o.ProberImage, "token-minter": o.TokenMinterImage,
+		"controlplane-pki-operator": "",
+	} {
+		if image == "" {
+			image = o.OperatorImage
+		}
+		s.images.Own[tag] = image
+	}
+	var errs []error
+	var err error
+	s.images.Overrides, err = pairs("--image-overrides", o.ImageOverrides)
+	errs = append(errs, err)
+	s.overrides, s.mirrors, err = o.registries()
+	errs = append(errs, err)
+	s.pki, err = o.certificates()
+	errs = append(errs, err)
+	for name, f := range map[string]struct {
+		text string
+		set  func(int64)
+	}{
+		envSecurityContextUID: {o.SecurityContextUID, func(n int64) { s.management.DefaultSecurityContextUID = n }},
+		envManagementNodes:    {o.ManagementNodes, func(n int64) { s.management.Nodes = int(n) }},
+		envManagementZones:    {o.ManagementZones, func(n int64) { s.management.Zones = int(n) }},
+	} {
+		if f.text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(f.text, 10, 32)
+		if err != nil || n < 0 {
+			errs = append(errs, fmt.Errorf("%s=%q must be a number", name, f.text))
+			continue
+		}
+		f.set(n)
+	}
+	return s, errors.Join(errs...)
+}
+
+func (o Options) certificates() (pki.Spec, error) {
+	var spec pki.Spec
+	if o.CertificateValidity != "" {
+		d, err := time.ParseDuration(o.CertificateValidity)
+		if err != nil || d < pki.MinValidity {
+			return spec, fmt.Errorf("%s=%q must be a duration of at least %s", envValidity, o.CertificateValidity, pki.MinValidity)
+		}
+		spec.Validity = d
+	}
+	switch kind := pki.KeyKind(o.CertificateAlgorithm); kind {
+	case "", pki.ECDSA, pki.RSA:
+		spec.KeyKind = kind
+	default:
+		return spec, fmt.Errorf("%s=%q must be %s or %s", envKeyAlgorithm, kind, pki.ECDSA, pki.RSA)
+	}
+	return spec, nil
+}
+
+// pairs reads "a=b,c=d".
+func pairs(what, text string) (map[string]string, error) {
+	out := map[string]string{}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item == "" || item == "=" { // an old operator writes "=" for none
+			continue
+		}
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" || value == "" {
+			return nil, fmt.Errorf("%s: %q must be written as name=value", what, item)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// Run works until ctx ends.
+func Run(ctx context.Context, cfg *rest.Config, o Options, components []component.Component, tags []string) error {
+	s, err := o.parse()
+	if err != nil {
+		return err
+	}
+	var known prometheus.AlreadyRegisteredError
+	if err := apply.RegisterDefault(); err != nil && !errors.As(err, &known) {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	mgr, err := newManager(cfg, o)
+	if err != nil {
+		return err
+	}
+	clk := clock.RealClock{}
+	fresh := newFreshClient(mgr.GetClient(), clk)
+	wake := newWaker(mgr.GetCache(), o.Namespace)
+	r := &Reconciler{
+		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk,
+		Components: components, RequiredTags: tags,
+		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
+		Images:   s.images, OperateOn: o.OperateOnRelease,
+		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader},
+		Checker: newHealthChecker(clk, wake.Wake), Background: ctx,
+		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
+		Context: component.Context{
+			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
+		},
+	}
+	if err := setup(mgr, r, wake); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the operator: %w", err)
+	}
+	return nil
+}
+
+// registries reads --registry-overrides, and the mirrors of the management cluster: source=mirror,source=othermirror,…
+func (o Options) registries() ([]release.Override, []release.Mirror, error) {
+	overrides, err := release.ParseOverrides(strings.TrimPrefix(o.RegistryOverrides, "="))
+	if err != nil {
+		return nil, nil, fmt.Errorf("--registry-overrides: %w", err)
+	}
+	pairs, err := release.ParseOverrides(strings.TrimPrefix(o.MirrorOverrides, "="))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", envMirrors, err)
+	}
+	var mirrors []release.Mirror
+	for _, p := range pairs {
+		mirrors = append(mirrors, release.Mirror{Source: p.Source, Mirrors: []string{p.To}})
+	}
+	return overrides, mirrors, nil
+}

@@ -1,0 +1,262 @@
+package hostedcontrolplane
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+const (
+	// etcdRunningReason is that of an etcd which is not ours to watch.
+	etcdRunningReason = "EtcdRunning"
+	// certificatesReason is that of Degraded when a certificate authority or key needs a person.
+	certificatesReason = "CertificatesNotReconciled"
+	// maxListed bounds how many names a message lists.
+	maxListed = 10
+)
+
+// ownedConditions are computed on every pass, in this order: later ones look at earlier ones. Nobody else sets them.
+var ownedConditions = []func(Observed, []metav1.Condition) metav1.Condition{
+	validConfiguration,
+	etcdAvailable,
+	apiServerAvailable,
+	degraded,
+	infrastructureReady,
+	externalDNSReachable,
+	validReleaseInfo,
+	reconciliationActive,
+	available,
+}
+
+func conditionTrue(kind string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: hyperv1.AllIsWellMessage}
+}
+
+func conditionFalse(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func conditionUnknown(kind, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: hyperv1.StatusUnknownReason, Message: message}
+}
+
+func validConfiguration(obs Observed, _ []metav1.Condition) metav1.Condition {
+	if obs.Invalid != nil {
+		return conditionFalse(hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.InsufficientClusterCapabilitiesReason, obs.Invalid.Error())
+	}
+	return conditionTrue(hyperv1.ValidHostedControlPlaneConfiguration)
+}
+
+func etcdAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.EtcdAvailable
+	if obs.HCP.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: etcdRunningReason, Message: "etcd is managed by the user and not watched"}
+	}
+	if obs.Etcd == nil {
+		return conditionFalse(kind, hyperv1.EtcdStatefulSetNotFoundReason, "StatefulSet etcd does not exist yet")
+	}
+	want := ptr.Deref(obs.Etcd.Spec.Replicas, 1)
+	ready := obs.Etcd.Status.ReadyReplicas
+	if quorum := want/2 + 1; ready < quorum {
+		message := fmt.Sprintf("%d of %d etcd members are ready, %d are needed", ready, want, quorum)
+		if len(obs.EtcdClaims) > 0 {
+			message += ": " + strings.Join(obs.EtcdClaims, "; ")
+		}
+		return conditionFalse(kind, hyperv1.EtcdWaitingForQuorumReason, message)
+	}
+	cond := conditionTrue(kind)
+	cond.Reason = hyperv1.EtcdQuorumAvailableReason
+	return cond
+}
+
+func apiServerAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.KubeAPIServerAvailable
+	if obs.APIServer == nil {
+		return conditionFalse(kind, hyperv1.NotFoundReason, "Deployment kube-apiserver does not exist yet")
+	}
+	if deploymentAvailable(obs.APIServer) {
+		return conditionTrue(kind)
+	}
+	return conditionFalse(kind, hyperv1.WaitingForAvailableReason,
+		fmt.Sprintf("%d of %d replicas of Deployment kube-apiserver are available", obs.APIServer.Status.AvailableReplicas, ptr.Deref(obs.APIServer.Spec.Replicas, 1)))
+}
+
+func deploymentAvailable(d *appsv1.Deployment) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
+	})
+}
+
+func degraded(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.HostedControlPlaneDegraded
+	var lacking []string
+	for _, d := range obs.Deployments {
+		if n := d.Status.UnavailableReplicas; n > 0 {
+			lacking = append(lacking, fmt.Sprintf("%s has %d unavailable replicas", d.Name, n))
+		}
+	}
+	slices.Sort(lacking)
+	switch {
+	case len(obs.PKIProblems) > 0:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: certificatesReason, Message: errors.Join(obs.PKIProblems...).Error()}
+	case len(lacking) > 0:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.UnavailableReplicasReason, Message: listed(lacking)}
+	}
+	return conditionFalse(kind, hyperv1.AsExpectedReason, "")
+}
+
+func infrastructureReady(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.InfrastructureReady
+	switch {
+	case obs.InfraErr != nil:
+		return conditionFalse(kind, hyperv1.InfraStatusFailureReason, obs.InfraErr.Error())
+	case obs.Infra.Ready():
+		return conditionTrue(kind)
+	}
+	return conditionFalse(kind, hyperv1.WaitingOnInfrastructureReadyReason, cmp.Or(strings.Join(obs.Infra.Missing, "; "), "the published endpoints are not known yet"))
+}
+
+// externalHostname is the DNS name under which the user publishes the API; empty when there is none.
+func externalHostname(hcp *hyperv1.HostedControlPlane) string {
+	strategy := endpoints.StrategyFor(hcp, hyperv1.APIServer)
+	switch {
+	case strategy == nil:
+	case strategy.LoadBalancer != nil:
+		return string(strategy.LoadBalancer.Hostname)
+	case strategy.Route != nil:
+		return string(strategy.Route.Hostname)
+	}
+	return ""
+}
+
+func externalDNSReachable(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.ExternalDNSReachable
+	host := externalHostname(obs.HCP)
+	switch {
+	case host == "":
+		return conditionUnknown(kind, "External DNS is not configured")
+	case obs.Health == nil || obs.Health.host != host:
+		return conditionUnknown(kind, fmt.Sprintf("%s has not been looked up yet", host))
+	case obs.Health.dns != nil:
+		return conditionFalse(kind, hyperv1.ExternalDNSHostNotReachableReason, obs.Health.dns.Error())
+	}
+	return conditionTrue(kind)
+}
+
+func validReleaseInfo(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.ValidReleaseInfo
+	if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil {
+		return conditionUnknown(kind, err.Error())
+	}
+	if obs.Release == nil {
+		if before := conditions.Get(obs.HCP.Status.Conditions, kind); before != nil {
+			return *before // not looked at in this pass
+		}
+		return conditionUnknown(kind, "the release has not been read yet")
+	}
+	if len(obs.MissingImages) > 0 {
+		return conditionFalse(kind, hyperv1.MissingReleaseImagesReason,
+			fmt.Sprintf("release %s lacks images: %s", obs.Release.Version, strings.Join(obs.MissingImages, ", ")))
+	}
+	return conditionTrue(kind)
+}
+
+func reconciliationActive(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.ReconciliationActive
+	switch {
+	case obs.Pause.active:
+		return conditionFalse(kind, hyperv1.ReconciliationPausedReason, obs.Pause.String())
+	case obs.Pause.invalid != "":
+		cond := conditionTrue(kind)
+		cond.Reason = hyperv1.InvalidPausedUntilValueReason
+		cond.Message = fmt.Sprintf("spec.pausedUntil %q is ignored: it is neither a time like 2026-01-02T15:04:05Z nor true or false", obs.Pause.invalid)
+		return cond
+	}
+	return conditionTrue(kind)
+}
+
+// available is the summary. The first thing that is wrong gives reason and message; components count only until the control plane has been
+// available, because afterwards the loss of one is Degraded and the API still serves.
+func available(obs Observed, others []metav1.Condition) metav1.Condition {
+	kind := hyperv1.HostedControlPlaneAvailable
+	for _, source := range []string{hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.InfrastructureReady} {
+		if cond := conditions.Get(others, source); cond.Status == metav1.ConditionFalse {
+			return conditionFalse(kind, cond.Reason, cond.Message)
+		}
+	}
+	if obs.AdminKubeconfig == nil {
+		return conditionFalse(kind, hyperv1.KubeconfigWaitingForCreateReason, "the kubeconfig of the administrator does not exist yet")
+	}
+	for _, source := range []string{hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable} {
+		if cond := conditions.Get(others, source); cond.Status == metav1.ConditionFalse {
+			return conditionFalse(kind, cond.Reason, cond.Message)
+		}
+	}
+	if obs.Health == nil {
+		return conditionFalse(kind, hyperv1.KASLoadBalancerNotReachableReason, fmt.Sprintf("the first health check of the API at %s:%d has not ended yet", obs.Infra.APIHost, obs.Infra.APIPort))
+	}
+	if obs.Health.err != nil {
+		return conditionFalse(kind, hyperv1.KASLoadBalancerNotReachableReason, obs.Health.err.Error())
+	}
+	if conditions.IsTrue(obs.HCP.Status.Conditions, kind) {
+		return conditionTrue(kind)
+	}
+	var waiting []string
+	for _, c := range obs.Components {
+		if !conditions.IsTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentAvailable) {
+			waiting = append(waiting, c.Name)
+		}
+	}
+	slices.Sort(waiting)
+	if len(waiting) > 0 {
+		return conditionFalse(kind, hyperv1.ControlPlaneComponentsNotAvailableReason, "components not available yet: "+listed(waiting))
+	}
+	return conditionTrue(kind)
+}
+
+// encryptionUpToDate is nil for a cluster whose Secrets are not encrypted.
+func encryptionUpToDate(obs Observed) *metav1.Condition {
+	encryption := obs.HCP.Spec.SecretEncryption
+	if encryption == nil {
+		return nil
+	}
+	kind := hyperv1.EtcdDataEncryptionUpToDate
+	var cond metav1.Condition
+	switch {
+	case obs.APIServer == nil || !converged(obs.APIServer):
+		cond = conditionFalse(kind, hyperv1.ReEncryptionWaitingForKASConvergenceReason, "not every kube-apiserver runs with the present encryption keys yet")
+	case encryption.AESCBC != nil && encryption.AESCBC.BackupKey != nil:
+		cond = conditionFalse(kind, hyperv1.ReEncryptionInProgressReason, fmt.Sprintf(
+			"Secrets written under the backup key %q are encrypted with the active key %q as they are written next; write all Secrets once, then remove spec.secretEncryption.aescbc.backupKey",
+			encryption.AESCBC.BackupKey.Name, encryption.AESCBC.ActiveKey.Name))
+	default:
+		cond = conditionTrue(kind)
+		cond.Reason = hyperv1.ReEncryptionCompletedReason
+	}
+	return &cond
+}
+
+// converged reports whether every replica runs the newest specification and no older one is left.
+func converged(d *appsv1.Deployment) bool {
+	want, s := ptr.Deref(d.Spec.Replicas, 1), d.Status
+	return s.ObservedGeneration >= d.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
+}
+
+// listed joins names, with a bound.
+func listed(names []string) string {
+	if len(names) > maxListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
+	}
+	return strings.Join(names, ", ")
+}

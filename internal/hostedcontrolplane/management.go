@@ -1,0 +1,158 @@
+package hostedcontrolplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/controlplane/component"
+)
+
+const (
+	// managementFresh is how long facts about the management cluster are believed: kinds appear when somebody installs an operator, nodes come and
+	// go, and neither is worth a request per pass.
+	managementFresh = 10 * time.Minute
+	// maxNodes bounds the count of nodes; more of them than replicas make no difference.
+	maxNodes = 500
+	// probeName is the name of an object that does not exist.
+	probeName = "probe-of-the-control-plane-operator"
+)
+
+var (
+	routeKind = schema.GroupVersionKind{Group: "route.openshift.io", Version: "v1", Kind: "Route"}
+	sccKind   = schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1", Kind: "SecurityContextConstraints"}
+	nodeKind  = corev1.SchemeGroupVersion.WithKind("Node")
+)
+
+// builtin groups are served by every cluster, and the operator has its rights on them or cannot work at all.
+var builtin = map[string]bool{"": true, "apps": true, "batch": true, "policy": true, "rbac.authorization.k8s.io": true, "discovery.k8s.io": true,
+	"coordination.k8s.io": true, "hypershift.openshift.io": true}
+
+// managementCluster implements Management with requests whose answers it remembers.
+type managementCluster struct {
+	live      client.Reader
+	mapper    meta.RESTMapper
+	namespace string
+	clock     clock.PassiveClock
+	// fixed are the facts that the process was started with.
+	fixed component.Management
+
+	mu    sync.Mutex
+	kinds map[schema.GroupVersionKind]remembered[bool]
+	nodes remembered[[2]int]
+}
+
+type remembered[T any] struct {
+	value T
+	at    time.Time
+}
+
+func newManagementCluster(live client.Reader, mapper meta.RESTMapper, namespace string, clk clock.PassiveClock, fixed component.Management) *managementCluster {
+	return &managementCluster{live: live, mapper: mapper, namespace: namespace, clock: clk, fixed: fixed, kinds: map[schema.GroupVersionKind]remembered[bool]{}}
+}
+
+// Accessible implements component.Capabilities: the kind is served, and the operator may read it.
+func (m *managementCluster) Accessible(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	if builtin[gvk.Group] {
+		return true, nil
+	}
+	return m.remember(gvk, func() (bool, error) {
+		obj := &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(gvk)
+		err := m.live.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: probeName}, obj)
+		switch {
+		case err == nil, apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+			return true, nil
+		case meta.IsNoMatchError(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
+			return false, nil
+		}
+		return false, fmt.Errorf("looking for kind %s: %w", gvk, err)
+	})
+}
+
+// Routes implements Management.
+func (m *managementCluster) Routes(context.Context) (bool, error) { return m.served(routeKind) }
+
+// served reports whether the management cluster has the kind, whatever the operator may do with it.
+func (m *managementCluster) served(gvk schema.GroupVersionKind) (bool, error) {
+	return m.remember(gvk, func() (bool, error) {
+		_, err := m.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		switch {
+		case err == nil:
+			return true, nil
+		case meta.IsNoMatchError(err):
+			return false, nil
+		}
+		return false, fmt.Errorf("looking for kind %s: %w", gvk, err)
+	})
+}
+
+// remember keeps an answer for managementFresh; a kind that is served stays served.
+func (m *managementCluster) remember(gvk schema.GroupVersionKind, ask func() (bool, error)) (bool, error) {
+	m.mu.Lock()
+	known, ok := m.kinds[gvk]
+	m.mu.Unlock()
+	if ok && (known.value || m.clock.Since(known.at) < managementFresh) {
+		return known.value, nil
+	}
+	answer, err := ask()
+	if err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kinds[gvk] = remembered[bool]{answer, m.clock.Now()}
+	return answer, nil
+}
+
+// Facts implements Management. What cannot be read counts as unknown, and components then assume a large cluster.
+func (m *managementCluster) Facts(ctx context.Context) component.Management {
+	facts := m.fixed
+	log := ctrl.LoggerFrom(ctx)
+	scc, err := m.served(sccKind)
+	if err != nil {
+		log.V(1).Info("assuming no SecurityContextConstraints", "reason", err.Error())
+	}
+	facts.SetDefaultSecurityContext = !scc
+	if facts.Nodes > 0 {
+		return facts
+	}
+	m.mu.Lock()
+	known := m.nodes
+	m.mu.Unlock()
+	if known.at.IsZero() || m.clock.Since(known.at) >= managementFresh {
+		if known.value, err = countNodes(ctx, m.live); err != nil {
+			log.V(1).Info("assuming enough nodes and zones", "reason", err.Error())
+		}
+		known.at = m.clock.Now()
+		m.mu.Lock()
+		m.nodes = known
+		m.mu.Unlock()
+	}
+	facts.Nodes, facts.Zones = known.value[0], known.value[1]
+	return facts
+}
+
+// countNodes gives the numbers of nodes and of zones. Nodes without a zone are in one.
+func countNodes(ctx context.Context, live client.Reader) ([2]int, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(nodeKind)
+	if err := live.List(ctx, list, client.Limit(maxNodes)); err != nil {
+		return [2]int{}, fmt.Errorf("listing nodes: %w", err)
+	}
+	zones := map[string]bool{}
+	for _, node := range list.Items {
+		zones[node.Labels[corev1.LabelTopologyZone]] = true
+	}
+	return [2]int{len(list.Items), len(zones)}, nil
+}

@@ -1,0 +1,208 @@
+package hostedcontrolplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// Leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
+// lease's duration, or not at all when the old one ended in order.
+const (
+	leaseName     = "control-plane-operator-leader-elect"
+	leaseDuration = 60 * time.Second
+	renewDeadline = 40 * time.Second
+	retryPeriod   = 15 * time.Second
+)
+
+// Retries of passes that failed. The first comes soon, because at start-up most failures are races that are over at once.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
+// newScheme has the kinds that the operator and its components use.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newManager makes a manager that sees one namespace. What is read rarely is not cached at all.
+func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	options := manager.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
+			&corev1.Pod{}, &corev1.Event{}, &corev1.Node{}, &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{},
+		}}},
+		Metrics:                server.Options{BindAddress: o.MetricsAddr},
+		HealthProbeBindAddress: o.HealthAddr,
+	}
+	if o.LeaderElect {
+		lock, err := leaseLock(cfg, o)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection = true
+		options.LeaderElectionResourceLockInterface = lock
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(retryPeriod)
+		options.LeaderElectionReleaseOnCancel = true // the process ends right after the manager does
+	}
+	mgr, err := manager.New(cfg, options)
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return nil, fmt.Errorf("adding a health check: %w", err)
+		}
+	}
+	return mgr, nil
+}
+
+func leaseLock(cfg *rest.Config, o Options) (resourcelock.Interface, error) {
+	identity := o.PodName
+	if identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("naming this process for leader election: %w", err)
+		}
+		identity = host
+	}
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, leaseName,
+		resourcelock.ResourceLockConfig{Identity: identity}, cfg, renewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("preparing leader election: %w", err)
+	}
+	return lock, nil
+}
+
+// setup makes the controller and its watches.
+func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
+	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return wake.requests(ctx) })
+	own := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &hyperv1.HostedControlPlane{}, handler.OnlyControllerOwner())
+	b := ctrl.NewControllerManagedBy(mgr).Named("hostedcontrolplane").
+		// The status is ours; the conditions in it that are not do not concern us.
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionBegan{}))).
+		WatchesRawSource(source.Channel(wake.events, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		})
+	// The hypershift-operator, the PKI operator and users' references bring Secrets and ConfigMaps that have no owner here.
+	for _, obj := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &hyperv1.ControlPlaneComponent{}} {
+		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
+	}
+	for _, obj := range []client.Object{
+		&corev1.Service{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
+	} {
+		b = b.Watches(obj, own, builder.WithPredicates(contentChanged{}))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("setting up the controller: %w", err)
+	}
+	return nil
+}
+
+// deletionBegan passes the update that sets a deletion timestamp.
+type deletionBegan struct{ predicate.Funcs }
+
+// Update implements predicate.Predicate.
+func (deletionBegan) Update(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+}
+
+// contentChanged drops the resync of an informer.
+type contentChanged struct{ predicate.Funcs }
+
+// Update implements predicate.Predicate.
+func (contentChanged) Update(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() || !equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+}
+
+// waker enqueues the HostedControlPlane of the namespace for what is no event of its own.
+type waker struct {
+	reader    client.Reader
+	namespace string
+	events    chan event.GenericEvent
+}
+
+// wakeBuffer is more than the health checker, the only sender, ever has outstanding.
+const wakeBuffer = 8
+
+func newWaker(reader client.Reader, namespace string) *waker {
+	return &waker{reader: reader, namespace: namespace, events: make(chan event.GenericEvent, wakeBuffer)}
+}
+
+// requests names every HostedControlPlane of the namespace; there is one.
+func (w *waker) requests(ctx context.Context) []reconcile.Request {
+	list := &hyperv1.HostedControlPlaneList{}
+	if err := w.reader.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the HostedControlPlane for an event")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+// wakeTimeout bounds a read from the cache, which answers at once unless the process is ending.
+const wakeTimeout = 5 * time.Second
+
+// Wake causes a pass. It does not block.
+func (w *waker) Wake(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	list := &hyperv1.HostedControlPlaneList{}
+	if err := w.reader.List(ctx, list, client.InNamespace(w.namespace)); err != nil {
+		return // the next pass is at most recheckReady away
+	}
+	for i := range list.Items {
+		select {
+		case w.events <- event.GenericEvent{Object: &list.Items[i]}:
+		default: // a wake-up is outstanding already
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package hostedcontrolplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/pki"
+)
+
+const (
+	// claimsAfter is how long etcd may take before its volumes are looked at: they are not cached, and bound within seconds when all is well.
+	claimsAfter = 20 * time.Second
+	// maxClaims and maxEvents bound what is read about them.
+	maxClaims      = 20
+	maxEvents      = 50
+	maxEventLength = 300
+)
+
+// observeState reads what the passes cause: workloads, reports, kubeconfigs.
+func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
+	ns := obs.HCP.Namespace
+	obs.Etcd, obs.APIServer = &appsv1.StatefulSet{}, &appsv1.Deployment{}
+	found, err := r.get(ctx, ns, etcdName, obs.Etcd)
+	if err != nil {
+		return err
+	}
+	if !found {
+		obs.Etcd = nil
+	}
+	if found, err = r.get(ctx, ns, apiServerName, obs.APIServer); err != nil {
+		return err
+	}
+	if !found {
+		obs.APIServer = nil
+	}
+	deployments := &appsv1.DeploymentList{}
+	if err := r.Client.List(ctx, deployments, client.InNamespace(ns), client.MatchingLabels{managedByLabel: managedByThisOperator}); err != nil {
+		return fmt.Errorf("listing deployments: %w", err)
+	}
+	obs.Deployments = deployments.Items
+	if obs.Components, err = r.reports(ctx, ns); err != nil {
+		return err
+	}
+	if err := r.observeKubeconfigs(ctx, obs); err != nil {
+		return err
+	}
+	if r.etcdIsSlow(obs.Etcd) {
+		obs.EtcdClaims, err = unboundClaims(ctx, r.Live, ns)
+	}
+	return err
+}
+
+// get says whether an object exists.
+func (r *Reconciler) get(ctx context.Context, namespace, name string, into client.Object) (bool, error) {
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s/%s: %w", into, namespace, name, err)
+	}
+	return true, nil
+}
+
+// reports lists the components' reports. Those of our own components are read one by one, because the list may not show yet what this pass wrote.
+func (r *Reconciler) reports(ctx context.Context, namespace string) ([]hyperv1.ControlPlaneComponent, error) {
+	list := &hyperv1.ControlPlaneComponentList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing reports of components: %w", err)
+	}
+	items := list.Items
+	for _, c := range r.Components {
+		report := hyperv1.ControlPlaneComponent{}
+		found, err := r.get(ctx, namespace, c.Name(), &report)
+		if err != nil {
+			return nil, err
+		}
+		items = slices.DeleteFunc(items, func(i hyperv1.ControlPlaneComponent) bool { return i.Name == c.Name() })
+		if found {
+			items = append(items, report)
+		}
+	}
+	return items, nil
+}
+
+func (r *Reconciler) observeKubeconfigs(ctx context.Context, obs *Observed) error {
+	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
+	name, key := spec.AdminKubeconfigRef()
+	secret := &corev1.Secret{}
+	found, err := r.get(ctx, spec.Namespace, name, secret)
+	if err != nil {
+		return err
+	}
+	if found && len(secret.Data[key]) > 0 {
+		obs.AdminKubeconfig = &hyperv1.KubeconfigSecretRef{Name: name, Key: key}
+		obs.kubeconfig = secret.Data[key]
+	}
+	if spec.CustomAPIHost == "" {
+		return nil
+	}
+	custom := &corev1.Secret{}
+	if found, err = r.get(ctx, spec.Namespace, pki.CustomAdminKubeconfig, custom); err != nil {
+		return err
+	}
+	if found {
+		obs.CustomKubeconfig = &hyperv1.KubeconfigSecretRef{Name: pki.CustomAdminKubeconfig, Key: pki.KubeconfigKey}
+	}
+	return nil
+}
+
+// etcdIsSlow reports whether it is worth asking why etcd has no quorum.
+func (r *Reconciler) etcdIsSlow(etcd *appsv1.StatefulSet) bool {
+	return etcd != nil && etcd.Status.ReadyReplicas == 0 && r.Clock.Since(etcd.CreationTimestamp.Time) > claimsAfter
+}
+
+// unboundClaims says which volumes of etcd wait for storage, and why. The reader is not cached.
+func unboundClaims(ctx context.Context, reader client.Reader, namespace string) ([]string, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := reader.List(ctx, claims, client.InNamespace(namespace), client.MatchingLabels{"app": etcdName}, client.Limit(maxClaims)); err != nil {
+		return nil, fmt.Errorf("listing volume claims of etcd: %w", err)
+	}
+	var out []string
+	for _, claim := range claims.Items {
+		if claim.Status.Phase == corev1.ClaimBound {
+			continue
+		}
+		text := fmt.Sprintf("volume claim %s is not bound", claim.Name)
+		events := &corev1.EventList{}
+		err := reader.List(ctx, events, client.InNamespace(namespace), client.Limit(maxEvents), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{
+			"involvedObject.kind": "PersistentVolumeClaim", "involvedObject.name": claim.Name, "type": corev1.EventTypeWarning})})
+		if err != nil {
+			return nil, fmt.Errorf("listing events about volume claim %s: %w", claim.Name, err)
+		}
+		if n := len(events.Items); n > 0 {
+			message := events.Items[n-1].Message
+			text += ": " + message[:min(len(message), maxEventLength)]
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out, nil
+}

@@ -1,0 +1,58 @@
+package hostedcontrolplane
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/release"
+)
+
+// Observed is everything that the report may look at.
+type Observed struct {
+	HCP *hyperv1.HostedControlPlane
+
+	// Invalid says why the management cluster cannot do what the spec asks for. nil when it can.
+	Invalid error
+	// Pause is spec.pausedUntil, parsed.
+	Pause pause
+
+	// Release is that of the control plane and UserRelease that of the hosted cluster. nil when ReleaseErr or UserReleaseErr says why, or when the
+	// pass did not get that far.
+	Release, UserRelease       *release.Release
+	ReleaseErr, UserReleaseErr error
+	// MissingImages are tags that components need and the release lacks.
+	MissingImages []string
+
+	// Infra is where the API is published; InfraErr says why that could not be read.
+	Infra    endpoints.Status
+	InfraErr error
+	// PKIProblems need a person.
+	PKIProblems []error
+
+	// Etcd and APIServer are the workloads, nil when they do not exist.
+	Etcd      *appsv1.StatefulSet
+	APIServer *appsv1.Deployment
+	// EtcdClaims says what keeps the volumes of etcd from being bound.
+	EtcdClaims []string
+	// Deployments are those of the control plane's components.
+	Deployments []appsv1.Deployment
+	// Components are the reports of the components.
+	Components []hyperv1.ControlPlaneComponent
+	// ComponentsCurrent is true when every component was reconciled in this pass without an error.
+	ComponentsCurrent bool
+
+	// AdminKubeconfig and CustomKubeconfig name the Secrets that exist. nil when they do not.
+	AdminKubeconfig, CustomKubeconfig *hyperv1.KubeconfigSecretRef
+	// kubeconfig is the content of AdminKubeconfig.
+	kubeconfig []byte
+
+	// Health is what the published endpoint answered, nil before the first answer.
+	Health *health
+}
+
+// desired is a release as the version histories hold it.
+func desired(r *release.Release) configv1.Release {
+	return configv1.Release{Version: r.Version, Image: r.Pinned()}
+}

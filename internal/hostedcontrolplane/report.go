@@ -1,0 +1,80 @@
+package hostedcontrolplane
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// report writes what was observed into the status. It changes nothing when nothing changed, keeps good values over missing ones, and touches no
+// condition that is not owned here.
+func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Time) {
+	var conds []metav1.Condition
+	for _, compute := range ownedConditions {
+		conds = append(conds, compute(obs, conds))
+	}
+	if cond := encryptionUpToDate(obs); cond != nil {
+		conds = append(conds, *cond)
+	} else {
+		conditions.Remove(&status.Conditions, hyperv1.EtcdDataEncryptionUpToDate)
+	}
+	reportVersions(status, obs, now)
+	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
+		conds = append(conds, clusterVersionConditions(status.VersionStatus, obs.waiting())...)
+	}
+	for i := range conds {
+		conds[i].ObservedGeneration = obs.HCP.Generation
+	}
+	conditions.Set(&status.Conditions, now, conds...)
+
+	status.Ready = conditions.IsTrue(conds, hyperv1.HostedControlPlaneAvailable)
+	status.Initialized = status.Initialized || status.Ready
+	if obs.Infra.Ready() {
+		status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: obs.Infra.APIHost, Port: obs.Infra.APIPort}
+	}
+	if obs.AdminKubeconfig != nil {
+		status.KubeConfig = obs.AdminKubeconfig
+	}
+	status.CustomKubeconfig = obs.CustomKubeconfig
+}
+
+// reportVersions moves the histories when the releases are known.
+func reportVersions(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Time) {
+	if obs.Release == nil || obs.UserRelease == nil {
+		return
+	}
+	r := rollout{desired: desired(obs.Release), complete: obs.complete(), generation: obs.HCP.Generation, now: now}
+	status.ControlPlaneVersion = controlPlaneVersion(status.ControlPlaneVersion, r)
+	if !obs.UserRelease.Kubernetes {
+		return // the hosted cluster's own ClusterVersion reports, through the hosted-cluster config operator
+	}
+	r.desired = desired(obs.UserRelease)
+	status.VersionStatus = clusterVersion(status.VersionStatus, r)
+	if !r.complete || status.ReleaseImage == obs.HCP.Spec.ReleaseImage && status.Version == obs.UserRelease.Version {
+		return
+	}
+	changed := metav1.NewTime(now.Truncate(time.Second))
+	status.Version, status.ReleaseImage, status.LastReleaseImageTransitionTime = obs.UserRelease.Version, obs.HCP.Spec.ReleaseImage, &changed
+}
+
+// waiting lists the components that do not run the release completely.
+func (obs Observed) waiting() []string {
+	var names []string
+	for _, c := range obs.Components {
+		if c.Status.Version != obs.Release.Version || !conditions.IsTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete) {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// complete reports whether the whole control plane runs the release. Only a pass that got through all components may say so: a component that is new in
+// this release has no report before that.
+func (obs Observed) complete() bool {
+	return obs.ComponentsCurrent && len(obs.Components) > 0 && len(obs.waiting()) == 0
+}

@@ -1,0 +1,167 @@
+package hostedcontrolplane
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// maxHistory is the bound that the API puts on histories.
+const maxHistory = 100
+
+// rollout is what both version histories are computed from.
+type rollout struct {
+	desired configv1.Release
+	// complete is true when every component runs the version.
+	complete   bool
+	generation int64
+	now        time.Time
+}
+
+// entry is what the two kinds of history entries have in common.
+type entry struct {
+	state     configv1.UpdateState
+	started   metav1.Time
+	completed *metav1.Time
+	version   string
+	image     string
+}
+
+// advance moves a history, newest first, to the desired release. A release is new when neither its image nor its version is that of the newest entry:
+// the same release may be named by tag first and by digest later, and a release without a version yet by its image. The entry that is left behind
+// is closed. A completed entry stays completed; a Partial one completes with the rollout.
+func advance(history []entry, r rollout) []entry {
+	now := metav1.NewTime(r.now.Truncate(time.Second)) // what the API stores
+	switch {
+	case len(history) == 0 || !sameRelease(history[0], r.desired):
+		if len(history) > 0 && history[0].completed == nil {
+			history[0].completed = &now
+		}
+		history = slices.Insert(history, 0, entry{state: configv1.PartialUpdate, started: now, version: r.desired.Version, image: r.desired.Image})
+	default:
+		history[0].image, history[0].version = r.desired.Image, r.desired.Version
+	}
+	if r.complete && history[0].state == configv1.PartialUpdate {
+		history[0].state, history[0].completed = configv1.CompletedUpdate, &now
+	}
+	return prune(history)
+}
+
+func sameRelease(e entry, desired configv1.Release) bool {
+	return e.image == desired.Image || e.version != "" && e.version == desired.Version
+}
+
+// prune drops the least telling entries past maxHistory: rollouts that were given up before rollouts that were completed, old before new. The newest, the
+// newest completed, the first of all, and the first completed of each minor version stay as long as anything else can go.
+func prune(history []entry) []entry {
+	for len(history) > maxHistory {
+		worst, worstRank := len(history)-2, 0
+		firstOfMinor := firstCompletedOfMinor(history)
+		newestCompleted := slices.IndexFunc(history, func(e entry) bool { return e.state == configv1.CompletedUpdate })
+		for i := 1; i < len(history)-1; i++ {
+			rank := 1
+			switch {
+			case i == newestCompleted:
+				continue
+			case history[i].state != configv1.CompletedUpdate:
+				rank = 3
+			case !firstOfMinor[i]:
+				rank = 2
+			}
+			if rank >= worstRank { // the oldest of equals, as later ones are older
+				worst, worstRank = i, rank
+			}
+		}
+		history = slices.Delete(history, worst, worst+1)
+	}
+	return history
+}
+
+func firstCompletedOfMinor(history []entry) map[int]bool {
+	out, seen := map[int]bool{}, map[string]bool{}
+	for i := len(history) - 1; i >= 0; i-- {
+		minor := minorOf(history[i].version)
+		if history[i].state == configv1.CompletedUpdate && !seen[minor] {
+			seen[minor], out[i] = true, true
+		}
+	}
+	return out
+}
+
+// minorOf gives "1.36" of "1.36.3".
+func minorOf(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// controlPlaneVersion is status.controlPlaneVersion.
+func controlPlaneVersion(before hyperv1.ControlPlaneVersionStatus, r rollout) hyperv1.ControlPlaneVersionStatus {
+	history := make([]entry, 0, len(before.History)+1)
+	for _, h := range before.History {
+		history = append(history, entry{h.State, h.StartedTime, h.CompletionTime, h.Version, h.Image})
+	}
+	after := hyperv1.ControlPlaneVersionStatus{Desired: r.desired, ObservedGeneration: r.generation}
+	for _, e := range advance(history, r) {
+		after.History = append(after.History, hyperv1.ControlPlaneUpdateHistory{State: e.state, StartedTime: e.started, CompletionTime: e.completed, Version: e.version, Image: e.image})
+	}
+	return after
+}
+
+// clusterVersion is status.versionStatus for a release that has no cluster version operator in the hosted cluster to report it.
+func clusterVersion(before *hyperv1.ClusterVersionStatus, r rollout) *hyperv1.ClusterVersionStatus {
+	after := &hyperv1.ClusterVersionStatus{}
+	if before != nil {
+		after = before.DeepCopy()
+	}
+	old := after.History
+	history := make([]entry, 0, len(old)+1)
+	for _, h := range old {
+		history = append(history, entry{h.State, h.StartedTime, h.CompletionTime, h.Version, h.Image})
+	}
+	after.Desired, after.ObservedGeneration, after.History = r.desired, r.generation, nil
+	for _, e := range advance(history, r) {
+		after.History = append(after.History, configv1.UpdateHistory{State: e.state, StartedTime: e.started, CompletionTime: e.completed, Version: e.version, Image: e.image})
+	}
+	return after
+}
+
+// clusterVersionConditions stand in for those of a ClusterVersion, for a release that could be loaded.
+func clusterVersionConditions(status *hyperv1.ClusterVersionStatus, waiting []string) []metav1.Condition {
+	cond := func(kind string, status metav1.ConditionStatus, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: hyperv1.FromClusterVersionReason, Message: message}
+	}
+	conds := []metav1.Condition{
+		cond(hyperv1.ClusterVersionFailing, metav1.ConditionFalse, ""),
+		cond(hyperv1.ClusterVersionSucceeding, metav1.ConditionTrue, ""),
+		cond(hyperv1.ClusterVersionUpgradeable, metav1.ConditionTrue, ""),
+		{Type: hyperv1.ClusterVersionRetrievedUpdates, Status: metav1.ConditionUnknown, Reason: hyperv1.StatusUnknownReason,
+			Message: "Kubernetes releases have no update service"},
+		cond(hyperv1.ClusterVersionReleaseAccepted, metav1.ConditionTrue,
+			fmt.Sprintf("The release %s was loaded from %s", status.Desired.Version, status.Desired.Image)),
+	}
+	newest := configv1.UpdateHistory{}
+	if len(status.History) > 0 {
+		newest = status.History[0]
+	}
+	if newest.State == configv1.CompletedUpdate {
+		conds = append(conds, cond(hyperv1.ClusterVersionProgressing, metav1.ConditionFalse, "The cluster runs version "+newest.Version))
+	} else {
+		message := "Working towards " + newest.Version
+		if len(waiting) > 0 {
+			message += ": waiting for " + strings.Join(waiting, ", ")
+		}
+		conds = append(conds, cond(hyperv1.ClusterVersionProgressing, metav1.ConditionTrue, message))
+	}
+	for _, h := range status.History {
+		if h.State == configv1.CompletedUpdate {
+			return append(conds, cond(hyperv1.ClusterVersionAvailable, metav1.ConditionTrue, "The cluster has been rolled out to version "+h.Version))
+		}
+	}
+	return append(conds, cond(hyperv1.ClusterVersionAvailable, metav1.ConditionFalse, "No version has been rolled out completely yet"))
+}

@@ -52,7 +52,15 @@ type HostedClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.platform.type == 'IBMCloud' ? size(self.services) >= 3 : size(self.services) >= 4",message="services must say how APIServer, OAuthServer, Konnectivity and Ignition are published: 4 entries, 3 on IBMCloud"
 // +kubebuilder:validation:XValidation:rule="self.platform.type != 'IBMCloud' ? self.services == oldSelf.services : true",message="services is immutable, except on IBMCloud"
-// +kubebuilder:validation:XValidation:rule="self.platform.type != 'Azure' || (has(self.platform.azure) && self.platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType == 'WorkloadIdentities') || self.services.exists(s, s.service == 'OAuthServer' && s.servicePublishingStrategy.type == 'Route')",message="on Azure with managed identities the service OAuthServer must be published by Route"
+// +kubebuilder:validation:XValidation:rule="self.platform.type != 'Azure' || (has(self.platform.azure) && self.platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType == 'WorkloadIdentities') || self.services.exists(s, s.service == 'OAuthServer' && s.servicePublishingStrategy.type == 'Route')",message="on Azure with managed identities, OAuthServer must be published by Route"
+// +kubebuilder:validation:XValidation:rule="self.platform.type != 'Azure' || !has(self.platform.azure) || self.platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType != 'WorkloadIdentities' || self.services.exists(s, s.service == 'OAuthServer' && s.servicePublishingStrategy.type in ['Route', 'LoadBalancer'])",message="on Azure with workload identities, OAuthServer must be published by Route or LoadBalancer"
+// +kubebuilder:validation:XValidation:rule="self.platform.type == 'Azure' ? self.services.exists(s, s.service == 'Konnectivity' && s.servicePublishingStrategy.type == 'Route') : true",message="on Azure, Konnectivity must be published by Route"
+// +kubebuilder:validation:XValidation:rule="self.platform.type == 'Azure' ? self.services.exists(s, s.service == 'Ignition' && s.servicePublishingStrategy.type == 'Route') : true",message="on Azure, Ignition must be published by Route"
+// +kubebuilder:validation:XValidation:rule="has(self.issuerURL) || !has(self.serviceAccountSigningKey)",message="serviceAccountSigningKey needs issuerURL"
+// +kubebuilder:validation:XValidation:rule="!self.services.exists(s, s.service == 'APIServer' && has(s.servicePublishingStrategy.loadBalancer) && has(s.servicePublishingStrategy.loadBalancer.hostname) && s.servicePublishingStrategy.loadBalancer.hostname != \"\" && has(self.configuration) && has(self.configuration.apiServer) && has(self.configuration.apiServer.servingCerts) && has(self.configuration.apiServer.servingCerts.namedCertificates) && self.configuration.apiServer.servingCerts.namedCertificates.exists(c, has(c.names) && c.names.exists(n, n == s.servicePublishingStrategy.loadBalancer.hostname)))",message="the hostname of the service APIServer cannot be among configuration.apiServer.servingCerts.namedCertificates names; the control plane makes its own certificate for it"
+// +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork) || !self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork || self.networking.networkType == 'Other'",message="operatorConfiguration.clusterNetworkOperator.disableMultiNetwork may be set only when networking.networkType is Other"
+// +kubebuilder:validation:XValidation:rule="self.networking.networkType == 'OVNKubernetes' || !has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig)",message="operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig may be set only when networking.networkType is OVNKubernetes"
+// +kubebuilder:validation:XValidation:rule="has(self.secretEncryption) || !has(oldSelf.secretEncryption)",message="secretEncryption cannot be removed once set"
 type HostedClusterSpec struct {
 	// release names the release of the hosted cluster, and of its control plane unless controlPlaneRelease is set. Changing
 	// it upgrades the control plane; NodePools have a release of their own.
@@ -255,6 +263,21 @@ type HostedClusterSpec struct {
 	// +kubebuilder:default:={}
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="capabilities is immutable"
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// operatorConfiguration configures OpenShift's operators of the hosted cluster.
+	//
+	// +optional
+	OperatorConfiguration *OperatorConfiguration `json:"operatorConfiguration,omitempty"`
+
+	// autoNode has machines made one by one as pods need them, instead of by NodePools.
+	//
+	// +optional
+	AutoNode *AutoNode `json:"autoNode,omitempty"`
+
+	// monitoring says which metrics of the control plane go where.
+	//
+	// +optional
+	Monitoring MonitoringSpec `json:"monitoring,omitzero"`
 }
 
 // HostedClusterStatus is what the operators found.
@@ -314,4 +337,24 @@ type HostedClusterStatus struct {
 	//
 	// +optional
 	PayloadArch PayloadArchType `json:"payloadArch,omitempty"`
+
+	// configuration is what was found about the cluster-wide settings.
+	//
+	// +optional
+	Configuration ConfigurationStatus `json:"configuration,omitzero"`
+
+	// platform is what was found on the platform.
+	//
+	// +optional
+	Platform *PlatformStatus `json:"platform,omitempty"`
+
+	// autoNode counts the machines that spec.autoNode made.
+	//
+	// +optional
+	AutoNode AutoNodeStatus `json:"autoNode,omitzero"`
+
+	// secretEncryption says what data is encrypted with, and how far a change of key is.
+	//
+	// +optional
+	SecretEncryption SecretEncryptionStatus `json:"secretEncryption,omitzero"`
 }

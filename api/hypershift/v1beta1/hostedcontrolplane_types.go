@@ -45,6 +45,7 @@ type HostedControlPlaneList struct {
 // puts copies of the same name.
 //
 // +kubebuilder:validation:XValidation:rule="self.platform.type == 'IBMCloud' ? size(self.services) >= 3 : size(self.services) >= 4",message="services must say how APIServer, OAuthServer, Konnectivity and Ignition are published: 4 entries, 3 on IBMCloud"
+// +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork) || !self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork || (has(self.networking) && self.networking.networkType == 'Other')",message="operatorConfiguration.clusterNetworkOperator.disableMultiNetwork may be set only when networking.networkType is Other"
 // +kubebuilder:validation:XValidation:rule="has(self.secretEncryption) || !has(oldSelf.secretEncryption)",message="secretEncryption cannot be removed once set"
 type HostedControlPlaneSpec struct {
 	// releaseImage is the pull specification of the release of the hosted cluster.
@@ -227,6 +228,21 @@ type HostedControlPlaneSpec struct {
 	// +kubebuilder:default:={}
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="capabilities is immutable"
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// operatorConfiguration configures OpenShift's operators of the hosted cluster.
+	//
+	// +optional
+	OperatorConfiguration *OperatorConfiguration `json:"operatorConfiguration,omitempty"`
+
+	// autoNode has machines made one by one as pods need them, instead of by NodePools.
+	//
+	// +optional
+	AutoNode *AutoNode `json:"autoNode,omitempty"`
+
+	// monitoring says which metrics of the control plane go where.
+	//
+	// +optional
+	Monitoring MonitoringSpec `json:"monitoring,omitzero"`
 }
 
 // HostedControlPlaneStatus is what the control-plane operator, and the operators that it runs, found.
@@ -320,4 +336,24 @@ type HostedControlPlaneStatus struct {
 	//
 	// +optional
 	NodeCount *int `json:"nodeCount,omitempty"`
+
+	// configuration is what was found about the cluster-wide settings.
+	//
+	// +optional
+	Configuration ConfigurationStatus `json:"configuration,omitzero"`
+
+	// platform is what was found on the platform.
+	//
+	// +optional
+	Platform *PlatformStatus `json:"platform,omitempty"`
+
+	// autoNode counts the machines that spec.autoNode made.
+	//
+	// +optional
+	AutoNode AutoNodeStatus `json:"autoNode,omitzero"`
+
+	// secretEncryption says what data is encrypted with, and how far a change of key is.
+	//
+	// +optional
+	SecretEncryption SecretEncryptionStatus `json:"secretEncryption,omitzero"`
 }

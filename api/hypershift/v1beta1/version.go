@@ -84,6 +84,7 @@ type ControlPlaneUpdateHistory struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^\\d+\\.\\d+\\.\\d+.*')`,message="version must start with three numbers, such as 4.20.1"
 	Version string `json:"version"`
 
 	// image is the pull specification of the release.

@@ -71,3 +71,9 @@ func Supported() []string {
 	}
 	return types
 }
+
+// Contained is implemented by platforms whose clusters may lie in their control-plane namespace altogether.
+type Contained interface {
+	// Contained tells that deleting the namespace leaves nothing of a hosted cluster behind, so that its deletion needs nobody's help.
+	Contained() bool
+}

@@ -122,7 +122,12 @@ func networkDetail(err error) string {
 	case errors.As(err, &dns):
 		return "looking up the registry's name failed"
 	case errors.As(err, &op):
-		return op.Error()
+		// Without the local port, which differs every time and would make every message a new one.
+		detail := op.Op + " " + op.Net
+		if op.Addr != nil {
+			detail += " " + op.Addr.String()
+		}
+		return detail + ": " + op.Err.Error()
 	default:
 		return "the connection failed"
 	}

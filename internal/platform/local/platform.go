@@ -40,3 +40,6 @@ func (Platform) CAPIProviderPolicyRules() []rbacv1.PolicyRule { return nil }
 func (Platform) DeleteCredentials(context.Context, client.Client, *hyperv1.HostedCluster, string) error {
 	return nil
 }
+
+// Contained implements platform.Contained: there is nothing outside the namespace.
+func (Platform) Contained() bool { return true }

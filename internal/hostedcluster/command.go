@@ -1,0 +1,308 @@
+package hostedcluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/release"
+)
+
+// Leader election as the installed manifests and their users know it.
+const (
+	leaseName     = "hypershift-operator-leader-elect"
+	leaseDuration = 60 * time.Second
+	renewDeadline = 40 * time.Second
+	retryPeriod   = 15 * time.Second
+)
+
+// operatorContainer is the name of our container in the operator's Deployment.
+const operatorContainer = "operator"
+
+// flags are those of "hypershift-operator run".
+type flags struct {
+	kubeconfig                string
+	namespace                 string
+	podName                   string
+	metricsAddr               string
+	controlPlaneOperatorImage string
+	registryOverrides         string
+	enableOCPMonitoring       bool
+	enableCIDebugOutput       bool
+	leaderElect               bool
+}
+
+// Command is "hypershift-operator".
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "hypershift-operator",
+		Short:         "Run hosted control planes for HostedClusters",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.AddCommand(runCommand())
+	return cmd
+}
+
+func runCommand() *cobra.Command {
+	f := flags{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the operator until it is told to stop",
+		Long: `Run the operator of a management cluster: it makes a control plane for every HostedCluster.
+
+Inside a cluster it uses the credentials of its pod. Outside of one, give it a kubeconfig, and the image from which control planes are run,
+which it can't find out by itself there.`,
+		Example: `  # as "hypershift install" deploys it
+  hypershift-operator run --namespace hypershift --pod-name "$MY_NAME" --metrics-addr :9000
+
+  # from a shell
+  hypershift-operator run --kubeconfig ~/.kube/config --control-plane-operator-image registry.example.com/hypershift/operator:v1 --metrics-addr 127.0.0.1:9000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod")
+	fs.StringVar(&f.namespace, "namespace", envOr("MY_NAMESPACE", "hypershift"), "namespace that the operator runs in, for its lease")
+	fs.StringVar(&f.podName, "pod-name", envOr("POD_NAME", os.Getenv("MY_NAME")), "name of the pod that the operator runs in; empty outside a cluster")
+	fs.StringVar(&f.metricsAddr, "metrics-addr", ":9000", "address that metrics are served on; 0 for none")
+	fs.StringVar(&f.controlPlaneOperatorImage, "control-plane-operator-image", "", "image from which control-plane operators run unless their release has one; empty: the operator's own")
+	fs.StringVar(&f.registryOverrides, "registry-overrides", "", "registries to use instead of those that releases name: source=destination,…")
+	fs.BoolVar(&f.enableOCPMonitoring, "enable-ocp-cluster-monitoring", false, "label control-plane namespaces for the monitoring of an OpenShift management cluster")
+	fs.BoolVar(&f.enableCIDebugOutput, "enable-ci-debug-output", false, "let control-plane operators log more")
+	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
+	return cmd
+}
+
+func envOr(name, fallback string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}
+
+// NewScheme has the kinds that the operator uses.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme))
+}
+
+func (f flags) run(ctx context.Context) error {
+	cfg, err := restConfig(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	mgr, err := f.manager(cfg)
+	if err != nil {
+		return err
+	}
+	if err := apply.RegisterDefault(); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	image := f.controlPlaneOperatorImage
+	if image == "" {
+		if image, err = ownImage(ctx, mgr.GetAPIReader(), f.namespace, f.podName); err != nil {
+			return err
+		}
+	}
+	if err := f.setup(mgr, cfg, image); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("starting", "controlPlaneOperatorImage", image)
+	return mgr.Start(ctx)
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the management cluster (give --kubeconfig outside of it): %w", err)
+	}
+	cfg.QPS = -1 // priority and fairness of the API server does this job
+	cfg.UserAgent = "hypershift-operator"
+	return cfg, nil
+}
+
+func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:  scheme,
+		Cache:   CacheOptions(),
+		Metrics: metricsserver.Options{BindAddress: f.metricsAddr},
+		// The lease is released when the operator is told to stop, so that its successor starts at once.
+		LeaderElection: f.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+	}
+	if f.leaderElect && f.podName != "" {
+		if options.LeaderElectionResourceLockInterface, err = podLock(cfg, f.namespace, f.podName); err != nil {
+			return nil, err
+		}
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// podLock is a lease held under the name of the pod. A container that was killed and started again in its pod goes on at once that way; with
+// a random identity it would wait for its own lease to run out.
+func podLock(cfg *rest.Config, namespace, podName string) (resourcelock.Interface, error) {
+	leases, err := coordinationv1.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("setting up leader election: %w", err)
+	}
+	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, leaseName, nil, leases, resourcelock.ResourceLockConfig{Identity: podName})
+}
+
+func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string) error {
+	overrides, err := release.ParseOverrides(f.registryOverrides)
+	if err != nil {
+		return fmt.Errorf("--registry-overrides: %w", err)
+	}
+	sources, err := NewSourceCache(cfg, mgr)
+	if err != nil {
+		return fmt.Errorf("setting up the cache of referenced objects: %w", err)
+	}
+	if err := mgr.Add(sources); err != nil {
+		return err
+	}
+	caps, err := capabilitiesOf(mgr.GetRESTMapper())
+	if err != nil {
+		return fmt.Errorf("finding out what the management cluster offers: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	sidecars, err := nativeSidecars(disco)
+	if err != nil {
+		return err
+	}
+	r := &Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
+		Releases:      release.NewRegistryProvider(release.Options{Overrides: overrides}),
+		OperatorImage: image, Capabilities: caps,
+		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars},
+		RandomID:   randomID, UUID: uuid.NewString,
+		ControlPlaneOperator: operatorComponent,
+		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
+		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring,
+	}
+	if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
+		r.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
+	}
+	return r.SetupWithManager(mgr, sources)
+}
+
+// operatorComponent is how control-plane-operators are deployed; the environment is that of the operator itself.
+func operatorComponent(imageOverrides string) component.Component {
+	return cpo.NewComponent(cpo.Options{
+		ImageOverrides: imageOverrides, CertRotationScale: os.Getenv("CERT_ROTATION_SCALE"), FeatureSet: os.Getenv("HYPERSHIFT_FEATURESET"),
+		ManagedService: os.Getenv("MANAGED_SERVICE"), DefaultIngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
+		EnableSizeTagging: os.Getenv("ENABLE_SIZE_TAGGING") == "1",
+	})
+}
+
+// capabilitiesOf asks the management cluster which optional kinds it serves.
+func capabilitiesOf(mapper meta.RESTMapper) (Capabilities, error) {
+	caps := Capabilities{}
+	for kind, found := range map[schema.GroupKind]*bool{
+		{Group: "route.openshift.io", Kind: "Route"}:                         &caps.Routes,
+		{Group: "security.openshift.io", Kind: "SecurityContextConstraints"}: &caps.SecurityContextConstraints,
+	} {
+		_, err := mapper.RESTMapping(kind)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return caps, err
+		}
+		*found = err == nil
+	}
+	return caps, nil
+}
+
+// How long the operator's own pod may take to report its image.
+const (
+	ownImagePoll  = 5 * time.Second
+	ownImageLimit = 30 * time.Second
+)
+
+// ownImage is the image that this pod runs, by digest when the container runtime tells it.
+func ownImage(ctx context.Context, reader client.Reader, namespace, podName string) (string, error) {
+	if podName == "" {
+		return "", errors.New("outside a pod the image of control-plane operators can't be found out: give --control-plane-operator-image")
+	}
+	image := ""
+	err := wait.PollUntilContextTimeout(ctx, ownImagePoll, ownImageLimit, true, func(ctx context.Context) (bool, error) {
+		pod := &corev1.Pod{}
+		if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: podName}, pod); err != nil {
+			return false, fmt.Errorf("reading pod %s/%s: %w", namespace, podName, err)
+		}
+		image = imageOf(pod)
+		return image != "", nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("finding out the operator's own image: %w", err)
+	}
+	return image, nil
+}
+
+func imageOf(pod *corev1.Pod) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name != operatorContainer && len(pod.Status.ContainerStatuses) > 1 {
+			continue
+		}
+		id := strings.TrimPrefix(s.ImageID, "docker-pullable://")
+		if strings.Contains(id, "@sha256:") {
+			return id
+		}
+		if s.ImageID != "" {
+			return s.Image
+		}
+	}
+	return ""
+}
+
+// randomID gives n characters of infraIDAlphabet.
+func randomID(n int) string {
+	id := make([]byte, n)
+	for i := range id {
+		k, err := rand.Int(rand.Reader, big.NewInt(int64(len(infraIDAlphabet))))
+		if err != nil {
+			panic(err) // the kernel has no randomness: nothing can go on
+		}
+		id[i] = infraIDAlphabet[k.Int64()]
+	}
+	return string(id)
+}

@@ -1,0 +1,323 @@
+package hostedcluster
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/release"
+)
+
+// Messages that are wire facts or appear more than once.
+const (
+	messageHCPMissing       = "The hosted control plane is not found"
+	messageConditionMissing = "Condition not found in the HCP"
+	messageAvailable        = "The hosted control plane is available"
+	messageNotDegraded      = "The hosted cluster is not degraded"
+	messageWaiting          = "Waiting for hosted control plane to be healthy"
+)
+
+func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+}
+
+func asExpected(conditionType string) metav1.Condition {
+	return condition(conditionType, metav1.ConditionTrue, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
+}
+
+func unknown(conditionType, message string) metav1.Condition {
+	return condition(conditionType, metav1.ConditionUnknown, hyperv1.StatusUnknownReason, message)
+}
+
+// bubbled are copied from the HostedControlPlane as they are, Unknown when absent.
+var bubbled = []string{
+	hyperv1.ClusterVersionSucceeding, hyperv1.ClusterVersionProgressing, hyperv1.ClusterVersionReleaseAccepted,
+	hyperv1.ClusterVersionUpgradeable, hyperv1.ClusterVersionAvailable,
+	hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.ValidReleaseInfo, hyperv1.ValidIDPConfiguration,
+	hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.InfrastructureReady, hyperv1.ExternalDNSReachable,
+	hyperv1.DataPlaneConnectionAvailable, hyperv1.ControlPlaneConnectionAvailable, hyperv1.ConfigOperatorReconciliationSucceeded,
+}
+
+// bubbledIfPresent are copied while the HostedControlPlane has them (and knows their status), and removed when it has not.
+var bubbledIfPresent = []string{
+	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.EtcdBackupSucceeded, hyperv1.HostedClusterRestoredFromBackup,
+}
+
+// conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome
+// of the pass. Those of absent are removed.
+func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent []string) {
+	for _, t := range bubbled {
+		set = append(set, fromHCP(obs, t))
+	}
+	for _, t := range bubbledIfPresent {
+		if c := obs.hcpCondition(t); c != nil && c.Status != metav1.ConditionUnknown {
+			set = append(set, *c)
+		} else {
+			absent = append(absent, t)
+		}
+	}
+	set = append(set, degraded(obs))
+	if obs.hc.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+		set = append(set, unmanagedEtcd(obs))
+	} else {
+		absent = append(absent, hyperv1.UnmanagedEtcdAvailable)
+	}
+	gates := []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)}
+	set = append(set, gates...)
+	// There is no proxy in the configuration of these platforms yet, so there is no bundle that could be wrong.
+	set = append(set, asExpected(hyperv1.ValidProxyConfiguration), platformCredentials(obs), ignitionEndpoint(obs))
+	progress := progressing(obs, gates)
+	set = append(set, progress, available(obs, progress))
+	for i := range set {
+		set[i].ObservedGeneration = obs.hc.Generation
+	}
+	return set, absent
+}
+
+func fromHCP(obs *observed, conditionType string) metav1.Condition {
+	if obs.hcp == nil {
+		return unknown(conditionType, messageHCPMissing)
+	}
+	c := obs.hcpCondition(conditionType)
+	if c == nil {
+		return unknown(conditionType, messageConditionMissing)
+	}
+	return condition(conditionType, c.Status, c.Reason, c.Message)
+}
+
+func degraded(obs *observed) metav1.Condition {
+	c := fromHCP(obs, hyperv1.HostedClusterDegraded)
+	if c.Status == metav1.ConditionFalse {
+		c.Message = messageNotDegraded
+	}
+	return c
+}
+
+func unmanagedEtcd(obs *observed) metav1.Condition {
+	for _, ref := range references(&obs.hc.Spec) {
+		if ref.step != stepUnmanagedEtcd {
+			continue
+		}
+		if err := ref.check(obs.hc.Namespace, obs.sources[ref.key()]); err != nil {
+			return condition(hyperv1.UnmanagedEtcdAvailable, metav1.ConditionFalse, hyperv1.UnmanagedEtcdMisconfiguredReason, err.Error())
+		}
+		return condition(hyperv1.UnmanagedEtcdAvailable, metav1.ConditionTrue, hyperv1.UnmanagedEtcdAsExpectedReason, hyperv1.AllIsWellMessage)
+	}
+	return condition(hyperv1.UnmanagedEtcdAvailable, metav1.ConditionFalse, hyperv1.UnmanagedEtcdMisconfiguredReason,
+		"spec.etcd.unmanaged.tls.clientSecret.name is empty: name a Secret with keys "+strings.Join(etcdClientKeys, ", "))
+}
+
+func validConfiguration(obs *observed) metav1.Condition {
+	if mistakes := validate(obs); len(mistakes) > 0 {
+		return condition(hyperv1.ValidHostedClusterConfiguration, metav1.ConditionFalse, hyperv1.InvalidConfigurationReason, strings.Join(mistakes, "; "))
+	}
+	return condition(hyperv1.ValidHostedClusterConfiguration, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Configuration passes validation")
+}
+
+func supported(obs *observed) metav1.Condition {
+	if obs.platformErr != nil {
+		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
+	}
+	return condition(hyperv1.SupportedHostedCluster, metav1.ConditionTrue, hyperv1.AsExpectedReason, "HostedCluster is supported by operator configuration")
+}
+
+// validReleaseImage is decided anew only when the spec changed or the last answer was not True, so that a registry that goes away does not
+// take the condition of a running cluster with it.
+func validReleaseImage(obs *observed) metav1.Condition {
+	last := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+	if last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == obs.hc.Generation {
+		return condition(last.Type, last.Status, last.Reason, last.Message)
+	}
+	invalid := func(reason string, err error) metav1.Condition {
+		return condition(hyperv1.ValidReleaseImage, metav1.ConditionFalse, reason, err.Error())
+	}
+	if _, err := obs.pullSecret(); err != nil {
+		if obs.sources[sourceKey{secretKind, obs.hc.Spec.PullSecret.Name}].missing {
+			return invalid(hyperv1.SecretNotFoundReason, err)
+		}
+		return invalid(hyperv1.InvalidImageReason, err)
+	}
+	if errors.Is(obs.releaseErr, release.ErrBadPullSecret) {
+		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, obs.hc.Spec.PullSecret.Name, obs.releaseErr))
+	}
+	if obs.releaseErr != nil {
+		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.release.image: %w", obs.releaseErr))
+	}
+	for _, r := range []*release.Release{obs.userRelease, obs.target} {
+		if err := release.CheckVersion(versionCheck(obs, r)); err != nil {
+			return invalid(hyperv1.InvalidImageReason, err)
+		}
+	}
+	return condition(hyperv1.ValidReleaseImage, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Release image is valid")
+}
+
+func versionCheck(obs *observed, r *release.Release) release.VersionCheck {
+	_, skip := obs.hc.Annotations[hyperv1.SkipReleaseImageValidation]
+	check := release.VersionCheck{
+		Target:      r.Version,
+		NetworkType: string(obs.hc.Spec.Networking.NetworkType),
+		Platform:    string(obs.hc.Spec.Platform.Type),
+		Skip:        skip,
+	}
+	// The version that runs counts only when another image is wanted. It is empty when the last image could never be read, and then nothing
+	// runs that could be downgraded.
+	if v := obs.hc.Status.Version; v != nil && !r.Matches(v.Desired.Image) {
+		check.Current = v.Desired.Version
+	}
+	return check
+}
+
+func reconciliationActive(pausedUntil *string, now time.Time) metav1.Condition {
+	active := func(reason, message string) metav1.Condition {
+		return condition(hyperv1.ReconciliationActive, metav1.ConditionTrue, reason, message)
+	}
+	p := pauseFor(pausedUntil, now)
+	switch {
+	case p.invalid:
+		return active(hyperv1.InvalidPausedUntilValueReason, fmt.Sprintf("spec.pausedUntil %q is neither a time nor true or false, so the cluster is not paused: write it like 2027-01-31T12:00:00Z", *pausedUntil))
+	case p.paused && p.until.IsZero():
+		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until field removed")
+	case p.paused:
+		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until: "+p.until.Format(time.RFC3339))
+	default:
+		return active(hyperv1.AsExpectedReason, "Reconciliation active on resource")
+	}
+}
+
+// pause is what spec.pausedUntil means at some time.
+type pause struct {
+	paused  bool
+	invalid bool
+	until   time.Time // zero: for ever
+}
+
+func pauseFor(pausedUntil *string, now time.Time) pause {
+	if pausedUntil == nil || *pausedUntil == "" {
+		return pause{}
+	}
+	switch strings.ToLower(*pausedUntil) {
+	case "true":
+		return pause{paused: true}
+	case "false":
+		return pause{}
+	}
+	until, err := time.Parse(time.RFC3339, *pausedUntil)
+	if err != nil {
+		return pause{invalid: true}
+	}
+	if !now.Before(until) {
+		return pause{}
+	}
+	return pause{paused: true, until: until}
+}
+
+func platformCredentials(obs *observed) metav1.Condition {
+	switch {
+	case obs.platformErr != nil:
+		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionFalse, hyperv1.PlatformCredentialsNotFoundReason, obs.platformErr.Error())
+	case obs.credentialsErr != nil:
+		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionFalse, hyperv1.PlatformCredentialsNotFoundReason, obs.credentialsErr.Error())
+	}
+	return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Required platform credentials are found")
+}
+
+func ignitionEndpoint(obs *observed) metav1.Condition {
+	if obs.ignition == nil {
+		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.NotFoundReason, "Deployment ignition-server is not found: machines can't join yet")
+	}
+	for _, c := range obs.ignition.Status.Conditions {
+		if c.Type != "Available" {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Ignition server deployment is available")
+		}
+		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, "Deployment ignition-server is not available yet")
+	}
+	return unknown(hyperv1.IgnitionEndpointAvailable, "Deployment ignition-server has not reported its availability yet")
+}
+
+// progressing is True until status.version wants what spec.release wants. A closed gate blocks the rollout, and its message is shown.
+func progressing(obs *observed, gates []metav1.Condition) metav1.Condition {
+	blocked := func(message string) metav1.Condition {
+		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, hyperv1.BlockedReason, message)
+	}
+	for _, gate := range gates {
+		if gate.Status == metav1.ConditionFalse {
+			return blocked(gate.Message)
+		}
+	}
+	if err := upgradeAllowed(obs); err != nil {
+		return blocked(err.Error())
+	}
+	if obs.releaseErr != nil {
+		return blocked(fmt.Sprintf("looking up the release: %v", obs.releaseErr))
+	}
+	if v := obs.hc.Status.Version; v == nil || !obs.userRelease.Matches(v.Desired.Image) {
+		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, hyperv1.ProgressingReason,
+			fmt.Sprintf("Working towards %s: the control plane has not taken up %s yet", obs.userRelease.Version, obs.userRelease.Image))
+	}
+	return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, hyperv1.AsExpectedReason, "HostedCluster is at expected version")
+}
+
+func available(obs *observed, progress metav1.Condition) metav1.Condition {
+	c := obs.hcpCondition(hyperv1.HostedControlPlaneAvailable)
+	switch {
+	case c != nil && c.Status == metav1.ConditionTrue:
+		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason, messageAvailable)
+	case c != nil:
+		return condition(hyperv1.HostedClusterAvailable, c.Status, c.Reason, c.Message)
+	case progress.Reason == hyperv1.BlockedReason:
+		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, progress.Message)
+	}
+	return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, messageWaiting)
+}
+
+// upgradeAllowed tells why the control plane may not move to the wanted release now; nil when it may, or need not.
+func upgradeAllowed(obs *observed) error {
+	v := obs.hc.Status.Version
+	if v == nil || obs.target == nil || obs.userRelease == nil || obs.target.Matches(v.Desired.Image) {
+		return nil
+	}
+	if obs.hcp != nil && controlPlaneImage(&obs.hcp.Spec) == obs.target.Image {
+		return nil // it has begun, and half an upgrade is worse than either version
+	}
+	upgradeable := conditions.Get(obs.hc.Status.Conditions, hyperv1.ClusterVersionUpgradeable)
+	if upgradeable == nil || upgradeable.Status != metav1.ConditionFalse {
+		return nil
+	}
+	if force, ok := obs.hc.Annotations[hyperv1.ForceUpgradeToAnnotation]; ok {
+		if force == obs.target.Image {
+			return nil
+		}
+		return fmt.Errorf("annotation %s names %q, but the wanted release is %q: set it to that, or remove it", hyperv1.ForceUpgradeToAnnotation, force, obs.target.Image)
+	}
+	if obs.hc.Spec.ControlPlaneRelease != nil || release.SameMinor(v.Desired.Version, obs.target.Version) {
+		return nil
+	}
+	return fmt.Errorf("the cluster is not upgradeable from %s to %s: %s (to upgrade all the same, set annotation %s to the wanted release image)",
+		v.Desired.Version, obs.target.Version, upgradeable.Message, hyperv1.ForceUpgradeToAnnotation)
+}
+
+func controlPlaneImage(spec *hyperv1.HostedControlPlaneSpec) string {
+	if spec.ControlPlaneReleaseImage != nil && *spec.ControlPlaneReleaseImage != "" {
+		return *spec.ControlPlaneReleaseImage
+	}
+	return spec.ReleaseImage
+}
+
+// reconciliationSucceeded tells how the pass ended.
+func reconciliationSucceeded(err error, generation int64) metav1.Condition {
+	c := condition(hyperv1.ReconciliationSucceeded, metav1.ConditionTrue, hyperv1.ReconciliationSucceededReason, "The hosted cluster reconciliation has succeeded")
+	if err != nil {
+		c = condition(hyperv1.ReconciliationSucceeded, metav1.ConditionFalse, hyperv1.ReconciliationErrorReason, err.Error())
+	}
+	c.ObservedGeneration = generation
+	return c
+}

@@ -1,0 +1,313 @@
+package hostedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/platform"
+)
+
+// Reasons of condition HostedClusterDestroyed besides those of the API.
+const (
+	// ReasonWaitingForDependents: the message says what is still there, since when, and what may be done about it.
+	ReasonWaitingForDependents = "WaitingForDependents"
+)
+
+// The control-plane-operator has a finalizer on the HostedControlPlane, so that it can remove what lies outside the namespace. On platforms
+// whose clusters lie in their namespace altogether (platform.Contained) there is nothing of the kind, and the finalizer must not hold up the
+// deletion when nobody is there to remove it: these are the times after which we do.
+const (
+	// operatorGone: without a Deployment nothing will ever remove it. A moment, because our cache may be behind.
+	operatorGone = 2 * time.Second
+	// operatorDown: a pod that is just restarting needs some seconds.
+	operatorDown = 5 * time.Second
+	// operatorStuck: it runs, and removing a finalizer takes it milliseconds.
+	operatorStuck = 20 * time.Second
+)
+
+// deletionPoll is how often the remaining objects are looked at when no event comes.
+const deletionPoll = 5 * time.Second
+
+// remains is what of a hosted cluster is still there.
+type remains struct {
+	hc        *hyperv1.HostedCluster
+	hcp       *hyperv1.HostedControlPlane
+	namespace *corev1.Namespace
+	pools     []hyperv1.NodePool
+	operator  *appsv1.Deployment // the control-plane-operator
+	// contained: everything of the cluster lies in its namespace.
+	contained bool
+}
+
+// teardown is the next move of a deletion. The zero value means that nothing is left.
+type teardown struct {
+	delete []client.Object
+	// annotateCleanup passes the wish to clean up cloud resources on to the HostedControlPlane.
+	annotateCleanup bool
+	// stripFinalizers of the HostedControlPlane: nobody else will.
+	stripFinalizers bool
+	waiting         []string // what is waited for, for people
+	recheckAfter    time.Duration
+}
+
+func (t teardown) done() bool { return len(t.waiting) == 0 }
+
+// planTeardown decides the next move. The order is such that what cleans up outlives what it cleans up: NodePools, HostedControlPlane, and the
+// namespace, in which the operators run, last.
+func planTeardown(r remains, now time.Time) teardown {
+	t := teardown{recheckAfter: deletionPoll}
+	for i := range r.pools {
+		np := &r.pools[i]
+		if np.DeletionTimestamp.IsZero() {
+			t.delete = append(t.delete, np)
+		}
+		t.waiting = append(t.waiting, waitingFor("NodePool", np, "its controller removes the machines first"))
+	}
+	if len(r.pools) > 0 {
+		return t
+	}
+	if r.hcp != nil {
+		planControlPlane(r, now, &t)
+		return t
+	}
+	if r.namespace == nil || r.hc.Annotations[hyperv1.SkipControlPlaneNamespaceDeletionAnnotation] == "true" {
+		return teardown{}
+	}
+	if r.namespace.Annotations[hyperv1.HostedClusterAnnotation] != backReference(r.hc) {
+		return teardown{} // it was never ours
+	}
+	if r.namespace.DeletionTimestamp.IsZero() {
+		t.delete = []client.Object{r.namespace}
+	}
+	t.waiting = []string{waitingFor("Namespace", r.namespace, namespaceHint(r.namespace))}
+	return t
+}
+
+func planControlPlane(r remains, now time.Time, t *teardown) {
+	t.annotateCleanup = r.hc.Annotations[hyperv1.CleanupCloudResourcesAnnotation] == "true" && r.hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] != "true"
+	if r.hcp.DeletionTimestamp.IsZero() {
+		t.delete = []client.Object{r.hcp}
+		t.waiting = []string{waitingFor("HostedControlPlane", r.hcp, "the control-plane-operator cleans up first")}
+		return
+	}
+	hint := "the control-plane-operator removes its finalizer when it has cleaned up"
+	if r.contained {
+		allowance := operatorStuck
+		switch {
+		case r.operator == nil:
+			allowance, hint = operatorGone, "the control-plane-operator is gone, so its finalizer is removed soon"
+		case r.operator.Status.AvailableReplicas == 0:
+			allowance, hint = operatorDown, "the control-plane-operator does not run, so its finalizer is removed soon"
+		}
+		left := r.hcp.DeletionTimestamp.Add(allowance).Sub(now)
+		t.stripFinalizers = left <= 0
+		t.recheckAfter = min(deletionPoll, max(left, time.Second))
+	} else if c := conditions.Get(r.hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed); c != nil && c.Status != metav1.ConditionTrue {
+		hint = c.Message
+	}
+	t.waiting = []string{waitingFor("HostedControlPlane", r.hcp, hint)}
+}
+
+// waitingFor says which object is still there, since when, and why.
+func waitingFor(kind string, obj client.Object, hint string) string {
+	name := client.ObjectKeyFromObject(obj).String()
+	if obj.GetNamespace() == "" {
+		name = obj.GetName()
+	}
+	if deleted := obj.GetDeletionTimestamp(); !deleted.IsZero() {
+		return fmt.Sprintf("%s %s, being deleted since %s (%s)", kind, name, deleted.UTC().Format(time.RFC3339), hint)
+	}
+	return fmt.Sprintf("%s %s (%s)", kind, name, hint)
+}
+
+// namespaceHint repeats what the namespace controller says is left.
+func namespaceHint(ns *corev1.Namespace) string {
+	var left []string
+	for _, c := range ns.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && c.Message != "" {
+			left = append(left, c.Message)
+		}
+	}
+	if len(left) == 0 {
+		return "its pods and other objects go first"
+	}
+	return strings.Join(left, "; ")
+}
+
+// finalize makes the next move of a deletion, and removes our finalizer when nothing is left.
+func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_ ctrl.Result, err error) {
+	if !hasFinalizer(hc) {
+		return ctrl.Result{}, nil
+	}
+	before := hc.DeepCopy()
+	left, err := r.remains(ctx, hc)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	next := planTeardown(left, r.Clock.Now())
+	if !next.done() {
+		conditions.Set(&hc.Status.Conditions, r.Clock.Now(), destroying(hc, metav1.ConditionFalse, ReasonWaitingForDependents, "Waiting for "+strings.Join(next.waiting, ", ")))
+		err := errors.Join(r.teardown(ctx, left, next), patch.Status(ctx, r.Client, before, hc))
+		return ctrl.Result{RequeueAfter: next.recheckAfter}, err
+	}
+	if err := r.sweep(ctx, hc, left.namespace); err != nil {
+		return ctrl.Result{}, err
+	}
+	if wait := r.gracePeriod(hc); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, patch.Status(ctx, r.Client, before, hc)
+	}
+	r.uids.forget(namespaceOf(hc))
+	// An optimistic lock: somebody else may have added a finalizer since.
+	return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, hc, hyperv1.HostedClusterFinalizer)
+}
+
+func hasFinalizer(hc *hyperv1.HostedCluster) bool {
+	for _, f := range hc.Finalizers {
+		if f == hyperv1.HostedClusterFinalizer {
+			return true
+		}
+	}
+	return false
+}
+
+func destroying(hc *hyperv1.HostedCluster, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	c := condition(hyperv1.HostedClusterDestroyed, status, reason, message)
+	c.ObservedGeneration = hc.Generation
+	return c
+}
+
+// remains reads what is left. What the cache no longer has is looked up for real, because a stale read here would end a deletion too early.
+func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (remains, error) {
+	left := remains{hc: hc}
+	ns := namespaceOf(hc)
+	var err error
+	if left.pools, err = r.nodePools(ctx, hc); err != nil {
+		return left, err
+	}
+	key := client.ObjectKey{Namespace: ns, Name: hc.Name}
+	if left.hcp, err = get(ctx, r.Live, key, &hyperv1.HostedControlPlane{}); err != nil {
+		return left, err
+	}
+	if left.hcp != nil && left.hcp.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
+		left.hcp = nil // another cluster's, whose namespace has the name that ours would have
+	}
+	if left.namespace, err = get(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
+		return left, err
+	}
+	if left.hcp != nil {
+		if left.operator, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: controlPlaneOperator}, &appsv1.Deployment{}); err != nil {
+			return left, err
+		}
+	}
+	p, err := platform.For(hc.Spec.Platform.Type)
+	if err != nil {
+		left.contained = true // it was refused, so it has made nothing
+		return left, nil
+	}
+	c, ok := p.(platform.Contained)
+	left.contained = ok && c.Contained()
+	return left, nil
+}
+
+// teardown carries a move out.
+func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) error {
+	var errs []error
+	if next.annotateCleanup {
+		before := left.hcp.DeepCopy()
+		left.hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] = "true"
+		if err := r.Client.Patch(ctx, left.hcp, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("asking HostedControlPlane %s to clean up cloud resources: %w", client.ObjectKeyFromObject(left.hcp), err)
+		}
+	}
+	for _, obj := range next.delete {
+		// The UID keeps us from deleting a successor of the same name.
+		uid := obj.GetUID()
+		if err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err))
+		}
+	}
+	if next.stripFinalizers {
+		ctrl.LoggerFrom(ctx).Info("removing the finalizers of a HostedControlPlane that its operator does not remove", "finalizers", left.hcp.Finalizers)
+		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.hcp, hyperv1.HostedControlPlaneFinalizer))
+	}
+	return errors.Join(errs...)
+}
+
+// sweep removes what the namespace does not take with it: cluster-scoped objects, things of the platform, and our annotations on the user's
+// objects.
+func (r *Reconciler) sweep(ctx context.Context, hc *hyperv1.HostedCluster, ns *corev1.Namespace) error {
+	var errs []error
+	if p, err := platform.For(hc.Spec.Platform.Type); err == nil {
+		errs = append(errs, p.DeleteCredentials(ctx, r.Client, hc, namespaceOf(hc)))
+	}
+	owned := client.MatchingLabels{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}
+	for _, obj := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.ClusterRole{}} {
+		errs = append(errs, r.deleteOwned(ctx, obj, owned))
+	}
+	return errors.Join(append(errs, r.unmarkSources(ctx, hc))...)
+}
+
+// deleteOwned deletes all objects of a kind with the labels, and asks first, so that a pass with nothing to delete writes nothing.
+func (r *Reconciler) deleteOwned(ctx context.Context, obj client.Object, labels client.MatchingLabels) error {
+	gvk, err := r.Client.GroupVersionKindFor(obj)
+	if err != nil {
+		return err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk)
+	if err := r.Live.List(ctx, list, labels); err != nil {
+		return fmt.Errorf("listing %ss of %v: %w", gvk.Kind, labels, err)
+	}
+	if len(list.Items) == 0 {
+		return nil
+	}
+	if err := r.Client.DeleteAllOf(ctx, obj, labels); err != nil {
+		return fmt.Errorf("deleting %ss of %v: %w", gvk.Kind, labels, err)
+	}
+	return nil
+}
+
+// unmarkSources takes our annotation off every object in the user's namespace that has it.
+func (r *Reconciler) unmarkSources(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	s := step{}
+	for _, k := range []kind{secretKind, configMapKind} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(k.gvk())
+		if err := r.Live.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
+			return fmt.Errorf("listing %ss in %s: %w", k, hc.Namespace, err)
+		}
+		for _, item := range list.Items {
+			if _, ok := item.Annotations[referencedBy(hc.Name)]; ok {
+				s.unmark = append(s.unmark, sourceKey{k, item.Name})
+			}
+		}
+	}
+	return newWriter(r.Client, hc).execute(ctx, s)
+}
+
+// gracePeriod is how long the HostedCluster has to stay although everything is gone. It starts with the condition that says so.
+func (r *Reconciler) gracePeriod(hc *hyperv1.HostedCluster) time.Duration {
+	grace, err := time.ParseDuration(hc.Annotations[hyperv1.HCDestroyGracePeriodAnnotation])
+	if err != nil || grace <= 0 {
+		return 0
+	}
+	now := r.Clock.Now()
+	conditions.Set(&hc.Status.Conditions, now, destroying(hc, metav1.ConditionTrue, hyperv1.WaitingForGracePeriodReason,
+		fmt.Sprintf("Everything is removed; the object stays for %s (annotation %s)", grace, hyperv1.HCDestroyGracePeriodAnnotation)))
+	since := conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterDestroyed).LastTransitionTime
+	return max(since.Add(grace).Sub(now), 0)
+}

@@ -1,0 +1,19 @@
+// Package hostedcluster makes a control plane of a HostedCluster, keeps it as the user wants it, and takes it away again.
+//
+// A pass of the Reconciler:
+//
+//	observe   HostedCluster, HostedControlPlane, namespace, NodePools, referenced Secrets and ConfigMaps, the release
+//	plan      conditions, status, and a list of steps; pure
+//	apply     the steps: critical ones decide whether later ones run, see steps.go
+//	report    one status patch, with ReconciliationSucceeded from the outcome
+//
+// What it makes, in the control-plane namespace "{namespace}-{name}": the HostedControlPlane, copies of the Secrets and ConfigMaps that the
+// spec refers to, network policies, and the control-plane-operator, which does the rest. It publishes kubeconfigs back beside the
+// HostedCluster.
+//
+// Gates. Before anything is written, the spec has to pass validation (ValidConfiguration), the platform has to be supported
+// (SupportedHostedCluster), the release has to be readable and in the supported range (ValidReleaseImage), and an upgrade has to be allowed.
+// A closed gate leaves everything as it is; it is tried again when an object it depends on changes, and from time to time.
+//
+// Deletion runs the other way round, see deletion.go: what owns things outside the namespace goes first, the namespace last.
+package hostedcluster

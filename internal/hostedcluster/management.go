@@ -1,0 +1,67 @@
+package hostedcluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/controlplane/component"
+)
+
+// ManagementCluster tells what control planes may know of the management cluster.
+type ManagementCluster struct {
+	// Reader reads nodes; with a cache, only their metadata is held.
+	Reader client.Reader
+	Mapper meta.RESTMapper
+	// NativeSidecars is whether init containers may go on running.
+	NativeSidecars bool
+}
+
+// firstWithSidecars is the first version of Kubernetes with sidecar containers on by default.
+var firstWithSidecars = version.MustParseGeneric("1.29")
+
+// nativeSidecars asks the management cluster for its version.
+func nativeSidecars(d discovery.ServerVersionInterface) (bool, error) {
+	info, err := d.ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("asking the management cluster for its version: %w", err)
+	}
+	v, err := version.ParseGeneric(info.GitVersion)
+	if err != nil {
+		return false, fmt.Errorf("parsing the version of the management cluster: %w", err)
+	}
+	return v.AtLeast(firstWithSidecars), nil
+}
+
+// Accessible implements component.Capabilities.
+func (m *ManagementCluster) Accessible(_ context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	_, err := m.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// describe counts what pods can be spread over.
+func (m *ManagementCluster) describe(ctx context.Context) (component.Management, error) {
+	nodes := &metav1.PartialObjectMetadataList{}
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := m.Reader.List(ctx, nodes); err != nil {
+		return component.Management{}, fmt.Errorf("counting the nodes of the management cluster: %w", err)
+	}
+	zones := sets.New[string]()
+	for _, n := range nodes.Items {
+		if zone := n.Labels[corev1.LabelTopologyZone]; zone != "" {
+			zones.Insert(zone)
+		}
+	}
+	return component.Management{Nodes: len(nodes.Items), Zones: zones.Len(), NativeSidecars: m.NativeSidecars}, nil
+}

@@ -1,0 +1,107 @@
+package hostedcluster
+
+import (
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// FieldOwner is who we are in server-side apply.
+const FieldOwner = "hypershift-operator"
+
+// OwnedByLabel with value FieldOwner is on everything that this operator writes into control-plane namespaces and publishes beside
+// HostedClusters. Caches are limited to it: the operator never holds Secrets of others in memory.
+const OwnedByLabel = "hypershift.openshift.io/owned-by"
+
+// OwnerNamespaceLabel and OwnerNameLabel on cluster-scoped objects name the HostedCluster, which can't be their owner by reference.
+const (
+	OwnerNamespaceLabel = "hypershift.openshift.io/owner.namespace"
+	OwnerNameLabel      = "hypershift.openshift.io/owner.name"
+)
+
+// monitoringLabel lets an observability operator find control-plane namespaces.
+const monitoringLabel = "hypershift.openshift.io/monitoring"
+
+// Labels of the control-plane-operator's image that switch behaviour here.
+const (
+	labelRestrictedPSA    = "io.openshift.hypershift.restricted-psa"
+	labelCustomKubeconfig = "io.openshift.hypershift.control-plane-operator-supports-kas-custom-kubeconfig"
+	labelPKISignsCSRs     = "io.openshift.hypershift.control-plane-pki-operator-signs-csrs"
+)
+
+// controlPlaneOperator is the name of the Deployment that runs the control plane, and payloadTag that of its image in OpenShift payloads.
+const (
+	controlPlaneOperator = "control-plane-operator"
+	payloadTag           = "hypershift"
+	ignitionServer       = "ignition-server"
+)
+
+// Names of the copies in the control-plane namespace.
+const (
+	pullSecretName     = "pull-secret"
+	sshKeyName         = "ssh-key"
+	serviceAccountKey  = "sa-signing-key"
+	userCABundle       = "user-ca-bundle"
+	dockerConfigKey    = ".dockerconfigjson"
+	sshPublicKey       = "id_rsa.pub"
+	caBundleKey        = "ca-bundle.crt"
+	auditWebhookKey    = "webhook-kubeconfig"
+	kubeconfigKey      = "kubeconfig"
+	passwordKey        = "password"
+	signingPrivateKey  = "service-account.key"
+	signingPublicKey   = "service-account.pub"
+	sourceSigningKey   = "key"
+	sourceOldPublicKey = "old-key.pub"
+)
+
+// Namespace is the control-plane namespace of a HostedCluster: "{namespace}-{name}", dots in name replaced by dashes. It is not injective:
+// ("a-b", "c") and ("a", "b-c") give the same result, so a namespace is used only when its annotation names the HostedCluster.
+func Namespace(hcNamespace, hcName string) string {
+	return hcNamespace + "-" + strings.ReplaceAll(hcName, ".", "-")
+}
+
+// namespaceOf is Namespace of hc.
+func namespaceOf(hc *hyperv1.HostedCluster) string { return Namespace(hc.Namespace, hc.Name) }
+
+// backReference is the value of annotation hypershift.openshift.io/cluster.
+func backReference(hc *hyperv1.HostedCluster) string { return hc.Namespace + "/" + hc.Name }
+
+// parseBackReference is its inverse.
+func parseBackReference(s string) (client.ObjectKey, bool) {
+	namespace, name, ok := strings.Cut(s, "/")
+	return client.ObjectKey{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
+}
+
+// referencedBy is the annotation on a source object that hcName refers to. An annotation's name may have 63 characters, and the name of a
+// HostedCluster that gets a namespace has fewer.
+func referencedBy(hcName string) string { return hyperv1.ReferencedResourceAnnotationPrefix + hcName }
+
+func adminKubeconfigName(hcName string) string   { return hcName + "-admin-kubeconfig" }
+func customKubeconfigName(hcName string) string  { return hcName + "-custom-admin-kubeconfig" }
+func kubeadminPasswordName(hcName string) string { return hcName + "-kubeadmin-password" }
+
+const (
+	maxInfraID       = 27 // cloud names are made of it
+	maxInfraIDName   = maxInfraID - 1 - infraIDSuffix
+	infraIDSuffix    = 5
+	infraIDAlphabet  = "abcdefghijklmnopqrstuvwxyz0123456789"
+	maxNamespaceName = 63
+)
+
+// infraIDFor makes "{name, at most 21 characters of [A-Za-z0-9-]}-{suffix}".
+func infraIDFor(name, suffix string) string {
+	var b strings.Builder
+	for _, c := range name {
+		alphanumeric := (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+		if alphanumeric || (c == '-' && !strings.HasSuffix(b.String(), "-")) {
+			b.WriteRune(c)
+		}
+	}
+	base := b.String()
+	if len(base) > maxInfraIDName {
+		base = base[:maxInfraIDName]
+	}
+	return strings.TrimRight(base, "-") + "-" + suffix
+}

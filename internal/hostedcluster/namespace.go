@@ -1,0 +1,68 @@
+package hostedcluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"strconv"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// Levels of Pod Security Admission.
+const (
+	levelPrivileged = "privileged"
+	levelRestricted = "restricted"
+)
+
+// podSecurityLabels are those that set a level.
+var podSecurityLabels = []string{hyperv1.PodSecurityEnforceLabel, hyperv1.PodSecurityAuditLabel, hyperv1.PodSecurityWarnLabel}
+
+// newNamespace is what is created, so that a namespace which appeared since it was looked for is refused by the API server and not adopted.
+// The rest of desiredNamespace is applied after it.
+func newNamespace(obs *observed) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:        namespaceOf(obs.hc),
+		Labels:      map[string]string{hyperv1.HostedControlPlaneLabel: "true"},
+		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: backReference(obs.hc)},
+	}}
+}
+
+// desiredNamespace is the control-plane namespace.
+func desiredNamespace(obs *observed, monitoring bool) *corev1.Namespace {
+	ns := newNamespace(obs)
+	ns.Labels[hyperv1.PodSecurityLabelSyncLabel] = "false"
+	ns.Labels[monitoringLabel] = "true"
+	if monitoring {
+		ns.Labels[hyperv1.ClusterMonitoringLabel] = "true"
+	}
+	for k, v := range podSecurity(obs) {
+		ns.Labels[k] = v
+	}
+	if obs.uid != 0 {
+		ns.Annotations[hyperv1.DefaultSecurityContextUIDAnnotation] = strconv.FormatInt(obs.uid, 10)
+	}
+	if id := obs.hc.Annotations[hyperv1.AzureHCPClusterResourceIDAnnotation]; id != "" {
+		ns.Annotations[hyperv1.AzureHCPClusterResourceIDAnnotation] = id
+	}
+	return ns
+}
+
+// podSecurity is the user's level, else restricted when the control-plane-operator says that its pods bear it. While the labels of its image
+// are unknown, a namespace keeps what it has: security is never lowered because a registry was away.
+func podSecurity(obs *observed) map[string]string {
+	level := levelPrivileged
+	switch override := obs.hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation]; {
+	case override == levelPrivileged || override == "baseline" || override == levelRestricted:
+		level = override
+	case obs.operatorLabels == nil && obs.namespace != nil && obs.namespace.Labels[hyperv1.PodSecurityEnforceLabel] != "":
+		level = obs.namespace.Labels[hyperv1.PodSecurityEnforceLabel]
+	case obs.operatorLabels[labelRestrictedPSA] == "true":
+		level = levelRestricted
+	}
+	labels := map[string]string{}
+	for _, k := range podSecurityLabels {
+		labels[k] = level
+	}
+	return labels
+}

@@ -1,0 +1,310 @@
+package hostedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/release"
+)
+
+// observed is everything that the plan and the conditions may look at.
+type observed struct {
+	hc        *hyperv1.HostedCluster
+	hcp       *hyperv1.HostedControlPlane // nil: there is none
+	namespace *corev1.Namespace           // nil: there is none
+	pools     []hyperv1.NodePool
+	sources   map[sourceKey]sourceObject // every object that references(hc.Spec) mentions
+
+	platform    platform.Platform // nil with platformErr
+	platformErr error
+	// credentials and credentialsErr are what the platform asks to have in the namespace.
+	credentials    []client.Object
+	credentialsErr error
+
+	// target is the release of the control plane, userRelease that of spec.release; the same unless controlPlaneRelease is set.
+	target, userRelease *release.Release
+	releaseErr          error
+
+	// operatorImage is what the control-plane-operator runs from, operatorLabels the labels of that image; nil means unknown.
+	operatorImage  string
+	operatorLabels map[string]string
+
+	ignition  *appsv1.Deployment
+	published publishedSecrets
+	uid       int64 // for the pods of the namespace; 0: the management cluster assigns one itself
+	caps      Capabilities
+}
+
+// publishedSecrets is what the control plane offers for publication, and what is published already.
+type publishedSecrets struct {
+	// kubeconfig, custom and password are the data in the control-plane namespace; nil when it is not there yet.
+	kubeconfig, custom, password []byte
+	// existing holds the names of published Secrets that are ours, foreign those that belong to somebody else.
+	existing, foreign map[string]bool
+}
+
+// Capabilities is what the management cluster offers beyond plain Kubernetes.
+type Capabilities struct {
+	// Routes of OpenShift's ingress are served.
+	Routes bool
+	// SecurityContextConstraints assign users to pods, so that we don't have to.
+	SecurityContextConstraints bool
+}
+
+// releases is what observing needs of release.Registry.
+type releases interface {
+	Lookup(ctx context.Context, image string, pullSecret []byte) (*release.Release, error)
+	Inspect(ctx context.Context, image string, pullSecret []byte) (*release.Info, error)
+}
+
+// observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
+func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
+	obs := observed{hc: hc, sources: map[sourceKey]sourceObject{}, caps: r.Capabilities}
+	ns := namespaceOf(hc)
+	var err error
+	if obs.hcp, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
+		return obs, err
+	}
+	if obs.namespace, err = r.namespace(ctx, ns); err != nil {
+		return obs, err
+	}
+	if obs.pools, err = r.nodePools(ctx, hc); err != nil {
+		return obs, err
+	}
+	for _, ref := range references(&hc.Spec) {
+		if err := r.readSource(ctx, hc.Namespace, ref.key(), obs.sources); err != nil {
+			return obs, err
+		}
+	}
+	if obs.ignition, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: ignitionServer}, &appsv1.Deployment{}); err != nil {
+		return obs, err
+	}
+	if obs.published, err = r.publishedSecrets(ctx, hc, obs.hcp); err != nil {
+		return obs, err
+	}
+	if !r.Capabilities.SecurityContextConstraints {
+		if obs.uid, err = r.uids.allocate(ctx, r.Client, ns, obs.namespace); err != nil {
+			return obs, err
+		}
+	}
+	r.observePlatform(ctx, &obs)
+	r.observeRelease(ctx, &obs)
+	return obs, nil
+}
+
+// get reads into obj and returns it, or nil when there is none.
+func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, obj T) (T, error) {
+	var none T
+	err := c.Get(ctx, key, obj)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %T %s: %w", obj, key, err)
+	}
+	return obj, nil
+}
+
+// namespace reads the control-plane namespace. The cache has only ours, so when it has none, the API server is asked whether somebody else's
+// is in the way.
+func (r *Reconciler) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	ns, err := get(ctx, r.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	if ns != nil || err != nil {
+		return ns, err
+	}
+	return get(ctx, r.Live, client.ObjectKey{Name: name}, &corev1.Namespace{})
+}
+
+func (r *Reconciler) nodePools(ctx context.Context, hc *hyperv1.HostedCluster) ([]hyperv1.NodePool, error) {
+	list := &hyperv1.NodePoolList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing NodePools of %s: %w", backReference(hc), err)
+	}
+	return slices.DeleteFunc(list.Items, func(np hyperv1.NodePool) bool { return np.Spec.ClusterName != hc.Name }), nil
+}
+
+// readSource reads an object that the user wrote. It is read from the API server: a cache of all Secrets would be large and a risk.
+func (r *Reconciler) readSource(ctx context.Context, ns string, key sourceKey, into map[sourceKey]sourceObject) error {
+	if _, done := into[key]; done {
+		return nil
+	}
+	objectKey := client.ObjectKey{Namespace: ns, Name: key.name}
+	if key.kind == configMapKind {
+		cm, err := get(ctx, r.Live, objectKey, &corev1.ConfigMap{})
+		if err != nil || cm == nil {
+			into[key] = sourceObject{missing: true}
+			return err
+		}
+		data := map[string][]byte{}
+		maps.Copy(data, cm.BinaryData)
+		for k, v := range cm.Data {
+			data[k] = []byte(v)
+		}
+		into[key] = sourceObject{data: data, labels: cm.Labels, annotations: cm.Annotations, immutable: cm.Immutable}
+		return nil
+	}
+	secret, err := get(ctx, r.Live, objectKey, &corev1.Secret{})
+	if err != nil || secret == nil {
+		into[key] = sourceObject{missing: true}
+		return err
+	}
+	into[key] = sourceObject{data: secret.Data, labels: secret.Labels, annotations: secret.Annotations, secretType: secret.Type, immutable: secret.Immutable}
+	return nil
+}
+
+func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {
+	if obs.platform, obs.platformErr = platform.For(obs.hc.Spec.Platform.Type); obs.platformErr != nil {
+		obs.platform = nil
+		return
+	}
+	obs.credentials, obs.credentialsErr = obs.platform.Credentials(ctx, r.Live, obs.hc, namespaceOf(obs.hc))
+}
+
+// pullSecretOf gives the content of the pull secret, and why there is none.
+func (obs *observed) pullSecret() ([]byte, error) {
+	for _, ref := range references(&obs.hc.Spec) {
+		if ref.step == stepPullSecret {
+			s := obs.sources[ref.key()]
+			return s.data[dockerConfigKey], ref.check(obs.hc.Namespace, s)
+		}
+	}
+	return nil, errors.New("spec.pullSecret.name is empty: name a Secret of type kubernetes.io/dockerconfigjson")
+}
+
+// observeRelease looks the release up, and the image of the control-plane-operator and its labels.
+func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
+	secret, err := obs.pullSecret()
+	if err != nil {
+		obs.releaseErr = err
+		return
+	}
+	provider := r.releasesFor(obs.hc)
+	spec := &obs.hc.Spec
+	if obs.userRelease, obs.releaseErr = provider.Lookup(ctx, spec.Release.Image, secret); obs.releaseErr != nil {
+		return
+	}
+	obs.target = obs.userRelease
+	if spec.ControlPlaneRelease != nil && spec.ControlPlaneRelease.Image != "" {
+		if obs.target, obs.releaseErr = provider.Lookup(ctx, spec.ControlPlaneRelease.Image, secret); obs.releaseErr != nil {
+			return
+		}
+	}
+	obs.operatorImage = operatorImage(obs.hc.Annotations, obs.target, r.OperatorImage)
+	if labels, ok := obs.hc.Annotations[hyperv1.ControlPlaneOperatorImageLabelsAnnotation]; ok {
+		obs.operatorLabels = parseLabels(labels)
+		return
+	}
+	// Labels only switch details; when they can't be read, the operator is taken for a current one.
+	if info, err := provider.Inspect(ctx, obs.operatorImage, secret); err == nil {
+		obs.operatorLabels = info.Labels
+		if obs.operatorLabels == nil {
+			obs.operatorLabels = map[string]string{}
+		}
+	}
+}
+
+// releasesFor is the provider that knows the mirrors of hc.
+func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {
+	registry, ok := r.Releases.(*release.Registry)
+	if !ok {
+		return r.Releases
+	}
+	var mirrors []release.Mirror
+	for _, s := range hc.Spec.ImageContentSources {
+		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
+	}
+	return registry.WithMirrors(mirrors)
+}
+
+// operatorImage: the annotation beats the payload, and the payload beats our own image.
+func operatorImage(annotations map[string]string, target *release.Release, own string) string {
+	if image := annotations[hyperv1.ControlPlaneOperatorImageAnnotation]; image != "" {
+		return image
+	}
+	if image, ok := target.ImageFor(payloadTag); ok {
+		return image
+	}
+	return own
+}
+
+// publishedSecrets reads the credentials that the control plane offers, and who holds the names under which they are published.
+func (r *Reconciler) publishedSecrets(ctx context.Context, hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) (publishedSecrets, error) {
+	p := publishedSecrets{existing: map[string]bool{}, foreign: map[string]bool{}}
+	if hcp == nil {
+		return p, nil
+	}
+	var err error
+	if ref := hcp.Status.KubeConfig; ref != nil {
+		if p.kubeconfig, err = r.secretKey(ctx, hcp.Namespace, ref.Name, ref.Key); err != nil {
+			return p, err
+		}
+	}
+	if ref := hcp.Status.CustomKubeconfig; ref != nil {
+		if p.custom, err = r.secretKey(ctx, hcp.Namespace, ref.Name, ref.Key); err != nil {
+			return p, err
+		}
+	}
+	if ref := hcp.Status.KubeadminPassword; ref != nil {
+		if p.password, err = r.secretKey(ctx, hcp.Namespace, ref.Name, passwordKey); err != nil {
+			return p, err
+		}
+	}
+	for _, name := range []string{adminKubeconfigName(hc.Name), customKubeconfigName(hc.Name), kubeadminPasswordName(hc.Name)} {
+		if err := r.whose(ctx, hc, name, &p); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// whose finds out who holds the name of a published Secret. The cache has only ours.
+func (r *Reconciler) whose(ctx context.Context, hc *hyperv1.HostedCluster, name string, p *publishedSecrets) error {
+	key := client.ObjectKey{Namespace: hc.Namespace, Name: name}
+	secret, err := get(ctx, r.Client, key, &corev1.Secret{})
+	if err == nil && secret == nil && p.offers(hc.Name, name) {
+		secret, err = get(ctx, r.Live, key, &corev1.Secret{})
+	}
+	if err != nil || secret == nil {
+		return err
+	}
+	if secret.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) {
+		p.existing[name] = true
+	} else {
+		p.foreign[name] = true
+	}
+	return nil
+}
+
+// offers tells whether there is content for the published Secret of that name.
+func (p publishedSecrets) offers(hcName, name string) bool {
+	return (name == adminKubeconfigName(hcName) && p.kubeconfig != nil) || (name == customKubeconfigName(hcName) && p.custom != nil) ||
+		(name == kubeadminPasswordName(hcName) && p.password != nil)
+}
+
+func (r *Reconciler) secretKey(ctx context.Context, ns, name, key string) ([]byte, error) {
+	secret, err := get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: name}, &corev1.Secret{})
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	return secret.Data[key], nil
+}
+
+// hcpCondition is a condition of the HostedControlPlane, nil when there is none.
+func (obs *observed) hcpCondition(conditionType string) *metav1.Condition {
+	if obs.hcp == nil {
+		return nil
+	}
+	return conditions.Get(obs.hcp.Status.Conditions, conditionType)
+}

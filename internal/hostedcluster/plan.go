@@ -1,0 +1,190 @@
+package hostedcluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/netpolicy"
+	"hcp.internal/platform/internal/release"
+)
+
+// plan is what a pass does. The zero plan does nothing.
+type plan struct {
+	steps []step
+	// err ends the pass with an error although nothing went wrong with a write: the input is not usable.
+	err error
+	// recheckAfter is when something may have changed that no event tells of; 0: wait for an event.
+	recheckAfter time.Duration
+}
+
+// options are what the plan depends on besides the observed world.
+type options struct {
+	// clusterMonitoring labels namespaces for the monitoring of OpenShift.
+	clusterMonitoring bool
+}
+
+// planFor decides what a pass does with a HostedCluster that is not being deleted and whose status has been set. It writes nothing while a
+// gate is closed.
+func planFor(obs *observed, now time.Time, o options) plan {
+	status := obs.hc.Status.Conditions
+	if p := pauseFor(obs.hc.Spec.PausedUntil, now); p.paused {
+		return pausedPlan(obs, p, now)
+	}
+	if c := conditions.Get(status, hyperv1.ValidHostedClusterConfiguration); c != nil && c.Status == metav1.ConditionFalse {
+		return plan{err: fmt.Errorf("the configuration is not valid: %s", c.Message), steps: []step{markSources(obs)}}
+	}
+	if conditions.IsFalse(status, hyperv1.SupportedHostedCluster) {
+		return plan{}
+	}
+	if c := conditions.Get(status, hyperv1.ValidReleaseImage); c != nil && c.Status == metav1.ConditionFalse && c.Reason != hyperv1.SecretNotFoundReason {
+		return plan{steps: []step{markSources(obs)}, recheckAfter: backoff(c.LastTransitionTime.Time, now)}
+	}
+	if upgradeAllowed(obs) != nil {
+		return plan{}
+	}
+	if obs.namespace == nil && obs.target == nil {
+		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
+		_, err := obs.pullSecret()
+		return plan{err: errors.Join(err, obs.releaseErr), steps: []step{markSources(obs)}}
+	}
+	p := plan{steps: steps(obs, o)}
+	if obs.releaseErr != nil && release.Temporary(obs.releaseErr) {
+		p.recheckAfter = recheckShortest
+	}
+	return p
+}
+
+// pausedPlan passes the pause on, so that the control-plane-operator stops, too, and comes back when it ends.
+func pausedPlan(obs *observed, p pause, now time.Time) plan {
+	out := plan{}
+	if obs.hcp != nil && obs.hcp.DeletionTimestamp.IsZero() {
+		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.hc, obs.hcp)}}}
+	}
+	if !p.until.IsZero() {
+		out.recheckAfter = p.until.Sub(now) + time.Second // times in the spec have whole seconds
+	}
+	return out
+}
+
+// Bounds of the time between two looks at an input that is not usable.
+const (
+	recheckShortest = 2 * time.Second
+	recheckLongest  = time.Minute
+)
+
+// backoff grows with the time that something has been wrong already: a quarter of it, within bounds.
+func backoff(since, now time.Time) time.Duration {
+	return min(max(now.Sub(since)/4, recheckShortest), recheckLongest)
+}
+
+// steps are all steps of a reconcile, in the order in which they run.
+func steps(obs *observed, o options) []step {
+	all := []step{namespaceStep(obs, o)}
+	if obs.namespace != nil && !obs.namespace.DeletionTimestamp.IsZero() {
+		return all // nothing can be made in it
+	}
+	if obs.namespace == nil && obs.target == nil {
+		return all
+	}
+	all = append(all, step{name: stepCredentials, class: critical, apply: obs.credentials, err: obs.credentialsErr})
+	all = append(all, copySteps(obs)...)
+	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, publish(obs))
+	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
+	if obs.target != nil {
+		all = append(all, policies(obs))
+	}
+	return all
+}
+
+func namespaceStep(obs *observed, o options) step {
+	s := step{name: stepNamespace, class: critical}
+	switch {
+	case obs.namespace != nil && !obs.namespace.DeletionTimestamp.IsZero():
+		s.err = fmt.Errorf("namespace %s is being deleted since %s: waiting until it is gone", obs.namespace.Name, obs.namespace.DeletionTimestamp.UTC().Format(time.RFC3339))
+		return s
+	case obs.target == nil:
+		s.err = obs.releaseErr
+		return s // what the namespace needs is unknown: leave it
+	case obs.namespace == nil:
+		s.create = newNamespace(obs)
+	}
+	s.apply = []client.Object{desiredNamespace(obs, o.clusterMonitoring)}
+	return s
+}
+
+// copySteps are one step per kind of reference, in the order of references, critical ones first.
+func copySteps(obs *observed) []step {
+	var all []step
+	for _, ref := range references(&obs.hc.Spec) {
+		i := slices.IndexFunc(all, func(s step) bool { return s.name == ref.step })
+		if i < 0 {
+			all, i = append(all, step{name: ref.step, class: ref.class}), len(all)
+		}
+		s := obs.sources[ref.key()]
+		err := ref.check(obs.hc.Namespace, s)
+		if ref.step == stepPullSecret && err == nil && release.ValidatePullSecret(s.data[dockerConfigKey]) != nil {
+			err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.name, release.ValidatePullSecret(s.data[dockerConfigKey]))
+		}
+		if err != nil {
+			all[i].err = errors.Join(all[i].err, err)
+			continue
+		}
+		copied, err := ref.copyOf(namespaceOf(obs.hc), s)
+		if err != nil {
+			all[i].err = errors.Join(all[i].err, err)
+			continue
+		}
+		all[i].apply = append(all[i].apply, copied)
+	}
+	slices.SortStableFunc(all, func(a, b step) int { return int(a.class) - int(b.class) })
+	return all
+}
+
+// markSources puts our annotation on every source that exists and lacks it. It is how people, and we at deletion, see who refers to it.
+func markSources(obs *observed) step {
+	s := step{name: stepReferences, class: supporting}
+	annotation := referencedBy(obs.hc.Name)
+	for key, src := range obs.sources {
+		if !src.missing && src.annotations[annotation] != "true" {
+			s.mark = append(s.mark, key)
+		}
+	}
+	sortSources(s.mark)
+	return s
+}
+
+func sortSources(keys []sourceKey) {
+	slices.SortFunc(keys, func(a, b sourceKey) int {
+		return strings.Compare(string(a.kind)+"/"+a.name, string(b.kind)+"/"+b.name)
+	})
+}
+
+func policies(obs *observed) step {
+	s := step{name: stepPolicies, class: blockable}
+	in := netpolicy.Input{
+		Namespace:   namespaceOf(obs.hc),
+		Services:    obs.hc.Spec.Services,
+		HasOAuth:    len(obs.target.Missing("oauth-server")) == 0,
+		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0,
+	}
+	if api := obs.hc.Spec.Networking.APIServer; api != nil && api.Port != nil {
+		in.APIPort = *api.Port
+	}
+	want := netpolicy.For(in)
+	for _, p := range want.Apply {
+		s.apply = append(s.apply, p)
+	}
+	for _, name := range want.Delete {
+		s.delete = append(s.delete, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name}})
+	}
+	return s
+}

@@ -1,0 +1,189 @@
+package hostedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+)
+
+// Reconciler reconciles HostedClusters. All fields are required unless they say otherwise.
+type Reconciler struct {
+	Client client.Client // reads from caches that hold only what is ours, writes
+	Live   client.Reader // uncached: the user's objects, and where a stale read would destroy something
+	Clock  clock.PassiveClock
+	// Releases is usually a *release.Registry.
+	Releases releases
+	// ControlPlaneOperator makes the component that deploys the operator of a control plane, given annotation image-overrides.
+	ControlPlaneOperator func(imageOverrides string) component.Component
+	// OperatorImage is our own image, from which control-plane-operators run when nothing names another.
+	OperatorImage string
+	Capabilities  Capabilities
+	Management    *ManagementCluster
+	// RandomID gives n characters of [a-z0-9], and UUID an RFC 4122 UUID.
+	RandomID func(n int) string
+	UUID     func() string
+	// Scope restricts the operator to HostedClusters with this value of annotation hypershift.openshift.io/scope; nil: all.
+	Scope *string
+
+	// EnableCIDebugOutput, MetricsSet, RegistryOverrides and ClusterMonitoring are handed on.
+	EnableCIDebugOutput bool
+	MetricsSet          string
+	RegistryOverrides   string
+	ClusterMonitoring   bool
+
+	uids uids
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hc := &hyperv1.HostedCluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, hc); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.inScope(hc) {
+		return ctrl.Result{}, nil
+	}
+	if !hc.DeletionTimestamp.IsZero() {
+		return ignoreConflict(r.finalize(ctx, hc))
+	}
+	if err := r.adopt(ctx, hc); err != nil {
+		return ignoreConflict(ctrl.Result{}, err)
+	}
+	return ignoreConflict(r.reconcile(ctx, hc))
+}
+
+// ignoreConflict turns a conflict, which means that we looked at an old version, into another try.
+func ignoreConflict(result ctrl.Result, err error) (ctrl.Result, error) {
+	if err != nil && apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return result, err
+}
+
+// conflictRetry is long enough for a cache to catch up.
+const conflictRetry = 50 * time.Millisecond
+
+func (r *Reconciler) inScope(hc *hyperv1.HostedCluster) bool {
+	return r.Scope == nil || hc.Annotations[hyperv1.HostedClusterScopeAnnotation] == *r.Scope
+}
+
+// adopt stores our finalizer, before the first object exists that a crash could leak, and the IDs that everything else is named after. The
+// patch carries the resourceVersion: with an old object in the cache, a second set of IDs would be refused and not written.
+func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	before := hc.DeepCopy()
+	changed := controllerutil.AddFinalizer(hc, hyperv1.HostedClusterFinalizer)
+	if !pauseFor(hc.Spec.PausedUntil, r.Clock.Now()).paused {
+		if hc.Spec.InfraID == "" {
+			hc.Spec.InfraID, changed = infraIDFor(hc.Name, r.RandomID(infraIDSuffix)), true
+		}
+		if hc.Spec.ClusterID == "" {
+			hc.Spec.ClusterID, changed = r.UUID(), true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adding finalizer and IDs to HostedCluster %s: %w", backReference(hc), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
+	obs, err := r.observe(ctx, hc)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observing %s: %w", backReference(hc), err)
+	}
+	before := hc.DeepCopy()
+	now := r.Clock.Now()
+	setStatus(&obs, now)
+	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring})
+	w := newWriter(r.Client, hc)
+	err = errors.Join(p.err, runSteps(ctx, w, r.withOperator(&obs, w, p.steps)))
+	if !apierrors.IsConflict(err) { // a conflict is no failure, only a reason to look again
+		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))
+	}
+	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(err, r.report(ctx, before, hc))
+}
+
+// report writes the status, and remembers on the object that it was available once.
+func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedCluster) error {
+	if err := patch.Status(ctx, r.Client, before, hc); err != nil {
+		return err
+	}
+	if hasBeenAvailable(hc) || !isAvailable(hc) {
+		return nil
+	}
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hyperv1.HasBeenAvailableAnnotation)
+	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
+	}
+	return nil
+}
+
+// withOperator adds the step that deploys the control-plane-operator. The component framework renders and applies in one, so it is not data.
+func (r *Reconciler) withOperator(obs *observed, w *writer, steps []step) []step {
+	i := slices.IndexFunc(steps, func(s step) bool { return s.name == stepPolicies })
+	if i < 0 {
+		return steps
+	}
+	return slices.Insert(steps, i, step{name: stepOperators, class: blockable, run: func(ctx context.Context) error {
+		return r.deployOperator(ctx, obs, w)
+	}})
+}
+
+// deployOperator reconciles the control-plane-operator's Deployment and what belongs to it.
+func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *writer) error {
+	management, err := r.Management.describe(ctx)
+	if err != nil {
+		return err
+	}
+	management.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
+	management.DefaultSecurityContextUID = obs.uid
+	hcp := hostedControlPlane(obs)
+	if obs.hcp != nil {
+		hcp.Generation = obs.hcp.Generation
+	}
+	return r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(component.Context{
+		Context:             ctx,
+		Client:              w.client,
+		Apply:               w.applier,
+		Clock:               r.Clock,
+		HCP:                 hcp,
+		Release:             obs.target,
+		UserRelease:         obs.userRelease,
+		Capabilities:        r.Management,
+		Management:          management,
+		OperatorImage:       obs.operatorImage,
+		OmitOwnerReference:  true,
+		EnableCIDebugOutput: r.EnableCIDebugOutput,
+		MetricsSet:          r.MetricsSet,
+		RegistryOverrides:   r.RegistryOverrides,
+	})
+}
+
+// parseLabels reads "k=v,k2=v2"; what is no pair is left out.
+func parseLabels(s string) map[string]string {
+	labels := map[string]string{}
+	for pair := range strings.SplitSeq(s, ",") {
+		if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k != "" {
+			labels[k] = v
+		}
+	}
+	return labels
+}

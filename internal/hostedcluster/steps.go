@@ -1,0 +1,94 @@
+package hostedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// class says what the failure of a step means for the others.
+type class int
+
+const (
+	// critical: the steps that are blockable don't run without it.
+	critical class = iota
+	// supporting: its failure is reported and stops nothing.
+	supporting
+	// blockable: it runs only when every critical step before it succeeded.
+	blockable
+)
+
+// Names of the steps, as they appear in error messages.
+const (
+	stepNamespace     = "CPOImageAndNamespace"
+	stepCredentials   = "PlatformCredentials"
+	stepPullSecret    = "PullSecretSync"
+	stepEncryption    = "SecretEncryptionSync"
+	stepAuditWebhook  = "AuditWebhookSync"
+	stepSSHKey        = "SSHKeySync"
+	stepTrustBundle   = "AdditionalTrustBundle"
+	stepSigningKey    = "ServiceAccountSigningKey"
+	stepUnmanagedEtcd = "UnmanagedEtcdMTLS"
+	stepGlobalConfig  = "GlobalConfigSync"
+	stepReferences    = "ReferencedResources"
+	stepCoreHCP       = "CoreHCPChain"
+	stepKubeconfig    = "KubeconfigAndPasswordSync"
+	stepRelease       = "ReleaseImageVersion"
+	stepOperators     = "OperatorDeployments"
+	stepPolicies      = "RBACAndPolicies"
+)
+
+// step is a part of the plan. It is data: what it does to the cluster is in apply, except for run.
+type step struct {
+	name  string
+	class class
+	// err is a problem found while planning: the step has failed before it starts, but its objects are applied all the same.
+	err error
+	// create is made with a plain create, because it must not exist yet.
+	create *corev1.Namespace
+	apply  []client.Object
+	delete []client.Object
+	// mark and unmark put our reference on source objects, and take it off.
+	mark, unmark []sourceKey
+	// run is for what can't be told in advance: the component framework renders and applies in one.
+	run func(ctx context.Context) error
+}
+
+// executor carries steps out.
+type executor interface {
+	execute(ctx context.Context, s step) error
+}
+
+// runSteps carries the steps out in order and joins their errors. When a critical step failed, only critical errors are returned, with the
+// names of the steps that did not run: the others are consequences more often than causes.
+func runSteps(ctx context.Context, e executor, steps []step) error {
+	var criticalErrs, otherErrs []error
+	var blocked []string
+	for _, s := range steps {
+		if s.class == blockable && len(criticalErrs) > 0 {
+			blocked = append(blocked, s.name)
+			continue
+		}
+		err := errors.Join(s.err, e.execute(ctx, s))
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s: %w", s.name, err)
+		if s.class == critical {
+			criticalErrs = append(criticalErrs, err)
+		} else {
+			otherErrs = append(otherErrs, err)
+		}
+	}
+	if len(criticalErrs) == 0 {
+		return errors.Join(otherErrs...)
+	}
+	if len(blocked) > 0 {
+		criticalErrs = append(criticalErrs, fmt.Errorf("blocked by this: %s", strings.Join(blocked, ", ")))
+	}
+	return errors.Join(criticalErrs...)
+}

@@ -1,0 +1,363 @@
+package hostedcluster
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// validator finds one kind of mistake. Each message names the field, says what is wrong, and what to do.
+type validator func(obs *observed) []string
+
+// validators are the semantic checks that the API server can't make. All run, so that a user sees every mistake at once.
+var validators = []validator{
+	namespaceIsOurs,
+	namespaceNameFits,
+	routesAreServed,
+	servicesAreUsable,
+	hostnamesAreUnique,
+	labelsAreValid,
+	referencesAreUsable,
+	signingKeyHasIssuer,
+	namedCertificatesDoNotCollide,
+	networksMakeSense,
+	nodePortFits,
+}
+
+// validate returns the mistakes in the HostedCluster, in the order of the checks.
+func validate(obs *observed) []string {
+	var mistakes []string
+	for _, v := range validators {
+		mistakes = append(mistakes, v(obs)...)
+	}
+	return mistakes
+}
+
+// namespaceIsOurs refuses a namespace that something else made: it may hold other things, and two names may lead to the same namespace.
+func namespaceIsOurs(obs *observed) []string {
+	if obs.namespace == nil {
+		return nil
+	}
+	owner, ok := obs.namespace.Annotations[hyperv1.HostedClusterAnnotation]
+	if owner == backReference(obs.hc) {
+		return nil
+	}
+	whose := "was not made for a hosted cluster"
+	if ok {
+		whose = fmt.Sprintf("belongs to HostedCluster %s", owner)
+	}
+	return []string{fmt.Sprintf("metadata.name: the control plane would go into namespace %s, which exists and %s: choose another name for the HostedCluster, or remove that namespace",
+		obs.namespace.Name, whose)}
+}
+
+func namespaceNameFits(obs *observed) []string {
+	ns := namespaceOf(obs.hc)
+	if len(ns) > maxNamespaceName {
+		return []string{fmt.Sprintf("metadata.name: the control plane's namespace %s would have %d characters, at most %d are allowed: shorten the name of the HostedCluster or of its namespace",
+			ns, len(ns), maxNamespaceName)}
+	}
+	return nil
+}
+
+func routesAreServed(obs *observed) []string {
+	if obs.caps.Routes {
+		return nil
+	}
+	var mistakes []string
+	for i, s := range obs.hc.Spec.Services {
+		if s.ServicePublishingStrategy.Type == hyperv1.Route {
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): type Route needs a management cluster with route.openshift.io/v1: use LoadBalancer or NodePort", i, s.Service))
+		}
+	}
+	return mistakes
+}
+
+// servicesAreUsable: the API server has to be published, and a service in only one way.
+func servicesAreUsable(obs *observed) []string {
+	var mistakes []string
+	seen := map[hyperv1.ServiceType]int{}
+	for i, s := range obs.hc.Spec.Services {
+		first, again := seen[s.Service]
+		if !again {
+			seen[s.Service] = i
+		} else if obs.hc.Spec.Services[first].ServicePublishingStrategy.Type != s.ServicePublishingStrategy.Type {
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d]: %s is published in another way by spec.services[%d]: keep one of them", i, s.Service, first))
+		}
+	}
+	i, ok := seen[hyperv1.APIServer]
+	if !ok {
+		return append(mistakes, "spec.services: there is no entry for APIServer: say how the API server is published")
+	}
+	switch t := obs.hc.Spec.Services[i].ServicePublishingStrategy.Type; t {
+	case hyperv1.LoadBalancer, hyperv1.NodePort:
+	case hyperv1.Route:
+		if r := obs.hc.Spec.Services[i].ServicePublishingStrategy.Route; r == nil || r.Hostname == "" {
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): type Route needs route.hostname: set it", i))
+		}
+	default:
+		mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): type %s can't publish an API server: use LoadBalancer or NodePort", i, t))
+	}
+	return mistakes
+}
+
+func hostnamesAreUnique(obs *observed) []string {
+	var mistakes []string
+	seen := map[string]int{}
+	for i, s := range obs.hc.Spec.Services {
+		host := hostname(s.ServicePublishingStrategy)
+		if host == "" {
+			continue
+		}
+		if first, taken := seen[host]; taken {
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): hostname %s is used by spec.services[%d], too: give every service a hostname of its own", i, s.Service, host, first))
+			continue
+		}
+		seen[host] = i
+	}
+	return mistakes
+}
+
+func hostname(s hyperv1.ServicePublishingStrategy) string {
+	switch {
+	case s.Route != nil:
+		return strings.ToLower(string(s.Route.Hostname))
+	case s.LoadBalancer != nil:
+		return strings.ToLower(string(s.LoadBalancer.Hostname))
+	}
+	return ""
+}
+
+// labelsAreValid: they become labels and node selectors of pods, which the API server would refuse one by one later.
+func labelsAreValid(obs *observed) []string {
+	var mistakes []string
+	for _, field := range []struct {
+		name   string
+		labels map[string]string
+	}{{"spec.labels", obs.hc.Spec.Labels}, {"spec.nodeSelector", obs.hc.Spec.NodeSelector}} {
+		for k, v := range field.labels {
+			if problems := validation.IsQualifiedName(k); len(problems) > 0 {
+				mistakes = append(mistakes, fmt.Sprintf("%s: %q is not a valid label name: %s", field.name, k, problems[0]))
+			}
+			if problems := validation.IsValidLabelValue(v); len(problems) > 0 {
+				mistakes = append(mistakes, fmt.Sprintf("%s[%s]: %q is not a valid label value: %s", field.name, k, v, problems[0]))
+			}
+		}
+	}
+	slices.Sort(mistakes)
+	return mistakes
+}
+
+// referencesAreUsable checks the objects whose content decides whether a control plane can start with this spec at all. The pull secret is
+// not among them: it has a condition of its own.
+func referencesAreUsable(obs *observed) []string {
+	var mistakes []string
+	for _, ref := range references(&obs.hc.Spec) {
+		if ref.mirrorMeta && reserved.Has(ref.target) {
+			mistakes = append(mistakes, fmt.Sprintf("%s: the name %s is taken by an object of the control plane: give the %s another name", ref.field, ref.name, ref.kind))
+		}
+		if ref.step != stepSigningKey && ref.step != stepTrustBundle {
+			continue
+		}
+		if err := ref.check(obs.hc.Namespace, obs.sources[ref.key()]); err != nil {
+			mistakes = append(mistakes, err.Error())
+		}
+	}
+	return mistakes
+}
+
+func signingKeyHasIssuer(obs *observed) []string {
+	if obs.hc.Spec.ServiceAccountSigningKey != nil && obs.hc.Spec.IssuerURL == "" {
+		return []string{"spec.serviceAccountSigningKey: it needs spec.issuerURL: set the issuer whose keys these are"}
+	}
+	return nil
+}
+
+// namedCertificatesDoNotCollide: a user's certificate for a name by which the control plane itself calls the API server would break it.
+func namedCertificatesDoNotCollide(obs *observed) []string {
+	config := obs.hc.Spec.Configuration
+	if _, skip := obs.hc.Annotations[hyperv1.SkipKASConflictSANValidation]; skip || config == nil || config.APIServer == nil {
+		return nil
+	}
+	taken := takenServerNames(obs.hc)
+	var mistakes []string
+	for i, named := range config.APIServer.ServingCerts.NamedCertificates {
+		names := slices.Clone(named.Names)
+		names = append(names, certificateNames(obs.sources[sourceKey{secretKind, named.ServingCertificate.Name}].data["tls.crt"])...)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			if what, ok := taken[strings.ToLower(name)]; ok {
+				mistakes = append(mistakes, fmt.Sprintf("spec.configuration.apiServer.servingCerts.namedCertificates[%d]: the certificate is for %s, %s: use a certificate without that name", i, name, what))
+			}
+		}
+	}
+	return mistakes
+}
+
+// takenServerNames are the names that the control plane's own certificates serve, and what they are.
+func takenServerNames(hc *hyperv1.HostedCluster) map[string]string {
+	taken := map[string]string{}
+	ns := namespaceOf(hc)
+	for _, name := range []string{
+		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+		"openshift", "openshift.default", "openshift.default.svc", "openshift.default.svc.cluster.local",
+		"kube-apiserver", "kube-apiserver." + ns, "kube-apiserver." + ns + ".svc", "kube-apiserver." + ns + ".svc.cluster.local",
+		"api." + hc.Name + ".hypershift.local",
+	} {
+		taken[name] = "by which the control plane calls the API server"
+	}
+	for _, s := range hc.Spec.Services {
+		if host := hostname(s.ServicePublishingStrategy); s.Service == hyperv1.APIServer && host != "" {
+			taken[host] = "under which spec.services publishes the API server"
+		}
+	}
+	return taken
+}
+
+// certificateNames are the DNS names and addresses of the first certificate; none when it does not parse, which kube-apiserver reports.
+func certificateNames(pemData []byte) []string {
+	block, _ := pem.Decode(pemData)
+	if block == nil {
+		return nil
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	names := slices.Clone(cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// block is a network of the spec, with the field that says so.
+type block struct {
+	field  string
+	prefix netip.Prefix
+}
+
+// networks collects the address ranges of the spec; mistakes are those that don't parse.
+func networks(n *hyperv1.ClusterNetworking) (blocks []block, mistakes []string) {
+	add := func(field string, cidr hyperv1.CIDRBlock) {
+		prefix, err := netip.ParsePrefix(string(cidr))
+		if err != nil {
+			mistakes = append(mistakes, fmt.Sprintf("%s: %q is not a network: write it as address/length", field, cidr))
+			return
+		}
+		blocks = append(blocks, block{field, prefix.Masked()})
+	}
+	for i, e := range n.MachineNetwork {
+		add(fmt.Sprintf("spec.networking.machineNetwork[%d]", i), e.CIDR)
+	}
+	for i, e := range n.ServiceNetwork {
+		add(fmt.Sprintf("spec.networking.serviceNetwork[%d]", i), e.CIDR)
+	}
+	for i, e := range n.ClusterNetwork {
+		add(fmt.Sprintf("spec.networking.clusterNetwork[%d]", i), e.CIDR)
+	}
+	return blocks, mistakes
+}
+
+// Default addresses at which every node reaches the API server.
+const (
+	defaultAdvertiseAddress   = "172.20.0.1"
+	defaultAdvertiseAddressV6 = "fd00::1"
+)
+
+func networksMakeSense(obs *observed) []string {
+	n := &obs.hc.Spec.Networking
+	blocks, mistakes := networks(n)
+	for i, a := range blocks {
+		for _, b := range blocks[:i] {
+			if a.prefix.Overlaps(b.prefix) {
+				mistakes = append(mistakes, fmt.Sprintf("%s %s overlaps %s %s: choose ranges that share no address", a.field, a.prefix, b.field, b.prefix))
+			}
+		}
+	}
+	if len(mistakes) > 0 {
+		return mistakes // the checks below would only repeat it
+	}
+	address, explicit, problem := advertiseAddress(n, blocks)
+	if problem != "" {
+		return []string{problem}
+	}
+	mistakes = append(mistakes, familiesAgree(blocks, address, explicit)...)
+	for _, b := range blocks {
+		if b.prefix.Contains(address) {
+			mistakes = append(mistakes, fmt.Sprintf("spec.networking.apiServer.advertiseAddress %s lies inside %s %s: choose an address outside all networks of the cluster", address, b.field, b.prefix))
+		}
+	}
+	return mistakes
+}
+
+func advertiseAddress(n *hyperv1.ClusterNetworking, blocks []block) (address netip.Addr, explicit bool, problem string) {
+	text := defaultAdvertiseAddress
+	for _, b := range blocks {
+		if strings.HasPrefix(b.field, "spec.networking.serviceNetwork[0]") && b.prefix.Addr().Is6() {
+			text = defaultAdvertiseAddressV6
+		}
+	}
+	if n.APIServer != nil && n.APIServer.AdvertiseAddress != nil && *n.APIServer.AdvertiseAddress != "" {
+		text, explicit = *n.APIServer.AdvertiseAddress, true
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return address, explicit, fmt.Sprintf("spec.networking.apiServer.advertiseAddress: %q is not an IP address: write one, or leave the field out", text)
+	}
+	return address.Unmap(), explicit, ""
+}
+
+// familiesAgree compares the first network of each kind, and the advertise address, by address family.
+func familiesAgree(blocks []block, address netip.Addr, explicit bool) []string {
+	var primary []block
+	for _, b := range blocks {
+		if strings.HasSuffix(b.field, "[0]") {
+			primary = append(primary, b)
+		}
+	}
+	var mistakes []string
+	for _, b := range primary {
+		if b.prefix.Addr().Is4() != primary[0].prefix.Addr().Is4() {
+			mistakes = append(mistakes, fmt.Sprintf("%s %s and %s %s are of different IP families: use the same family for the first network of each kind", b.field, b.prefix, primary[0].field, primary[0].prefix))
+		}
+	}
+	if explicit && len(primary) > 0 && address.Is4() != primary[0].prefix.Addr().Is4() {
+		mistakes = append(mistakes, fmt.Sprintf("spec.networking.apiServer.advertiseAddress %s and %s %s are of different IP families: use the same", address, primary[0].field, primary[0].prefix))
+	}
+	return mistakes
+}
+
+// The default range of node ports, which the management cluster's API server assigns from.
+const (
+	firstNodePort = 30000
+	lastNodePort  = 32767
+)
+
+func nodePortFits(obs *observed) []string {
+	var mistakes []string
+	blocks, _ := networks(&obs.hc.Spec.Networking)
+	for i, s := range obs.hc.Spec.Services {
+		np := s.ServicePublishingStrategy.NodePort
+		if s.ServicePublishingStrategy.Type != hyperv1.NodePort || np == nil {
+			continue
+		}
+		if address, err := netip.ParseAddr(np.Address); err == nil {
+			for _, b := range blocks {
+				if strings.HasPrefix(b.field, "spec.networking.serviceNetwork") && b.prefix.Contains(address) {
+					mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): nodePort.address %s lies inside %s %s: use the address of a node of the management cluster", i, s.Service, address, b.field, b.prefix))
+				}
+			}
+		}
+		if s.Service == hyperv1.APIServer && np.Port != 0 && (np.Port < firstNodePort || np.Port > lastNodePort) {
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): nodePort.port %d is outside %d-%d: use a port of that range, or 0 to have one chosen", i, np.Port, firstNodePort, lastNodePort))
+		}
+	}
+	return mistakes
+}

@@ -1,0 +1,197 @@
+package hostedcluster
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+)
+
+// concurrentReconciles is how many HostedClusters are worked on at once; a pass mostly waits for the API server.
+const concurrentReconciles = 10
+
+// Failed passes are repeated after 1 s, 2 s, … up to 10 s.
+const (
+	retryShortest = time.Second
+	retryLongest  = 10 * time.Second
+)
+
+// CacheOptions bound what the manager's cache holds: of kinds that others use, too, only what is ours, and nothing's managed fields.
+func CacheOptions() cache.Options {
+	owned := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{OwnedByLabel: FieldOwner})}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}:                 owned,
+			&corev1.ConfigMap{}:              owned,
+			&corev1.ServiceAccount{}:         owned,
+			&rbacv1.Role{}:                   owned,
+			&rbacv1.RoleBinding{}:            owned,
+			&rbacv1.ClusterRole{}:            owned,
+			&rbacv1.ClusterRoleBinding{}:     owned,
+			&networkingv1.NetworkPolicy{}:    owned,
+			&corev1.Namespace{}:              {Label: labels.SelectorFromSet(labels.Set{hyperv1.HostedControlPlaneLabel: "true"})},
+			&appsv1.Deployment{}:             {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
+			&hyperv1.ControlPlaneComponent{}: owned,
+			&corev1.Node{}:                   {Transform: keepZone},
+		},
+	}
+}
+
+// keepZone keeps of a node what it is counted by.
+func keepZone(obj any) (any, error) {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		m.ObjectMeta = metav1.ObjectMeta{Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+			Labels: map[string]string{corev1.LabelTopologyZone: m.Labels[corev1.LabelTopologyZone]}}
+	}
+	return obj, nil
+}
+
+// NewSourceCache is a second cache, of the identities of all Secrets and ConfigMaps: a user may name any of them before it exists, and it
+// must be noticed when it is created or changed. It holds no content, about 300 bytes per object.
+func NewSourceCache(cfg *rest.Config, mgr ctrl.Manager) (cache.Cache, error) {
+	return cache.New(cfg, cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
+		DefaultTransform: func(obj any) (any, error) {
+			if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+				m.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+			}
+			return obj, nil
+		},
+	})
+}
+
+// SetupWithManager registers the controller. sources comes from NewSourceCache and has been added to the manager.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) error {
+	ours := handler.EnqueueRequestsFromMapFunc(byAnnotation)
+	b := ctrl.NewControllerManagedBy(mgr).Named("hostedcluster").
+		For(&hyperv1.HostedCluster{}, builder.WithPredicates(specOrMetadataChanged())).
+		Watches(&hyperv1.HostedControlPlane{}, ours).
+		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byClusterName), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Namespace{}, ours).
+		Watches(&corev1.Secret{}, ours).
+		Watches(&hyperv1.ControlPlaneComponent{}, ours).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))
+	for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &networkingv1.NetworkPolicy{}} {
+		b = b.Watches(obj, ours, builder.WithPredicates(notCreated()))
+	}
+	for _, k := range []kind{secretKind, configMapKind} {
+		obj := &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(k.gvk())
+		b = b.WatchesRawSource(source.Kind(sources, obj, handler.TypedEnqueueRequestsFromMapFunc(
+			func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
+				return r.bySource(ctx, k, o)
+			})))
+	}
+	return b.WithOptions(controller.Options{
+		MaxConcurrentReconciles: concurrentReconciles,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
+	}).Complete(r)
+}
+
+// byAnnotation finds the HostedCluster of an object that we made, or that others made for it.
+func byAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
+	if key, ok := parseBackReference(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation]); ok {
+		return []reconcile.Request{{NamespacedName: key}}
+	}
+	return nil
+}
+
+func byClusterName(_ context.Context, obj client.Object) []reconcile.Request {
+	np, ok := obj.(*hyperv1.NodePool)
+	if !ok || np.Spec.ClusterName == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: np.Namespace, Name: np.Spec.ClusterName}}}
+}
+
+// byDeployment finds the HostedCluster of a Deployment of the control plane, by the namespace when it is not ours.
+func (r *Reconciler) byDeployment(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.byNamespace(ctx, obj.GetNamespace())
+}
+
+func (r *Reconciler) byNamespace(ctx context.Context, name string) []reconcile.Request {
+	ns := &corev1.Namespace{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, ns); err != nil {
+		return nil // not a control-plane namespace, or just gone, of which the Namespace's own event tells
+	}
+	return byAnnotation(ctx, ns)
+}
+
+// bySource finds the HostedClusters that mention an object, or publish it.
+func (r *Reconciler) bySource(ctx context.Context, k kind, obj client.Object) []reconcile.Request {
+	list := &hyperv1.HostedClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		for _, ref := range references(&list.Items[i].Spec) {
+			if ref.kind == k && ref.name == obj.GetName() {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+				break
+			}
+		}
+	}
+	if len(requests) > 0 || k != secretKind {
+		return requests
+	}
+	return r.byPublished(ctx, obj)
+}
+
+// byPublished finds the HostedCluster whose credentials a Secret of the control plane holds.
+func (r *Reconciler) byPublished(ctx context.Context, obj client.Object) []reconcile.Request {
+	requests := r.byNamespace(ctx, obj.GetNamespace())
+	if len(requests) == 0 {
+		return nil
+	}
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: requests[0].Name}, hcp); err != nil {
+		return nil
+	}
+	s := hcp.Status
+	switch name := obj.GetName(); {
+	case s.KubeConfig != nil && s.KubeConfig.Name == name,
+		s.CustomKubeconfig != nil && s.CustomKubeconfig.Name == name,
+		s.KubeadminPassword != nil && s.KubeadminPassword.Name == name:
+		return requests
+	}
+	return nil
+}
+
+// specOrMetadataChanged leaves out the updates of status, which are our own.
+func specOrMetadataChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+}
+
+// notCreated leaves out creations: we made the object.
+func notCreated() predicate.Predicate {
+	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+}
+
+// deploymentMatters: those of the control-plane-operator and the ignition server, whose availability is reported.
+func deploymentMatters() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return obj.GetName() == ignitionServer || obj.GetName() == controlPlaneOperator
+	})
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
@@ -44,31 +45,25 @@ type Options struct {
 	OperateOnRelease     string
 	MirrorOverrides      string
 	MetricsSet           string
-	SecurityContextUID   string
 	CertificateValidity  string
 	CertificateAlgorithm string
-	ManagementNodes      string
-	ManagementZones      string
 	PodName              string
 }
 
 // environment variables of the process.
 const (
-	envOperateOnRelease   = "OPERATE_ON_RELEASE_IMAGE"
-	envMirrors            = "OPENSHIFT_IMG_OVERRIDES"
-	envMetricsSet         = "METRICS_SET"
-	envSecurityContextUID = "DEFAULT_SECURITY_CONTEXT_UID"
-	envOperatorImage      = "CONTROL_PLANE_OPERATOR_IMAGE"
-	envHCCOImage          = "HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE"
-	envSocks5Image        = "SOCKS5_PROXY_IMAGE"
-	envProberImage        = "AVAILABILITY_PROBER_IMAGE"
-	envTokenMinterImage   = "TOKEN_MINTER_IMAGE"
-	envValidity           = "CERTIFICATE_VALIDITY"
-	envKeyAlgorithm       = "CERTIFICATE_KEY_ALGORITHM"
-	envManagementNodes    = "MANAGEMENT_NODES"
-	envManagementZones    = "MANAGEMENT_ZONES"
-	envNamespace          = "MY_NAMESPACE"
-	envPodName            = "POD_NAME"
+	envOperateOnRelease = "OPERATE_ON_RELEASE_IMAGE"
+	envMirrors          = "OPENSHIFT_IMG_OVERRIDES"
+	envMetricsSet       = "METRICS_SET"
+	envOperatorImage    = "CONTROL_PLANE_OPERATOR_IMAGE"
+	envHCCOImage        = "HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE"
+	envSocks5Image      = "SOCKS5_PROXY_IMAGE"
+	envProberImage      = "AVAILABILITY_PROBER_IMAGE"
+	envTokenMinterImage = "TOKEN_MINTER_IMAGE"
+	envValidity         = "CERTIFICATE_VALIDITY"
+	envKeyAlgorithm     = "CERTIFICATE_KEY_ALGORITHM"
+	envNamespace        = "MY_NAMESPACE"
+	envPodName          = "POD_NAME"
 )
 
 // gcPercent keeps the heap near what is live. The process exists once per hosted cluster and is idle nearly always, so memory counts for more than
@@ -94,13 +89,12 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 
 func (o *Options) readEnvironment() {
 	o.OperateOnRelease, o.MirrorOverrides, o.MetricsSet = os.Getenv(envOperateOnRelease), os.Getenv(envMirrors), os.Getenv(envMetricsSet)
-	o.SecurityContextUID, o.OperatorImage = os.Getenv(envSecurityContextUID), os.Getenv(envOperatorImage)
+	o.OperatorImage, o.PodName = os.Getenv(envOperatorImage), os.Getenv(envPodName)
 	o.CertificateValidity, o.CertificateAlgorithm = os.Getenv(envValidity), os.Getenv(envKeyAlgorithm)
-	o.ManagementNodes, o.ManagementZones, o.PodName = os.Getenv(envManagementNodes), os.Getenv(envManagementZones), os.Getenv(envPodName)
 }
 
-// Command is `control-plane-operator run`. components are those of a hosted control plane, in order, and tags the images that every release must have.
-func Command(components func() []component.Component, tags []string) *cobra.Command {
+// Command is `control-plane-operator run`.
+func Command() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -119,7 +113,7 @@ func Command(components func() []component.Component, tags []string) *cobra.Comm
 			if err != nil {
 				return err
 			}
-			return Run(cmd.Context(), cfg, o, components(), tags)
+			return Run(cmd.Context(), cfg, o)
 		},
 	}
 	o.addFlags(cmd.Flags())
@@ -154,7 +148,7 @@ func (o Options) parse() (settings, error) {
 	if o.Namespace == "" {
 		return settings{}, errors.New("--namespace must name the control plane namespace")
 	}
-	s := settings{images: Images{Own: map[string]string{operatorTag: o.OperatorImage}}, management: component.Management{NativeSidecars: true}}
+	s := settings{images: Images{Own: map[string]string{operatorTag: o.OperatorImage}}}
 	for tag, image := range map[string]string{
 		"hosted-cluster-config-operator": o.HCCOImage, "socks5-proxy": o.Socks5ProxyImage, "availability-prober": o.ProberImage, "token-minter": o.TokenMinterImage,
 		"controlplane-pki-operator": "",
@@ -172,24 +166,8 @@ func (o Options) parse() (settings, error) {
 	errs = append(errs, err)
 	s.pki, err = o.certificates()
 	errs = append(errs, err)
-	for name, f := range map[string]struct {
-		text string
-		set  func(int64)
-	}{
-		envSecurityContextUID: {o.SecurityContextUID, func(n int64) { s.management.DefaultSecurityContextUID = n }},
-		envManagementNodes:    {o.ManagementNodes, func(n int64) { s.management.Nodes = int(n) }},
-		envManagementZones:    {o.ManagementZones, func(n int64) { s.management.Zones = int(n) }},
-	} {
-		if f.text == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(f.text, 10, 32)
-		if err != nil || n < 0 {
-			errs = append(errs, fmt.Errorf("%s=%q must be a number", name, f.text))
-			continue
-		}
-		f.set(n)
-	}
+	s.management, err = cpo.ManagementFromEnv(os.Getenv)
+	errs = append(errs, err)
 	return s, errors.Join(errs...)
 }
 
@@ -228,7 +206,7 @@ func pairs(what, text string) (map[string]string, error) {
 }
 
 // Run works until ctx ends.
-func Run(ctx context.Context, cfg *rest.Config, o Options, components []component.Component, tags []string) error {
+func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	s, err := o.parse()
 	if err != nil {
 		return err
@@ -246,7 +224,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options, components []componen
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	r := &Reconciler{
 		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk,
-		Components: components, RequiredTags: tags,
+		Components: controlplane.Components(), MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader},

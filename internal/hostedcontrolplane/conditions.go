@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -214,7 +215,8 @@ func available(obs Observed, others []metav1.Condition) metav1.Condition {
 	}
 	var waiting []string
 	for _, c := range obs.Components {
-		if !conditions.IsTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentAvailable) {
+		// This process runs, whatever its own readiness probe has got round to.
+		if c.Name != cpo.Name && !conditions.IsTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentAvailable) {
 			waiting = append(waiting, c.Name)
 		}
 	}

@@ -44,12 +44,12 @@ type managementCluster struct {
 	mapper    meta.RESTMapper
 	namespace string
 	clock     clock.PassiveClock
-	// fixed are the facts that the process was started with.
-	fixed component.Management
+	// told is what the process was started with; the zero value means nothing.
+	told component.Management
 
 	mu    sync.Mutex
 	kinds map[schema.GroupVersionKind]remembered[bool]
-	nodes remembered[[2]int]
+	facts remembered[component.Management]
 }
 
 type remembered[T any] struct {
@@ -57,8 +57,8 @@ type remembered[T any] struct {
 	at    time.Time
 }
 
-func newManagementCluster(live client.Reader, mapper meta.RESTMapper, namespace string, clk clock.PassiveClock, fixed component.Management) *managementCluster {
-	return &managementCluster{live: live, mapper: mapper, namespace: namespace, clock: clk, fixed: fixed, kinds: map[schema.GroupVersionKind]remembered[bool]{}}
+func newManagementCluster(live client.Reader, mapper meta.RESTMapper, namespace string, clk clock.PassiveClock, told component.Management) *managementCluster {
+	return &managementCluster{live: live, mapper: mapper, namespace: namespace, clock: clk, told: told, kinds: map[schema.GroupVersionKind]remembered[bool]{}}
 }
 
 // Accessible implements component.Capabilities: the kind is served, and the operator may read it.
@@ -115,44 +115,44 @@ func (m *managementCluster) remember(gvk schema.GroupVersionKind, ask func() (bo
 	return answer, nil
 }
 
-// Facts implements Management. What cannot be read counts as unknown, and components then assume a large cluster.
+// Facts implements Management. The hypershift-operator tells its operators what it knows; a process that was started in another way looks for itself.
+// What cannot be read counts as unknown, and components then assume a large cluster.
 func (m *managementCluster) Facts(ctx context.Context) component.Management {
-	facts := m.fixed
+	if m.told != (component.Management{}) {
+		return m.told
+	}
+	m.mu.Lock()
+	known := m.facts
+	m.mu.Unlock()
+	if !known.at.IsZero() && m.clock.Since(known.at) < managementFresh {
+		return known.value
+	}
 	log := ctrl.LoggerFrom(ctx)
+	facts := component.Management{NativeSidecars: true} // every Kubernetes that this is supported on has them
 	scc, err := m.served(sccKind)
 	if err != nil {
 		log.V(1).Info("assuming no SecurityContextConstraints", "reason", err.Error())
 	}
 	facts.SetDefaultSecurityContext = !scc
-	if facts.Nodes > 0 {
-		return facts
+	if facts.Nodes, facts.Zones, err = countNodes(ctx, m.live); err != nil {
+		log.V(1).Info("assuming enough nodes and zones", "reason", err.Error())
 	}
 	m.mu.Lock()
-	known := m.nodes
-	m.mu.Unlock()
-	if known.at.IsZero() || m.clock.Since(known.at) >= managementFresh {
-		if known.value, err = countNodes(ctx, m.live); err != nil {
-			log.V(1).Info("assuming enough nodes and zones", "reason", err.Error())
-		}
-		known.at = m.clock.Now()
-		m.mu.Lock()
-		m.nodes = known
-		m.mu.Unlock()
-	}
-	facts.Nodes, facts.Zones = known.value[0], known.value[1]
+	defer m.mu.Unlock()
+	m.facts = remembered[component.Management]{facts, m.clock.Now()}
 	return facts
 }
 
 // countNodes gives the numbers of nodes and of zones. Nodes without a zone are in one.
-func countNodes(ctx context.Context, live client.Reader) ([2]int, error) {
+func countNodes(ctx context.Context, live client.Reader) (nodes, zones int, err error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(nodeKind)
 	if err := live.List(ctx, list, client.Limit(maxNodes)); err != nil {
-		return [2]int{}, fmt.Errorf("listing nodes: %w", err)
+		return 0, 0, fmt.Errorf("listing nodes: %w", err)
 	}
-	zones := map[string]bool{}
+	names := map[string]bool{}
 	for _, node := range list.Items {
-		zones[node.Labels[corev1.LabelTopologyZone]] = true
+		names[node.Labels[corev1.LabelTopologyZone]] = true
 	}
-	return [2]int{len(list.Items), len(zones)}, nil
+	return len(list.Items), len(names), nil
 }

@@ -41,10 +41,10 @@ type Reconciler struct {
 
 	// Components in the order of registration.
 	Components []component.Component
-	// RequiredTags are the images that the components need of every release.
-	RequiredTags []string
-	Releases     release.Provider
-	Images       Images
+	// MissingImages are the tags that they need and a release lacks.
+	MissingImages func(*release.Release) []string
+	Releases      release.Provider
+	Images        Images
 	// OperateOn is the only control plane release that this process handles; empty means any. After an upgrade the process of the old
 	// release must not undo what the new one does.
 	OperateOn string

@@ -107,9 +107,9 @@ func (r *Reconciler) release(ctx context.Context, image string, pullSecret []byt
 
 // missingImages are the tags that components cannot do without and the release lacks.
 func (r *Reconciler) missingImages(hcp *hyperv1.HostedControlPlane, found *release.Release) []string {
-	required := slices.Clone(r.RequiredTags)
+	missing := r.MissingImages(found)
 	if hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		required = slices.DeleteFunc(required, func(tag string) bool { return tag == etcdName })
+		missing = slices.DeleteFunc(missing, func(tag string) bool { return tag == etcdName })
 	}
-	return found.Missing(required...)
+	return missing
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -65,6 +66,9 @@ func reportVersions(status *hyperv1.HostedControlPlaneStatus, obs Observed, now 
 func (obs Observed) waiting() []string {
 	var names []string
 	for _, c := range obs.Components {
+		if c.Name == cpo.Name {
+			continue // this process: it runs, and handles no other release
+		}
 		if c.Status.Version != obs.Release.Version || !conditions.IsTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete) {
 			names = append(names, c.Name)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/configoperator"
 )
 
 // role is one of the programs that this binary stands for.
@@ -59,13 +61,18 @@ var roles = []role{
 		short: "Operator of the management cluster: hosted clusters and their workers",
 	},
 	{
-		name:    "control-plane-operator",
-		short:   "Operator of one hosted control plane",
+		name:  "control-plane-operator",
+		short: "Operator of one hosted control plane",
+		commands: func() []*cobra.Command {
+			return []*cobra.Command{configoperator.Command()}
+		},
 		helpers: sidecarHelpers,
 	},
 	{
-		name:  "hosted-cluster-config-operator",
-		short: "Operator of what a hosted cluster holds from the start",
+		name:     "hosted-cluster-config-operator",
+		short:    "Operator of what a hosted cluster holds from the start",
+		commands: func() []*cobra.Command { return []*cobra.Command{configoperator.Command()} },
+		whole:    true,
 	},
 	{name: "control-plane-pki-operator", short: "Operator of certificates for break-glass access"},
 	{name: "ignition-server", short: "Server of the configuration that new machines start with"},
@@ -73,5 +80,5 @@ var roles = []role{
 
 // sidecarHelpers are the helper names under which manifests call the control plane operator's binary.
 var sidecarHelpers = []string{
-	"availability-prober", "token-minter", "etcd-init", "wait-dns", "kas-bootstrap", "audit-tail", "pause",
+	"availability-prober", "token-minter", "etcd-init", "etcd-restore", "wait-dns", "kas-bootstrap", "audit-tail", "pause",
 }

@@ -32,9 +32,9 @@ const Finalizer = "openshift.io/destroy-cluster"
 // ErrNotFound is returned by Cluster when there is no such HostedCluster and no infrastructure id to clean up for.
 var ErrNotFound = errors.New("not found")
 
-// forceWait is how long deletion may take once the finalizers of children are off, before the HostedCluster's own go too:
-// long enough for an operator that is alive to notice.
-const forceWait = 30 * time.Second
+// defaultForceWait is how long deletion may take once the finalizers of children are off, before the HostedCluster's own
+// go too: long enough for an operator that is alive to notice.
+const defaultForceWait = 30 * time.Second
 
 // Options says what to destroy and how.
 type Options struct {
@@ -50,11 +50,13 @@ type Options struct {
 	Force bool
 
 	Clock clock.WithTicker // nil: the real one
+
+	forceWait time.Duration // shorter in tests
 }
 
 // NewOptions returns the defaults.
 func NewOptions() Options {
-	return Options{Namespace: create.DefaultNamespace, GracePeriod: 10 * time.Minute}
+	return Options{Namespace: create.DefaultNamespace, GracePeriod: 10 * time.Minute, forceWait: defaultForceWait}
 }
 
 // Cluster destroys a hosted cluster and prints progress to out. It may be called again at any time, also after it was
@@ -149,7 +151,7 @@ func waitReleased(ctx context.Context, c client.Client, o Options, p *progress.P
 	if err := stripChildren(ctx, c, o, p); err != nil {
 		return err
 	}
-	err = within(ctx, forceWait, func(ctx context.Context) error { return p.Until(ctx, what, look) })
+	err = within(ctx, o.forceWait, func(ctx context.Context) error { return p.Until(ctx, what, look) })
 	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -157,7 +159,7 @@ func waitReleased(ctx context.Context, c client.Client, o Options, p *progress.P
 }
 
 func waitGone(ctx context.Context, c client.Client, o Options, p *progress.Printer) error {
-	return within(ctx, forceWait, func(ctx context.Context) error {
+	return within(ctx, o.forceWait, func(ctx context.Context) error {
 		return p.Until(ctx, fmt.Sprintf("HostedCluster %s/%s to go", o.Namespace, o.Name), func(ctx context.Context) (progress.State, error) {
 			hc := &hyperv1.HostedCluster{}
 			err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc)

@@ -21,28 +21,26 @@ const (
 func clusterRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// Our own APIs, and the machine API that the control plane operator works with.
-		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io", "scheduling.hypershift.openshift.io"), "*", "*"),
-		rule(group("cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io",
-			"controlplane.cluster.x-k8s.io", "addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io"), "*", "*"),
+		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io"), "*", "*"),
+		rule(group("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
+			"infrastructure.cluster.x-k8s.io", "ipam.cluster.x-k8s.io"), "*", "*"),
 
 		// One namespace per hosted cluster and what its control plane is made of.
 		rule(group(""), "namespaces", read, write),
-		rule(group(""), "events,configmaps,persistentvolumeclaims,pods,pods/log,pods/eviction,secrets,serviceaccounts,serviceaccounts/token,services,endpoints,nodes", "*"),
-		rule(group("apps"), "deployments,deployments/scale,statefulsets,statefulsets/scale,replicasets,daemonsets,controllerrevisions", "*"),
-		rule(group("batch"), "jobs,cronjobs", "*"),
+		rule(group(""), "configmaps,endpoints,events,persistentvolumeclaims,pods,pods/log,secrets,serviceaccounts,services", "*"),
+		rule(group("events.k8s.io"), "events", "*"),
+		rule(group("apps", "batch"), "*", "*"),
 		rule(group("policy"), "poddisruptionbudgets", "*"),
 		rule(group("coordination.k8s.io"), "leases", "*"),
 		rule(group("discovery.k8s.io"), "endpointslices,endpointslices/restricted", "*"),
-		rule(group("events.k8s.io"), "events", "*"),
-		rule(group("networking.k8s.io"), "networkpolicies", "*"),
+		rule(group("networking.k8s.io"), "networkpolicies", read, write),
 		rule(group("rbac.authorization.k8s.io"), "roles,rolebindings,clusterroles,clusterrolebindings", read, write),
 
 		// Optional APIs of the management cluster; the rights mean nothing where they aren't served.
-		rule(group("route.openshift.io"), "*", "*"),
-		rule(group("image.openshift.io"), "*", "*"),
-		rule(group("monitoring.coreos.com", "monitoring.rhobs"), "*", "*"),
+		rule(group("image.openshift.io", "monitoring.coreos.com", "monitoring.rhobs", "route.openshift.io"), "*", "*"),
 
 		// Only looked at: what the management cluster can do.
+		rule(group(""), "nodes", read),
 		rule(group("apiextensions.k8s.io"), "customresourcedefinitions", read),
 		rule(group("storage.k8s.io"), "storageclasses", read),
 		rule(group("scheduling.k8s.io"), "priorityclasses", read),

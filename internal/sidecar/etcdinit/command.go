@@ -22,8 +22,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// restorer is the program beside this one that has etcd's storage code, and restoreRole its role there.
-const restorer, restoreRole = "hcp-operators", "etcd-restore"
+// restorer is the program beside this one that has etcd's storage code, as its subcommand restoreCommandName.
+const restorer, restoreCommandName = "control-plane-operator", "etcd-restore"
 
 // restoreCommand hands over to the restorer: this process becomes it, with the same flags.
 func restoreCommand() *cobra.Command {
@@ -39,8 +39,8 @@ func restoreCommand() *cobra.Command {
 				return fmt.Errorf("finding %s: %w", restorer, err)
 			}
 			program := filepath.Join(filepath.Dir(self), restorer)
-			err = syscall.Exec(program, append([]string{restorer, restoreRole}, args...), os.Environ())
-			return fmt.Errorf("starting %s %s: %w", program, restoreRole, err)
+			err = syscall.Exec(program, append([]string{restorer, restoreCommandName}, args...), os.Environ())
+			return fmt.Errorf("starting %s %s: %w", program, restoreCommandName, err)
 		},
 	}
 }

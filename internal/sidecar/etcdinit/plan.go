@@ -22,22 +22,27 @@ type Observed struct {
 	Self    Peer
 	HasData bool     // etcd's data directory holds a member
 	Cluster []Member // nil: no cluster answered
+	Founded bool     // the cluster is known to have had a quorum once
 }
 
 // Plan is what must be done, in this order, before etcd starts with State.
 type Plan struct {
-	Remove uint64 // ID of the member to remove, 0 for none
-	Add    bool   // add Self as a voting member
-	State  ClusterState
-	Why    string // for the log
+	Remove uint64       // ID of the member to remove, 0 for none
+	Add    bool         // add Self as a voting member
+	State  ClusterState // empty: wait, starting in any state could lose data
+	Why    string       // for the log
 }
 
 // planFor decides how the member starts. It removes only the member whose name or address is Self's, and only when its data is
-// gone; and it never answers new when the cluster has a record of Self that cannot be founded again.
+// gone; and it never answers new when the cluster has a record of Self that cannot be founded again, or when it was founded
+// and nobody of it answers: the member would vote again in elections that it has forgotten, and acknowledged writes could go.
 func planFor(obs Observed) Plan {
 	if obs.HasData {
 		// etcd ignores the state when it finds data; "existing" could only do harm if that ever changed.
 		return Plan{State: StateNew, Why: "there is data: the member goes on where it was"}
+	}
+	if obs.Cluster == nil && obs.Founded {
+		return Plan{Why: "there is no data, and the cluster that was founded before doesn't answer: waiting for its other members"}
 	}
 	if obs.Cluster == nil {
 		return Plan{State: StateNew, Why: "there is no data and no cluster answers: a new cluster"}

@@ -2,6 +2,7 @@ package etcdinit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,9 +17,11 @@ type ResetMember struct {
 	Template, Out string // etcd's configuration file as a template, and where the finished one goes
 	StateFile     string // gets "new" or "existing", for an etcd that is started another way; empty: not written
 	Name, DataDir string // override the template's when set
-	Endpoint      string // the service of ready members
-	TLS           TLSFiles
-	Log           io.Writer
+	// Marker is a file that exists once the cluster has had a quorum; empty: unknown. A member without data then never founds.
+	Marker   string
+	Endpoint string // the service of ready members
+	TLS      TLSFiles
+	Log      io.Writer
 	// retryEvery is the pause between attempts on a cluster that answered but couldn't do it.
 	retryEvery time.Duration
 	// giveUp bounds everything once a cluster has been found.
@@ -35,7 +38,15 @@ func (r ResetMember) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, cluster, err := r.resolve(ctx, settings.Self, settings.Founders, hasData)
+	founded := false
+	if r.Marker != "" {
+		_, err := os.Stat(r.Marker)
+		if founded = err == nil; err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("looking for the marker of a founded cluster: %w", err)
+		}
+	}
+	obs := Observed{Self: settings.Self, HasData: hasData, Founded: founded}
+	state, cluster, err := r.resolve(ctx, obs, settings.Founders)
 	if err != nil {
 		return err
 	}
@@ -52,17 +63,10 @@ func (r ResetMember) Run(ctx context.Context) error {
 }
 
 // resolve returns the state to start in and, when joining, the members to join.
-func (r ResetMember) resolve(ctx context.Context, self Peer, founders []Peer, hasData bool) (ClusterState, string, error) {
-	obs := Observed{Self: self, HasData: hasData}
-	var peers []Peer
-	var err error
-	if !hasData {
-		if peers, err = listening(ctx, self, founders); err != nil {
-			return "", "", err
-		}
-		if obs.Cluster, err = view(ctx, peers, r.TLS); err != nil {
-			return "", "", err
-		}
+func (r ResetMember) resolve(ctx context.Context, obs Observed, founders []Peer) (ClusterState, string, error) {
+	peers, err := r.look(ctx, &obs, founders)
+	if err != nil {
+		return "", "", err
 	}
 	// A peer's view may be old. That is good enough for a start that changes nothing; changes are decided again below,
 	// on what the leader says.
@@ -75,6 +79,34 @@ func (r ResetMember) resolve(ctx context.Context, self Peer, founders []Peer, ha
 		return "", "", err
 	}
 	return r.join(ctx, cluster, obs, founders)
+}
+
+// look fills in what the other members say and returns those that listen. It looks again while the plan is to wait.
+func (r ResetMember) look(ctx context.Context, obs *Observed, founders []Peer) ([]Peer, error) {
+	if obs.HasData {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.giveUp)
+	defer cancel()
+	for {
+		peers, err := listening(ctx, obs.Self, founders)
+		if err != nil {
+			return nil, err
+		}
+		if obs.Cluster, err = view(ctx, peers, r.TLS); err != nil {
+			return nil, err
+		}
+		plan := planFor(*obs)
+		if plan.State != "" {
+			return peers, nil
+		}
+		r.logf("%s", plan.Why)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("looking for the running etcd cluster: %w; when its other members are lost for good, restore it from a snapshot", ctx.Err())
+		case <-time.After(r.retryEvery):
+		}
+	}
 }
 
 // join carries a plan out on a running cluster and tries again while it has no leader or no quorum. When it gives up, the
@@ -160,6 +192,7 @@ func resetMemberCommand() *cobra.Command {
 	f.StringVar(&r.StateFile, "state-file", "/etc/etcd/clusterstate/state", "file that gets the word new or existing; empty: none")
 	f.StringVar(&r.Name, "name", os.Getenv("POD_NAME"), "name of the member; default: $POD_NAME, else the template's")
 	f.StringVar(&r.DataDir, "data-dir", "", "etcd's data directory; default: the template's")
+	f.StringVar(&r.Marker, "marker", "", "file that exists once the cluster has had a quorum: a member without data then waits for the others and never founds a cluster")
 	f.StringVar(&r.Endpoint, "endpoint", "https://etcd-client:2379", "URL of the service of ready members")
 	tlsFlags(f, &r.TLS)
 	f.DurationVar(&r.giveUp, "give-up", time.Minute, "how long a running cluster that can't change its members is asked again")

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func run(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := command(name)
+	out := &bytes.Buffer{}
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+func TestCommand(t *testing.T) {
+	t.Run("When called by its own name it should list every role", func(t *testing.T) {
+		g := NewWithT(t)
+		out, err := run(t.Context(), "hcp-sidecar", "--help")
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, role := range []string{"audit-tail", "availability-prober", "etcd-init", "kas-bootstrap", "pause", "token-minter", "version", "wait-dns"} {
+			g.Expect(out).To(ContainSubstring(role))
+		}
+	})
+	t.Run("When called by a role's name it should be that role", func(t *testing.T) {
+		g := NewWithT(t)
+		out, err := run(t.Context(), "version")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out).To(HavePrefix("hcp-sidecar "))
+	})
+	t.Run("When every role is asked for help it should give an example", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, build := range roles {
+			role := build()
+			g.Expect(role.Example).NotTo(BeEmpty(), role.Name())
+			for _, sub := range role.Commands() {
+				g.Expect(sub.Example).NotTo(BeEmpty(), sub.CommandPath())
+			}
+		}
+	})
+	t.Run("When the role is unknown it should be an error", func(t *testing.T) {
+		_, err := run(t.Context(), "hcp-sidecar", "ectd-init")
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("unknown command")))
+	})
+	t.Run("When pausing is interrupted it should end well", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := run(ctx, "pause")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
+}
+
+// Each of these costs every sidecar of every hosted cluster megabytes, by being linked alone.
+func TestImports(t *testing.T) {
+	t.Run("When the binary is linked it should hold no heavy library", func(t *testing.T) {
+		g := NewWithT(t)
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, heavy := range []string{
+			"sigs.k8s.io/controller-runtime", "k8s.io/client-go", "k8s.io/api", "google.golang.org/grpc", "go.etcd.io/etcd",
+			"github.com/prometheus/client_golang",
+		} {
+			for dep := range strings.Lines(string(out)) {
+				g.Expect(dep).NotTo(HavePrefix(heavy + "/"))
+			}
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package etcdrestore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+
+	"hcp.internal/platform/internal/testenv"
+)
+
+// startEtcd runs a real member on plain HTTP over a data directory and returns a client of it.
+func startEtcd(t *testing.T, dataDir string) (*clientv3.Client, *testenv.Process) {
+	t.Helper()
+	ports, err := testenv.FreePorts(1)
+	must(t, err)
+	url := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	p, err := testenv.StartProcess(testenv.KubeBinary(t), t.TempDir(), "etcd", nil, "--name=etcd-0", "--data-dir="+dataDir,
+		"--listen-client-urls="+url, "--advertise-client-urls="+url, "--listen-peer-urls=http://127.0.0.1:0", "--log-level=warn",
+		"--initial-advertise-peer-urls=http://127.0.0.1:2380", "--initial-cluster=etcd-0=http://127.0.0.1:2380", "--initial-cluster-token=demo")
+	must(t, err)
+	t.Cleanup(p.Kill)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
+	must(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	NewWithT(t).Eventually(func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := client.Get(ctx, "probe")
+		return err
+	}).WithTimeout(30*time.Second).Should(Succeed(), p.Tail)
+	return client, p
+}
+
+// takeSnapshot returns the file of a snapshot with one key.
+func takeSnapshot(t *testing.T) []byte {
+	t.Helper()
+	client, _ := startEtcd(t, filepath.Join(t.TempDir(), "data"))
+	_, err := client.Put(t.Context(), "key", "from the snapshot")
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	_, err = snapshot.NewV3(zap.NewNop()).Save(t.Context(), clientv3.Config{Endpoints: client.Endpoints()}, path)
+	must(t, err)
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	return raw
+}
+
+// world is a volume, a template and a server that has the given file.
+func world(t *testing.T, status int, file []byte) (Restore, *bytes.Buffer) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write(file)
+	}))
+	t.Cleanup(server.Close)
+	volume := t.TempDir()
+	template := filepath.Join(t.TempDir(), "etcd.yaml")
+	must(t, os.WriteFile(template, []byte("name: etcd-0\ndata-dir: "+filepath.Join(volume, "data")+
+		"\ninitial-cluster: etcd-0=http://127.0.0.1:2380\ninitial-cluster-token: demo\n"), 0o600))
+	log := &bytes.Buffer{}
+	return Restore{
+		URL: server.URL + "/demo.db?signature=hush", Template: template, DataDir: filepath.Join(volume, "data"),
+		MaxBytes: 64 << 20, Log: log, HTTP: server.Client(),
+	}, log
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	file := takeSnapshot(t)
+	sum := sha256.Sum256(file)
+
+	t.Run("When the volume is empty it should hold the snapshot's data, at a revision that no client has seen", func(t *testing.T) {
+		g := NewWithT(t)
+		r, log := world(t, http.StatusOK, file)
+		r.SHA256 = hex.EncodeToString(sum[:])
+		g.Expect(r.Run(t.Context())).To(Succeed())
+		g.Expect(log.String()).NotTo(ContainSubstring("hush"))
+		entries, err := os.ReadDir(filepath.Dir(r.DataDir))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(entries).To(HaveLen(1), "the staging folder must be gone")
+
+		client, _ := startEtcd(t, r.DataDir)
+		got, err := client.Get(t.Context(), "key")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got.Kvs).To(HaveLen(1))
+		g.Expect(string(got.Kvs[0].Value)).To(Equal("from the snapshot"))
+		g.Expect(got.Header.Revision).To(BeNumerically(">", revisionBump))
+	})
+	t.Run("When a killed run left its staging folder and an empty data folder it should start over", func(t *testing.T) {
+		g := NewWithT(t)
+		r, _ := world(t, http.StatusOK, file)
+		g.Expect(os.MkdirAll(r.DataDir, 0o700)).To(Succeed())
+		left := filepath.Join(filepath.Dir(r.DataDir), stagingName, "data", "member")
+		g.Expect(os.MkdirAll(left, 0o700)).To(Succeed())
+		g.Expect(r.Run(t.Context())).To(Succeed())
+		g.Expect(filepath.Join(r.DataDir, "member", "snap", "db")).To(BeAnExistingFile())
+	})
+	t.Run("When there is data it should touch nothing and ask nobody", func(t *testing.T) {
+		g := NewWithT(t)
+		r, log := world(t, http.StatusOK, file)
+		r.HTTP = &http.Client{Transport: forbidden{}}
+		g.Expect(os.MkdirAll(filepath.Join(r.DataDir, "member"), 0o700)).To(Succeed())
+		g.Expect(r.Run(t.Context())).To(Succeed())
+		g.Expect(log.String()).To(ContainSubstring("nothing to restore"))
+	})
+
+	broken := bytes.Clone(file)
+	broken[len(broken)/2] ^= 0xff
+	for name, tc := range map[string]struct {
+		status int
+		file   []byte
+		mutate func(*Restore)
+		want   string
+	}{
+		"When a byte of the snapshot is flipped it should refuse it": {
+			status: http.StatusOK, file: broken, want: "restoring the snapshot",
+		},
+		"When the snapshot is cut short it should refuse it": {
+			status: http.StatusOK, file: file[:len(file)/2], want: "restoring the snapshot",
+		},
+		"When the object store sends an error document it should say so": {
+			status: http.StatusOK, file: []byte("<?xml version=\"1.0\"?><Error/>"), want: "the server sent a document, not a snapshot",
+		},
+		"When the server has no such file it should give the status": {
+			status: http.StatusNotFound, want: "404 Not Found",
+		},
+		"When the snapshot is larger than allowed it should stop": {
+			status: http.StatusOK, file: file, mutate: func(r *Restore) { r.MaxBytes = 100 }, want: "100 bytes allowed",
+		},
+		"When the snapshot has another checksum than announced it should refuse it": {
+			status: http.StatusOK, file: file, mutate: func(r *Restore) { r.SHA256 = strings.Repeat("0", 64) }, want: "its SHA-256 is",
+		},
+		"When nothing listens it should say so": {
+			mutate: func(r *Restore) { r.URL = "http://127.0.0.1:1/demo.db?signature=hush" }, status: http.StatusOK, want: "downloading http://127.0.0.1:1/demo.db: dial",
+		},
+		"When the URL is no URL of a file it should refuse it": {
+			status: http.StatusOK, mutate: func(r *Restore) { r.URL = "file:///etc/passwd?hush" }, want: "must be an http or https URL",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, _ := world(t, tc.status, tc.file)
+			if tc.mutate != nil {
+				tc.mutate(&r)
+			}
+			err := r.Run(t.Context())
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+			g.Expect(err.Error()).NotTo(ContainSubstring("hush"), "a signature is a secret")
+			g.Expect(r.DataDir).NotTo(BeADirectory())
+		})
+	}
+}
+
+type forbidden struct{}
+
+func (forbidden) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no request expected")
+}

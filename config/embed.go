@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,8 +15,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DefaultSet is the set of CustomResourceDefinitions that an installation gets when it does not ask for another one.
-const DefaultSet = "default"
+const (
+	// DefaultSet is the set of CustomResourceDefinitions that an installation gets when it does not ask for another one.
+	DefaultSet = "default"
+	// TechPreviewSet is the default set and previews. Its folder holds only what differs from the default set.
+	TechPreviewSet = "techpreview"
+)
 
 // ErrUnknownSet is what CRDs returns, wrapped, for a set that does not exist.
 var ErrUnknownSet = errors.New("unknown set of CustomResourceDefinitions")
@@ -48,22 +53,36 @@ func CRDs(set string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if !slices.Contains(Sets(), set) {
 		return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownSet, set, strings.Join(Sets(), ", "))
 	}
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if err := read(DefaultSet, byName); err != nil {
+		return nil, err
+	}
+	if set != DefaultSet {
+		if err := read(set, byName); err != nil {
+			return nil, err
+		}
+	}
+	return slices.SortedFunc(maps.Values(byName), func(a, b *apiextensionsv1.CustomResourceDefinition) int {
+		return strings.Compare(a.Name, b.Name)
+	}), nil
+}
+
+// read adds what the folder of a set holds to into, and replaces what is there already.
+func read(set string, into map[string]*apiextensionsv1.CustomResourceDefinition) error {
 	names, err := fs.Glob(files, path.Join("crd", set, "*.yaml"))
 	if err != nil {
-		return nil, fmt.Errorf("listing set %s: %w", set, err)
+		return fmt.Errorf("listing set %s: %w", set, err)
 	}
-	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(names))
 	for _, name := range names {
 		raw, err := files.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+			return fmt.Errorf("reading %s: %w", name, err)
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(raw, crd); err != nil {
-			return nil, fmt.Errorf("parsing %s: %w", name, err)
+			return fmt.Errorf("parsing %s: %w", name, err)
 		}
-		crds = append(crds, crd)
+		into[crd.Name] = crd
 	}
-	slices.SortFunc(crds, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
-	return crds, nil
+	return nil
 }

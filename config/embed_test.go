@@ -12,11 +12,13 @@ import (
 func TestCRDs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set     string
+		preview bool
 		wantErr string
 	}{
 		"When no set is named it should return the default set":           {set: ""},
 		"When the default set is named it should return it":               {set: DefaultSet},
-		"When an unknown set is named it should say which sets there are": {set: "nope", wantErr: `unknown set of CustomResourceDefinitions: "nope"; there are default`},
+		"When previews are asked for it should add them":                  {set: TechPreviewSet, preview: true},
+		"When an unknown set is named it should say which sets there are": {set: "nope", wantErr: `unknown set of CustomResourceDefinitions: "nope"; there are default, techpreview`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,6 +41,7 @@ func TestCRDs(t *testing.T) {
 				"hostedcontrolplanes.hypershift.openshift.io",
 				"nodepools.hypershift.openshift.io",
 			))
+			g.Expect(slices.Contains(names, "hcpetcdbackups.hypershift.openshift.io")).To(Equal(tc.preview))
 		})
 	}
 }

@@ -5,11 +5,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../api"
 
 controller_gen=(go tool -modfile=../tools/go.mod controller-gen)
+crd=../config/crd
 
-# The annotation with the generator's version would make every update of the tool a change of every CRD; it stays, because
-# people who debug a schema want it, and the tool is pinned in tools/go.mod.
-out=../config/crd/default
-mkdir -p "$out"
-find "$out" -name '*.yaml' -delete
-"${controller_gen[@]}" object crd paths=./... output:crd:dir="$out"
+# Kinds that only the set techpreview has. That set is laid over the default one, so its folder holds the difference alone.
+previews=(gcpprivateserviceconnects hcpetcdbackups)
+
+mkdir -p "$crd"/{default,techpreview}
+find "$crd" -name '*.yaml' -delete
+"${controller_gen[@]}" object crd paths=./... output:crd:dir="$crd/default"
+for kind in "${previews[@]}"; do
+	mv "$crd/default/hypershift.openshift.io_$kind.yaml" "$crd/techpreview/"
+done
 gofmt -l -w .

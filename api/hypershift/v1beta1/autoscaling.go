@@ -82,8 +82,8 @@ type ClusterAutoscaling struct {
 	// +optional
 	PodPriorityThreshold *int32 `json:"podPriorityThreshold,omitempty"`
 
-	// expanders lists ways to choose a NodePool to grow; each narrows what the one before left. Unset means Priority, then
-	// LeastWaste.
+	// expanders lists ways to choose a NodePool to grow; each narrows what the one before left. Unset means as the
+	// autoscaler has it.
 	//
 	// +optional
 	// +kubebuilder:validation:MinItems=1

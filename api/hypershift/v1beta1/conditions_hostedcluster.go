@@ -221,21 +221,3 @@ const (
 	// ControlPlaneComponentRolloutComplete says whether every replica runs what is wanted.
 	ControlPlaneComponentRolloutComplete = "RolloutComplete"
 )
-
-// Condition types of a CertificateRevocationRequest.
-const (
-	// SignerClassValidType says whether spec.signerClass names a signer.
-	SignerClassValidType = "SignerClassValid"
-
-	// RootCertificatesRegeneratedType says whether the signer has a new certificate.
-	RootCertificatesRegeneratedType = "RootCertificatesRegenerated"
-
-	// NewCertificatesTrustedType says whether every API server accepts the new signer.
-	NewCertificatesTrustedType = "NewCertificatesTrusted"
-
-	// LeafCertificatesRegeneratedType says whether every certificate of the old signer has been replaced.
-	LeafCertificatesRegeneratedType = "LeafCertificatesRegenerated"
-
-	// PreviousCertificatesRevokedType says whether every API server rejects the old signer.
-	PreviousCertificatesRevokedType = "PreviousCertificatesRevoked"
-)

@@ -16,6 +16,11 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&HostedControlPlane{}, &HostedControlPlaneList{},
 		&NodePool{}, &NodePoolList{},
 		&ControlPlaneComponent{}, &ControlPlaneComponentList{},
+		&AWSEndpointService{}, &AWSEndpointServiceList{},
+		&AzurePrivateLinkService{}, &AzurePrivateLinkServiceList{},
+		&GCPPrivateServiceConnect{}, &GCPPrivateServiceConnectList{},
+		&HCPEtcdBackup{}, &HCPEtcdBackupList{},
+		&CertificateSigningRequestApproval{}, &CertificateSigningRequestApprovalList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -158,14 +158,14 @@ const (
 
 // AzureNodePoolOSDisk describes a boot disk.
 type AzureNodePoolOSDisk struct {
-	// sizeGiB is the size in GiB. Unset means 30.
+	// sizeGiB is the size in GiB. Unset means that of the image.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=16
 	// +kubebuilder:validation:Maximum=32767
 	SizeGiB int32 `json:"sizeGiB,omitempty"`
 
-	// diskStorageAccountType is the kind of disk. Unset means Premium_LRS.
+	// diskStorageAccountType is the kind of disk. Unset means that Azure chooses.
 	//
 	// +optional
 	DiskStorageAccountType AzureDiskStorageAccountType `json:"diskStorageAccountType,omitempty"`

@@ -278,18 +278,3 @@ const (
 	// AutoNodeEvaluationFailedReason means that the state of Karpenter could not be read.
 	AutoNodeEvaluationFailedReason = "AutoNodeEvaluationFailed"
 )
-
-// Reasons of CertificateRevocationRequest conditions.
-const (
-	// SignerClassUnknownReason means that spec.signerClass names no signer.
-	SignerClassUnknownReason = "SignerClassUnknown"
-
-	// RootCertificatesStaleReason means that the signer has the old certificate.
-	RootCertificatesStaleReason = "RootCertificatesStale"
-
-	// LeafCertificatesStaleReason means that certificates of the old signer are still in use.
-	LeafCertificatesStaleReason = "LeafCertificatesStale"
-
-	// RevocationVerificationTimeoutReason means that an API server still accepts the old signer after ten minutes.
-	RevocationVerificationTimeoutReason = "RevocationVerificationTimeout"
-)

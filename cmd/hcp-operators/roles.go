@@ -7,6 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hcp.internal/platform/internal/configoperator"
+	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/hostedcontrolplane"
+	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
 
 // role is one of the programs that this binary stands for.
@@ -15,7 +18,7 @@ type role struct {
 	short string
 	// commands returns the subcommands. Nil: this build doesn't have the role yet.
 	commands func() []*cobra.Command
-	// whole says that the only command is the program itself and takes no subcommand name.
+	// whole says that the only command is the program itself.
 	whole bool
 	// helpers are subcommands that hcp-sidecar holds: manifests call them by this role's name.
 	helpers []string
@@ -59,12 +62,14 @@ var roles = []role{
 	{
 		name:  "hypershift-operator",
 		short: "Operator of the management cluster: hosted clusters and their workers",
+		commands: func() []*cobra.Command { return []*cobra.Command{hostedcluster.Command()} },
+		whole:    true,
 	},
 	{
 		name:  "control-plane-operator",
 		short: "Operator of one hosted control plane",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{configoperator.Command()}
+			return []*cobra.Command{configoperator.Command(), etcdrestore.Command()}
 		},
 		helpers: sidecarHelpers,
 	},
@@ -80,5 +85,5 @@ var roles = []role{
 
 // sidecarHelpers are the helper names under which manifests call the control plane operator's binary.
 var sidecarHelpers = []string{
-	"availability-prober", "token-minter", "etcd-init", "etcd-restore", "wait-dns", "kas-bootstrap", "audit-tail", "pause",
+	"availability-prober", "token-minter", "etcd-init", "wait-dns", "kas-bootstrap", "audit-tail", "pause",
 }

@@ -42,8 +42,9 @@ const (
 	retryPeriod   = 26 * time.Second
 )
 
-// Pauses between passes that fail: an API server that is starting is a second away, one that is down may be for hours.
-const minBackoff, maxBackoff = time.Second, time.Minute
+// Pauses between passes that fail. This operator starts together with the API server that it waits for, so it tries again
+// soon; an attempt on a server that is down costs one refused connection.
+const minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()

@@ -17,7 +17,8 @@ const resync = 10 * time.Minute
 // Observed is everything that the decision may look at.
 type Observed struct {
 	HCP *hyperv1.HostedControlPlane
-	// OperatesOn is the release image that this process belongs to; empty: any.
+	// OperatesOn is the release image that this process was started for; empty: any. It is compared with the hosted cluster's
+	// release and not with that of the control plane: what this operator makes belongs to the hosted cluster.
 	OperatesOn string
 }
 
@@ -38,8 +39,8 @@ func planFor(obs Observed, now time.Time) Plan {
 	if until, paused := pausedUntil(obs.HCP.Spec.PausedUntil, now); paused {
 		return Plan{Hold: "paused by spec.pausedUntil", RecheckAfter: until}
 	}
-	if want := controlPlaneRelease(obs.HCP); obs.OperatesOn != "" && obs.OperatesOn != want {
-		return Plan{Hold: fmt.Sprintf("this process belongs to release %s, the control plane to %s", obs.OperatesOn, want)}
+	if want := obs.HCP.Spec.ReleaseImage; obs.OperatesOn != "" && obs.OperatesOn != want {
+		return Plan{Hold: fmt.Sprintf("this process belongs to release %s, the hosted cluster to %s", obs.OperatesOn, want)}
 	}
 	objects, err := resources.Render(resources.Input{HCP: obs.HCP})
 	return Plan{Objects: objects, Missing: err, RecheckAfter: resync}
@@ -56,12 +57,4 @@ func pausedUntil(value *string, now time.Time) (time.Duration, bool) {
 	}
 	paused, err := strconv.ParseBool(*value)
 	return 0, err == nil && paused
-}
-
-// controlPlaneRelease is the release of the parts that run in the management cluster; this operator is one.
-func controlPlaneRelease(hcp *hyperv1.HostedControlPlane) string {
-	if image := hcp.Spec.ControlPlaneReleaseImage; image != nil && *image != "" {
-		return *image
-	}
-	return hcp.Spec.ReleaseImage
 }

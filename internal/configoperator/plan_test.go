@@ -51,16 +51,16 @@ func TestPlan(t *testing.T) {
 		"When nothing speaks against it it should apply everything and look again later": {
 			obs: Observed{HCP: hostedControlPlane()}, recheck: resync, objects: true,
 		},
-		"When the process belongs to the control plane's release it should apply everything": {
+		"When the process belongs to the hosted cluster's release it should apply everything": {
 			obs: Observed{HCP: hostedControlPlane(), OperatesOn: "registry.example.com/release:1.36.3"}, recheck: resync, objects: true,
 		},
 		"When the process belongs to another release it should hold": {
 			obs:  Observed{HCP: hostedControlPlane(), OperatesOn: "registry.example.com/release:1.35.0"},
-			hold: "this process belongs to release registry.example.com/release:1.35.0, the control plane to registry.example.com/release:1.36.3",
+			hold: "this process belongs to release registry.example.com/release:1.35.0, the hosted cluster to registry.example.com/release:1.36.3",
 		},
-		"When the control plane has a release of its own it should compare with that": {
-			obs: Observed{OperatesOn: "cp", HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
-				h.Spec.ControlPlaneReleaseImage = ptr.To("cp")
+		"When the control plane has a release of its own it should compare with the hosted cluster's": {
+			obs: Observed{OperatesOn: "registry.example.com/release:1.36.3", HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+				h.Spec.ControlPlaneReleaseImage = ptr.To("registry.example.com/release:1.36.9")
 			})}, recheck: resync, objects: true,
 		},
 		"When paused until later it should hold and come back then": {

@@ -1,0 +1,71 @@
+package image
+
+import (
+	"fmt"
+	"io/fs"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+const stickyTmp = 0o777 | fs.ModeSticky
+
+// operatorNames are the names that the operators' binary answers to.
+var operatorNames = []string{
+	"hypershift-operator", "control-plane-operator", "hosted-cluster-config-operator", "control-plane-pki-operator", "ignition-server",
+}
+
+// kubeNames are the names that the Kubernetes bundle answers to.
+var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"}
+
+// Binaries are paths of programs on this machine.
+type Binaries struct {
+	Hypershift, Operators, Sidecar, Pause, CoreDNS string
+	CABundle                                       []byte // of the machine; may be empty
+}
+
+// Platform is our own image: the three binaries with the names that manifests call.
+// Each binary has a layer of its own, so that changing one sends only that one.
+func Platform(b Binaries) (v1.Image, error) {
+	operators := []File{{Path: "/usr/bin/hcp-operators", Mode: 0o755, Source: b.Operators}}
+	for _, n := range operatorNames {
+		operators = append(operators, File{Path: "/usr/bin/" + n, Link: "hcp-operators"})
+	}
+	return assemble(Config{Entrypoint: []string{"/usr/bin/hypershift"}},
+		Base(b.CABundle),
+		[]File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: b.Sidecar}},
+		operators,
+		[]File{{Path: "/usr/bin/hypershift", Mode: 0o755, Source: b.Hypershift}},
+	)
+}
+
+// Kubernetes is the image of the bundle: one binary, called by the name of the component.
+func Kubernetes(bundle string, caBundle []byte) (v1.Image, error) {
+	files := []File{{Path: "/usr/bin/kube", Mode: 0o755, Source: bundle}}
+	for _, n := range kubeNames {
+		files = append(files, File{Path: "/usr/bin/" + n, Link: "kube"})
+	}
+	return assemble(Config{}, Base(caBundle), files)
+}
+
+// CoreDNS is the image of the DNS server.
+func CoreDNS(b Binaries) (v1.Image, error) {
+	return assemble(Config{Entrypoint: []string{"/usr/bin/coredns"}, User: "65534"},
+		Base(b.CABundle), []File{{Path: "/usr/bin/coredns", Mode: 0o755, Source: b.CoreDNS}})
+}
+
+// Pause is the image of every pod's sandbox.
+func Pause(b Binaries) (v1.Image, error) {
+	return assemble(Config{Entrypoint: []string{"/pause"}, User: "65534"}, []File{{Path: "/pause", Mode: 0o755, Source: b.Pause}})
+}
+
+func assemble(cfg Config, sets ...[]File) (v1.Image, error) {
+	layers := make([]v1.Layer, 0, len(sets))
+	for _, files := range sets {
+		l, err := NewLayer(files...)
+		if err != nil {
+			return nil, fmt.Errorf("building a layer: %w", err)
+		}
+		layers = append(layers, l)
+	}
+	return New(cfg, layers...)
+}

@@ -1,0 +1,150 @@
+// Package progress tells a person what a long command does, what it waits for, and for how long already.
+//
+// On a terminal the current state is one line that is rewritten; elsewhere each change is a line of its own.
+package progress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	poll    = 100 * time.Millisecond
+	refresh = 500 * time.Millisecond // of the line on a terminal
+	// quietFor is how long a state may last without a terminal before it is said again, so that a log shows the wait is alive.
+	quietFor = 15 * time.Second
+	clear    = "\r\033[K"
+)
+
+// Display shows one task after the other. It is safe for concurrent use.
+type Display struct {
+	out   io.Writer
+	tty   bool
+	clock clock.WithTicker
+
+	mu      sync.Mutex
+	task    string
+	detail  string
+	since   time.Time
+	saidAt  time.Time
+	stopped chan struct{}
+}
+
+// New returns a Display; tty says that out is a terminal.
+func New(out io.Writer, tty bool, clk clock.WithTicker) *Display {
+	return &Display{out: out, tty: tty, clock: clk}
+}
+
+// Do runs a task and shows how it ended. The task says what it is at with the function that it gets.
+func (d *Display) Do(ctx context.Context, task string, run func(ctx context.Context, say func(format string, args ...any)) error) error {
+	d.begin(task)
+	err := run(ctx, d.say)
+	d.end(err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", task, err)
+	}
+	return nil
+}
+
+// Until polls until look returns true. What look says is missing becomes part of the error when ctx ends first.
+func (d *Display) Until(ctx context.Context, look func(ctx context.Context) (done bool, missing string)) error {
+	for {
+		done, missing := look(ctx)
+		if done {
+			return nil
+		}
+		d.say("waiting for %s", missing)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", missing, context.Cause(ctx))
+		case <-d.clock.After(poll):
+		}
+	}
+}
+
+func (d *Display) begin(task string) {
+	d.mu.Lock()
+	d.task, d.detail, d.since, d.stopped = task, "", d.clock.Now(), make(chan struct{})
+	d.saidAt = d.since
+	d.mu.Unlock()
+	if d.tty {
+		go d.animate(d.stopped)
+	}
+}
+
+// animate keeps the time on the line going until the task ends.
+func (d *Display) animate(stopped chan struct{}) {
+	ticker := d.clock.NewTicker(refresh)
+	defer ticker.Stop()
+	for {
+		d.mu.Lock()
+		if d.stopped == stopped {
+			d.draw()
+		}
+		d.mu.Unlock()
+		select {
+		case <-stopped:
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+func (d *Display) draw() {
+	line := fmt.Sprintf("  … %s (%s)", d.task, d.clock.Since(d.since).Round(time.Second))
+	if d.detail != "" {
+		line += ": " + d.detail
+	}
+	fmt.Fprint(d.out, clear+truncate(line))
+}
+
+// lineWidth keeps the live line on one line of a common terminal; a wrapped line could not be rewritten.
+const lineWidth = 100
+
+func truncate(line string) string {
+	runes := []rune(line)
+	if len(runes) > lineWidth {
+		return string(runes[:lineWidth-1]) + "…"
+	}
+	return line
+}
+
+func (d *Display) say(format string, args ...any) {
+	detail := fmt.Sprintf(format, args...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.clock.Now()
+	if detail == d.detail && (d.tty || now.Sub(d.saidAt) < quietFor) {
+		return
+	}
+	d.detail, d.saidAt = detail, now
+	if d.tty {
+		d.draw()
+		return
+	}
+	fmt.Fprintf(d.out, "  … %s (%s): %s\n", d.task, now.Sub(d.since).Round(time.Second), detail)
+}
+
+func (d *Display) end(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.stopped)
+	d.stopped = nil
+	mark := "ok"
+	if err != nil {
+		mark = "!!"
+		if errors.Is(err, context.Canceled) {
+			mark = "--"
+		}
+	}
+	if d.tty {
+		fmt.Fprint(d.out, clear)
+	}
+	fmt.Fprintf(d.out, "%s  %s (%s)\n", mark, d.task, d.clock.Since(d.since).Round(100*time.Millisecond))
+}

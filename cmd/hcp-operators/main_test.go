@@ -4,6 +4,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/cli/install"
 )
 
 func TestChoose(t *testing.T) {
@@ -60,4 +64,25 @@ func TestRoles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The installation and the operator are changed by different hands: what one passes, the other must take.
+func TestInstalledArguments(t *testing.T) {
+	g := NewWithT(t)
+	o := install.NewOptions()
+	o.Scope, o.Image, o.CIDebugOutput, o.RegistryOverride = install.ScopeResources, "r/i:1", true, map[string]string{"a": "b"}
+	var container *corev1.Container
+	for _, obj := range install.Resources(o) {
+		if d, ok := obj.(*appsv1.Deployment); ok {
+			container = &d.Spec.Template.Spec.Containers[0]
+		}
+	}
+	g.Expect(container).NotTo(BeNil())
+	argv := append(container.Command, container.Args...)
+	role, args, err := choose(roles, argv)
+	g.Expect(err).NotTo(HaveOccurred())
+	cmd, rest, err := role.command().Find(args)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cmd.Name()).To(Equal("run"))
+	g.Expect(cmd.ParseFlags(rest)).To(Succeed())
 }

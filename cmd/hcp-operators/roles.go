@@ -60,8 +60,8 @@ func (r role) command() *cobra.Command {
 // roles is the table of programs. A new role is a package with Command() and an entry here.
 var roles = []role{
 	{
-		name:  "hypershift-operator",
-		short: "Operator of the management cluster: hosted clusters and their workers",
+		name:     "hypershift-operator",
+		short:    "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command { return []*cobra.Command{hostedcluster.Command()} },
 		whole:    true,
 	},
@@ -69,7 +69,7 @@ var roles = []role{
 		name:  "control-plane-operator",
 		short: "Operator of one hosted control plane",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{configoperator.Command(), etcdrestore.Command()}
+			return []*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command()}
 		},
 		helpers: sidecarHelpers,
 	},

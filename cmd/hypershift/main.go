@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/version"
+	localcli "hcp.internal/platform/internal/local/cli"
 )
 
 func main() {
@@ -53,7 +54,8 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hypershift",
 		Short: "Run Kubernetes clusters whose control planes are pods of another cluster",
-		Example: `  hypershift install --hypershift-image registry.example.com/hypershift/operator:1.0 --wait-until-available
+		Example: `  hypershift local up
+  hypershift install --hypershift-image registry.example.com/hypershift/operator:1.0 --wait-until-available
   hypershift create cluster none --name demo --base-domain example.com --pull-secret pull-secret.json \
     --release-image registry.example.com/hypershift/release:1.36.3 --expose-through-load-balancer --wait
   hypershift create kubeconfig --name demo > demo.kubeconfig
@@ -70,6 +72,7 @@ func command() *cobra.Command {
 		createCommand,
 		destroy.Command(),
 		dump.Command(),
+		localcli.Command(),
 		version.Command(),
 	)
 	return root

@@ -219,10 +219,16 @@ func TestDestroyAfterCrash(t *testing.T) {
 			g := NewWithT(t)
 			f := newFixture(t)
 			f.opts.CloudResources = true
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
 			go f.operator(t.Context())
 			broken := testenv.NewFaultClient(f, testenv.Crash, n)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { // a dead process doesn't wait either
+				for !broken.Fired() && ctx.Err() == nil {
+					time.Sleep(20 * time.Millisecond)
+				}
+				cancel()
+			}()
 			var out bytes.Buffer
 			g.Expect(cluster(ctx, f.opts, broken, &out)).NotTo(Succeed())
 			g.Expect(broken.Fired()).To(BeTrue())

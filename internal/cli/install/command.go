@@ -102,7 +102,6 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.DurationVar(&o.CertRotation, "cert-rotation-scale", o.CertRotation, "Length of a day in the life of certificates; shorter than 24h only for tests of rotation")
 	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
 	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
-	fs.StringArrayVar(&o.EgressBlockCIDRs, "hcp-egress-block-cidrs", o.EgressBlockCIDRs, "Addresses that hosted control planes must not reach (repeatable); default: the management API server's")
 	fs.StringVar(&files.privateAccess, "private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
 }
 

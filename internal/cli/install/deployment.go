@@ -99,9 +99,6 @@ func operatorArgs(o Options) []string {
 		}
 		args = append(args, "--registry-overrides="+strings.Join(pairs, ","))
 	}
-	for _, cidr := range o.EgressBlockCIDRs {
-		args = append(args, "--hcp-egress-block-cidrs="+cidr)
-	}
 	return args
 }
 

@@ -3,7 +3,6 @@ package install
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +41,6 @@ type Options struct {
 	CertRotation     time.Duration
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	OperatorEnv      map[string]string // more environment variables of the operator
-	EgressBlockCIDRs []string          // addresses that hosted control planes must not reach
 	// OpenShift leaves the choice of the user id to the management cluster's security context constraints. Run detects it.
 	OpenShift bool
 
@@ -84,11 +82,6 @@ func (o Options) Validate() error {
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))
-	}
-	for _, cidr := range o.EgressBlockCIDRs {
-		if _, err := netip.ParsePrefix(cidr); err != nil {
-			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q: must be a CIDR such as 10.0.0.0/16", cidr))
-		}
 	}
 	for name := range o.OperatorEnv {
 		if problems := validation.IsEnvVarName(name); len(problems) > 0 {

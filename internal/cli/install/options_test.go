@@ -28,7 +28,6 @@ func TestValidate(t *testing.T) {
 		"When the scope is unknown it should list the scopes":       {func(o *Options) { o.Scope = "some" }, "all, crds, resources"},
 		"When the pull policy is unknown it should list them":       {func(o *Options) { o.ImagePullPolicy = "Sometimes" }, "Always, IfNotPresent, Never"},
 		"When a day is longer than a day it should refuse":          {func(o *Options) { o.CertRotation = 25 * time.Hour }, "--cert-rotation-scale"},
-		"When a block is no CIDR it should show one":                {func(o *Options) { o.EgressBlockCIDRs = []string{"10.0.0.1"} }, "10.0.0.0/16"},
 		"When a variable has no name it should name the flag":       {func(o *Options) { o.OperatorEnv = map[string]string{"1=": "x"} }, "--additional-operator-env-vars"},
 		"When a registry has no mirror it should say what is meant": {func(o *Options) { o.RegistryOverride = map[string]string{"quay.io": ""} }, "source=mirror"},
 	} {

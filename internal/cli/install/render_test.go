@@ -41,7 +41,6 @@ func TestRender(t *testing.T) {
 				o.CertRotation = time.Hour
 				o.RegistryOverride = map[string]string{"quay.io": "mirror.example.com/quay", "docker.io": "mirror.example.com/docker"}
 				o.OperatorEnv = map[string]string{"B": "2", "A": "1"}
-				o.EgressBlockCIDRs = []string{"10.0.0.1/32", "10.0.0.2/32"}
 			}),
 			golden: "full.yaml",
 		},

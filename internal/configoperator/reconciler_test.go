@@ -241,7 +241,7 @@ func TestProcess(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
 		env := testenv.Start(t)
-		mgr, err := newManager(env.Config, bounded(env.Config), Options{
+		mgr, err := newManager(w.asOperator(t, env.Config), bounded(w.asHostedUser(t, env.Config)), Options{
 			Namespace: w.hcp.Namespace, Controllers: []string{"*"}, MetricsAddr: "0", HealthAddr: "0", LeaderElect: true,
 		})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -250,6 +250,14 @@ func TestProcess(t *testing.T) {
 		go func() { ended <- mgr.Start(ctx) }()
 		t.Cleanup(func() { stop(); <-ended })
 
+		// Until the control plane operator has made the binding, the hosted API refuses everything.
+		g.Eventually(func() string {
+			if c := w.condition(t); c != nil {
+				return c.Message
+			}
+			return ""
+		}).WithTimeout(30 * time.Second).Should(ContainSubstring("the binding hcco-cluster-admin is missing"))
+		w.bindHostedUser(t)
 		g.Eventually(func() bool {
 			c := w.condition(t)
 			return c != nil && c.Status == metav1.ConditionTrue

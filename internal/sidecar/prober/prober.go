@@ -97,7 +97,7 @@ func (p *Prober) Wait(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("waiting: %w (last: %s)", ctx.Err(), lastMessage)
+			return fmt.Errorf("waiting: %w (last: %w)", ctx.Err(), err)
 		}
 		if msg := err.Error(); msg != lastMessage || now.Sub(reported) >= reportEvery {
 			fmt.Fprintf(p.Log, "waiting after %s: %s\n", now.Sub(start).Round(time.Second), msg)

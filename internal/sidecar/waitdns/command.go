@@ -27,8 +27,9 @@ type resolver interface {
 func Command() *cobra.Command {
 	timeout := 5 * time.Minute
 	cmd := &cobra.Command{
-		Use:   "wait-dns NAME...",
-		Short: "Wait until every name resolves, then exit 0",
+		Use:     "wait-dns NAME...",
+		Aliases: []string{"resolve-dns"}, // what manifests made for the published operator call it
+		Short:   "Wait until every name resolves, then exit 0",
 		Example: `  # before kube-apiserver: etcd's service must have an address
   hcp-sidecar wait-dns etcd-client.clusters-demo.svc`,
 		Args:          cobra.MinimumNArgs(1),

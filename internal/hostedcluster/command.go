@@ -218,7 +218,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string) error {
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars},
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorComponent,
-		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
+		EnableCIDebugOutput:  f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring,
 	}
 	if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {

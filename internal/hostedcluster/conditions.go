@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -70,8 +71,7 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	}
 	gates := []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)}
 	set = append(set, gates...)
-	// There is no proxy in the configuration of these platforms yet, so there is no bundle that could be wrong.
-	set = append(set, asExpected(hyperv1.ValidProxyConfiguration), platformCredentials(obs), ignitionEndpoint(obs))
+	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs))
 	progress := progressing(obs, gates)
 	set = append(set, progress, available(obs, progress))
 	for i := range set {
@@ -215,6 +215,41 @@ func pauseFor(pausedUntil *string, now time.Time) pause {
 		return pause{}
 	}
 	return pause{paused: true, until: until}
+}
+
+// validProxy looks at the certificates that the proxy's own certificate may be signed with.
+func validProxy(obs *observed, now time.Time) metav1.Condition {
+	config := obs.hc.Spec.Configuration
+	if config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
+		return asExpected(hyperv1.ValidProxyConfiguration)
+	}
+	invalid := func(format string, args ...any) metav1.Condition {
+		return condition(hyperv1.ValidProxyConfiguration, metav1.ConditionFalse, hyperv1.ProxyCABundleInvalidReason,
+			fmt.Sprintf("spec.configuration.proxy.trustedCA: ConfigMap %s/%s %s", obs.hc.Namespace, config.Proxy.TrustedCA.Name, fmt.Sprintf(format, args...)))
+	}
+	src := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}]
+	if src.missing {
+		return invalid("does not exist: create it with key %s, or remove the field", caBundleKey)
+	}
+	certs, err := cert.ParseCertsPEM(src.data[caBundleKey])
+	if err != nil {
+		return invalid("has no PEM certificates under key %s: put them there", caBundleKey)
+	}
+	for _, c := range certs {
+		if now.After(c.NotAfter) {
+			return invalid("holds a certificate of %q that expired on %s: replace it", c.Subject.CommonName, c.NotAfter.UTC().Format(time.DateOnly))
+		}
+	}
+	return asExpected(hyperv1.ValidProxyConfiguration)
+}
+
+// autoNode: none of the platforms here has Karpenter.
+func autoNode(obs *observed) metav1.Condition {
+	message := "Karpenter is not configured"
+	if obs.hc.Spec.AutoNode != nil {
+		message = "spec.autoNode has no effect on platform " + string(obs.hc.Spec.Platform.Type)
+	}
+	return condition(hyperv1.AutoNodeEnabled, metav1.ConditionFalse, hyperv1.AutoNodeNotConfiguredReason, message)
 }
 
 func platformCredentials(obs *observed) metav1.Condition {

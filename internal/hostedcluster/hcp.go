@@ -87,6 +87,9 @@ func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hy
 		Tolerations:                      from.Tolerations,
 		Labels:                           from.Labels,
 		Capabilities:                     from.Capabilities,
+		OperatorConfiguration:            from.OperatorConfiguration,
+		AutoNode:                         from.AutoNode,
+		Monitoring:                       from.Monitoring,
 	}
 	if r := from.ControlPlaneRelease; r != nil && r.Image != "" {
 		spec.ControlPlaneReleaseImage = &r.Image
@@ -106,6 +109,9 @@ func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hy
 	}
 	if spec.SecretEncryption == nil {
 		spec.SecretEncryption = live.SecretEncryption.DeepCopy()
+	}
+	if _, legacy := hc.Annotations[hyperv1.EnableMetricsForwarding]; legacy && spec.Monitoring.MetricsForwarding.Mode == "" {
+		spec.Monitoring.MetricsForwarding.Mode = hyperv1.MetricsForwardingForward
 	}
 	if spec.Platform.Type == hyperv1.AgentPlatform {
 		spec.Platform.Type = hyperv1.NonePlatform
@@ -127,6 +133,10 @@ func hcpAnnotations(obs *observed, live *hyperv1.HostedControlPlane) map[string]
 				annotations[k] = v
 			}
 		}
+	}
+	// For control-plane-operators that know only the annotation.
+	if hc.Spec.Monitoring.MetricsForwarding.Mode == hyperv1.MetricsForwardingForward {
+		annotations[hyperv1.EnableMetricsForwarding] = "true"
 	}
 	if !autoscalingNeeded(obs.pools) {
 		annotations[hyperv1.DisableClusterAutoscalerAnnotation] = "true"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -143,10 +144,25 @@ func copySteps(obs *observed) []step {
 			all[i].err = errors.Join(all[i].err, err)
 			continue
 		}
+		if ref.step == stepTrustBundle {
+			appendProxyCA(obs, copied)
+		}
 		all[i].apply = append(all[i].apply, copied)
 	}
 	slices.SortStableFunc(all, func(a, b step) int { return int(a.class) - int(b.class) })
 	return all
+}
+
+// appendProxyCA puts the certificates of the proxy behind the user's own in the copy of the trust bundle.
+func appendProxyCA(obs *observed, bundle client.Object) {
+	cm, ok := bundle.(*corev1.ConfigMap)
+	config := obs.hc.Spec.Configuration
+	if !ok || config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
+		return
+	}
+	if ca := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}].data[caBundleKey]; len(ca) > 0 {
+		cm.Data[caBundleKey] = strings.TrimRight(cm.Data[caBundleKey], "\n") + "\n" + string(ca)
+	}
 }
 
 // markSources puts our annotation on every source that exists and lacks it. It is how people, and we at deletion, see who refers to it.

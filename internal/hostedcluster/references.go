@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/pki"
 )
@@ -115,20 +117,59 @@ func encryptionReferences(e *hyperv1.SecretEncryptionSpec) []reference {
 	return refs
 }
 
-// configurationReferences are mirrored under their own names, with labels and annotations.
+// configurationReferences are mirrored under their own names, with labels and annotations. They are found by their types, so that a field
+// that the API gains is copied without a change here.
 func configurationReferences(c *hyperv1.ClusterConfiguration) []reference {
-	if c == nil || c.APIServer == nil {
+	if c == nil {
 		return nil
 	}
-	mirror := func(k kind, name, field string) reference {
-		return reference{kind: k, name: name, field: field, step: stepGlobalConfig, class: supporting, target: name, mirrorMeta: true}
-	}
-	refs := []reference{mirror(configMapKind, c.APIServer.ClientCA.Name, "spec.configuration.apiServer.clientCA")}
-	for i, cert := range c.APIServer.ServingCerts.NamedCertificates {
-		refs = append(refs, mirror(secretKind, cert.ServingCertificate.Name,
-			fmt.Sprintf("spec.configuration.apiServer.servingCerts.namedCertificates[%d].servingCertificate", i)))
-	}
+	var refs []reference
+	collectReferences(reflect.ValueOf(c).Elem(), "spec.configuration", &refs)
 	return refs
+}
+
+// notMirrored are fields whose objects live in the hosted cluster.
+var notMirrored = sets.New("spec.configuration.ingress.componentRoutes")
+
+func collectReferences(v reflect.Value, path string, refs *[]reference) {
+	mirror := func(k kind, name string) {
+		*refs = append(*refs, reference{kind: k, name: name, field: path, step: stepGlobalConfig, class: supporting, target: name, mirrorMeta: true})
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			collectReferences(v.Elem(), path, refs)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			collectReferences(v.Index(i), fmt.Sprintf("%s[%d]", path, i), refs)
+		}
+	case reflect.Struct:
+		switch r := v.Interface().(type) {
+		case configv1.SecretNameReference:
+			mirror(secretKind, r.Name)
+			return
+		case configv1.ConfigMapNameReference:
+			mirror(configMapKind, r.Name)
+			return
+		}
+		for i := range v.NumField() {
+			name, inline := jsonName(v.Type().Field(i))
+			child := path
+			if !inline {
+				child += "." + name
+			}
+			if v.Type().Field(i).IsExported() && !notMirrored.Has(child) {
+				collectReferences(v.Field(i), child, refs)
+			}
+		}
+	}
+}
+
+// jsonName is the name of a field on the wire, and whether it is inlined.
+func jsonName(f reflect.StructField) (name string, inline bool) {
+	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name, name == "" && (f.Anonymous || strings.Contains(options, "inline"))
 }
 
 // reserved are names that a mirrored object must not take: it would replace keys and certificates of the control plane itself.

@@ -23,6 +23,10 @@ func setStatus(obs *observed, now time.Time) {
 		status.ControlPlaneVersion = *obs.hcp.Status.ControlPlaneVersion.DeepCopy()
 		status.ControlPlaneEndpoint = controlPlaneEndpoint(obs)
 		status.OAuthCallbackURLTemplate = obs.hcp.Status.OAuthCallbackURLTemplate
+		status.Configuration = *obs.hcp.Status.Configuration.DeepCopy()
+		status.Platform = obs.hcp.Status.Platform.DeepCopy()
+		status.AutoNode = *obs.hcp.Status.AutoNode.DeepCopy()
+		status.SecretEncryption = *obs.hcp.Status.SecretEncryption.DeepCopy()
 	}
 	if arch := payloadArch(obs); arch != "" {
 		status.PayloadArch = arch

@@ -188,7 +188,10 @@ func namedCertificatesDoNotCollide(obs *observed) []string {
 	taken := takenServerNames(obs.hc)
 	var mistakes []string
 	for i, named := range config.APIServer.ServingCerts.NamedCertificates {
-		names := slices.Clone(named.Names)
+		var names []string
+		for _, n := range named.Names {
+			names = append(names, string(n))
+		}
 		names = append(names, certificateNames(obs.sources[sourceKey{secretKind, named.ServingCertificate.Name}].data["tls.crt"])...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
@@ -340,9 +343,21 @@ const (
 	lastNodePort  = 32767
 )
 
+// nodePorts is the range that the user says the management cluster has, or else the default one.
+func nodePorts(c *hyperv1.ClusterConfiguration) (first, last int32) {
+	first, last = firstNodePort, lastNodePort
+	if c != nil && c.Network != nil && c.Network.ServiceNodePortRange != "" {
+		if _, err := fmt.Sscanf(c.Network.ServiceNodePortRange, "%d-%d", &first, &last); err != nil {
+			return firstNodePort, lastNodePort
+		}
+	}
+	return first, last
+}
+
 func nodePortFits(obs *observed) []string {
 	var mistakes []string
 	blocks, _ := networks(&obs.hc.Spec.Networking)
+	first, last := nodePorts(obs.hc.Spec.Configuration)
 	for i, s := range obs.hc.Spec.Services {
 		np := s.ServicePublishingStrategy.NodePort
 		if s.ServicePublishingStrategy.Type != hyperv1.NodePort || np == nil {
@@ -355,8 +370,8 @@ func nodePortFits(obs *observed) []string {
 				}
 			}
 		}
-		if s.Service == hyperv1.APIServer && np.Port != 0 && (np.Port < firstNodePort || np.Port > lastNodePort) {
-			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): nodePort.port %d is outside %d-%d: use a port of that range, or 0 to have one chosen", i, np.Port, firstNodePort, lastNodePort))
+		if s.Service == hyperv1.APIServer && np.Port != 0 && (np.Port < first || np.Port > last) {
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): nodePort.port %d is outside %d-%d: use a port of that range, or 0 to have one chosen", i, np.Port, first, last))
 		}
 	}
 	return mistakes

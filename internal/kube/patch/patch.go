@@ -41,15 +41,18 @@ func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, na
 
 // Status writes the difference between two states of an object's status, and nothing when they are equal.
 //
-// The patch carries the resourceVersion of before: conditions are a list, and a merge patch of a list that somebody else
+// The patch carries the resourceVersion of before: conditions are a list, and a patch of a list that somebody else
 // changed in between would undo that change. The caller gets the conflict and tries again from a fresh read.
 // An object that is gone is no error.
 func Status(ctx context.Context, c client.Client, before, after client.Object) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	merge := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Status().Patch(ctx, after, merge); err != nil && !apierrors.IsNotFound(err) {
+	difference, err := statusPatch(before, after)
+	if difference == nil || err != nil {
+		return err
+	}
+	if err := c.Status().Patch(ctx, after, difference); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("patching status of %s: %w", client.ObjectKeyFromObject(after), err)
 	}
 	return nil

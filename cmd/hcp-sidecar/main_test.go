@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +61,54 @@ func TestCommand(t *testing.T) {
 		_, err := run(ctx, "pause")
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	})
+}
+
+func TestMemory(t *testing.T) {
+	t.Run("When a sidecar idles it should be resident with a few MiB", func(t *testing.T) {
+		g := NewWithT(t)
+		binary := filepath.Join(t.TempDir(), "audit-tail") // answers to its name
+		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), string(out))
+		log := filepath.Join(t.TempDir(), "audit.log")
+		g.Expect(os.WriteFile(log, bytes.Repeat([]byte("a line of the audit log\n"), 100_000), 0o600)).To(Succeed())
+		sidecar := exec.CommandContext(t.Context(), binary, log)
+		counted := &counter{}
+		sidecar.Stdout = counted
+		g.Expect(sidecar.Start()).To(Succeed())
+		defer func() { _ = sidecar.Process.Kill(); _ = sidecar.Wait() }()
+		g.Eventually(counted.n.Load).WithTimeout(20 * time.Second).Should(Equal(int64(2_400_000)))
+		// 7 MiB when this was written, 5 of them the binary's own pages; the bound leaves room for other machines, not for a library.
+		g.Expect(resident(t, sidecar.Process.Pid)).To(BeNumerically("<", 12<<20))
+	})
+}
+
+// counter counts what is written to it.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if kib, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.Fields(kib)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	t.Fatalf("no VmRSS of process %d", pid)
+	return 0
 }
 
 // Each of these costs every sidecar of every hosted cluster megabytes, by being linked alone.

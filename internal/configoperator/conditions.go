@@ -14,8 +14,12 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-// maxFailures bounds how many failures the condition lists.
-const maxFailures = 10
+const (
+	// maxFailures bounds how many failures the condition lists.
+	maxFailures = 10
+	// maxErrorText bounds what one failure writes to the log: the text may be that of a tenant's webhook.
+	maxErrorText = 500
+)
 
 // Failure is one object that could not be applied.
 type Failure struct {
@@ -23,7 +27,13 @@ type Failure struct {
 	Err    error
 }
 
-func (f Failure) Error() string { return "applying " + f.Object + ": " + f.Err.Error() }
+func (f Failure) Error() string {
+	text := f.Err.Error()
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText] + "..."
+	}
+	return f.Object + ": " + text
+}
 
 // Unwrap returns what the API server or the network said.
 func (f Failure) Unwrap() error { return f.Err }

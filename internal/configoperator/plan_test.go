@@ -168,6 +168,16 @@ func TestCondition(t *testing.T) {
 	})
 }
 
+func TestFailure(t *testing.T) {
+	t.Run("When a webhook answers with a book it should not go to the log, and still be known for what it is", func(t *testing.T) {
+		g := NewWithT(t)
+		book := apierrors.NewInternalError(errors.New(strings.Repeat("x", 1<<20)))
+		err := errors.Join(Failure{Object: "Namespace a", Err: book})
+		g.Expect(len(err.Error())).To(BeNumerically("<", 600))
+		g.Expect(apierrors.IsInternalError(err)).To(BeTrue())
+	})
+}
+
 func TestLimitAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		chunk := []byte(strings.Repeat("x", 1<<20))

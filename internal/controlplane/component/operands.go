@@ -33,6 +33,9 @@ func managedOperands(component string) func(WorkloadContext) error {
 	}
 }
 
+// DeploymentComplete says whether every replica runs what the Deployment asks for.
+func DeploymentComplete(d *appsv1.Deployment) bool { return deploymentReady(d) == nil }
+
 func deploymentReady(d *appsv1.Deployment) error {
 	cond := metav1.Condition{}
 	workloadRollout(d, &cond)

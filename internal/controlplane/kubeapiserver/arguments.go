@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	auditWebhookDir = "/etc/kubernetes/auditwebhook"
-	encryptionDir   = "/etc/kubernetes/secret-encryption"
+	auditWebhookDir   = "/etc/kubernetes/auditwebhook"
+	encryptionDir     = "/etc/kubernetes/secret-encryption"
+	authenticationDir = "/etc/kubernetes/auth"
 
 	// minTokenExpiration is the least that kube-apiserver takes for --service-account-max-token-expiration, besides an hour
 	// as its own rule; the annotation promises 600 s.
@@ -68,11 +69,15 @@ func arguments(ctx component.WorkloadContext) ([]string, error) {
 		"--v=" + annotated(hcp, hyperv1.KubeAPIServerVerbosityLevelAnnotation, "2"),
 	}
 	args = append(args, settings.TLSOf(hcp).Flags()...)
+	args = append(args, settings.FeatureGates(hcp)...)
 	for i := range settings.APIServer(hcp).ServingCerts.NamedCertificates {
 		args = append(args, namedCertificate(hcp, i))
 	}
 	if ok, _ := encrypted(ctx); ok {
 		args = append(args, "--encryption-provider-config="+encryptionDir+"/"+encryptionKey, "--encryption-provider-config-automatic-reload=false")
+	}
+	if ok, _ := externalOIDC(ctx); ok {
+		args = append(args, "--authentication-config="+authenticationDir+"/"+authenticationKey)
 	}
 	if hcp.Spec.AuditWebhook != nil && hcp.Spec.AuditWebhook.Name != "" {
 		args = append(args,

@@ -38,6 +38,7 @@ func NewComponent() *component.WorkloadComponent {
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("audit-config.yaml", component.AdaptManifest(adaptAuditConfig)).
 		WithManifestAdapter("encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryptionConfig)).
+		WithManifestAdapter("auth-config.yaml", component.When(externalOIDC), component.AdaptManifest(adaptAuthentication)).
 		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
 		ReloadsFilesOf(reloaded...).
 		WithCustomOperandsRolloutCheckFunc(bootstrapped).
@@ -45,9 +46,9 @@ func NewComponent() *component.WorkloadComponent {
 }
 
 // reloaded are the volumes whose files kube-apiserver reads again: serving certificates, client certificates that it shows
-// to kubelets, to aggregated servers and to etcd, and the CA of the aggregator. Not among them are the service account key,
+// to kubelets, to aggregated servers and to etcd, the CA of the aggregator, and who may log in from outside. Not among them are the service account key,
 // the audit policy, the encryption configuration, and the CAs by which it knows etcd and kubelets.
-var reloaded = []string{"server-crt", "server-private-crt", "aggregator-crt", "aggregator-ca", "kubelet-client-crt", "etcd-client-crt", "client-ca"}
+var reloaded = []string{"server-crt", "server-private-crt", "aggregator-crt", "aggregator-ca", "kubelet-client-crt", "etcd-client-crt", "client-ca", authenticationVolume}
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	hcp, pod := ctx.HCP, &d.Spec.Template.Spec
@@ -73,7 +74,15 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		component.RemoveContainer(pod, auditLogsContainer)
 	}
 	if ok, _ := encrypted(ctx); ok {
+		raw, err := encryptionConfig(ctx)
+		if err != nil {
+			return err
+		}
+		d.Spec.Template.Annotations = map[string]string{EncryptionHashAnnotation: configHash(raw)}
 		component.AddVolume(pod, container, component.SecretVolume("secret-encryption", encryptionSecret), encryptionDir)
+	}
+	if ok, _ := externalOIDC(ctx); ok {
+		component.AddVolume(pod, container, component.ConfigMapVolume(authenticationVolume, authenticationConfigMap), authenticationDir)
 	}
 	if hcp.Spec.AuditWebhook != nil && hcp.Spec.AuditWebhook.Name != "" {
 		component.AddVolume(pod, container, component.SecretVolume("audit-webhook", hcp.Spec.AuditWebhook.Name), auditWebhookDir)

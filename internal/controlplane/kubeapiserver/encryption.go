@@ -1,13 +1,13 @@
 package kubeapiserver
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,52 +21,104 @@ const (
 	encryptionSecret = "kas-secret-encryption-config"
 	encryptionKey    = "config.yaml"
 
+	// EncryptionHashAnnotation on the pods is sha256:<hex> of their encryption configuration.
+	EncryptionHashAnnotation = "hypershift.openshift.io/encryption-config-hash"
+
 	// aesKeySize is that of AES-256, which the API documents for these keys.
 	aesKeySize = 32
 )
-
-// aesKey is a key and the name under which etcd's values remember it.
-type aesKey struct{ data []byte }
-
-// name tells keys apart without telling what they are. It depends on nothing but the key, so that a key keeps its name when
-// it moves from active to backup or to another Secret.
-func (k aesKey) name() string {
-	sum := sha256.Sum256(k.data)
-	return "key-" + hex.EncodeToString(sum[:])[:16]
-}
 
 func encrypted(ctx component.WorkloadContext) (bool, error) {
 	return ctx.HCP.Spec.SecretEncryption != nil, nil
 }
 
-// adaptEncryptionConfig writes the encryption configuration: the active key writes, the backup key still reads, and what was
-// stored before there was a key is read as it is.
+// adaptEncryptionConfig writes the encryption configuration.
 func adaptEncryptionConfig(ctx component.WorkloadContext, secret *corev1.Secret) error {
-	spec := ctx.HCP.Spec.SecretEncryption
-	if spec.Type != hyperv1.AESCBC {
-		return fmt.Errorf("spec.secretEncryption.type %s is not supported on platform %s: use aescbc", spec.Type, ctx.HCP.Spec.Platform.Type)
-	}
-	if spec.AESCBC == nil {
-		return errors.New("spec.secretEncryption.aescbc is missing")
-	}
-	active, err := readKey(ctx, spec.AESCBC.ActiveKey.Name)
+	raw, err := encryptionConfig(ctx)
 	if err != nil {
 		return err
 	}
-	keys := []aesKey{active}
-	if backup := spec.AESCBC.BackupKey; backup != nil && backup.Name != "" {
-		key, err := readKey(ctx, backup.Name)
-		if err != nil {
-			return err
-		}
-		keys = append(keys, key)
-	}
-	raw, err := yaml.Marshal(encryptionConfig(keys))
-	if err != nil {
-		return fmt.Errorf("encoding the encryption configuration: %w", err)
-	}
 	secret.Data = map[string][]byte{encryptionKey: raw}
 	return nil
+}
+
+// encryptionConfig is the next encryption configuration.
+func encryptionConfig(ctx component.WorkloadContext) ([]byte, error) {
+	spec := ctx.HCP.Spec.SecretEncryption
+	if spec.Type != hyperv1.AESCBC {
+		return nil, fmt.Errorf("spec.secretEncryption.type %s is not supported on platform %s: use aescbc", spec.Type, ctx.HCP.Spec.Platform.Type)
+	}
+	if spec.AESCBC == nil {
+		return nil, errors.New("spec.secretEncryption.aescbc is missing")
+	}
+	r, err := observeRotation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := yaml.Marshal(aesConfig(r.order()))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the encryption configuration: %w", err)
+	}
+	return raw, nil
+}
+
+func configHash(raw []byte) string { return "sha256:" + dataHash(raw) }
+
+// observeRotation reads what the order of keys is decided from.
+func observeRotation(ctx component.WorkloadContext) (rotation, error) {
+	spec, status := ctx.HCP.Spec.SecretEncryption.AESCBC, ctx.HCP.Status.SecretEncryption
+	var r rotation
+	raw, err := readConfig(ctx)
+	if err != nil {
+		return r, err
+	}
+	if r.live, err = parseKeys(raw); err != nil {
+		return r, err
+	}
+	if r.want, err = readKey(ctx, spec.ActiveKey.Name); err != nil {
+		return r, err
+	}
+	if target := status.TargetKey.AESCBC; target != nil {
+		// A change of the spec waits until the rotation that is going on has ended.
+		if r.want, err = r.statusKey(ctx, *target); err != nil {
+			return r, err
+		}
+	}
+	if active := status.ActiveKey.AESCBC; active != nil {
+		key, err := r.statusKey(ctx, *active)
+		if err != nil {
+			return r, err
+		}
+		r.known = append(r.known, key)
+		r.migrated = status.TargetKey.AESCBC == nil && key.name == r.want.name
+	}
+	if backup := spec.BackupKey; backup != nil && backup.Name != "" {
+		key, err := readKey(ctx, backup.Name)
+		if err != nil {
+			return r, err
+		}
+		r.known = append(r.known, key)
+	}
+	if len(r.live) > 0 && r.live[0].name != r.want.name {
+		r.converged, err = converged(ctx, configHash(raw))
+	}
+	return r, err
+}
+
+// statusKey is a key that the status names. The Secret may have got another content since; the live configuration then still
+// has the key.
+func (r rotation) statusKey(ctx component.WorkloadContext, status hyperv1.AESCBCKeyStatus) (aesKey, error) {
+	key, err := readKey(ctx, status.Secret.Name)
+	if err == nil && dataHash(key.data) == status.DataHash {
+		return key, nil
+	}
+	for _, live := range r.live {
+		if live.name == keyName(status.DataHash) {
+			return live, nil
+		}
+	}
+	return aesKey{}, errors.Join(fmt.Errorf("the encryption key %s (SHA-256 %s) that stored data needs is neither in Secret %s nor in use: put it back",
+		keyName(status.DataHash), status.DataHash, status.Secret.Name), err)
 }
 
 func readKey(ctx component.WorkloadContext, name string) (aesKey, error) {
@@ -78,18 +130,51 @@ func readKey(ctx component.WorkloadContext, name string) (aesKey, error) {
 	if len(data) != aesKeySize {
 		return aesKey{}, fmt.Errorf("key %q of Secret %s has %d bytes: an AES key must have %d", hyperv1.AESCBCKeySecretKey, name, len(data), aesKeySize)
 	}
-	return aesKey{data: data}, nil
+	return newKey(data), nil
 }
 
-// encryptionConfig encrypts Secrets with the first key and reads them with all of them. A key that is listed twice counts
-// once.
-func encryptionConfig(keys []aesKey) *apiserverv1.EncryptionConfiguration {
-	aes, seen := &apiserverv1.AESConfiguration{}, map[string]bool{}
-	for _, key := range keys {
-		if !seen[key.name()] {
-			seen[key.name()] = true
-			aes.Keys = append(aes.Keys, apiserverv1.Key{Name: key.name(), Secret: base64.StdEncoding.EncodeToString(key.data)})
+func readConfig(ctx component.WorkloadContext) ([]byte, error) {
+	secret := &corev1.Secret{}
+	err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: encryptionSecret}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", encryptionSecret, err)
+	}
+	return secret.Data[encryptionKey], nil
+}
+
+// parseKeys are the AES keys of an encryption configuration, in order.
+func parseKeys(raw []byte) ([]aesKey, error) {
+	var config apiserverv1.EncryptionConfiguration
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("parsing %s of Secret %s: %w", encryptionKey, encryptionSecret, err)
+	}
+	var keys []aesKey
+	for _, resource := range config.Resources {
+		for _, provider := range resource.Providers {
+			if provider.AESCBC == nil {
+				continue
+			}
+			for _, key := range provider.AESCBC.Keys {
+				data, err := base64.StdEncoding.DecodeString(key.Secret)
+				if err != nil {
+					return nil, fmt.Errorf("parsing %s of Secret %s: key %s is not base64", encryptionKey, encryptionSecret, key.Name)
+				}
+				keys = append(keys, aesKey{name: key.Name, data: data})
+			}
 		}
+	}
+	return keys, nil
+}
+
+// aesConfig encrypts Secrets with the first key and reads them with all of them, and those that were stored before there was
+// a key as they are.
+func aesConfig(keys []aesKey) *apiserverv1.EncryptionConfiguration {
+	aes := &apiserverv1.AESConfiguration{}
+	for _, key := range keys {
+		aes.Keys = append(aes.Keys, apiserverv1.Key{Name: key.name, Secret: base64.StdEncoding.EncodeToString(key.data)})
 	}
 	return &apiserverv1.EncryptionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
@@ -98,4 +183,30 @@ func encryptionConfig(keys []aesKey) *apiserverv1.EncryptionConfiguration {
 			Providers: []apiserverv1.ProviderConfiguration{{AESCBC: aes}, {Identity: &apiserverv1.IdentityConfiguration{}}},
 		}},
 	}
+}
+
+// converged says whether every server that runs has the configuration with this hash: the Deployment asks for it and is
+// complete, and no pod of before is still going away.
+func converged(ctx component.WorkloadContext, hash string) (bool, error) {
+	d := &appsv1.Deployment{}
+	err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: Name}, d)
+	if apierrors.IsNotFound(err) {
+		return true, nil // Nobody runs.
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading Deployment %s: %w", Name, err)
+	}
+	if d.Spec.Template.Annotations[EncryptionHashAnnotation] != hash || !component.DeploymentComplete(d) {
+		return false, nil
+	}
+	var pods corev1.PodList
+	if err := ctx.Reader.List(ctx.Context, &pods, client.InNamespace(ctx.HCP.Namespace), client.MatchingLabels{"app": Name}); err != nil {
+		return false, fmt.Errorf("listing the pods of %s: %w", Name, err)
+	}
+	for _, pod := range pods.Items {
+		if !pod.DeletionTimestamp.IsZero() || pod.Annotations[EncryptionHashAnnotation] != hash {
+			return false, nil
+		}
+	}
+	return true, nil
 }

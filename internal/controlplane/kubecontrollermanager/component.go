@@ -1,7 +1,7 @@
 // Package kubecontrollermanager is the component that runs Kubernetes' controllers for a hosted cluster.
 //
 // It is created before the hosted API serves: until then it tries to get its lease every few seconds. Its client CA is given
-// as a file, because otherwise it would read it from the hosted API once, at a time when that may not answer.
+// as a file, because without it it would ask the hosted API when it starts, and end when there is no answer.
 package kubecontrollermanager
 
 import (
@@ -47,6 +47,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		main.Args = append(main.Args, "--cloud-provider=external")
 	}
 	main.Args = append(main.Args, settings.TLSOf(ctx.HCP).Flags()...)
+	main.Args = append(main.Args, settings.FeatureGates(ctx.HCP)...)
 	return nil
 }
 

@@ -34,11 +34,12 @@ func NewComponent() *component.WorkloadComponent {
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	main := component.Container(&d.Spec.Template.Spec, Name)
 	main.Args = append(main.Args, settings.TLSOf(ctx.HCP).Flags()...)
+	main.Args = append(main.Args, settings.FeatureGates(ctx.HCP)...)
 	return nil
 }
 
 func adaptConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
-	raw, err := json.MarshalIndent(configOf(""), "", "  ")
+	raw, err := json.MarshalIndent(configOf(settings.SchedulerProfile(ctx.HCP)), "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the scheduler's configuration: %w", err)
 	}

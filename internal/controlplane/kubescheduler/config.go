@@ -1,10 +1,14 @@
 package kubescheduler
 
-// The scheduler keeps its lease through a minute without the hosted API, like everything else that elects a leader here.
+import configv1 "hcp.internal/api/config/v1"
+
+// The scheduler keeps its lease through a minute without the hosted API, like everything else that elects a leader here. The
+// others try again every 26 s; it tries every 5 s, because it starts before the hosted API does, and what it missed by a
+// moment would otherwise leave the cluster without a scheduler for up to a minute.
 const (
 	leaseDuration = "2m17s"
 	renewDeadline = "1m47s"
-	retryPeriod   = "26s"
+	retryPeriod   = "5s"
 )
 
 // configuration is KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1 as far as we set it. The published Go type
@@ -56,7 +60,7 @@ const (
 	schedulerName = "default-scheduler"
 )
 
-func configOf(p string) configuration {
+func configOf(p configv1.SchedulerProfile) configuration {
 	return configuration{
 		APIVersion:       schedulerAPI,
 		Kind:             "KubeSchedulerConfiguration",
@@ -67,9 +71,9 @@ func configOf(p string) configuration {
 }
 
 // profilesOf says what a profile means. LowNodeUtilization is the scheduler's own way.
-func profilesOf(p string) []profile {
+func profilesOf(p configv1.SchedulerProfile) []profile {
 	switch p {
-	case "HighNodeUtilization": // Fill few nodes, so that others can go.
+	case configv1.HighNodeUtilization: // Fill few nodes, so that others can go.
 		return []profile{{
 			SchedulerName: schedulerName,
 			PluginConfig: []pluginConfig{{Name: "NodeResourcesFit", Args: map[string]any{
@@ -81,7 +85,7 @@ func profilesOf(p string) []profile {
 				Disabled: []plugin{{Name: "NodeResourcesBalancedAllocation"}},
 			}},
 		}}
-	case "NoScoring": // The first node that fits, for speed.
+	case configv1.NoScoring: // The first node that fits, for speed.
 		all := pluginSet{Disabled: []plugin{{Name: "*"}}}
 		return []profile{{SchedulerName: schedulerName, Plugins: map[string]pluginSet{"preScore": all, "score": all}}}
 	}

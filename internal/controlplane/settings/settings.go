@@ -3,6 +3,8 @@ package settings
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -65,4 +67,44 @@ func APIServer(hcp *hyperv1.HostedControlPlane) *configv1.APIServerSpec {
 		return &configv1.APIServerSpec{}
 	}
 	return hcp.Spec.Configuration.APIServer
+}
+
+// Authentication is spec.configuration.authentication, never nil.
+func Authentication(hcp *hyperv1.HostedControlPlane) *configv1.AuthenticationSpec {
+	if hcp.Spec.Configuration == nil || hcp.Spec.Configuration.Authentication == nil {
+		return &configv1.AuthenticationSpec{}
+	}
+	return hcp.Spec.Configuration.Authentication
+}
+
+// SchedulerProfile is how pods of the hosted cluster are placed.
+func SchedulerProfile(hcp *hyperv1.HostedControlPlane) configv1.SchedulerProfile {
+	if hcp.Spec.Configuration == nil || hcp.Spec.Configuration.Scheduler == nil || hcp.Spec.Configuration.Scheduler.Profile == "" {
+		return configv1.LowNodeUtilization
+	}
+	return hcp.Spec.Configuration.Scheduler.Profile
+}
+
+// FeatureGates is the flag --feature-gates of Kubernetes' programs, if any: what a user of CustomNoUpgrade names. The other
+// feature sets are lists of OpenShift's releases and mean nothing to Kubernetes.
+func FeatureGates(hcp *hyperv1.HostedControlPlane) []string {
+	if hcp.Spec.Configuration == nil || hcp.Spec.Configuration.FeatureGate == nil {
+		return nil
+	}
+	selection := hcp.Spec.Configuration.FeatureGate.FeatureGateSelection
+	if selection.FeatureSet != configv1.CustomNoUpgrade || selection.CustomNoUpgrade == nil {
+		return nil
+	}
+	var gates []string
+	for _, name := range selection.CustomNoUpgrade.Enabled {
+		gates = append(gates, string(name)+"=true")
+	}
+	for _, name := range selection.CustomNoUpgrade.Disabled {
+		gates = append(gates, string(name)+"=false")
+	}
+	if len(gates) == 0 {
+		return nil
+	}
+	slices.Sort(gates)
+	return []string{"--feature-gates=" + strings.Join(gates, ",")}
 }

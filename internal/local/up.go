@@ -109,7 +109,7 @@ func (u *Up) preflight(ctx context.Context, _ func(string, ...any)) error {
 	}
 	facts := preflight.Observe(ctx, preflight.Input{
 		StateDir: p.State, LongestSocket: components.LongestSocket, Ports: components.Ports(),
-		Running: running(p), OtherInstance: other,
+		Ours: current != nil && other == "", OtherInstance: other,
 	})
 	return preflight.Check(facts)
 }
@@ -410,12 +410,6 @@ func copyFile(from, to string) error {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
 	return nil
-}
-
-// running tells whether the supervisor of this state folder is alive.
-func running(p components.Paths) bool {
-	st, err := supervisor.ReadStatus(p.Status())
-	return err == nil && st.Alive()
 }
 
 // upTimeout is how long "up" may take by default: a cold build of Kubernetes on two cores is most of it.

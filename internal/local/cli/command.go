@@ -180,10 +180,11 @@ func statusCommand() *cobra.Command {
 func superviseCommand() *cobra.Command {
 	f := &folders{}
 	cmd := &cobra.Command{
-		Use:    "supervise",
-		Short:  "Run the processes of the local cluster (started by up)",
-		Hidden: true,
-		Args:   cobra.NoArgs,
+		Use:     "supervise",
+		Short:   "Run the processes of the local cluster (started by up)",
+		Example: "  hypershift local supervise --state-dir $PWD/.local",
+		Hidden:  true,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := f.stateDir()
 			if err != nil {

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
@@ -13,65 +17,82 @@ import (
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/local"
 )
 
-// demoName is the hosted cluster that "up" creates in create.DefaultNamespace.
-const demoName = "demo"
+// demo is the hosted cluster that "up" creates, in the namespace create.DefaultNamespace.
+const demo = "demo"
 
-// steps wires the operators and the demo cluster into "up": the same code as `hypershift install` and
-// `hypershift create cluster local`.
+// steps wires the operators and the demo cluster into "up": the same functions that "install" and "create cluster" call.
 func steps() local.Steps { return local.Steps{Install: installOperators, Demo: createDemo} }
 
 func installOperators(ctx context.Context, c local.Cluster, say local.Say) error {
 	o := install.NewOptions()
-	o.Connect = connect.Flags{Kubeconfig: c.Kubeconfig}
+	o.Connect.Kubeconfig = c.Kubeconfig
 	o.Image = c.Images.Platform
 	o.WaitAvailable = true
-	return install.Run(ctx, o, &lineWriter{say: say})
+	return install.Run(ctx, o, &lines{say: say})
 }
 
+// createDemo creates the cluster once. Afterwards it is the user's: an upgraded release must not be put back.
 func createDemo(ctx context.Context, c local.Cluster, say local.Say) error {
 	o := create.NewOptions(hyperv1.LocalPlatform)
-	o.Connect = connect.Flags{Kubeconfig: c.Kubeconfig}
-	o.Name = demoName
+	o.Connect.Kubeconfig = c.Kubeconfig
+	o.Name = demo
 	o.ReleaseImage = c.DemoRelease
 	o.Wait = true
-	out := &lineWriter{say: say}
-	if err := create.Cluster(ctx, o, out); err != nil {
-		return err
-	}
-	management, err := o.Connect.Client()
+	api, err := o.Connect.Client()
 	if err != nil {
 		return err
 	}
-	raw, err := kubeconfig.Kubeconfig(ctx, management, kubeconfig.Options{Name: o.Name, Namespace: o.Namespace}, out)
+	out := &lines{say: say}
+	err = api.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, &hyperv1.HostedCluster{})
+	switch {
+	case err == nil:
+		err = create.Wait(ctx, o, api, progress.New(out, nil))
+	case apierrors.IsNotFound(err):
+		err = create.Cluster(ctx, o, out)
+	}
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.DemoKubeconfig, raw, 0o600); err != nil {
-		return fmt.Errorf("writing the kubeconfig of the demo cluster: %w", err)
+	return writeKubeconfig(ctx, api, kubeconfig.Options{Connect: connect.Flags{Kubeconfig: c.Kubeconfig}, Name: o.Name, Namespace: o.Namespace}, c.DemoKubeconfig)
+}
+
+func writeKubeconfig(ctx context.Context, api client.Client, o kubeconfig.Options, path string) error {
+	raw, err := kubeconfig.Kubeconfig(ctx, api, o, io.Discard)
+	if err != nil {
+		return err
+	}
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, raw) {
+		return nil
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		return fmt.Errorf("writing the kubeconfig of the hosted cluster: %w", err)
 	}
 	return nil
 }
 
-// lineWriter hands each whole line that is written to it on to say.
-type lineWriter struct {
-	say     local.Say
-	pending bytes.Buffer
+// lines hands each line that is written to a Say, without the time that the commands' own progress puts before it.
+type lines struct {
+	say  local.Say
+	rest string
 }
 
-var _ io.Writer = (*lineWriter)(nil)
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	w.pending.Write(p)
+func (l *lines) Write(p []byte) (int, error) {
+	l.rest += string(p)
 	for {
-		line, err := w.pending.ReadString('\n')
-		if err != nil {
-			w.pending.Reset()
-			w.pending.WriteString(line)
+		line, rest, ok := strings.Cut(l.rest, "\n")
+		if !ok {
 			return len(p), nil
 		}
-		w.say("%s", line[:len(line)-1])
+		l.rest = rest
+		if strings.HasPrefix(line, "[") {
+			_, line, _ = strings.Cut(line, "] ")
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			l.say("%s", line)
+		}
 	}
 }

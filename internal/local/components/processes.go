@@ -34,7 +34,7 @@ const (
 	RegistryPort  = "5000"
 	RegistryHost  = network.NodeIP + ":" + RegistryPort
 	PauseImage    = RegistryHost + "/hypershift/pause:local"
-	CgroupRoot    = "hypershift-local" // every process of ours is in a group below this one
+	CgroupRoot    = network.Group
 	etcdURL       = "https://127.0.0.1:2379"
 	cniBinFolder  = "/usr/lib/cni"
 	etcdQuota     = "2147483648"

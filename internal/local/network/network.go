@@ -31,6 +31,7 @@ const (
 	LoadBalancerCIDR = "10.97.0.0/24"
 	Table            = "hypershift_local" // of nftables, family inet
 	ProxyTable       = "kube-proxy"       // made by kube-proxy in families ip and ip6
+	Group            = "hypershift-local" // the control group that every process of ours is in or below
 )
 
 // bridgeMAC is fixed, because a bridge without one takes the lowest address of its ports, and every pod that comes or

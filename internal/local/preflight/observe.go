@@ -29,7 +29,7 @@ type Input struct {
 	StateDir      string
 	LongestSocket string
 	Ports         []string // "address:port"
-	Running       bool     // our own supervisor runs: ports and routes are its own
+	Ours          bool     // an instance with this state folder was started and not taken down
 	OtherInstance string
 }
 
@@ -46,7 +46,9 @@ func Observe(ctx context.Context, in Input) Facts {
 		f.NamespaceErr = text(tryNamespace())
 		f.NetfilterErr = text(tryBridgeFilter(ctx))
 	}
-	if !in.Running {
+	// After a crash of the supervisor, pods of ours go on and hold ports, so the control group tells whose they are.
+	running := in.Ours && inUse()
+	if !running {
 		f.BusyPorts = busy(in.Ports)
 		f.Routes = overlapping()
 	}
@@ -59,11 +61,21 @@ func Observe(ctx context.Context, in Input) Facts {
 	f.GoMissing = err != nil
 	_, err = exec.LookPath("apt-get")
 	f.AptMissing = err != nil && len(f.Missing) > 0
-	if in.Running {
+	if running {
 		// What a running cluster uses is not available any more, and need not be.
 		f.MemAvailable, f.DiskFree = max(f.MemAvailable, minMemory), max(f.DiskFree, minDisk)
 	}
 	return f
+}
+
+// inUse tells whether processes of local mode run.
+func inUse() bool {
+	list, err := cgroup.Mounted()
+	if err != nil {
+		return false
+	}
+	pids, err := cgroup.Processes(list, network.Group)
+	return err == nil && len(pids) > 0
 }
 
 func text(err error) string {

@@ -38,14 +38,15 @@ type stored struct {
 }
 
 type handler struct {
-	next http.Handler
-	dir  string // of manifests
+	next    http.Handler
+	uploads *uploads
+	dir     string // of manifests
 }
 
 // New opens the registry in dir, which is created when missing.
 func New(dir string) (http.Handler, error) {
 	blobs := &blobStore{dir: filepath.Join(dir, "blobs")}
-	h := &handler{dir: filepath.Join(dir, "manifests")}
+	h := &handler{uploads: &uploads{blobs}, dir: filepath.Join(dir, "manifests")}
 	for _, d := range []string{blobs.dir, h.dir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("creating the registry's folder: %w", err)
@@ -97,6 +98,10 @@ func (h *handler) replay() error {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isUpload(r) {
+		h.uploads.ServeHTTP(w, r)
+		return
+	}
 	if !isManifest(r.URL.Path) || (r.Method != http.MethodPut && r.Method != http.MethodDelete) {
 		h.next.ServeHTTP(w, r)
 		return
@@ -177,7 +182,6 @@ type blobStore struct {
 var (
 	_ registry.BlobHandler       = (*blobStore)(nil)
 	_ registry.BlobStatHandler   = (*blobStore)(nil)
-	_ registry.BlobPutHandler    = (*blobStore)(nil)
 	_ registry.BlobDeleteHandler = (*blobStore)(nil)
 )
 
@@ -200,20 +204,6 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 		return nil, registry.ErrNotFound
 	}
 	return f, err
-}
-
-// Put is called with a reader that fails when the content does not match the digest.
-func (b *blobStore) Put(_ context.Context, _ string, h v1.Hash, rc io.ReadCloser) error {
-	defer rc.Close()
-	f, err := os.CreateTemp(b.dir, "upload-*")
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, rc)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), b.path(h))
 }
 
 func (b *blobStore) Delete(_ context.Context, _ string, h v1.Hash) error {

@@ -28,20 +28,19 @@ var ErrUnknownSet = errors.New("unknown set of CustomResourceDefinitions")
 //go:embed crd
 var files embed.FS
 
-// Sets returns the names of the sets, sorted.
-func Sets() []string {
-	entries, err := files.ReadDir("crd")
-	if err != nil {
-		panic(fmt.Sprintf("the folder crd is embedded: %v", err))
+// hosted is the folder with what hosted clusters serve; it is no set.
+const hosted = "hosted"
+
+// Sets returns the names of the sets that CRDs knows, sorted.
+func Sets() []string { return []string{DefaultSet, TechPreviewSet} }
+
+// HostedCRDs returns the CustomResourceDefinitions that operators install in hosted clusters, sorted by name.
+func HostedCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if err := read(hosted, byName); err != nil {
+		return nil, err
 	}
-	var sets []string
-	for _, e := range entries {
-		if e.IsDir() {
-			sets = append(sets, e.Name())
-		}
-	}
-	slices.Sort(sets)
-	return sets
+	return sorted(byName), nil
 }
 
 // CRDs returns the CustomResourceDefinitions of a set, sorted by name. The empty name is the default set. Callers may change
@@ -62,9 +61,13 @@ func CRDs(set string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 			return nil, err
 		}
 	}
+	return sorted(byName), nil
+}
+
+func sorted(byName map[string]*apiextensionsv1.CustomResourceDefinition) []*apiextensionsv1.CustomResourceDefinition {
 	return slices.SortedFunc(maps.Values(byName), func(a, b *apiextensionsv1.CustomResourceDefinition) int {
 		return strings.Compare(a.Name, b.Name)
-	}), nil
+	})
 }
 
 // read adds what the folder of a set holds to into, and replaces what is there already.

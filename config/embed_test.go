@@ -48,10 +48,17 @@ func TestCRDs(t *testing.T) {
 
 // Every rule of ours must tell the user what is wrong; the API server's fallback is the bare expression.
 func TestEveryRuleHasAMessage(t *testing.T) {
+	lists := map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"hosted": HostedCRDs}
 	for _, set := range Sets() {
-		crds, err := CRDs(set)
+		lists[set] = func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return CRDs(set) }
+	}
+	for set, list := range lists {
+		crds, err := list()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(crds) == 0 {
+			t.Errorf("set %s is empty", set)
 		}
 		for _, crd := range crds {
 			for _, v := range crd.Spec.Versions {

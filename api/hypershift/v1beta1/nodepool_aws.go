@@ -17,7 +17,7 @@ type AWSNodePoolPlatform struct {
 	// subnet is where machines are made.
 	//
 	// +required
-	// +kubebuilder:validation:XValidation:rule="has(self.id) && self.id.startsWith('subnet-') ? !has(self.filters) : size(self.filters) > 0",message="subnet needs either an id that starts with subnet-, or filters"
+	// +kubebuilder:validation:XValidation:rule="has(self.id) && self.id.startsWith('subnet-') ? !has(self.filters) : has(self.filters) && size(self.filters) > 0",message="subnet needs either an id that starts with subnet-, or filters"
 	Subnet AWSResourceReference `json:"subnet"`
 
 	// ami is the boot image. Unset means that of the release.

@@ -31,6 +31,9 @@ func configHash(s *scope) error {
 	for _, name := range s.c.extraSecrets {
 		refs = append(refs, configRef{kind: "Secret", name: name})
 	}
+	if len(refs) == 0 {
+		return nil
+	}
 	var lines []string
 	for _, ref := range refs {
 		data, err := s.configData(ref)

@@ -72,7 +72,9 @@ func (c *WorkloadComponent) update(ctx Context, obs *observation) (err error) {
 	if obs.live, err = c.live(wctx); err != nil {
 		return err
 	}
-	obs.current = obs.live != nil && carries(rendered.Workload, obs.live)
+	if obs.current, err = current(ctx, rendered.Workload, obs.live); err != nil {
+		return err
+	}
 	if cond := rolloutCondition(*obs); c.operands != nil && cond.Status == metav1.ConditionTrue {
 		obs.operands = c.operands(wctx)
 	}
@@ -93,6 +95,18 @@ func (c *WorkloadComponent) apply(ctx Context, rendered *Rendered) error {
 		return c.applyJob(ctx, job)
 	}
 	return ctx.Apply.Apply(ctx.Context, rendered.Workload)
+}
+
+// current says whether the status of the live workload speaks of what was rendered. A cached read right after a write still
+// shows the object of before, whose rollout is complete. A Job is not written again once it runs.
+func current(ctx Context, rendered, live client.Object) (bool, error) {
+	if live == nil {
+		return false, nil
+	}
+	if _, ok := rendered.(*batchv1.Job); ok {
+		return true, nil
+	}
+	return ctx.Apply.Current(rendered, live)
 }
 
 // applyJob starts a Job, or replaces one that failed or was made for something else: the pod template of a Job can't

@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,11 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 		}
 	}
 	c.own(ctx, obj)
+	if account, ok := obj.(*corev1.ServiceAccount); ok {
+		if err := keepPullSecrets(ctx, account); err != nil {
+			return err
+		}
+	}
 	if adapter != nil {
 		for _, adapt := range adapter.adapts {
 			if err := adapt(ctx, obj); err != nil {
@@ -110,6 +116,27 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 		}
 	}
 	out.Manifests = append(out.Manifests, obj)
+	return nil
+}
+
+// keepPullSecrets adds to a ServiceAccount the pull secrets that it has in the cluster: the list has one owner as a whole, and
+// controllers of the management cluster add theirs.
+func keepPullSecrets(ctx WorkloadContext, account *corev1.ServiceAccount) error {
+	live := &corev1.ServiceAccount{}
+	err := ctx.Reader.Get(ctx.Context, client.ObjectKeyFromObject(account), live)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the live ServiceAccount: %w", err)
+	}
+	all := slices.Clone(live.ImagePullSecrets)
+	for _, ref := range account.ImagePullSecrets {
+		if !slices.Contains(all, ref) {
+			all = append(all, ref)
+		}
+	}
+	account.ImagePullSecrets = all
 	return nil
 }
 

@@ -89,26 +89,6 @@ func keepClaims(desired, live []corev1.PersistentVolumeClaim) []corev1.Persisten
 	return kept
 }
 
-// carries says whether the live workload has the desired spec, so that its status speaks of that and not of what was there
-// before: a cached read right after a write still shows the old object, whose rollout is complete.
-func carries(desired, live client.Object) bool {
-	switch d := desired.(type) {
-	case *appsv1.Deployment:
-		l, ok := live.(*appsv1.Deployment)
-		return ok && equality.Semantic.DeepDerivative(d.Spec, l.Spec)
-	case *appsv1.StatefulSet:
-		l, ok := live.(*appsv1.StatefulSet)
-		return ok && equality.Semantic.DeepDerivative(d.Spec, l.Spec)
-	case *batchv1.CronJob:
-		l, ok := live.(*batchv1.CronJob)
-		return ok && equality.Semantic.DeepDerivative(d.Spec, l.Spec)
-	case *batchv1.Job:
-		l, ok := live.(*batchv1.Job)
-		return ok && equality.Semantic.DeepDerivative(d.Spec, l.Spec)
-	}
-	return false
-}
-
 func setLabel(meta *metav1.ObjectMeta, key, value string) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}

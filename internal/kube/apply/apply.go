@@ -81,6 +81,16 @@ func (a *Applier) All(ctx context.Context, objs ...client.Object) error {
 	return errors.Join(errs...)
 }
 
+// Current says whether live is what Apply(obj) leaves behind: applied from the same desired state, and not changed since. A
+// caller that reads from a cache can so tell whether what it sees is from before or after its own write.
+func (a *Applier) Current(obj, live client.Object) (bool, error) {
+	desired, err := a.prepare(obj)
+	if err != nil {
+		return false, err
+	}
+	return upToDate(desired, live), nil
+}
+
 // Delete deletes obj if it is there. With a UID in obj, only the object of that UID goes, not a successor of the same name.
 func (a *Applier) Delete(ctx context.Context, obj client.Object) error {
 	live, err := a.live(ctx, obj)

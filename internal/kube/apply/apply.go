@@ -176,6 +176,8 @@ func upToDate(desired *unstructured.Unstructured, live client.Object) bool {
 	if err != nil {
 		return false
 	}
+	// The Go type brings back the zeros of a status that nobody asked for.
+	delete(want, "status")
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return false
@@ -190,7 +192,9 @@ func normalize(live client.Object, content map[string]any) (map[string]any, erro
 		return nil, err
 	}
 	typed.GetObjectKind().SetGroupVersionKind(live.GetObjectKind().GroupVersionKind())
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	delete(out, "status") // some Go types write a zero status, which a live one would never equal
+	return out, err
 }
 
 // newLike returns an empty object of obj's Go type (and kind, when unstructured).

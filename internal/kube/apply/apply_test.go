@@ -7,9 +7,11 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,6 +115,26 @@ func TestApply(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestApplyIgnoresStatus(t *testing.T) {
+	t.Run("When a controller counts in the status it should not write again", func(t *testing.T) {
+		g := NewWithT(t)
+		env := testenv.Start(t)
+		c := env.Client(t, newScheme(t))
+		pdb := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1))},
+		}
+		g.Expect(apply.New(c, "test").Apply(t.Context(), pdb)).To(Succeed())
+		live := &policyv1.PodDisruptionBudget{}
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(pdb), live)).To(Succeed())
+		live.Status.ExpectedPods, live.Status.CurrentHealthy = 3, 2
+		g.Expect(c.Status().Update(t.Context(), live)).To(Succeed())
+		counting := testenv.NewFaultClient(c, testenv.FailWrite, 0)
+		g.Expect(apply.New(counting, "test").Apply(t.Context(), pdb)).To(Succeed())
+		g.Expect(counting.Writes()).To(BeZero())
+	})
 }
 
 func TestDelete(t *testing.T) {

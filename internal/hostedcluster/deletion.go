@@ -190,12 +190,12 @@ func destroying(hc *hyperv1.HostedCluster, status metav1.ConditionStatus, reason
 	return c
 }
 
-// remains reads what is left. What the cache no longer has is looked up for real, because a stale read here would end a deletion too early.
+// remains reads what is left, from the API server itself: a stale read would end a deletion too early.
 func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (remains, error) {
 	left := remains{hc: hc}
 	ns := namespaceOf(hc)
 	var err error
-	if left.pools, err = r.nodePools(ctx, hc); err != nil {
+	if left.pools, err = nodePools(ctx, r.Live, hc); err != nil {
 		return left, err
 	}
 	key := client.ObjectKey{Namespace: ns, Name: hc.Name}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func (w *world) hostedCluster(mutate ...func(*hyperv1.HostedCluster)) *hyperv1.H
 
 // exampleHostedCluster is valid by default.
 func exampleHostedCluster(ns, image string, mutate ...func(*hyperv1.HostedCluster)) *hyperv1.HostedCluster {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo"}}
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo", Annotations: map[string]string{hyperv1.HostedClusterScopeAnnotation: ns}}}
 	hc.Spec = hyperv1.HostedClusterSpec{
 		Release:    hyperv1.Release{Image: image},
 		Platform:   hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
@@ -128,8 +127,6 @@ func (w *world) get(ctx context.Context, name string) (*hyperv1.HostedCluster, e
 	return hc, w.client.Get(ctx, client.ObjectKey{Namespace: w.ns, Name: name}, hc)
 }
 
-var managers atomic.Int64
-
 // start runs the operator itself, with its caches and watches, until the test ends.
 func (w *world) start(t testing.TB) {
 	t.Helper()
@@ -147,11 +144,11 @@ func (w *world) start(t testing.TB) {
 	g.Expect(mgr.Add(sources)).To(Succeed())
 	r := w.reconciler(mgr.GetClient())
 	r.Live = mgr.GetAPIReader()
+	r.Scope = &w.ns // other tests run operators of their own
 	g.Expect(r.SetupWithManager(mgr, sources)).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	g.Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
-	managers.Add(1)
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -80,7 +80,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	if obs.namespace, err = r.namespace(ctx, ns); err != nil {
 		return obs, err
 	}
-	if obs.pools, err = r.nodePools(ctx, hc); err != nil {
+	if obs.pools, err = nodePools(ctx, r.Client, hc); err != nil {
 		return obs, err
 	}
 	for _, ref := range references(&hc.Spec) {
@@ -127,9 +127,9 @@ func (r *Reconciler) namespace(ctx context.Context, name string) (*corev1.Namesp
 	return get(ctx, r.Live, client.ObjectKey{Name: name}, &corev1.Namespace{})
 }
 
-func (r *Reconciler) nodePools(ctx context.Context, hc *hyperv1.HostedCluster) ([]hyperv1.NodePool, error) {
+func nodePools(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster) ([]hyperv1.NodePool, error) {
 	list := &hyperv1.NodePoolList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing NodePools of %s: %w", backReference(hc), err)
 	}
 	return slices.DeleteFunc(list.Items, func(np hyperv1.NodePool) bool { return np.Spec.ClusterName != hc.Name }), nil

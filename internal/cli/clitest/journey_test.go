@@ -73,7 +73,7 @@ func TestInstall(t *testing.T) {
 	t.Run("When the operator doesn't come up it should time out and say so", func(t *testing.T) {
 		g := NewWithT(t)
 		o := installOptions(f, namespace)
-		o.WaitAvailable, o.Timeout = true, 3*time.Second
+		o.Scope, o.WaitAvailable, o.Timeout = install.ScopeResources, true, 10*time.Second
 		err := install.Run(t.Context(), o, &bytes.Buffer{})
 		g.Expect(err).To(MatchError(context.DeadlineExceeded))
 		g.Expect(err).To(MatchError(ContainSubstring("0 of 1 replicas available")))

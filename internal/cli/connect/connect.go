@@ -86,17 +86,12 @@ func (f Flags) Client() (client.Client, error) {
 	return c, nil
 }
 
-// Apply makes the live object have every field of obj, by server-side apply as FieldOwner. An apply that changes nothing
-// writes nothing on the server, so no hash is kept. obj isn't changed.
-func Apply(ctx context.Context, c client.Client, obj client.Object) error {
-	u, err := Unstructured(c.Scheme(), obj)
-	if err != nil {
-		return err
+// WithTimeout is context.WithTimeout where 0 means no limit, as in flags.
+func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return context.WithCancel(ctx)
 	}
-	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
-		return fmt.Errorf("applying %s: %w", Describe(u), err)
-	}
-	return nil
+	return context.WithTimeout(ctx, timeout)
 }
 
 // Unstructured is obj as it is applied and rendered: with kind and version, without status, nulls and what the server sets.

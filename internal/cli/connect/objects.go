@@ -19,15 +19,16 @@ import (
 // Outcome is what an apply did.
 type Outcome string
 
-// The outcomes of ApplyVerbose.
+// The outcomes of Apply.
 const (
 	Created   Outcome = "created"
 	Changed   Outcome = "changed"
 	Unchanged Outcome = "unchanged"
 )
 
-// ApplyVerbose applies obj and says what that did.
-func ApplyVerbose(ctx context.Context, c client.Client, obj client.Object) (Outcome, error) {
+// Apply makes the live object have every field of obj, by server-side apply as FieldOwner, and says what that did.
+// An apply that changes nothing writes nothing on the server, so no hash is kept. obj isn't changed.
+func Apply(ctx context.Context, c client.Client, obj client.Object) (Outcome, error) {
 	u, err := Unstructured(c.Scheme(), obj)
 	if err != nil {
 		return "", err

@@ -78,7 +78,7 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 
 // apply prints what it changed.
 func apply(ctx context.Context, c client.Client, p *progress.Printer, obj client.Object) error {
-	outcome, err := connect.ApplyVerbose(ctx, c, obj)
+	outcome, err := connect.Apply(ctx, c, obj)
 	if err == nil && outcome != connect.Unchanged {
 		p.Printf("%s %s", outcome, connect.DescribeIn(c.Scheme(), obj))
 	}

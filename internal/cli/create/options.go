@@ -77,6 +77,8 @@ type Options struct {
 
 // NewOptions returns the defaults of a platform.
 func NewOptions(platform hyperv1.PlatformType) Options {
+	// A copy: String remembers its result in the value, and the constant is shared.
+	etcdSize := hyperv1.DefaultPersistentVolumeEtcdStorageSize.DeepCopy()
 	o := Options{
 		Platform:          platform,
 		Namespace:         DefaultNamespace,
@@ -86,7 +88,7 @@ func NewOptions(platform hyperv1.PlatformType) Options {
 		NetworkType:       hyperv1.OVNKubernetes,
 		ServiceCIDRs:      []string{"172.31.0.0/16"},
 		ClusterCIDRs:      []string{"10.132.0.0/14"},
-		EtcdStorageSize:   hyperv1.DefaultPersistentVolumeEtcdStorageSize.String(),
+		EtcdStorageSize:   etcdSize.String(),
 		NodePool:          NewNodePoolOptions(platform),
 		Timeout:           30 * time.Minute,
 	}

@@ -14,16 +14,14 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
+	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
 )
 
 // Wait waits until the cluster answers and has rolled out, saying what is missing. o.Timeout bounds it; 0 means no bound.
 func Wait(ctx context.Context, o Options, c client.Client, p *progress.Printer) error {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := connect.WithTimeout(ctx, o.Timeout)
+	defer cancel()
 	err := p.Until(ctx, fmt.Sprintf("HostedCluster %s/%s", o.Namespace, o.Name), func(ctx context.Context) (progress.State, error) {
 		hc := &hyperv1.HostedCluster{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc); err != nil {

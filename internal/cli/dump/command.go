@@ -40,7 +40,7 @@ recognized. Look through the files before you pass them on.`,
 	fs.BoolVar(&o.Guest, "dump-guest-cluster", o.Guest, "Also collect nodes, Pods, events and the like of the hosted cluster itself")
 	fs.BoolVar(&o.Archive, "archive-dump", o.Archive, "Also write "+archiveName)
 	fs.StringVar(&o.OperatorNamespace, "operator-namespace", o.OperatorNamespace, "Namespace of the management cluster's operator")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the collection may take")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the collection may take; 0: as long as it takes")
 	o.Connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")

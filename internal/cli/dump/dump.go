@@ -68,7 +68,7 @@ func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	if o.As != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: o.As}
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := connect.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	if err := os.MkdirAll(o.ArtifactDir, 0o700); err != nil {
 		return fmt.Errorf("--artifact-dir: %w", err)

@@ -46,7 +46,7 @@ Hosted clusters keep running meanwhile.`,
 	cmd.Flags().StringVar(&o.Scope, "install-scope", o.Scope, "What to install: all, crds or resources")
 	cmd.Flags().BoolVar(&o.WaitAvailable, "wait-until-available", o.WaitAvailable, "Wait until the operator's Deployment has rolled out")
 	cmd.Flags().BoolVar(&o.WaitCRDs, "wait-until-crds-established", o.WaitCRDs, "Wait until the API server serves the CRDs")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the installation may take")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the installation may take; 0: as long as it takes")
 	complete(cmd, "install-scope", ScopeAll, ScopeCRDs, ScopeResources)
 	complete(cmd, "image-pull-policy", string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))
 	complete(cmd, "metrics-set", "Telemetry", "SRE", "All")

@@ -33,7 +33,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 
 // run is Run with a client.
 func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := connect.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	p := progress.New(out, o.Clock)
 
@@ -86,7 +86,7 @@ func served(c client.Client, kind schema.GroupKind) (bool, error) {
 func applyAll(ctx context.Context, c client.Client, p *progress.Printer, objs []client.Object) error {
 	unchanged := 0
 	for _, obj := range objs {
-		outcome, err := connect.ApplyVerbose(ctx, c, obj)
+		outcome, err := connect.Apply(ctx, c, obj)
 		if err != nil {
 			return err
 		}

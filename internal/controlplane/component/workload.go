@@ -73,18 +73,14 @@ func coverSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateS
 	}
 }
 
-// keepClaims returns the live claim templates, stripped to what we would set ourselves.
+// keepClaims returns the live claim templates when they differ from what is wanted: they are compared as a whole.
 func keepClaims(desired, live []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {
 	if equality.Semantic.DeepDerivative(desired, live) {
 		return desired
 	}
 	kept := make([]corev1.PersistentVolumeClaim, 0, len(live))
 	for _, claim := range live {
-		kept = append(kept, corev1.PersistentVolumeClaim{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
-			ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Labels: claim.Labels, Annotations: claim.Annotations},
-			Spec:       *claim.Spec.DeepCopy(),
-		})
+		kept = append(kept, *claim.DeepCopy())
 	}
 	return kept
 }

@@ -22,6 +22,9 @@ import (
 // DefaultNamespace is where hosted clusters live unless told otherwise.
 const DefaultNamespace = "clusters"
 
+// localRegistry is the registry of local mode, as its nodes reach it.
+const localRegistry = "10.244.0.1:5000"
+
 // emptyPullSecret gives access to what needs no credentials, as the registry of local mode.
 const emptyPullSecret = `{"auths":{}}`
 
@@ -123,7 +126,11 @@ func (o Options) Validate() error {
 		o.NodePool.validate(),
 	}
 	if o.ReleaseImage == "" {
-		errs = append(errs, errors.New("--release-image is required: name a release image, for example registry.example.com/hypershift/release:1.36.3"))
+		registry := "registry.example.com"
+		if o.Platform == hyperv1.LocalPlatform {
+			registry = localRegistry
+		}
+		errs = append(errs, fmt.Errorf("--release-image is required: name a release image, for example %s/hypershift/release:1.36.3", registry))
 	}
 	if len(o.PullSecret) == 0 {
 		errs = append(errs, errors.New("--pull-secret is required: name a file with registry credentials (.dockerconfigjson)"))

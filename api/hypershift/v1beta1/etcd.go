@@ -40,11 +40,35 @@ type EtcdSpec struct {
 }
 
 // ManagedEtcdSpec describes an etcd that the control-plane operator runs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.shards) == has(oldSelf.shards)",message="shards cannot be added or removed after creation"
 type ManagedEtcdSpec struct {
 	// storage says where the members keep their data.
 	//
 	// +required
 	Storage ManagedEtcdStorageSpec `json:"storage"`
+
+	// backup says what backups are encrypted with (TechPreview).
+	//
+	// +optional
+	Backup *EtcdBackupSpec `json:"backup,omitempty"`
+
+	// scheduling says which nodes run members (TechPreview).
+	//
+	// +optional
+	Scheduling *EtcdScheduling `json:"scheduling,omitempty"`
+
+	// shards moves some resources to an etcd of their own (TechPreview).
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.all(s1, self.all(s2, s1.name == s2.name || !s1.resources.exists(r, s2.resources.exists(q, r.apiGroup == q.apiGroup && r.resource == q.resource))))",message="a resource can be in one shard only"
+	// +kubebuilder:validation:XValidation:rule="self.size() == oldSelf.size()",message="shards cannot be added or removed after creation"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.all(old, self.exists(cur, cur.name == old.name))",message="shards cannot be replaced after creation"
+	Shards []ManagedEtcdShard `json:"shards,omitempty"`
 }
 
 // ManagedEtcdStorageType names a kind of storage for etcd members.
@@ -103,6 +127,8 @@ type PersistentVolumeEtcdStorageSpec struct {
 }
 
 // UnmanagedEtcdSpec says how to reach an etcd that the user runs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.shards) == has(oldSelf.shards)",message="shards cannot be added or removed after creation"
 type UnmanagedEtcdSpec struct {
 	// endpoint is the client URL of etcd; it must start with https://.
 	//
@@ -115,6 +141,18 @@ type UnmanagedEtcdSpec struct {
 	//
 	// +required
 	TLS EtcdTLSConfig `json:"tls"`
+
+	// shards moves some resources to an etcd of their own (TechPreview).
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.all(s1, self.all(s2, s1.name == s2.name || !s1.resources.exists(r, s2.resources.exists(q, r.apiGroup == q.apiGroup && r.resource == q.resource))))",message="a resource can be in one shard only"
+	// +kubebuilder:validation:XValidation:rule="self.size() == oldSelf.size()",message="shards cannot be added or removed after creation"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.all(old, self.exists(cur, cur.name == old.name))",message="shards cannot be replaced after creation"
+	Shards []UnmanagedEtcdShard `json:"shards,omitempty"`
 }
 
 // EtcdTLSConfig names the client certificate for an etcd that the user runs.

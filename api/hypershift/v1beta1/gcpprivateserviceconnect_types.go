@@ -12,7 +12,7 @@ const (
 	GCPDNSAvailable = "GCPDNSAvailable"
 )
 
-// GCPPrivateServiceConnect asks for private access to the API server of a control plane on GCP. It is a preview.
+// GCPPrivateServiceConnect asks for private access to the API server of a control plane on GCP (TechPreview).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=gcpprivateserviceconnects,shortName=gcppsc,scope=Namespaced

@@ -8,7 +8,8 @@ import (
 // BackupInProgress, BackupRejected and EtcdUnhealthy.
 const EtcdBackupCompleted = "BackupCompleted"
 
-// HCPEtcdBackup asks for one snapshot of the etcd of the control plane whose namespace it is in. It is a preview.
+// HCPEtcdBackup asks for one snapshot of the etcd of the control plane whose namespace it is in
+// (TechPreview).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=hcpetcdbackups,shortName=hcpetcdbk,scope=Namespaced

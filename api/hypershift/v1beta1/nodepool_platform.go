@@ -43,6 +43,16 @@ type NodePoolPlatform struct {
 	//
 	// +optional
 	PowerVS *PowerVSNodePoolPlatform `json:"powervs,omitempty"`
+
+	// openstack describes machines of OpenStack when type is OpenStack (TechPreview).
+	//
+	// +optional
+	OpenStack *OpenstackNodePoolPlatform `json:"openstack,omitempty"`
+
+	// gcp describes machines of Google Cloud when type is GCP (TechPreview).
+	//
+	// +optional
+	GCP *GCPNodePoolPlatform `json:"gcp,omitempty"`
 }
 
 // AgentNodePoolPlatform selects machines from the pool of the assisted installer.

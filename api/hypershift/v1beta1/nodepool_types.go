@@ -57,6 +57,7 @@ const (
 
 // NodePoolSpec is what a user wants of a set of workers.
 //
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.osImageStream) || has(self.osImageStream)",message="osImageStream cannot be removed once set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.arch) || has(self.arch)",message="arch cannot be removed once set"
 // +kubebuilder:validation:XValidation:rule="self.arch != 'arm64' || has(self.platform.aws) || has(self.platform.azure) || has(self.platform.agent) || self.platform.type in ['GCP', 'None', 'Local']",message="arch arm64 is supported on the platforms AWS, Azure, Agent, GCP, None and Local"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.autoScaling)",message="replicas and autoScaling cannot both be set"
@@ -150,6 +151,21 @@ type NodePoolSpec struct {
 	// +kubebuilder:validation:Enum=arm64;amd64;ppc64le;s390x
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="arch is immutable"
 	Arch string `json:"arch,omitempty"`
+
+	// osImageStream chooses the operating system (TechPreview). It cannot go back from rhel-10 to rhel-9.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.name) || oldSelf.name != 'rhel-10' || (has(self.name) && self.name != 'rhel-9')",message="osImageStream cannot go back from rhel-10 to rhel-9"
+	OSImageStream OSImageStreamReference `json:"osImageStream,omitzero"`
+}
+
+// OSImageStreamReference names an operating system.
+type OSImageStreamReference struct {
+	// name is the name of the stream in the release.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=rhel-9;rhel-10
+	Name string `json:"name"`
 }
 
 // UpgradeType says how workers get a new release or configuration.
@@ -356,6 +372,11 @@ type NodePoolStatus struct {
 	//
 	// +optional
 	Platform *NodePoolPlatformStatus `json:"platform,omitempty"`
+
+	// osImageStream is the operating system that every worker runs (TechPreview).
+	//
+	// +optional
+	OSImageStream OSImageStreamReference `json:"osImageStream,omitzero"`
 }
 
 // NodePoolNodesInfo says which versions nodes run.

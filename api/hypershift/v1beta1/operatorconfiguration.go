@@ -15,6 +15,21 @@ type OperatorConfiguration struct {
 	//
 	// +optional
 	IngressOperator *IngressOperatorSpec `json:"ingressOperator,omitempty"`
+
+	// clusterVersionOperator configures the operator that rolls out the release (TechPreview).
+	//
+	// +optional
+	ClusterVersionOperator *ClusterVersionOperatorSpec `json:"clusterVersionOperator,omitempty"`
+}
+
+// ClusterVersionOperatorSpec configures the operator that rolls out the release.
+type ClusterVersionOperatorSpec struct {
+	// operatorLogLevel says how much it logs.
+	//
+	// +optional
+	// +kubebuilder:default:="Normal"
+	// +kubebuilder:validation:Enum="";Normal;Debug;Trace;TraceAll
+	OperatorLogLevel string `json:"operatorLogLevel,omitempty"`
 }
 
 // ClusterNetworkOperatorSpec configures the operator that installs the pod network.

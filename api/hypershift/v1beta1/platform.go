@@ -5,7 +5,7 @@ package v1beta1
 // Local is this project's own: workers are privileged pods of the management cluster. It needs no cloud and is meant for
 // one machine: development, tests, demonstrations.
 //
-// +kubebuilder:validation:Enum=AWS;Azure;IBMCloud;KubeVirt;Agent;PowerVS;None;Local
+// +kubebuilder:validation:Enum=AWS;Azure;IBMCloud;KubeVirt;Agent;PowerVS;None;OpenStack;GCP;Local
 type PlatformType string
 
 const (
@@ -23,6 +23,10 @@ const (
 	PowerVSPlatform PlatformType = "PowerVS"
 	// NonePlatform creates no machines; users may join their own.
 	NonePlatform PlatformType = "None"
+	// OpenStackPlatform is OpenStack; it is a preview.
+	OpenStackPlatform PlatformType = "OpenStack"
+	// GCPPlatform is Google Cloud; it is a preview.
+	GCPPlatform PlatformType = "GCP"
 	// LocalPlatform runs workers as privileged pods of the management cluster.
 	LocalPlatform PlatformType = "Local"
 )
@@ -65,6 +69,16 @@ type PlatformSpec struct {
 	//
 	// +optional
 	Kubevirt *KubevirtPlatformSpec `json:"kubevirt,omitempty"`
+
+	// openstack describes OpenStack when type is OpenStack (TechPreview).
+	//
+	// +optional
+	OpenStack *OpenStackPlatformSpec `json:"openstack,omitempty"`
+
+	// gcp describes Google Cloud when type is GCP (TechPreview).
+	//
+	// +optional
+	GCP *GCPPlatformSpec `json:"gcp,omitempty"`
 }
 
 // PlatformStatus is what was found on the platform.

@@ -1,0 +1,161 @@
+package hostedcontrolplane
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// TestProcess runs the reconciler as the process does: with caches, watches and leader election.
+func TestProcess(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t)
+	mgr, err := newManager(w.env.Config, Options{Namespace: w.hcp.Namespace, MetricsAddr: "0", HealthAddr: "0", LeaderElect: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	clk := clock.RealClock{}
+	fresh := newFreshClient(mgr.GetClient(), clk)
+	wake := newWaker(mgr.GetCache(), w.hcp.Namespace)
+	checker := newHealthChecker(clk, wake.Wake)
+	checker.check = func(context.Context, target) error { return nil }
+	ctx, stop := context.WithCancel(t.Context())
+	r := w.reconciler(fresh)
+	r.Live, r.Clock, r.PKI.Clock, r.Checker, r.Background = mgr.GetAPIReader(), clk, clk, checker, ctx
+	g.Expect(setup(mgr, r, wake)).To(Succeed())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	defer func() {
+		stop()
+		g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	}()
+
+	began := time.Now()
+	g.Eventually(func() string { w.play(); return condition(w.read(), "Available") }).
+		WithTimeout(2*time.Minute).WithPolling(20*time.Millisecond).Should(HavePrefix("True"), "it must become available by events alone")
+	t.Logf("available after %s", time.Since(began).Round(10*time.Millisecond))
+
+	// A Secret that was written by a stale read would have been rewritten meanwhile: certificates are issued once.
+	authority := w.secrets()[pki.RootCA]
+	g.Expect(authority.CreationTimestamp.Time).To(BeTemporally("~", began, time.Minute))
+
+	g.Eventually(func() bool { return !w.play() && !w.changesWithin(2*time.Second) }).WithTimeout(time.Minute).Should(BeTrue(), "it must come to rest")
+
+	// What somebody else breaks is repaired by an event.
+	g.Expect(w.c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: pki.KCMClient}})).To(Succeed())
+	g.Eventually(func() error {
+		return w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: pki.KCMClient}, &corev1.Secret{})
+	}).WithTimeout(30 * time.Second).Should(Succeed())
+
+	g.Expect(w.c.Delete(t.Context(), w.read())).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(w.c.Get(t.Context(), client.ObjectKeyFromObject(w.hcp), &hyperv1.HostedControlPlane{}))
+	}).WithTimeout(30 * time.Second).Should(BeTrue())
+}
+
+// changesWithin reports whether any object of ours in the namespace changed while waiting.
+func (w *world) changesWithin(d time.Duration) bool {
+	before := w.versionsOfObjects()
+	select {
+	case <-w.t.Context().Done():
+	case <-time.After(d):
+	}
+	after := w.versionsOfObjects()
+	for name, version := range after {
+		if before[name] != version {
+			return true
+		}
+	}
+	return len(before) != len(after)
+}
+
+func (w *world) versionsOfObjects() map[string]string {
+	out := map[string]string{"hcp": w.read().ResourceVersion}
+	for name, s := range w.secrets() {
+		out["secret/"+name] = s.ResourceVersion
+	}
+	var reports hyperv1.ControlPlaneComponentList
+	if err := w.c.List(w.t.Context(), &reports, client.InNamespace(w.hcp.Namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, c := range reports.Items {
+		out["report/"+c.Name] = c.ResourceVersion
+	}
+	return out
+}
+
+func TestFreshClient(t *testing.T) {
+	env := testenv.Start(t)
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := env.Client(t, scheme)
+	w := newWorld(t)
+	ns := w.hcp.Namespace
+
+	t.Run("When the cache lags behind it should answer with what it wrote, until the cache has caught up", func(t *testing.T) {
+		g := NewWithT(t)
+		stale := &staleReader{Client: live}
+		f := newFreshClient(stale, w.clock)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Data: map[string]string{"k": "1"}}
+		g.Expect(f.Create(t.Context(), cm)).To(Succeed())
+		got := &corev1.ConfigMap{}
+		g.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(cm), got)).To(Succeed())
+		g.Expect(got.Data).To(HaveKeyWithValue("k", "1"))
+
+		stale.snapshot = got.DeepCopy()
+		cm.Data["k"] = "2"
+		g.Expect(f.Update(t.Context(), cm)).To(Succeed())
+		g.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(cm), got)).To(Succeed())
+		g.Expect(got.Data).To(HaveKeyWithValue("k", "2"))
+
+		theirs := cm.DeepCopy()
+		theirs.Data["k"] = "3"
+		g.Expect(live.Update(t.Context(), theirs)).To(Succeed())
+		stale.snapshot = theirs
+		g.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(cm), got)).To(Succeed())
+		g.Expect(got.Data).To(HaveKeyWithValue("k", "3"), "a newer object in the cache wins")
+		g.Expect(f.recent).To(BeEmpty())
+	})
+	t.Run("When the cache never shows a write it should be believed in the end", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFreshClient(&staleReader{Client: live}, w.clock)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}
+		g.Expect(f.Create(t.Context(), cm)).To(Succeed())
+		w.clock.SetTime(w.clock.Now().Add(freshFor + time.Second))
+		g.Expect(apierrors.IsNotFound(f.Get(t.Context(), client.ObjectKeyFromObject(cm), &corev1.ConfigMap{}))).To(BeTrue())
+	})
+	t.Run("When it deleted an object it should not answer with it", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFreshClient(&staleReader{Client: live}, w.clock)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"}}
+		g.Expect(f.Create(t.Context(), cm)).To(Succeed())
+		g.Expect(f.Delete(t.Context(), cm)).To(Succeed())
+		g.Expect(apierrors.IsNotFound(f.Get(t.Context(), client.ObjectKeyFromObject(cm), &corev1.ConfigMap{}))).To(BeTrue())
+	})
+}
+
+// staleReader reads a snapshot, or nothing.
+type staleReader struct {
+	client.Client
+	snapshot *corev1.ConfigMap
+}
+
+// Get implements client.Reader.
+func (s *staleReader) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if s.snapshot == nil {
+		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
+	}
+	s.snapshot.DeepCopyInto(obj.(*corev1.ConfigMap))
+	return nil
+}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxFailures bounds how many failures the condition lists.
+	// maxFailures bounds how many objects the condition lists for one cause.
 	maxFailures = 10
 	// maxErrorText bounds what one failure writes to the log: the text may be that of a tenant's webhook.
 	maxErrorText = 500
@@ -49,18 +49,34 @@ func succeeded(generation int64, missing error, failures []Failure) metav1.Condi
 	if missing != nil {
 		lines = strings.Split(missing.Error(), "\n")
 	}
-	for i, f := range failures {
-		if i == maxFailures {
-			lines = append(lines, fmt.Sprintf("and %d more", len(failures)-i))
-			break
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s", f.Object, inOurWords(f.Err)))
-	}
+	lines = append(lines, grouped(failures)...)
 	if len(lines) == 0 {
 		return c
 	}
 	c.Status, c.Reason, c.Message = metav1.ConditionFalse, hyperv1.ReconcileErrorReason, strings.Join(lines, "; ")
 	return c
+}
+
+// grouped lists failures by what went wrong: when the hosted API refuses everything, it says so once.
+func grouped(failures []Failure) []string {
+	objects := map[string][]string{}
+	var causes []string // in the order of the first failure
+	for _, f := range failures {
+		cause := inOurWords(f.Err)
+		if objects[cause] == nil {
+			causes = append(causes, cause)
+		}
+		objects[cause] = append(objects[cause], f.Object)
+	}
+	var lines []string
+	for _, cause := range causes {
+		names := objects[cause]
+		if more := len(names) - maxFailures; more > 0 {
+			names = append(names[:maxFailures:maxFailures], fmt.Sprintf("%d more", more))
+		}
+		lines = append(lines, strings.Join(names, ", ")+": "+cause)
+	}
+	return lines
 }
 
 func inOurWords(err error) string {

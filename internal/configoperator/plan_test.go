@@ -123,6 +123,10 @@ func TestCondition(t *testing.T) {
 			failures: []Failure{{"ClusterRoleBinding a", apierrors.NewForbidden(binding, "a", errors.New("<script>"))}},
 			want:     "ClusterRoleBinding a: the hosted API refuses our user: the binding hcco-cluster-admin is missing, or a webhook in the hosted cluster forbids the change",
 		},
+		"When several objects fail for the same reason it should give the reason once": {
+			failures: []Failure{{"Endpoints a", syscall.ECONNREFUSED}, {"Namespace b", context.DeadlineExceeded}, {"Namespace c", syscall.ECONNREFUSED}},
+			want:     "Endpoints a, Namespace c: the hosted API doesn't accept connections; Namespace b: the hosted API doesn't answer in time",
+		},
 		"When the API server answers otherwise it should give the reason alone": {
 			failures: []Failure{{"ClusterRoleBinding a", fmt.Errorf("applying: %w", apierrors.NewInternalError(errors.New("secret")))}},
 			want:     "ClusterRoleBinding a: the hosted API answers InternalError",
@@ -163,7 +167,7 @@ func TestCondition(t *testing.T) {
 			failures[i] = Failure{Object: fmt.Sprintf("Namespace n%d", i), Err: context.DeadlineExceeded}
 		}
 		got := succeeded(1, nil, failures).Message
-		g.Expect(got).To(HaveSuffix("and 490 more"))
+		g.Expect(got).To(HaveSuffix("Namespace n9, 490 more: the hosted API doesn't answer in time"))
 		g.Expect(len(got)).To(BeNumerically("<", 2000))
 	})
 }

@@ -60,19 +60,8 @@ type flags struct {
 	leaderElect               bool
 }
 
-// Command is "hypershift-operator".
+// Command is "hypershift-operator run".
 func Command() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:           "hypershift-operator",
-		Short:         "Run hosted control planes for HostedClusters",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	cmd.AddCommand(runCommand())
-	return cmd
-}
-
-func runCommand() *cobra.Command {
 	f := flags{}
 	cmd := &cobra.Command{
 		Use:   "run",

@@ -171,6 +171,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 		return ctrl.Result{RequeueAfter: wait}, patch.Status(ctx, r.Client, before, hc)
 	}
 	r.uids.forget(namespaceOf(hc))
+	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)
 	// An optimistic lock: somebody else may have added a finalizer since.
 	return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, hc, hyperv1.HostedClusterFinalizer)
 }
@@ -261,7 +262,7 @@ func (r *Reconciler) sweep(ctx context.Context, hc *hyperv1.HostedCluster, ns *c
 	return errors.Join(append(errs, r.unmarkSources(ctx, hc))...)
 }
 
-// deleteOwned deletes all objects of a kind with the labels, and asks first, so that a pass with nothing to delete writes nothing.
+// deleteOwned deletes all objects of a kind with the labels, one by one: install grants no right to delete collections.
 func (r *Reconciler) deleteOwned(ctx context.Context, obj client.Object, labels client.MatchingLabels) error {
 	gvk, err := r.Client.GroupVersionKindFor(obj)
 	if err != nil {
@@ -272,13 +273,14 @@ func (r *Reconciler) deleteOwned(ctx context.Context, obj client.Object, labels 
 	if err := r.Live.List(ctx, list, labels); err != nil {
 		return fmt.Errorf("listing %ss of %v: %w", gvk.Kind, labels, err)
 	}
-	if len(list.Items) == 0 {
-		return nil
+	var errs []error
+	for i := range list.Items {
+		item := &list.Items[i]
+		if err := r.Client.Delete(ctx, item, client.Preconditions{UID: &item.UID}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("deleting %s %s: %w", gvk.Kind, item.Name, err))
+		}
 	}
-	if err := r.Client.DeleteAllOf(ctx, obj, labels); err != nil {
-		return fmt.Errorf("deleting %ss of %v: %w", gvk.Kind, labels, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // unmarkSources takes our annotation off every object in the user's namespace that has it.

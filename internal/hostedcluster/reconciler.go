@@ -101,6 +101,7 @@ func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error
 	if err := r.Client.Patch(ctx, hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("adding finalizer and IDs to HostedCluster %s: %w", backReference(hc), err)
 	}
+	ctrl.LoggerFrom(ctx).Info("took on a hosted cluster", "infraID", hc.Spec.InfraID, "clusterID", hc.Spec.ClusterID)
 	return nil
 }
 

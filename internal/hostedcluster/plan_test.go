@@ -1,0 +1,488 @@
+package hostedcluster
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/release"
+)
+
+const (
+	image135 = "reg.example.com/release:1.35.4"
+	image136 = "reg.example.com/release:1.36.3"
+)
+
+func releaseOf(image string) *release.Release {
+	version := image[strings.LastIndex(image, ":")+1:]
+	return &release.Release{Image: image, Digest: "sha256:" + strings.Repeat("0", 64), Version: version, Kubernetes: true, KubernetesVersion: version, Arch: "AMD64",
+		Images: map[string]string{"kube-apiserver": "reg.example.com/bundle@sha256:0"}}
+}
+
+// seen is the world of a healthy, new HostedCluster.
+func seen(mutate ...func(*observed)) *observed {
+	obs := &observed{
+		hc:             exampleHostedCluster("clusters", image135),
+		sources:        map[sourceKey]sourceObject{{secretKind, "pull"}: {data: map[string][]byte{dockerConfigKey: []byte(`{"auths":{}}`)}}},
+		target:         releaseOf(image135),
+		userRelease:    releaseOf(image135),
+		operatorImage:  "reg.example.com/operator:1",
+		operatorLabels: map[string]string{},
+		uid:            1001,
+	}
+	obs.platform, _ = platform.For(hyperv1.NonePlatform)
+	obs.hc.UID, obs.hc.Generation = "uid", 3
+	obs.hc.Spec.InfraID = "demo-abcde"
+	for _, m := range mutate {
+		m(obs)
+	}
+	return obs
+}
+
+func TestValidate(t *testing.T) {
+	spec := func(change func(*hyperv1.HostedClusterSpec)) func(*observed) {
+		return func(obs *observed) { change(&obs.hc.Spec) }
+	}
+	for name, tc := range map[string]struct {
+		world func(*observed)
+		says  string // empty: valid
+	}{
+		"When nothing is wrong it should be valid":                    {world: func(*observed) {}},
+		"When the namespace would be too long it should say how long": {world: func(obs *observed) { obs.hc.Name = strings.Repeat("x", 60) }, says: "would have 69 characters, at most 63"},
+		"When there are no Routes it should offer what there is": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+		}), says: "spec.services[1] (OAuthServer): type Route needs a management cluster with route.openshift.io/v1"},
+		"When the API server is published by Route it should need a hostname": {world: func(obs *observed) {
+			obs.caps.Routes = true
+			obs.hc.Spec.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+		}, says: "needs route.hostname"},
+		"When the API server is not published it should say so": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Services[0].ServicePublishingStrategy.Type = hyperv1.None
+		}), says: "type None can't publish an API server"},
+		"When two services have the same hostname it should name both": {world: func(obs *observed) {
+			obs.caps.Routes = true
+			for i := range 2 {
+				obs.hc.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: "a.example.com"}}
+			}
+		}, says: "spec.services[1] (OAuthServer): hostname a.example.com is used by spec.services[0], too"},
+		"When a label is not valid it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) { s.Labels = map[string]string{"a b": "c"} }), says: `spec.labels: "a b" is not a valid label name`},
+		"When a signing key is malformed it should say so": {world: func(obs *observed) {
+			obs.hc.Spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: "signer"}
+			obs.sources[sourceKey{secretKind, "signer"}] = sourceObject{data: map[string][]byte{"key": []byte("x")}}
+		}, says: `Secret clusters/signer: key "key" does not hold a private key in PEM form`},
+		"When the trust bundle is missing it should say so": {world: func(obs *observed) {
+			obs.hc.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: "ca"}
+			obs.sources[sourceKey{configMapKind, "ca"}] = sourceObject{missing: true}
+		}, says: "spec.additionalTrustBundle names ConfigMap clusters/ca, which does not exist"},
+		"When a mirrored Secret would replace one of the control plane it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{
+				NamedCertificates: []configv1.APIServerNamedServingCert{{ServingCertificate: configv1.SecretNameReference{Name: "root-ca"}}}}}}
+		}), says: "the name root-ca is taken by an object of the control plane"},
+		"When a named certificate is for an internal name it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{
+				NamedCertificates: []configv1.APIServerNamedServingCert{{Names: []string{"Kubernetes.default.svc"}, ServingCertificate: configv1.SecretNameReference{Name: "mine"}}}}}}
+		}), says: "the certificate is for Kubernetes.default.svc, by which the control plane calls the API server"},
+		"When networks are of two families it should name them": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "fd01::/112"}}
+		}), says: "are of different IP families"},
+		"When the advertise address is inside a network it should name it": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("172.31.0.5")}
+		}), says: "spec.networking.apiServer.advertiseAddress 172.31.0.5 lies inside spec.networking.serviceNetwork[0] 172.31.0.0/16"},
+		"When a NodePort address is inside the service network it should say so": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Services[1].ServicePublishingStrategy.NodePort.Address = "172.31.0.5"
+		}), says: "spec.services[1] (OAuthServer): nodePort.address 172.31.0.5 lies inside spec.networking.serviceNetwork[0]"},
+		"When the node port is out of range it should name the range": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.1", Port: 6443}}
+		}), says: "nodePort.port 6443 is outside 30000-32767"},
+		"When the user gives another range it should hold": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Configuration = &hyperv1.ClusterConfiguration{Network: &configv1.NetworkSpec{ServiceNodePortRange: "6000-7000"}}
+			s.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.1", Port: 6443}}
+		})},
+		"When the namespace is another cluster's it should name that": {world: func(obs *observed) {
+			obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "a/b"}}}
+		}, says: "belongs to HostedCluster a/b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			mistakes := validate(seen(tc.world))
+			if tc.says == "" {
+				g.Expect(mistakes).To(BeEmpty())
+			} else {
+				g.Expect(mistakes).To(ContainElement(ContainSubstring(tc.says)))
+			}
+		})
+	}
+}
+
+func TestUpgradeAllowed(t *testing.T) {
+	upgrade := func(upgradeable metav1.ConditionStatus, more ...func(*observed)) *observed {
+		obs := seen(func(obs *observed) {
+			obs.hc.Spec.Release.Image = image136
+			obs.target, obs.userRelease = releaseOf(image136), releaseOf(image136)
+			obs.hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image135, Version: "1.35.4"}}
+			conditions.Set(&obs.hc.Status.Conditions, noon, condition(hyperv1.ClusterVersionUpgradeable, upgradeable, "X", "etcd is sick"))
+			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image135}}
+			obs.hcp.Status.VersionStatus = obs.hc.Status.Version.DeepCopy()
+			obs.hcp.Status.Conditions = slices.Clone(obs.hc.Status.Conditions)
+		})
+		for _, m := range more {
+			m(obs)
+		}
+		return obs
+	}
+	annotate := func(image string) func(*observed) {
+		return func(obs *observed) { obs.hc.Annotations[hyperv1.ForceUpgradeToAnnotation] = image }
+	}
+	for name, tc := range map[string]struct {
+		obs  *observed
+		says string
+	}{
+		"When the cluster is upgradeable it should be allowed":              {obs: upgrade(metav1.ConditionTrue)},
+		"When nothing is known it should be allowed":                        {obs: upgrade(metav1.ConditionUnknown)},
+		"When it is not upgradeable it should say why, and how to force it": {obs: upgrade(metav1.ConditionFalse), says: "not upgradeable from 1.35.4 to 1.36.3: etcd is sick (to upgrade all the same, set annotation hypershift.openshift.io/force-upgrade-to"},
+		"When it is forced to this image it should be allowed":              {obs: upgrade(metav1.ConditionFalse, annotate(image136))},
+		"When it is forced to another image it should be refused":           {obs: upgrade(metav1.ConditionFalse, annotate("other")), says: `names "other", but the wanted release is`},
+		"When it is a patch it should be allowed": {obs: upgrade(metav1.ConditionFalse, func(obs *observed) {
+			obs.hc.Status.Version.Desired.Version = "1.36.1"
+		})},
+		"When the upgrade has begun it should go on": {obs: upgrade(metav1.ConditionFalse, func(obs *observed) {
+			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image136}}
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			err := upgradeAllowed(tc.obs)
+			if tc.says == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
+			setStatus(tc.obs, noon)
+			g.Expect(planFor(tc.obs, noon, options{}).steps).To(BeEmpty())
+			c := conditions.Get(tc.obs.hc.Status.Conditions, hyperv1.HostedClusterProgressing)
+			g.Expect(c.Reason).To(Equal(hyperv1.BlockedReason))
+			g.Expect(c.Message).To(ContainSubstring(tc.says))
+		})
+	}
+}
+
+func TestVersionStatus(t *testing.T) {
+	t.Run("When the control plane reports a version it should be that", func(t *testing.T) {
+		g := NewWithT(t)
+		reported := &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image136, Version: "1.36.3"}}
+		obs := seen(func(obs *observed) {
+			obs.hcp = &hyperv1.HostedControlPlane{Status: hyperv1.HostedControlPlaneStatus{VersionStatus: reported}}
+		})
+		g.Expect(versionStatus(obs, noon)).To(Equal(reported))
+	})
+	t.Run("When the image changes before there is a control plane it should put the new one first", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen()
+		obs.hc.Status.Version = versionStatus(obs, noon)
+		obs.hc.Spec.Release.Image = image136
+		obs.target, obs.userRelease = releaseOf(image136), releaseOf(image136)
+		got := versionStatus(obs, noon.Add(time.Hour))
+		g.Expect(got.Desired.Image).To(Equal(image136))
+		g.Expect(got.History).To(HaveLen(2))
+		g.Expect(got.History[0].Version).To(Equal("1.36.3"))
+		g.Expect(got.History[1].Version).To(Equal("1.35.4"))
+	})
+	t.Run("When a downgrade is asked for it should be refused, and the old version stay", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(func(obs *observed) {
+			obs.hcp = &hyperv1.HostedControlPlane{Status: hyperv1.HostedControlPlaneStatus{VersionStatus: &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image136, Version: "1.36.3"}}}}
+		})
+		setStatus(obs, noon)
+		c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
+		g.Expect(c.Message).To(ContainSubstring("downgrading from 1.36.3 to 1.35.4 is not supported"))
+		g.Expect(obs.hc.Status.Version.Desired.Image).To(Equal(image136))
+	})
+}
+
+func TestPause(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value *string
+		want  pause
+	}{
+		"When it is not set it should be active":         {},
+		"When it is true it should be paused for ever":   {value: ptr.To("True"), want: pause{paused: true}},
+		"When it is false it should be active":           {value: ptr.To("false")},
+		"When it is a time to come it should be paused":  {value: ptr.To("2026-01-02T13:00:00Z"), want: pause{paused: true, until: noon.Add(time.Hour)}},
+		"When it is a time gone by it should be active":  {value: ptr.To("2026-01-02T11:00:00Z")},
+		"When it is neither it should be active and say": {value: ptr.To("2026-13-02T11:00:00Z"), want: pause{invalid: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(pauseFor(tc.value, noon)).To(Equal(tc.want))
+		})
+	}
+	t.Run("When a cluster is paused it should pass on nothing but the pause, and come back when it ends", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(func(obs *observed) {
+			obs.hc.Spec.PausedUntil = ptr.To("2026-01-02T13:00:00Z")
+			obs.hc.Spec.Channel = "changed"
+			obs.hcp = &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}, Spec: hyperv1.HostedControlPlaneSpec{Channel: "as-it-was"}}
+		})
+		setStatus(obs, noon)
+		p := planFor(obs, noon, options{})
+		g.Expect(p.recheckAfter).To(BeNumerically("~", time.Hour, 2*time.Second))
+		g.Expect(p.steps).To(HaveLen(1))
+		hcp := p.steps[0].apply[0].(*hyperv1.HostedControlPlane)
+		g.Expect(hcp.Spec.PausedUntil).To(HaveValue(Equal("2026-01-02T13:00:00Z")))
+		g.Expect(hcp.Spec.Channel).To(Equal("as-it-was"))
+	})
+}
+
+func TestHostedControlPlane(t *testing.T) {
+	// Fields that the two kinds share have the same name; what is renamed or left out on purpose is listed.
+	renamed := map[string]string{"Release": "ReleaseImage", "ControlPlaneRelease": "ControlPlaneReleaseImage"}
+	t.Run("When a field exists in both kinds it should be copied", func(t *testing.T) {
+		g := NewWithT(t)
+		target := reflect.TypeFor[hyperv1.HostedControlPlaneSpec]()
+		for i := range reflect.TypeFor[hyperv1.HostedClusterSpec]().NumField() {
+			field := reflect.TypeFor[hyperv1.HostedClusterSpec]().Field(i)
+			name := field.Name
+			if r, ok := renamed[name]; ok {
+				name = r
+			}
+			_, ok := target.FieldByName(name)
+			g.Expect(ok).To(BeTrue(), "HostedControlPlane has no %s", name)
+			obs := seen()
+			before := hostedControlPlane(obs).Spec
+			fill(reflect.ValueOf(&obs.hc.Spec).Elem().Field(i))
+			after := hostedControlPlane(obs).Spec
+			if name == "PullSecret" {
+				continue // always the name of the copy
+			}
+			g.Expect(reflect.DeepEqual(reflect.ValueOf(before).FieldByName(name).Interface(), reflect.ValueOf(after).FieldByName(name).Interface())).To(BeFalse(), "%s is not copied", name)
+		}
+	})
+	t.Run("When a mirrored annotation is removed it should go from the HostedControlPlane, too", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(func(obs *observed) {
+			obs.hc.Annotations = map[string]string{hyperv1.KubeAPIServerGOGCAnnotation: "50", "resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", "other": "x"}
+		})
+		g.Expect(hostedControlPlane(obs).Annotations).To(Equal(map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo", hyperv1.KubeAPIServerGOGCAnnotation: "50",
+			"resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", hyperv1.DisableClusterAutoscalerAnnotation: "true"}))
+		obs.hc.Annotations = nil
+		g.Expect(hostedControlPlane(obs).Annotations).NotTo(HaveKey(hyperv1.KubeAPIServerGOGCAnnotation))
+	})
+	t.Run("When a restart is ordered it should be passed on once, so that a later one stays", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(func(obs *observed) { obs.hc.Annotations[hyperv1.RestartDateAnnotation] = "one" })
+		obs.hcp = hostedControlPlane(obs)
+		g.Expect(obs.hcp.Annotations).To(And(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "one"), HaveKeyWithValue(hyperv1.PreviousRestartDateAnnotation, "one")))
+		obs.hcp.Annotations[hyperv1.RestartDateAnnotation] = "by-certificate"
+		obs.hcp = hostedControlPlane(obs)
+		g.Expect(obs.hcp.Annotations).To(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "by-certificate"))
+		obs.hc.Annotations[hyperv1.RestartDateAnnotation] = "two"
+		g.Expect(hostedControlPlane(obs).Annotations).To(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "two"))
+	})
+	t.Run("When encryption and audit are taken out of the spec they should stay", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(func(obs *observed) {
+			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{AuditWebhook: &corev1.LocalObjectReference{Name: "a"}, SecretEncryption: &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC}}}
+		})
+		g.Expect(hostedControlPlane(obs).Spec.AuditWebhook).To(HaveValue(Equal(corev1.LocalObjectReference{Name: "a"})))
+		g.Expect(hostedControlPlane(obs).Spec.SecretEncryption).NotTo(BeNil())
+	})
+}
+
+// fill makes a value different from what it was.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.String:
+		v.SetString(v.String() + "filled")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("k"), reflect.ValueOf("v"))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch v.Field(i).Kind() {
+			case reflect.String, reflect.Slice, reflect.Pointer:
+				fill(v.Field(i))
+				return
+			}
+		}
+		if v.NumField() > 0 {
+			fill(v.Field(0))
+		}
+	}
+}
+
+func TestSigningKey(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	t.Run("When a key is rotated it should accept the old one as well", func(t *testing.T) {
+		g := NewWithT(t)
+		pair, err := signingKeyPair(map[string][]byte{"key": private})
+		g.Expect(err).NotTo(HaveOccurred())
+		rotated, err := signingKeyPair(map[string][]byte{"key": private, "old-key.pub": pair["service-account.pub"]})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Count(string(rotated["service-account.pub"]), "BEGIN")).To(Equal(2))
+		g.Expect(rotated["service-account.key"]).To(Equal(private))
+	})
+	t.Run("When the old key is garbage it should say so", func(t *testing.T) {
+		_, err := signingKeyPair(map[string][]byte{"key": private, "old-key.pub": []byte("x")})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`key "old-key.pub" does not hold public keys`)))
+	})
+}
+
+type recorder struct {
+	fails map[string]bool
+	ran   []string
+}
+
+func (r *recorder) execute(_ context.Context, s step) error {
+	r.ran = append(r.ran, s.name)
+	if r.fails[s.name] {
+		return errors.New("boom")
+	}
+	return nil
+}
+
+func TestRunSteps(t *testing.T) {
+	all := []step{{name: "c1", class: critical}, {name: "s1", class: supporting}, {name: "b1", class: blockable}, {name: "c2", class: critical}, {name: "b2", class: blockable}}
+	for name, tc := range map[string]struct {
+		fails []string
+		ran   string
+		err   string
+	}{
+		"When all is well it should run all":                                            {ran: "c1 s1 b1 c2 b2"},
+		"When a supporting step fails it should run all and say so":                     {fails: []string{"s1"}, ran: "c1 s1 b1 c2 b2", err: "s1: boom"},
+		"When a critical step fails it should block what depends, and return only that": {fails: []string{"c1", "s1"}, ran: "c1 s1 c2", err: "c1: boom\nblocked by this: b1, b2"},
+		"When a later critical step fails it should block only what comes after":        {fails: []string{"c2", "b1"}, ran: "c1 s1 b1 c2", err: "c2: boom\nblocked by this: b2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := &recorder{fails: map[string]bool{}}
+			for _, f := range tc.fails {
+				r.fails[f] = true
+			}
+			err := runSteps(t.Context(), r, all)
+			g.Expect(strings.Join(r.ran, " ")).To(Equal(tc.ran))
+			if tc.err == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(tc.err))
+			}
+		})
+	}
+}
+
+// No gate that is closed lets anything be written but the mark on the user's own objects.
+func TestClosedGatesWriteNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		obs := seen()
+		broken := false
+		for _, b := range []func(){
+			func() { obs.hc.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "10.132.0.0/16"}} },
+			func() { _, obs.platformErr = platform.For("AWS"); obs.platform = nil },
+			func() {
+				obs.releaseErr = fmt.Errorf("x: %w", release.ErrNotFound)
+				obs.target, obs.userRelease = nil, nil
+			},
+			func() { obs.target, obs.userRelease = releaseOf("x:1.20.0"), releaseOf("x:1.20.0") },
+			func() {
+				obs.sources[sourceKey{secretKind, "pull"}] = sourceObject{missing: true}
+				obs.target, obs.userRelease = nil, nil
+				obs.releaseErr = errors.New("no secret")
+			},
+			func() { obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}} },
+		} {
+			if rapid.Bool().Draw(t, "broken") {
+				b()
+				broken = true
+			}
+		}
+		setStatus(obs, noon)
+		p := planFor(obs, noon, options{})
+		writes := slices.ContainsFunc(p.steps, func(s step) bool { return s.create != nil || len(s.apply)+len(s.delete) > 0 })
+		if writes == broken {
+			t.Fatalf("broken: %v, writes: %v", broken, writes)
+		}
+		again := planFor(obs, noon, options{})
+		if !reflect.DeepEqual(p.steps, again.steps) {
+			t.Fatal("the plan is not the same twice")
+		}
+	})
+}
+
+func TestNextUID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		used := sets.New(rapid.SliceOfN(rapid.Int64Range(firstUID-5, firstUID+uidRange+5), 0, 200).Draw(t, "used")...)
+		uid, err := nextUID(used)
+		if err != nil || used.Has(uid) || uid < firstUID || uid >= firstUID+uidRange {
+			t.Fatalf("gave %d, %v", uid, err)
+		}
+	})
+	t.Run("When all are taken it should say so", func(t *testing.T) {
+		used := sets.New[int64]()
+		for uid := firstUID; uid < firstUID+uidRange; uid++ {
+			used.Insert(uid)
+		}
+		_, err := nextUID(used)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("all 10000 users")))
+	})
+}
+
+func TestInfraID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,60}[a-z0-9])?`).Draw(t, "name")
+		id := infraIDFor(name, "abcde")
+		if len(id) > maxInfraID || strings.Contains(id, "--") || strings.Contains(id, ".") || !strings.HasSuffix(id, "-abcde") {
+			t.Fatalf("%s gives %s", name, id)
+		}
+	})
+}
+
+func TestPodSecurity(t *testing.T) {
+	restricted := map[string]string{labelRestrictedPSA: "true"}
+	for name, tc := range map[string]struct {
+		world func(*observed)
+		want  string
+	}{
+		"When the operator bears it it should be restricted":        {world: func(o *observed) { o.operatorLabels = restricted }, want: "restricted"},
+		"When the operator does not say so it should be privileged": {world: func(*observed) {}, want: "privileged"},
+		"When the user overrides it it should be that":              {world: func(o *observed) { o.hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation] = "baseline" }, want: "baseline"},
+		"When the labels are unknown it should keep what there is": {world: func(o *observed) {
+			o.operatorLabels = nil
+			o.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{hyperv1.PodSecurityEnforceLabel: "restricted"}}}
+		}, want: "restricted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(podSecurity(seen(tc.world))).To(HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, tc.want))
+		})
+	}
+}

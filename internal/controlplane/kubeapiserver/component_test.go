@@ -1,0 +1,200 @@
+package kubeapiserver
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+func contextOf(t *testing.T, hcp *hyperv1.HostedControlPlane, objs ...client.Object) component.WorkloadContext {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	hcp.Namespace = "ns"
+	return component.Context{Context: t.Context(), HCP: hcp, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build()}.Workload()
+}
+
+func TestAuditPolicy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		audit  configv1.Audit
+		rules  int
+		logged bool
+		err    string
+	}{
+		"When no profile is named it should be Default":                 {rules: 4, logged: true},
+		"When it is None it should log nothing":                         {audit: configv1.Audit{Profile: configv1.NoneAuditProfileType}, rules: 3},
+		"When it is None but a group has a profile it should log":       {audit: configv1.Audit{Profile: configv1.NoneAuditProfileType, CustomRules: []configv1.AuditCustomRule{{Group: "g", Profile: configv1.DefaultAuditProfileType}}}, rules: 5, logged: true},
+		"When it is None also for a group it should log nothing":        {audit: configv1.Audit{Profile: configv1.NoneAuditProfileType, CustomRules: []configv1.AuditCustomRule{{Group: "g", Profile: configv1.NoneAuditProfileType}}}, rules: 4},
+		"When write requests are wanted it should keep credentials out": {audit: configv1.Audit{Profile: configv1.WriteRequestBodiesAuditProfileType}, rules: 5, logged: true},
+		"When all requests are wanted it should keep credentials out":   {audit: configv1.Audit{Profile: configv1.AllRequestBodiesAuditProfileType}, rules: 4, logged: true},
+		"When the profile of a group is unknown it should name it":      {audit: configv1.Audit{CustomRules: []configv1.AuditCustomRule{{Group: "g", Profile: "Loud"}}}, logged: true, err: `group g: unknown audit profile "Loud"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(auditing(tc.audit)).To(Equal(tc.logged))
+			policy, err := auditPolicy(tc.audit)
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(policy.Rules).To(HaveLen(tc.rules))
+		})
+	}
+}
+
+func TestAuthentication(t *testing.T) {
+	provider := func(mutate func(*configv1.OIDCProvider)) *hyperv1.HostedControlPlane {
+		p := configv1.OIDCProvider{Name: "corp", Issuer: configv1.TokenIssuer{URL: "https://issuer", Audiences: []configv1.TokenAudience{"a", "b"}}}
+		p.ClaimMappings.Username.Claim = "sub"
+		if mutate != nil {
+			mutate(&p)
+		}
+		hcp := &hyperv1.HostedControlPlane{}
+		hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &configv1.AuthenticationSpec{Type: configv1.AuthenticationTypeOIDC, OIDCProviders: []configv1.OIDCProvider{p}}}
+		return hcp
+	}
+	username := func(f func(*configv1.UsernameClaimMapping)) func(*configv1.OIDCProvider) {
+		return func(p *configv1.OIDCProvider) { f(&p.ClaimMappings.Username) }
+	}
+	for name, tc := range map[string]struct {
+		provider func(*configv1.OIDCProvider)
+		prefix   *string
+		err      string
+	}{
+		"When nothing is said users should be told apart by their issuer": {prefix: ptr.To("https://issuer#")},
+		"When users are e-mail addresses they should need no prefix":      {provider: username(func(u *configv1.UsernameClaimMapping) { u.Claim = "email" }), prefix: ptr.To("")},
+		"When no prefix is wanted there should be none":                   {provider: username(func(u *configv1.UsernameClaimMapping) { u.PrefixPolicy = configv1.NoPrefix }), prefix: ptr.To("")},
+		"When a prefix is given it should be that": {provider: username(func(u *configv1.UsernameClaimMapping) {
+			u.PrefixPolicy, u.Prefix = configv1.Prefix, &configv1.UsernamePrefix{PrefixString: "corp:"}
+		}), prefix: ptr.To("corp:")},
+		"When users are computed there should be no prefix":         {provider: username(func(u *configv1.UsernameClaimMapping) { u.Claim, u.Expression = "", "claims.sub" })},
+		"When the issuer is the cluster's own it should be refused": {provider: func(p *configv1.OIDCProvider) { p.Issuer.URL = "https://kubernetes.default.svc" }, err: "own ServiceAccounts"},
+		"When its CA is not there it should say which ConfigMap":    {provider: func(p *configv1.OIDCProvider) { p.Issuer.CertificateAuthority.Name = "ca" }, err: `OIDC provider "corp": reading its certificate authority, ConfigMap ca`},
+		"When its CA lacks the key it should say which":             {provider: func(p *configv1.OIDCProvider) { p.Issuer.CertificateAuthority.Name = "empty" }, err: "has no key ca-bundle.crt"},
+		"When a rule has no content it should be refused": {provider: func(p *configv1.OIDCProvider) {
+			p.ClaimValidationRules = []configv1.TokenClaimValidationRule{{Type: "CEL"}}
+		}, err: "has no content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "empty"}}
+			cm := &corev1.ConfigMap{}
+			err := adaptAuthentication(contextOf(t, provider(tc.provider), empty), cm)
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			var config apiserverv1.AuthenticationConfiguration
+			g.Expect(json.Unmarshal([]byte(cm.Data[authenticationKey]), &config)).To(Succeed())
+			g.Expect(config.JWT[0].Issuer.Audiences).To(Equal([]string{"a", "b"}))
+			g.Expect(config.JWT[0].ClaimMappings.Username.Prefix).To(Equal(tc.prefix))
+		})
+	}
+}
+
+func TestEncryptionInput(t *testing.T) {
+	secret := func(name string, size int) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string][]byte{"key": make([]byte, size)}}
+	}
+	hcp := func(f func(*hyperv1.HostedControlPlane)) *hyperv1.HostedControlPlane {
+		h := &hyperv1.HostedControlPlane{}
+		h.Spec.Platform.Type = hyperv1.NonePlatform
+		h.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "k"}}}
+		if f != nil {
+			f(h)
+		}
+		return h
+	}
+	lost := func(h *hyperv1.HostedControlPlane) {
+		h.Status.SecretEncryption.ActiveKey.AESCBC = &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: "k"}, DataHash: dataHash([]byte("gone"))}
+	}
+	for name, tc := range map[string]struct {
+		hcp  *hyperv1.HostedControlPlane
+		objs []client.Object
+		err  string
+	}{
+		"When the key is there it should be used":                      {hcp: hcp(nil), objs: []client.Object{secret("k", 32)}},
+		"When the key is missing it should say which":                  {hcp: hcp(nil), err: "reading the encryption key k"},
+		"When the key has the wrong size it should say which is right": {hcp: hcp(nil), objs: []client.Object{secret("k", 31)}, err: `key "key" of Secret k has 31 bytes: an AES key must have 32`},
+		"When it is a KMS it should say what to use instead":           {hcp: hcp(func(h *hyperv1.HostedControlPlane) { h.Spec.SecretEncryption.Type = hyperv1.KMS }), err: "not supported on platform None: use aescbc"},
+		"When the key that data needs is lost it should ask for it":    {hcp: hcp(lost), objs: []client.Object{secret("k", 32)}, err: "put it back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			raw, err := encryptionConfig(contextOf(t, tc.hcp, tc.objs...))
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			parsed, err := parseKeys(raw)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(parsed).To(Equal([]aesKey{newKey(make([]byte, 32))}))
+		})
+	}
+}
+
+func TestBootstrap(t *testing.T) {
+	env := testenv.Start(t)
+	scheme := runtime.NewScheme()
+	if err := rbacv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := env.Client(t, scheme)
+	want := clusterAdmin(HCCOClusterAdmin, hccoUser)
+	for _, step := range []struct {
+		name   string
+		before func(g Gomega)
+	}{
+		{"When the binding is missing it should make it", func(Gomega) {}},
+		{"When the binding is right it should leave it", func(Gomega) {}},
+		{"When the binding has other subjects it should correct it", func(g Gomega) {
+			live := &rbacv1.ClusterRoleBinding{}
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(want), live)).To(Succeed())
+			live.Subjects[0].Name = "somebody"
+			g.Expect(c.Update(t.Context(), live)).To(Succeed())
+		}},
+		{"When the binding has another role it should replace it", func(g Gomega) {
+			other := want.DeepCopy()
+			other.RoleRef.Name = "view"
+			g.Expect(c.Delete(t.Context(), want.DeepCopy())).To(Succeed())
+			g.Expect(c.Create(t.Context(), other)).To(Succeed())
+		}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			g := NewWithT(t)
+			step.before(g)
+			g.Expect(Bootstrap(t.Context(), env.Kubeconfig(t))).To(Succeed())
+			live := &rbacv1.ClusterRoleBinding{}
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(want), live)).To(Succeed())
+			g.Expect(live.Subjects).To(Equal(want.Subjects))
+			g.Expect(live.RoleRef).To(Equal(want.RoleRef))
+		})
+	}
+	t.Run("When the server does not answer it should fail in time", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		NewWithT(t).Expect(Bootstrap(ctx, env.Kubeconfig(t))).To(MatchError(ContainSubstring(HCCOClusterAdmin)))
+	})
+}

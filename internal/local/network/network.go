@@ -2,8 +2,8 @@
 //
 // The bridge's address is the node's. Pods hang on the bridge; the ranges of services and load balancers are routed to
 // it too, so that a packet which kube-proxy does not rewrite finds nobody there instead of leaving the machine. The
-// guard drops what would leave or enter by another link all the same. The global forwarding switch is not touched:
-// the bridge alone forwards.
+// guard drops what would leave or enter by another link all the same. The global forwarding switch is not touched
+// unless pods may reach beyond the machine: the bridge alone forwards.
 package network
 
 import (
@@ -54,6 +54,12 @@ func Ensure(ctx context.Context, opts Options) error {
 	for _, r := range routed {
 		if err := run(ctx, nil, "ip", "route", "replace", r, "dev", Bridge, "src", NodeIP); err != nil {
 			return err
+		}
+	}
+	if opts.PodEgress {
+		// Answers from beyond come in by another link, which has to forward too. "down" restores the setting.
+		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+			return fmt.Errorf("switching on forwarding for pods' way out: %w", err)
 		}
 	}
 	return run(ctx, []byte(ruleset(opts)), "nft", "-f", "-")

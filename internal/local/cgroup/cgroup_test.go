@@ -1,0 +1,89 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const hybrid = `30 1 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
+31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
+32 30 0:28 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd
+33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
+broken line
+`
+
+func TestParse(t *testing.T) {
+	t.Run("When version 1 is mounted with an empty version 2 beside it should use version 1", func(t *testing.T) {
+		g := NewWithT(t)
+		list := parse(hybrid)
+		g.Expect(list).To(Equal([]Hierarchy{
+			{Path: "/sys/fs/cgroup/cpu,cpuacct", Version: 1, Controllers: []string{"cpu", "cpuacct"}},
+			{Path: "/sys/fs/cgroup/systemd", Version: 1, Controllers: []string{"name=systemd"}},
+			{Path: "/sys/fs/cgroup/unified", Version: 2},
+		}))
+		g.Expect(Unified(list)).To(BeFalse())
+		g.Expect(useful(list)).To(HaveLen(2))
+	})
+	t.Run("When only version 2 is mounted it should use that", func(t *testing.T) {
+		g := NewWithT(t)
+		list := parse("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+		g.Expect(Unified(list)).To(BeTrue())
+		g.Expect(useful(list)).To(HaveLen(1))
+	})
+}
+
+// group makes folders that look like a group of version 2.
+func group(t *testing.T, dir, procs string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(procs), 0o644)).To(Succeed())
+}
+
+func TestProcesses(t *testing.T) {
+	t.Run("When processes are in groups below, and in several hierarchies, it should list each once", func(t *testing.T) {
+		g := NewWithT(t)
+		a, b := t.TempDir(), t.TempDir()
+		group(t, filepath.Join(a, "x"), "")
+		group(t, filepath.Join(a, "x", "y"), "7\n3\n")
+		group(t, filepath.Join(b, "x"), "3\n")
+		group(t, filepath.Join(b, "other"), "9\n")
+		list := []Hierarchy{{Path: a, Version: 1}, {Path: b, Version: 1}, {Path: t.TempDir(), Version: 1}}
+		g.Expect(Processes(list, "x")).To(Equal([]int{3, 7}))
+	})
+}
+
+func TestCreate(t *testing.T) {
+	t.Run("When version 1 has a cpuset it should fill in every level, for an empty one takes no process", func(t *testing.T) {
+		g := NewWithT(t)
+		root := t.TempDir()
+		// The kernel makes these files with a folder; here they must be there before.
+		for _, d := range []string{"", "a", "a/b"} {
+			g.Expect(os.MkdirAll(filepath.Join(root, d), 0o755)).To(Succeed())
+			for f, v := range map[string]string{"cpuset.cpus": "0-1\n", "cpuset.mems": "0\n"} {
+				if d != "" {
+					v = "\n"
+				}
+				g.Expect(os.WriteFile(filepath.Join(root, d, f), []byte(v), 0o644)).To(Succeed())
+			}
+		}
+		g.Expect(Create([]Hierarchy{{Path: root, Version: 1, Controllers: []string{"cpuset"}}}, "a/b")).To(Succeed())
+		g.Expect(os.ReadFile(filepath.Join(root, "a", "b", "cpuset.cpus"))).To(BeEquivalentTo("0-1\n"))
+		g.Expect(os.ReadFile(filepath.Join(root, "a", "cpuset.mems"))).To(BeEquivalentTo("0\n"))
+	})
+}
+
+func TestRemove(t *testing.T) {
+	t.Run("When groups are nested it should remove the inner ones first", func(t *testing.T) {
+		g := NewWithT(t)
+		root := t.TempDir()
+		g.Expect(os.MkdirAll(filepath.Join(root, "x", "y", "z"), 0o755)).To(Succeed())
+		list := []Hierarchy{{Path: root, Version: 2}}
+		g.Expect(Remove(list, "x")).To(Equal(3))
+		g.Expect(filepath.Join(root, "x")).NotTo(BeADirectory())
+		g.Expect(Remove(list, "x")).To(Equal(0))
+	})
+}

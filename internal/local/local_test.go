@@ -1,0 +1,100 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"hcp.internal/platform/internal/local/components"
+	"hcp.internal/platform/internal/local/network"
+)
+
+func TestAddons(t *testing.T) {
+	g := NewWithT(t)
+	objs, err := addons("r/coredns@sha256:1")
+	g.Expect(err).NotTo(HaveOccurred())
+	kinds := map[string]*unstructured.Unstructured{}
+	for _, o := range objs {
+		u := o.(*unstructured.Unstructured)
+		kinds[u.GetKind()] = u
+		data, err := u.MarshalJSON()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(data)).NotTo(ContainSubstring("set-by-code"), "When %s is rendered nothing should be left to fill in", u.GetKind())
+	}
+	corefile, _, _ := unstructured.NestedString(kinds["ConfigMap"].Object, "data", "Corefile")
+	g.Expect(corefile).To(And(ContainSubstring("bind "+network.NodeIP), ContainSubstring("forward . /etc/resolv.conf")))
+	ports, _, _ := unstructured.NestedSlice(kinds["Service"].Object, "spec", "ports")
+	for _, p := range ports {
+		g.Expect(p.(map[string]any)["targetPort"]).To(BeNumerically("==", 1053), "the port that CoreDNS listens on: "+components.DNSPort)
+	}
+}
+
+func TestSafeToRemove(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files []string
+		ok    bool
+	}{
+		"When the folder is empty it should be safe":                          {ok: true},
+		"When it is a state folder it should be safe":                         {files: []string{"host.json", "x"}, ok: true},
+		"When it is one that was only begun it should be safe":                {files: []string{"logs/packages.log"}, ok: true},
+		"When it is somebody's folder it should be refused, to keep the data": {files: []string{"thesis.tex"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			dir := t.TempDir()
+			for _, f := range tc.files {
+				g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(dir, f)), 0o700)).To(Succeed())
+				g.Expect(os.WriteFile(filepath.Join(dir, f), nil, 0o600)).To(Succeed())
+			}
+			g.Expect(safeToRemove(components.Paths{State: dir}) == nil).To(Equal(tc.ok))
+		})
+	}
+	t.Run("When the folder does not exist it should be safe", func(t *testing.T) {
+		NewWithT(t).Expect(safeToRemove(components.Paths{State: filepath.Join(t.TempDir(), "x")})).To(Succeed())
+	})
+}
+
+func TestFullVersion(t *testing.T) {
+	for in, want := range map[string]string{"1.35": "1.35.4", "v1.36": "1.36.3", "1.36.3": "1.36.3", "v1.36.3": "1.36.3", "1.3": "1.3", "1.36.9": "1.36.9"} {
+		NewWithT(t).Expect(fullVersion(in)).To(Equal(want), "When %s is asked for it should be completed only if it is a minor version", in)
+	}
+}
+
+func TestReleaseTags(t *testing.T) {
+	t.Run("When a release is built it should have every tag that hosted control planes ask for", func(t *testing.T) {
+		g := NewWithT(t)
+		tags := releaseTags("bundle", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
+		g.Expect(sortedKeys(tags)).To(Equal([]string{
+			"controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet", "pause",
+		}))
+		g.Expect(tags["kubelet"]).To(Equal("bundle"))
+	})
+}
+
+func TestReport(t *testing.T) {
+	t.Run("When nothing runs it should say how to start it", func(t *testing.T) {
+		g := NewWithT(t)
+		var out strings.Builder
+		r := ReadReport(t.Context(), t.TempDir())
+		r.Message = "start it with: hypershift local up" // another instance may run on the machine of the test
+		r.Print(&out)
+		g.Expect(r.State).To(Equal(StateStopped))
+		g.Expect(out.String()).To(ContainSubstring("hypershift local up"))
+	})
+}
+
+func TestRestoreHost(t *testing.T) {
+	t.Run("When settings were remembered and nothing changed it should restore nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		p := components.Paths{State: t.TempDir()}
+		g.Expect(rememberHost(p)).To(Succeed())
+		g.Expect(restoreHost(p)).To(BeEmpty())
+	})
+	t.Run("When nothing was remembered it should restore nothing", func(t *testing.T) {
+		NewWithT(t).Expect(restoreHost(components.Paths{State: t.TempDir()})).To(BeEmpty())
+	})
+}

@@ -1,0 +1,53 @@
+package progress
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+func TestDisplay(t *testing.T) {
+	t.Run("When there is no terminal it should print one line for each change, and say again what lasts", func(t *testing.T) {
+		g := NewWithT(t)
+		clk := testclock.NewFakeClock(time.Unix(0, 0))
+		var out bytes.Buffer
+		d := New(&out, false, clk)
+		g.Expect(d.Do(t.Context(), "starting", func(_ context.Context, say func(string, ...any)) error {
+			say("a")
+			say("a")
+			say("b %d", 1)
+			clk.Step(quietFor)
+			say("b %d", 1)
+			return nil
+		})).To(Succeed())
+		g.Expect(out.String()).To(Equal("  … starting (0s): a\n  … starting (0s): b 1\n  … starting (15s): b 1\nok  starting (15s)\n"))
+	})
+	t.Run("When a task fails it should mark it and name it in the error", func(t *testing.T) {
+		g := NewWithT(t)
+		var out bytes.Buffer
+		d := New(&out, true, clock.RealClock{})
+		err := d.Do(t.Context(), "starting", func(context.Context, func(string, ...any)) error { return errors.New("broken") })
+		g.Expect(err).To(MatchError("starting: broken"))
+		g.Expect(out.String()).To(HaveSuffix(clear + "!!  starting (0s)\n"))
+	})
+	t.Run("When the time is over it should say what was missing and why it ended", func(t *testing.T) {
+		g := NewWithT(t)
+		d := New(&bytes.Buffer{}, false, clock.RealClock{})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("the supervisor has ended"))
+		err := d.Do(ctx, "starting", func(ctx context.Context, _ func(string, ...any)) error {
+			return d.Until(ctx, func(context.Context) (bool, string) { return false, "etcd" })
+		})
+		g.Expect(err).To(MatchError("starting: waiting for etcd: the supervisor has ended"))
+	})
+	t.Run("When a line is longer than a terminal it should be cut", func(t *testing.T) {
+		NewWithT(t).Expect([]rune(truncate(strings.Repeat("ä", 500)))).To(HaveLen(lineWidth))
+	})
+}

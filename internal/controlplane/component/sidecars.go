@@ -7,6 +7,8 @@ package component
 //	    --config-template=FILE                  etcd's configuration, with $(POD_NAME)
 //	    --config-out=FILE                       where etcd finds it completed
 //	    --state-file=FILE                       gets new or existing
+//	    --marker=FILE                           there once the cluster has had a quorum: a member without data then waits
+//	                                            for the others and never founds a cluster
 //	    --endpoint=URL                          client URL of the cluster (Service etcd-client)
 //	    --cacert=FILE --cert=FILE --key=FILE    how to speak to it
 //	hcp-sidecar etcd-init restore               init container of etcd that starts from a snapshot

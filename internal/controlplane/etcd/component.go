@@ -34,6 +34,7 @@ const (
 	resetContainer   = "reset-member"
 	stateVolume      = "cluster-state"
 	clientTLSVolume  = "client-tls"
+	foundedVolume    = "founded"
 	restoreVariable  = "RESTORE_URL_ETCD"
 
 	configFile   = "/etc/etcd/config/etcd.yaml"       // from the ConfigMap
@@ -49,9 +50,11 @@ func NewComponent() *component.WorkloadComponent {
 		WithPredicate(managed).
 		WithAdaptFunction(adaptStatefulSet).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
+		WithManifestAdapter("founded.yaml", component.When(founded)).
 		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
-		// etcd loads its certificates for every handshake. It does not read a changed CA again.
-		ReloadsFilesOf("server-tls", "peer-tls", clientTLSVolume).
+		// etcd loads its certificates for every handshake, but does not read a changed CA again. Whether the cluster was
+		// founded matters when a member starts, and is no reason to start it.
+		ReloadsFilesOf("server-tls", "peer-tls", clientTLSVolume, foundedVolume).
 		Build()
 }
 
@@ -76,13 +79,14 @@ func adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) erro
 		component.RemoveContainer(pod, resetContainer)
 		dropVolume(pod, stateVolume)
 		dropVolume(pod, clientTLSVolume)
+		dropVolume(pod, foundedVolume)
 	}
 	main := component.Container(pod, container)
 	main.Args = []string{"--config-file=" + config}
 	if config == finishedFile {
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: stateVolume, MountPath: "/etc/etcd/clusterstate", ReadOnly: true})
 	}
-	return errors.Join(adaptStorage(ctx.HCP, s), adaptRestore(ctx.HCP, pod))
+	return errors.Join(adaptStorage(ctx.HCP, s), adaptRestore(ctx, pod))
 }
 
 // adaptStorage takes size and class of the volumes from the HostedControlPlane.
@@ -102,13 +106,21 @@ func adaptStorage(hcp *hyperv1.HostedControlPlane, s *appsv1.StatefulSet) error 
 	return nil
 }
 
-// adaptRestore keeps the init container that loads a snapshot until it has done so.
-func adaptRestore(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) error {
+// adaptRestore keeps the init container that loads a snapshot until the cluster has been founded from it. A member that loses
+// its disk later gets its data from the others: a snapshot of long ago would contradict them.
+func adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
 	var urls []string
-	if hcp.Spec.Etcd.Managed != nil {
-		urls = hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL
+	if ctx.HCP.Spec.Etcd.Managed != nil {
+		urls = ctx.HCP.Spec.Etcd.Managed.Storage.RestoreSnapshotURL
 	}
-	if len(urls) == 0 || conditions.IsTrue(hcp.Status.Conditions, snapshotRestored) {
+	done := len(urls) == 0 || conditions.IsTrue(ctx.HCP.Status.Conditions, snapshotRestored)
+	if !done {
+		var err error
+		if done, err = founded(ctx); err != nil {
+			return err
+		}
+	}
+	if done {
 		component.RemoveContainer(pod, restoreContainer)
 		return nil
 	}

@@ -1,0 +1,174 @@
+package etcd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/sidecar/etcdinit"
+)
+
+func contextOf(t *testing.T, mutate func(*hyperv1.HostedControlPlane), objs ...client.Object) component.WorkloadContext {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo"}}
+	hcp.Spec.InfraID = "demo-abcde"
+	hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	hcp.Spec.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{}}
+	if mutate != nil {
+		mutate(hcp)
+	}
+	return component.Context{
+		Context: t.Context(), HCP: hcp, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(),
+		Release: &release.Release{Version: "1.36.3", Images: map[string]string{"etcd": "r/etcd:1", "controlplane-operator": "r/hcp:1"}},
+	}.Workload()
+}
+
+func render(t *testing.T, ctx component.WorkloadContext) (*appsv1.StatefulSet, map[string]client.Object) {
+	t.Helper()
+	out, err := NewComponent().Render(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests := map[string]client.Object{}
+	for _, m := range out.Manifests {
+		manifests[m.GetName()] = m
+	}
+	return out.Workload.(*appsv1.StatefulSet), manifests
+}
+
+func initNames(s *appsv1.StatefulSet) []string {
+	names := []string{}
+	for _, c := range s.Spec.Template.Spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func singleReplica(hcp *hyperv1.HostedControlPlane) {
+	hcp.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica
+}
+
+func fromSnapshot(hcp *hyperv1.HostedControlPlane) {
+	hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL = []string{"https://backups/demo.db"}
+}
+
+func TestMembers(t *testing.T) {
+	t.Run("When replicas are single a member should start without init containers", func(t *testing.T) {
+		g := NewWithT(t)
+		s, manifests := render(t, contextOf(t, singleReplica))
+		g.Expect(s.Spec.Replicas).To(HaveValue(BeEquivalentTo(1)))
+		g.Expect(initNames(s)).To(BeEmpty())
+		g.Expect(s.Spec.Template.Spec.Containers[0].Args).To(Equal([]string{"--config-file=/etc/etcd/config/etcd.yaml"}))
+		g.Expect(manifests["etcd-config"].(*corev1.ConfigMap).Data["etcd.yaml"]).NotTo(ContainSubstring("$("), "etcd itself expands nothing")
+	})
+	t.Run("When it is highly available each member should find itself in the configuration", func(t *testing.T) {
+		g := NewWithT(t)
+		s, manifests := render(t, contextOf(t, nil))
+		g.Expect(s.Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+		g.Expect(initNames(s)).To(Equal([]string{"reset-member"}))
+		file := filepath.Join(t.TempDir(), "etcd.yaml")
+		g.Expect(os.WriteFile(file, []byte(manifests["etcd-config"].(*corev1.ConfigMap).Data["etcd.yaml"]), 0o600)).To(Succeed())
+		for _, pod := range []string{"etcd-0", "etcd-1", "etcd-2"} {
+			t.Setenv("POD_NAME", pod)
+			_, member, err := etcdinit.Load(file, "", "")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(member.Self).To(Equal(etcdinit.Peer{Name: pod, URL: "https://" + pod + ".etcd-discovery.ns.svc:2380"}))
+			g.Expect(member.Founders).To(HaveLen(3))
+		}
+	})
+	t.Run("When init containers have arguments their program should know them", func(t *testing.T) {
+		g := NewWithT(t)
+		s, _ := render(t, contextOf(t, nil))
+		reset := component.Container(&s.Spec.Template.Spec, "reset-member")
+		cmd, rest, err := etcdinit.Command().Find(append(reset.Command[2:], reset.Args...))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(cmd.Name()).To(Equal("reset-member"))
+		g.Expect(cmd.ParseFlags(rest)).To(Succeed())
+	})
+}
+
+func TestFounded(t *testing.T) {
+	report := func(version string) client.Object {
+		return &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd"}, Status: hyperv1.ControlPlaneComponentStatus{Version: version}}
+	}
+	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-founded"}}
+	for name, tc := range map[string]struct {
+		objs []client.Object
+		want bool
+	}{
+		"When there is nothing yet members may found the cluster":                     {},
+		"When the members have never been complete they may found the cluster":        {objs: []client.Object{report("")}},
+		"When the members have been complete once they should never found it again":   {objs: []client.Object{report("1.36.3")}, want: true},
+		"When the report is gone but it was founded they should never found it again": {objs: []client.Object{marker}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s, manifests := render(t, contextOf(t, fromSnapshot, tc.objs...))
+			_, found := manifests["etcd-founded"]
+			g.Expect(found).To(Equal(tc.want))
+			want := []string{"etcd-init", "reset-member"}
+			if tc.want {
+				want = want[1:] // A snapshot of long ago would contradict the other members.
+			}
+			g.Expect(initNames(s)).To(Equal(want))
+		})
+	}
+	t.Run("When the cluster is founded members should not restart for that", func(t *testing.T) {
+		g := NewWithT(t)
+		before, _ := render(t, contextOf(t, nil))
+		after, _ := render(t, contextOf(t, nil, report("1.36.3")))
+		g.Expect(after.Spec.Template).To(Equal(before.Spec.Template))
+	})
+}
+
+func TestStorage(t *testing.T) {
+	volume := func(v hyperv1.PersistentVolumeEtcdStorageSpec) func(*hyperv1.HostedControlPlane) {
+		return func(hcp *hyperv1.HostedControlPlane) { hcp.Spec.Etcd.Managed.Storage.PersistentVolume = &v }
+	}
+	for name, tc := range map[string]struct {
+		hcp   func(*hyperv1.HostedControlPlane)
+		size  string
+		class *string
+		err   string
+	}{
+		"When nothing is said a volume should have 8Gi of the default class": {size: "8Gi"},
+		"When size and class are given it should be those": {
+			hcp: volume(hyperv1.PersistentVolumeEtcdStorageSpec{Size: ptr.To(resource.MustParse("20Gi")), StorageClassName: ptr.To("fast")}), size: "20Gi", class: ptr.To("fast"),
+		},
+		"When the size is not positive it should say which field": {
+			hcp: volume(hyperv1.PersistentVolumeEtcdStorageSpec{Size: ptr.To(resource.MustParse("-1Gi"))}), err: "spec.etcd.managed.storage.persistentVolume.size is -1Gi",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := NewComponent().Render(contextOf(t, tc.hcp))
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			claim := out.Workload.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0].Spec
+			g.Expect(claim.Resources.Requests.Storage().String()).To(Equal(tc.size))
+			g.Expect(claim.StorageClassName).To(Equal(tc.class))
+		})
+	}
+}

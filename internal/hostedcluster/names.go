@@ -28,7 +28,6 @@ const monitoringLabel = "hypershift.openshift.io/monitoring"
 const (
 	labelRestrictedPSA    = "io.openshift.hypershift.restricted-psa"
 	labelCustomKubeconfig = "io.openshift.hypershift.control-plane-operator-supports-kas-custom-kubeconfig"
-	labelPKISignsCSRs     = "io.openshift.hypershift.control-plane-pki-operator-signs-csrs"
 )
 
 // controlPlaneOperator is the name of the Deployment that runs the control plane, and payloadTag that of its image in OpenShift payloads.

@@ -206,6 +206,10 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 		obs.operatorLabels = parseLabels(labels)
 		return
 	}
+	if obs.operatorImage == r.OperatorImage {
+		obs.operatorLabels = ownLabels
+		return
+	}
 	// Labels only switch details; when they can't be read, the operator is taken for a current one.
 	if info, err := provider.Inspect(ctx, obs.operatorImage, secret); err == nil {
 		obs.operatorLabels = info.Labels
@@ -214,6 +218,10 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 		}
 	}
 }
+
+// ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that. That their pods bear the
+// restricted level of Pod Security is not among it: they set no seccomp profile.
+var ownLabels = map[string]string{labelCustomKubeconfig: "true"}
 
 // releasesFor is the provider that knows the mirrors of hc.
 func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {

@@ -13,12 +13,12 @@ import (
 )
 
 // crashStep is every how many writes a crash is tried. Bringing up a control plane takes 100 writes and more, of which most are certificates of the same wave;
-// every seventh write is a different one of every kind within the three kinds of faults. CRASH_STEP=1 tries all.
+// every eleventh write hits each wave and each component. CRASH_STEP=1 tries all.
 func crashStep() int {
 	if step, err := strconv.Atoi(os.Getenv("CRASH_STEP")); err == nil && step > 0 {
 		return step
 	}
-	return 7
+	return 11
 }
 
 func requestFor(hcp *hyperv1.HostedControlPlane) ctrl.Request {

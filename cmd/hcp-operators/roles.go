@@ -63,7 +63,6 @@ var roles = []role{
 		name:     "hypershift-operator",
 		short:    "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command { return []*cobra.Command{hostedcluster.Command()} },
-		whole:    true,
 	},
 	{
 		name:  "control-plane-operator",

@@ -39,6 +39,10 @@ const (
 	operatorStuck = 20 * time.Second
 )
 
+// podGrace is how long a pod of a destroyed control plane may take to end, in seconds. Its own grace period, 135 s for kube-apiserver, is there
+// for clients, and there are none any more.
+const podGrace = 1
+
 // deletionPoll is how often the remaining objects are looked at when no event comes.
 const deletionPoll = 5 * time.Second
 
@@ -48,7 +52,8 @@ type remains struct {
 	hcp       *hyperv1.HostedControlPlane
 	namespace *corev1.Namespace
 	pools     []hyperv1.NodePool
-	operator  *appsv1.Deployment // the control-plane-operator
+	pods      []metav1.PartialObjectMetadata // of the namespace, once that is being deleted
+	operator  *appsv1.Deployment             // the control-plane-operator
 	// contained: everything of the cluster lies in its namespace.
 	contained bool
 }
@@ -56,6 +61,8 @@ type remains struct {
 // teardown is the next move of a deletion. The zero value means that nothing is left.
 type teardown struct {
 	delete []client.Object
+	// hurry are pods to end within podGrace.
+	hurry []client.Object
 	// annotateCleanup passes the wish to clean up cloud resources on to the HostedControlPlane.
 	annotateCleanup bool
 	// stripFinalizers of the HostedControlPlane: nobody else will.
@@ -92,6 +99,13 @@ func planTeardown(r remains, now time.Time) teardown {
 	}
 	if r.namespace.DeletionTimestamp.IsZero() {
 		t.delete = []client.Object{r.namespace}
+		t.recheckAfter = time.Second // for the pods
+	}
+	for i := range r.pods {
+		// A namespace that is being deleted takes no new pods, so none of these comes back.
+		if pod := &r.pods[i]; r.contained && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > podGrace) {
+			t.hurry = append(t.hurry, pod)
+		}
 	}
 	t.waiting = []string{waitingFor("Namespace", r.namespace, namespaceHint(r.namespace))}
 	return t
@@ -209,6 +223,9 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	if left.namespace, err = get(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
 		return left, err
 	}
+	if left.pods, err = r.endingPods(ctx, left.namespace); err != nil {
+		return left, err
+	}
 	if left.hcp != nil {
 		if left.operator, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: controlPlaneOperator}, &appsv1.Deployment{}); err != nil {
 			return left, err
@@ -224,6 +241,19 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	return left, nil
 }
 
+// endingPods lists the pods of a namespace that is being deleted.
+func (r *Reconciler) endingPods(ctx context.Context, ns *corev1.Namespace) ([]metav1.PartialObjectMetadata, error) {
+	if ns == nil || ns.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	if err := r.Live.List(ctx, list, client.InNamespace(ns.Name)); err != nil {
+		return nil, fmt.Errorf("listing pods of namespace %s: %w", ns.Name, err)
+	}
+	return list.Items, nil
+}
+
 // teardown carries a move out.
 func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) error {
 	var errs []error
@@ -234,12 +264,19 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 			return fmt.Errorf("asking HostedControlPlane %s to clean up cloud resources: %w", client.ObjectKeyFromObject(left.hcp), err)
 		}
 	}
-	for _, obj := range next.delete {
+	remove := func(obj client.Object, opts ...client.DeleteOption) {
 		// The UID keeps us from deleting a successor of the same name.
 		uid := obj.GetUID()
-		if err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		err := r.Client.Delete(ctx, obj, append(opts, client.Preconditions{UID: &uid})...)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err))
 		}
+	}
+	for _, obj := range next.delete {
+		remove(obj)
+	}
+	for _, pod := range next.hurry {
+		remove(pod, client.GracePeriodSeconds(podGrace))
 	}
 	if next.stripFinalizers {
 		ctrl.LoggerFrom(ctx).Info("removing the finalizers of a HostedControlPlane that its operator does not remove", "finalizers", left.hcp.Finalizers)

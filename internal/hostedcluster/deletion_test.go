@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,11 @@ func operator(available int32) *appsv1.Deployment {
 	return &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: available}}
 }
 
+// endingIn is a pod with a grace period in seconds; nil is one that is not being deleted yet.
+func endingIn(seconds *int64) metav1.PartialObjectMetadata {
+	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "p", DeletionGracePeriodSeconds: seconds}}
+}
+
 func TestPlanTeardown(t *testing.T) {
 	hc := exampleHostedCluster("clusters", "x")
 	ours := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
@@ -44,6 +50,7 @@ func TestPlanTeardown(t *testing.T) {
 		left    remains
 		deletes int
 		strips  bool
+		hurries int
 		waits   string // empty: nothing is left
 	}{
 		"When nothing is left it should be done":                       {left: remains{}},
@@ -57,7 +64,11 @@ func TestPlanTeardown(t *testing.T) {
 		"When things lie outside the namespace it should only wait":    {left: remains{hcp: controlPlane(ago(time.Hour))}, waits: "HostedControlPlane"},
 		"When only the namespace is left it should delete it":          {left: remains{namespace: ours}, deletes: 1, waits: "Namespace clusters-demo"},
 		"When the namespace is going it should say what is left in it": {left: remains{namespace: terminating}, waits: "Some resources are remaining: pods"},
-		"When the namespace is not ours it should leave it alone":      {left: remains{namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}}}},
+		"When pods end slowly it should not give them that long": {left: remains{namespace: terminating, contained: true,
+			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](135)), endingIn(ptr.To[int64](1))}}, hurries: 2, waits: "Namespace clusters-demo"},
+		"When things lie outside the namespace its pods should have their time": {left: remains{namespace: terminating,
+			pods: []metav1.PartialObjectMetadata{endingIn(ptr.To[int64](135))}}, waits: "Namespace clusters-demo"},
+		"When the namespace is not ours it should leave it alone": {left: remains{namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}}}},
 		"When the namespace shall stay it should leave it alone": {left: remains{namespace: ours, hc: exampleHostedCluster("clusters", "x", func(hc *hyperv1.HostedCluster) {
 			hc.Annotations[hyperv1.SkipControlPlaneNamespaceDeletionAnnotation] = "true"
 		})}},
@@ -69,6 +80,7 @@ func TestPlanTeardown(t *testing.T) {
 			}
 			got := planTeardown(tc.left, noon)
 			g.Expect(got.delete).To(HaveLen(tc.deletes))
+			g.Expect(got.hurry).To(HaveLen(tc.hurries))
 			g.Expect(got.stripFinalizers).To(Equal(tc.strips))
 			g.Expect(got.done()).To(Equal(tc.waits == ""))
 			g.Expect(fmt.Sprint(got.waiting)).To(ContainSubstring(tc.waits))

@@ -73,6 +73,10 @@ test-all: kubernetes
 e2e: kubernetes build ## One run of make up's path in a state folder of its own (as root).
 	go test -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
 
+.PHONY: bench
+bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
+	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/bench $(TEST_FLAGS)
+
 .PHONY: verify
 verify: ## Generated files are fresh, code is formatted and vetted.
 	hack/verify.sh

@@ -18,73 +18,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
-	"hcp.internal/platform/internal/endpoints"
-	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/testenv/bare"
 )
 
 var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the golden files")
 
-const namespace = "clusters-demo"
+const namespace = bare.Namespace
 
-func testScheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, hyperv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return scheme
-}
-
-func testRelease() *release.Release {
-	r := &release.Release{
-		Image: "10.244.0.1:5000/hypershift/release:1.36.3", Version: "1.36.3", KubernetesVersion: "1.36.3", Kubernetes: true,
-		Images: map[string]string{},
-	}
-	for _, tag := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		r.Images[tag] = "10.244.0.1:5000/hypershift/kubernetes@sha256:" + strings.Repeat("a", 64)
-	}
-	r.Images["controlplane-operator"] = "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("b", 64)
-	return r
-}
-
-// hostedControlPlane is a single-replica control plane on platform Local, published by a LoadBalancer.
-func hostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.HostedControlPlane {
-	hcp := &hyperv1.HostedControlPlane{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "demo", UID: "11111111-2222-3333-4444-555555555555", Generation: 3,
-			Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"},
-		},
-		Spec: hyperv1.HostedControlPlaneSpec{
-			ReleaseImage: "10.244.0.1:5000/hypershift/release:1.36.3",
-			InfraID:      "demo-x7k2p",
-			IssuerURL:    "https://kubernetes.default.svc",
-			Platform:     hyperv1.PlatformSpec{Type: hyperv1.LocalPlatform},
-			Networking: hyperv1.ClusterNetworking{
-				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14", HostPrefix: 23}},
-				ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}},
-			},
-			ControllerAvailabilityPolicy: hyperv1.SingleReplica,
-			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
-				Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage},
-			}},
-		},
-	}
-	for _, m := range mutate {
-		m(hcp)
-	}
-	return hcp
-}
+// Fixtures that other packages use, too.
+var (
+	testScheme         = bare.Scheme
+	testRelease        = bare.Release
+	hostedControlPlane = bare.HostedControlPlane
+	workloadContext    = bare.Context
+)
 
 // highlyAvailable has everything that a user can add.
 func highlyAvailable(hcp *hyperv1.HostedControlPlane) {
@@ -151,16 +104,6 @@ func mounted() []client.Object {
 		})
 	}
 	return objs
-}
-
-func workloadContext(t testing.TB, hcp *hyperv1.HostedControlPlane, objs ...client.Object) component.WorkloadContext {
-	reader := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objs...).Build()
-	return component.Context{
-		Context: t.Context(), Client: reader, HCP: hcp, Release: testRelease(),
-		Infra:         endpoints.Status{APIHost: "10.97.0.1", APIPort: 6443, AdvertiseAddress: "10.97.0.1", AdvertisePort: 6443},
-		Management:    component.Management{Nodes: 1, SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042, NativeSidecars: true},
-		OperatorImage: "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("c", 64),
-	}.Workload()
 }
 
 var fixtures = map[string]func(*hyperv1.HostedControlPlane){

@@ -1,0 +1,182 @@
+package bare
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// bootTimeout is for a machine that is busy with other builds; an idle one needs 6 s.
+const bootTimeout = 2 * time.Minute
+
+// Machine runs containers of pods as processes: their volumes become folders, their addresses ports of the loopback.
+type Machine struct {
+	t       testing.TB
+	root    string
+	files   map[string]map[string][]byte // object kind/name → key → content
+	ports   map[string]int
+	binary  string
+	running []*testenv.Process
+}
+
+// NewMachine prepares ports, and the files that objs become; what it runs ends with the test.
+func NewMachine(t testing.TB, objs []client.Object) *Machine {
+	t.Helper()
+	m := &Machine{t: t, root: t.TempDir(), binary: testenv.KubeBinary(t), files: map[string]map[string][]byte{}, ports: map[string]int{}}
+	names := []string{"etcd", "peer", "metrics", "api", "kube-controller-manager", "kube-scheduler"}
+	ports, err := testenv.FreePorts(len(names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		m.ports[name] = ports[i]
+	}
+	for _, obj := range objs {
+		data := map[string][]byte{}
+		switch o := obj.(type) {
+		case *corev1.Secret:
+			data = o.Data
+			m.files["Secret/"+o.Name] = data
+		case *corev1.ConfigMap:
+			for k, v := range o.Data {
+				data[k] = []byte(v)
+			}
+			m.files["ConfigMap/"+o.Name] = data
+		}
+	}
+	t.Cleanup(m.Stop)
+	return m
+}
+
+// local puts addresses of the control plane namespace on this machine.
+func (m *Machine) local(s string) string {
+	at := func(port string) string { return fmt.Sprintf("localhost:%d", m.ports[port]) }
+	on := func(port string) string { return fmt.Sprintf("127.0.0.1:%d", m.ports[port]) }
+	return strings.NewReplacer(
+		"0.0.0.0:2379", on("etcd"), "0.0.0.0:2380", on("peer"), "0.0.0.0:2382", on("metrics"),
+		"etcd-client."+Namespace+".svc:2379", at("etcd"), "etcd-0.etcd-discovery."+Namespace+".svc:2379", at("etcd"),
+		"etcd-0.etcd-discovery."+Namespace+".svc:2380", at("peer"),
+		"kube-apiserver:6443", at("api"), "--secure-port=6443", fmt.Sprintf("--secure-port=%d", m.ports["api"]),
+		"--secure-port=10257", fmt.Sprintf("--secure-port=%d", m.ports["kube-controller-manager"]),
+		"--secure-port=10259", fmt.Sprintf("--secure-port=%d", m.ports["kube-scheduler"]),
+		"--bind-address=0.0.0.0", "--bind-address=127.0.0.1",
+	).Replace(s)
+}
+
+// Start runs the container that has the name of its pod's component.
+func (m *Machine) Start(name string, pod *corev1.PodSpec) *testenv.Process {
+	m.t.Helper()
+	root := filepath.Join(m.root, name)
+	c := component.Container(pod, name)
+	for _, mount := range c.VolumeMounts {
+		dir := filepath.Join(root, mount.MountPath)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			m.t.Fatal(err)
+		}
+		for key, data := range m.content(pod, mount.Name) {
+			data = []byte(m.inRoot(root, m.local(string(data))))
+			if err := os.WriteFile(filepath.Join(dir, key), data, 0o600); err != nil {
+				m.t.Fatal(err)
+			}
+		}
+	}
+	var args []string
+	for _, arg := range c.Args {
+		args = append(args, m.inRoot(root, m.local(arg)))
+	}
+	if name == "kube-controller-manager" || name == "kube-scheduler" {
+		args = append(args, "--bind-address=127.0.0.1")
+	}
+	p, err := testenv.StartProcess(m.binary, root, c.Command[0], nil, args...)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.running = append(m.running, p)
+	return p
+}
+
+func (m *Machine) inRoot(root, s string) string {
+	for _, dir := range []string{"/etc/kubernetes", "/etc/etcd", "/var/lib", "/var/log"} {
+		s = strings.ReplaceAll(s, dir+"/", filepath.Join(root, dir)+"/")
+	}
+	return s
+}
+
+func (m *Machine) content(pod *corev1.PodSpec, volume string) map[string][]byte {
+	for _, v := range pod.Volumes {
+		key := ""
+		switch {
+		case v.Name != volume:
+			continue
+		case v.Secret != nil:
+			key = "Secret/" + v.Secret.SecretName
+		case v.ConfigMap != nil:
+			key = "ConfigMap/" + v.ConfigMap.Name
+		default:
+			return nil
+		}
+		if m.files[key] == nil {
+			m.t.Fatalf("volume %s: nobody makes %s", volume, key)
+		}
+		return m.files[key]
+	}
+	return nil
+}
+
+// Answers waits until a URL on this machine answers 200, and says how long that took.
+func (m *Machine) Answers(ctx context.Context, scheme, port, path string) time.Duration {
+	m.t.Helper()
+	begin := time.Now()
+	insecure := &http.Client{Timeout: time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // G402: as the kubelet probes
+	}}
+	url := fmt.Sprintf("%s://localhost:%d%s", scheme, m.ports[port], path)
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, bootTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, p := range m.running {
+			select {
+			case <-p.Done():
+				return false, fmt.Errorf("%s ended:\n%s", p.LogFile, p.Tail())
+			default:
+			}
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return false, err
+		}
+		resp, err := insecure.Do(req)
+		if err != nil {
+			return false, nil // not listening yet
+		}
+		defer resp.Body.Close() //nolint:errcheck // only read
+		return resp.StatusCode == http.StatusOK, nil
+	})
+	if err != nil {
+		m.t.Fatalf("waiting for %s: %v", url, err)
+	}
+	return time.Since(begin)
+}
+
+// Stop ends all programs at once; NewMachine's test does it, too.
+func (m *Machine) Stop() {
+	for _, p := range m.running {
+		p.Kill()
+	}
+}
+
+// File is what an object has under a key, with addresses on this machine; kind is Secret or ConfigMap.
+func (m *Machine) File(kind, name, key string) []byte {
+	return []byte(m.local(string(m.files[kind+"/"+name][key])))
+}

@@ -1,0 +1,170 @@
+//go:build bench
+
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// singleTimeout is for one hosted cluster to become available; it needs some ten seconds.
+const singleTimeout = 5 * time.Minute
+
+// BenchmarkSingle creates one hosted cluster after the other and prints how long each takes, and what the last one occupies.
+func BenchmarkSingle(b *testing.B) {
+	f := floor(b)
+	c := local(b)
+	var all []*stages
+	var used map[string]memory
+	for i := range runs {
+		fmt.Printf("single: run %d of %d\n", i+1, runs)
+		name := numbered("single-", i)
+		all = append(all, c.createOne(b, name))
+		if i == runs-1 {
+			pause(b, settle)
+			used = c.memoryOfPods(b, client.InNamespace(controlPlane(name)))
+		}
+		if err := c.destroy(name); err != nil {
+			b.Fatal(err)
+		}
+	}
+	printStages(all)
+	total := printMemory(used)
+	took := medianStage(all, stageAvailable)
+	t := figures(fmt.Sprintf("One hosted cluster (time: median of %d runs; memory: %s after Available)", runs, settle))
+	t.compare("HostedCluster applied → Available; floor: API server ready", took, f.ready, targetAvailable, seconds)
+	t.compare("memory, RSS of all processes added", total.rss, f.memory.rss, targetMemory, mib)
+	t.compare("memory, PSS (shared pages counted once)", total.pss, f.memory.pss, targetMemory, mib)
+	t.print()
+	report(b, map[string]float64{"available-s": took, "rss-MiB": total.rss / mebi, "pss-MiB": total.pss / mebi})
+}
+
+// createOne returns when the hosted cluster is available.
+func (c *cluster) createOne(b *testing.B, name string) *stages {
+	b.Helper()
+	c.destroyAtEnd(b, name)
+	ctx, cancel := context.WithTimeout(b.Context(), singleTimeout)
+	defer cancel()
+	s := newStages(100)
+	if err := followOne(ctx, c.api, name, s); err != nil {
+		b.Fatal(err)
+	}
+	if err := c.create(ctx, name, nil); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.wait(ctx, func(stage string) bool { return stage == stageAvailable }); err != nil {
+		b.Fatalf("%s is not available after %s: %v\n%s", name, singleTimeout, err, c.explain(name))
+	}
+	return s
+}
+
+// medianStage is infinite for a stage that no run reached before it was available.
+func medianStage(all []*stages, name string) float64 {
+	var values []float64
+	for _, s := range all {
+		if v, ok := s.since(stageApplied, name); ok {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return math.Inf(1)
+	}
+	return median(values)
+}
+
+// printStages prints them in the order in which they were reached; what came only after Available comes last.
+func printStages(all []*stages) {
+	header := []string{"stage"}
+	for i := range all {
+		header = append(header, fmt.Sprintf("run %d", i+1))
+	}
+	t := newTable("Stages, since the HostedCluster was stored", append(header, "median", "after the one above")...)
+	mid := map[string]float64{}
+	for _, name := range stageOrder {
+		mid[name] = medianStage(all, name)
+	}
+	order := slices.SortedStableFunc(slices.Values(stageOrder), func(a, b string) int { return cmp.Compare(mid[a], mid[b]) })
+	before := 0.0
+	for _, name := range order {
+		row := []string{name}
+		for _, s := range all {
+			cell := "later"
+			if v, ok := s.since(stageApplied, name); ok {
+				cell = seconds(v)
+			}
+			row = append(row, cell)
+		}
+		if math.IsInf(mid[name], 1) {
+			t.add(append(row, "later", "")...)
+			continue
+		}
+		t.add(append(row, seconds(mid[name]), fmt.Sprintf("+%.2f s", mid[name]-before))...)
+		before = mid[name]
+	}
+	t.print()
+}
+
+// memoryOfPods is the memory of pods by pod and program.
+func (c *cluster) memoryOfPods(b *testing.B, opts ...client.ListOption) map[string]memory {
+	b.Helper()
+	pods := c.pods(b, opts...)
+	found := processesIn(b, pods)
+	used := map[string]memory{}
+	for _, pod := range pods {
+		for _, p := range found[string(pod.UID)] {
+			m, err := memoryOf(p.pid)
+			if err != nil {
+				continue // it has ended meanwhile
+			}
+			key := pod.Name + "\t" + p.program
+			used[key] = used[key].plus(m)
+		}
+	}
+	return used
+}
+
+// processesIn finds the processes of pods, which must run on this machine.
+func processesIn(b *testing.B, pods []corev1.Pod) map[string][]process {
+	b.Helper()
+	var uids []string
+	for _, p := range pods {
+		uids = append(uids, string(p.UID))
+	}
+	found, err := processesOf(uids)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, p := range pods {
+		if len(found[string(p.UID)]) == 0 {
+			b.Fatalf("pod %s/%s has no process on this machine: use the kubeconfig of a local cluster", p.Namespace, p.Name)
+		}
+	}
+	return found
+}
+
+func printMemory(used map[string]memory) memory {
+	t := newTable("Memory of one hosted control plane", "pod", "program", "RSS", "PSS")
+	var total memory
+	var keys []string
+	for key := range used {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		pod, program, _ := strings.Cut(key, "\t")
+		t.add(pod, program, mib(used[key].rss), mib(used[key].pss))
+		total = total.plus(used[key])
+	}
+	t.add("together", "", mib(total.rss), mib(total.pss))
+	t.print()
+	return total
+}

@@ -9,6 +9,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
+	"hcp.internal/platform/internal/encryption"
 )
 
 const (
@@ -74,7 +75,7 @@ func arguments(ctx component.WorkloadContext) ([]string, error) {
 		args = append(args, namedCertificate(hcp, i))
 	}
 	if ok, _ := encrypted(ctx); ok {
-		args = append(args, "--encryption-provider-config="+encryptionDir+"/"+encryptionKey, "--encryption-provider-config-automatic-reload=false")
+		args = append(args, "--encryption-provider-config="+encryptionDir+"/"+encryption.ConfigKey, "--encryption-provider-config-automatic-reload=false")
 	}
 	if ok, _ := externalOIDC(ctx); ok {
 		args = append(args, "--authentication-config="+authenticationDir+"/"+authenticationKey)

@@ -16,6 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
+	"hcp.internal/platform/internal/encryption"
 )
 
 // Name of the component.
@@ -78,8 +79,8 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		if err != nil {
 			return err
 		}
-		d.Spec.Template.Annotations = map[string]string{EncryptionHashAnnotation: configHash(raw)}
-		component.AddVolume(pod, container, component.SecretVolume("secret-encryption", encryptionSecret), encryptionDir)
+		d.Spec.Template.Annotations = map[string]string{encryption.HashAnnotation: encryption.ConfigHash(raw)}
+		component.AddVolume(pod, container, component.SecretVolume("secret-encryption", encryption.ConfigSecret), encryptionDir)
 	}
 	if ok, _ := externalOIDC(ctx); ok {
 		component.AddVolume(pod, container, component.ConfigMapVolume(authenticationVolume, authenticationConfigMap), authenticationDir)

@@ -19,6 +19,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -127,7 +128,7 @@ func TestEncryptionInput(t *testing.T) {
 		return h
 	}
 	lost := func(h *hyperv1.HostedControlPlane) {
-		h.Status.SecretEncryption.ActiveKey.AESCBC = &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: "k"}, DataHash: dataHash([]byte("gone"))}
+		h.Status.SecretEncryption.ActiveKey.AESCBC = &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: "k"}, DataHash: encryption.Fingerprint([]byte("gone"))}
 	}
 	for name, tc := range map[string]struct {
 		hcp  *hyperv1.HostedControlPlane
@@ -135,8 +136,8 @@ func TestEncryptionInput(t *testing.T) {
 		err  string
 	}{
 		"When the key is there it should be used":                      {hcp: hcp(nil), objs: []client.Object{secret("k", 32)}},
-		"When the key is missing it should say which":                  {hcp: hcp(nil), err: "reading the encryption key k"},
-		"When the key has the wrong size it should say which is right": {hcp: hcp(nil), objs: []client.Object{secret("k", 31)}, err: `key "key" of Secret k has 31 bytes: an AES key must have 32`},
+		"When the key is missing it should say which":                  {hcp: hcp(nil), err: "no usable encryption key: Secret k does not exist"},
+		"When the key has the wrong size it should say which is right": {hcp: hcp(nil), objs: []client.Object{secret("k", 31)}, err: `key "key" of Secret k has 31 bytes, and an AES key must have 32`},
 		"When it is a KMS it should say what to use instead":           {hcp: hcp(func(h *hyperv1.HostedControlPlane) { h.Spec.SecretEncryption.Type = hyperv1.KMS }), err: "not supported on platform None: use aescbc"},
 		"When the key that data needs is lost it should ask for it":    {hcp: hcp(lost), objs: []client.Object{secret("k", 32)}, err: "put it back"},
 	} {
@@ -148,9 +149,9 @@ func TestEncryptionInput(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			parsed, err := parseKeys(raw)
+			parsed, err := encryption.ParseKeys(raw)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(parsed).To(Equal([]aesKey{newKey(make([]byte, 32))}))
+			g.Expect(parsed).To(Equal([]encryption.Key{encryption.NewKey(make([]byte, 32))}))
 		})
 	}
 }

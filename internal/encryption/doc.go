@@ -1,0 +1,19 @@
+// Package encryption decides how the keys change that Secrets of a hosted cluster are encrypted with in etcd.
+//
+// Two processes take part, and each writes its own thing:
+//
+//	control-plane-operator          the keys kube-apiserver has (Secret kas-secret-encryption-config)   Order
+//	hosted-cluster-config-operator  status.secretEncryption, EtcdDataEncryptionUpToDate, the rewriting  Next
+//
+// A change of key goes through these states, in status.secretEncryption.history:
+//
+//	              target unknown to servers,          every server reads          every server writes
+//	              or only read by some                with it                     with it
+//	Completed ──▶ ReadOnlyDeploy ───────────────────▶ WritePromote ─────────────▶ Migrating ──▶ Completed
+//	                    ▲   │ the target's bytes were lost before any server got them
+//	     another target └───┘ Interrupted
+//
+// The invariant: status.activeKey and the keys of the live configuration together read everything that is stored, and a key
+// leaves the configuration only when there is no target and status.activeKey writes, that is, when everything was written
+// again with it. Both decisions are pure; a test plays them against servers that are replaced one by one.
+package encryption

@@ -1,0 +1,203 @@
+package encryption
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func key(letter string) Key { return NewKey([]byte(strings.Repeat(letter, KeySize))) }
+
+func keys(letters string) []Key {
+	var list []Key
+	for _, letter := range letters {
+		list = append(list, key(string(letter)))
+	}
+	return list
+}
+
+func letters(list []Key) string {
+	var s strings.Builder
+	for _, k := range list {
+		s.WriteByte(k.Data[0])
+	}
+	return s.String()
+}
+
+// letterOf finds the key of a fingerprint.
+func letterOf(hash string) string {
+	for _, letter := range "abcdefgh" {
+		if key(string(letter)).Hash() == hash {
+			return string(letter)
+		}
+	}
+	return ""
+}
+
+func named(letter string) *hyperv1.AESCBCKeyStatus {
+	return &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: "key-" + letter}, DataHash: key(letter).Hash()}
+}
+
+// model is a hosted cluster with both operators, reduced to keys, which are letters here.
+type model struct {
+	spec, backup string
+	status       hyperv1.SecretEncryptionStatus
+	live         string
+	servers      []string // the configuration each runs; "" does not run
+	stored       []string // what each Secret is encrypted with
+	rewritten    int      // progress of the rewriting: all before this are done
+	lost         string   // the key whose bytes are in no Secret any more
+	silent       bool     // the hosted-cluster-config-operator is one that does not know rotations, or down
+}
+
+func ptrKey(letter string) *Key {
+	if letter == "" {
+		return nil
+	}
+	k := key(letter)
+	return &k
+}
+
+func statusLetter(k hyperv1.SecretEncryptionKeyStatus) string {
+	if k.AESCBC == nil {
+		return ""
+	}
+	return letterOf(k.AESCBC.DataHash)
+}
+
+func (m *model) converged() bool {
+	return !slices.ContainsFunc(m.servers, func(s string) bool { return s != m.live })
+}
+
+// unreadable says whether the target is to be had nowhere.
+func (m *model) unreadable() bool {
+	target := statusLetter(m.status.TargetKey)
+	return target != "" && target == m.lost && !strings.Contains(m.live, target)
+}
+
+func (m *model) controlPlaneOperator(t *rapid.T) {
+	target := ptrKey(statusLetter(m.status.TargetKey))
+	if m.unreadable() {
+		target = ptrKey(m.live[:1])
+	}
+	next, err := Order(Wanted{
+		Live: keys(m.live), Converged: m.converged(), Spec: ptrKey(m.spec), Backup: ptrKey(m.backup),
+		Active: ptrKey(statusLetter(m.status.ActiveKey)), Target: target, Promoted: Promoted(m.status),
+	})
+	if err != nil {
+		t.Fatalf("spec %s, live %s: %v", m.spec, m.live, err)
+	}
+	m.live = letters(next)
+}
+
+// configOperator makes a pass that dies after the given number of its writes.
+func (m *model) configOperator(writes, chunk int, server func() string) {
+	backup := ""
+	if m.backup != "" {
+		backup = key(m.backup).Hash()
+	}
+	obs := Observed{Status: m.status, Spec: named(m.spec), Backup: backup, Live: keys(m.live), Converged: m.converged(), TargetReadable: !m.unreadable()}
+	step := Next(obs, noon)
+	if writes == 0 {
+		return
+	}
+	if !step.Rewrite {
+		m.rewritten = 0 // what the reconciler gets from binding its progress to the live configuration
+	}
+	m.status = step.Status
+	if !step.Rewrite || writes == 1 {
+		return
+	}
+	for range chunk {
+		if m.rewritten == len(m.stored) {
+			break
+		}
+		if s := server(); s != "" {
+			m.stored[m.rewritten] = s[:1]
+			m.rewritten++
+		}
+	}
+	if m.rewritten == len(m.stored) && writes > 2 {
+		m.status, m.rewritten = Complete(m.status, noon).Status, 0
+	}
+}
+
+// check is the invariant: every server that runs reads everything that is stored, and so does the one that starts next.
+func (m *model) check(t *rapid.T) {
+	for _, s := range append(slices.Clone(m.servers), m.live) {
+		for _, by := range m.stored {
+			if s != "" && !strings.Contains(s, by) {
+				t.Fatalf("a server with keys %q cannot read what is encrypted with %q: %+v", s, by, *m)
+			}
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"a", "b", "c", "d"}
+		m := &model{spec: "a", servers: make([]string, rapid.IntRange(1, 3).Draw(t, "replicas")), silent: rapid.Bool().Draw(t, "silent")}
+		m.backup = rapid.SampledFrom([]string{"", "", "b"}).Draw(t, "backup")
+		m.controlPlaneOperator(t)
+		server := func() string { return m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "server")] }
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			switch rapid.IntRange(0, 7).Draw(t, "event") {
+			case 0:
+				old := m.spec
+				m.spec, m.lost = rapid.SampledFrom(names).Draw(t, "spec"), ""
+				if old != m.spec && rapid.Bool().Draw(t, "in place") { // the Secret got other bytes
+					m.lost = old
+				}
+			case 1, 2:
+				m.controlPlaneOperator(t)
+			case 3:
+				m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "replaced")] = m.live
+			case 4: // the rollout ends
+				for i := range m.servers {
+					m.servers[i] = m.live
+				}
+			case 5: // somebody writes
+				if s := server(); s != "" && len(m.stored) < 10 {
+					m.stored = append(m.stored, s[:1])
+				} else if s != "" {
+					m.stored[rapid.IntRange(0, len(m.stored)-1).Draw(t, "secret")] = s[:1]
+				}
+			case 6:
+				if !m.silent {
+					m.configOperator(rapid.IntRange(0, 3).Draw(t, "writes"), rapid.IntRange(1, 10).Draw(t, "chunk"), server)
+				}
+			case 7:
+				m.silent = rapid.IntRange(0, 3).Draw(t, "silent") == 0
+			}
+			m.check(t)
+		}
+		// When everybody works and the spec stays, it ends with the one key.
+		for range 20 {
+			m.controlPlaneOperator(t)
+			for i := range m.servers {
+				m.servers[i] = m.live
+			}
+			m.configOperator(3, 10, server)
+			m.check(t)
+		}
+		want := m.spec
+		if m.backup != m.spec {
+			want += m.backup
+		}
+		if m.live != want || m.status.TargetKey.AESCBC != nil || statusLetter(m.status.ActiveKey) != m.spec {
+			t.Fatalf("it does not end at %q: %+v", want, *m)
+		}
+		for _, by := range m.stored {
+			if by != m.spec {
+				t.Fatalf("something stays encrypted with %q: %+v", by, *m)
+			}
+		}
+	})
+}

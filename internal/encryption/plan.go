@@ -1,0 +1,191 @@
+package encryption
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// Observed is everything that the next step of a rotation may look at.
+type Observed struct {
+	// Status is status.secretEncryption as it is.
+	Status hyperv1.SecretEncryptionStatus
+	// Spec is the active key of the spec; nil when its Secret holds none, and then SpecProblem says what to do.
+	Spec        *hyperv1.AESCBCKeyStatus
+	SpecProblem string
+	// Backup is the fingerprint of the backup key of the spec, which may stay in the configuration; may be empty.
+	Backup string
+	// Live are the keys that kube-apiserver is configured with, the writing one first.
+	Live []Key
+	// Converged is true when every server that runs has exactly the live configuration.
+	Converged bool
+	// TargetReadable is false when the Secret that the target names does not hold its bytes any more.
+	TargetReadable bool
+}
+
+// Step is what to do next, and what to report.
+type Step struct {
+	// Status is what status.secretEncryption must become before anything else is done.
+	Status hyperv1.SecretEncryptionStatus
+	// Rewrite asks for everything stored to be written again with the target. When all of it was, Complete is next.
+	Rewrite bool
+	// UpToDate, Reason and Message are condition EtcdDataEncryptionUpToDate.
+	UpToDate        bool
+	Reason, Message string
+}
+
+// maxHistory is the bound of the API.
+const maxHistory = 5
+
+// Next decides on one step. It is told again after each, and asks for nothing twice: a status that is already right comes
+// back as it is.
+func Next(obs Observed, now time.Time) Step {
+	switch {
+	case len(obs.Live) == 0:
+		return waiting(obs.Status, "kube-apiserver has no encryption configuration yet")
+	case obs.Status.TargetKey.AESCBC != nil:
+		return follow(obs, now)
+	case obs.Spec == nil:
+		return Step{Status: obs.Status, Reason: hyperv1.ReEncryptionFailedReason, Message: obs.SpecProblem}
+	case obs.Status.ActiveKey.AESCBC == nil:
+		return adopt(obs, now)
+	}
+	active, writes := obs.Status.ActiveKey.AESCBC, obs.Live[0].Hash()
+	switch {
+	case writes != active.DataHash:
+		// Nobody says how that came about (a status that was lost, or restored), so that anything may be stored.
+		return adopt(obs, now)
+	case active.DataHash == obs.Spec.DataHash:
+		step := completed(obs.Status)
+		step.Status.ActiveKey = keyStatus(obs.Spec) // The same bytes may be in another Secret now.
+		return step
+	case slices.ContainsFunc(obs.Live, func(k Key) bool {
+		h := k.Hash()
+		return h != active.DataHash && h != obs.Spec.DataHash && h != obs.Backup
+	}):
+		// One rotation ends completely before the next begins, or keys would pile up.
+		return waiting(obs.Status, "the keys of the last rotation are still being taken from kube-apiserver")
+	}
+	return begin(obs.Status, active, obs.Spec, now)
+}
+
+// adopt finds out where to begin when no status says what is stored: with a single key, that is the answer; with more, what
+// is stored may be encrypted with any of them, and everything is written again.
+func adopt(obs Observed, now time.Time) Step {
+	from := obs.Status.ActiveKey.AESCBC
+	if from == nil || from.DataHash == obs.Spec.DataHash {
+		from = nil
+		for _, key := range obs.Live {
+			if key.Hash() != obs.Spec.DataHash {
+				// No Secret may have this key; the live configuration does, and keeps it until everything was written again.
+				from = &hyperv1.AESCBCKeyStatus{Secret: obs.Spec.Secret, DataHash: key.Hash()}
+				break
+			}
+		}
+	}
+	if from == nil {
+		status := *obs.Status.DeepCopy()
+		status.ActiveKey = keyStatus(obs.Spec)
+		return completed(status)
+	}
+	return begin(obs.Status, from, obs.Spec, now)
+}
+
+// begin makes to the target. What is stored counts as encrypted with from.
+func begin(status hyperv1.SecretEncryptionStatus, from, to *hyperv1.AESCBCKeyStatus, now time.Time) Step {
+	status = *status.DeepCopy()
+	status.ActiveKey, status.TargetKey = keyStatus(from), keyStatus(to)
+	entry := hyperv1.EncryptionMigrationHistory{
+		From: reference(from), To: reference(to), State: hyperv1.EncryptionMigrationReadOnlyDeploy, StartedTime: seconds(now),
+	}
+	status.History = append([]hyperv1.EncryptionMigrationHistory{entry}, status.History...)
+	status.History = status.History[:min(len(status.History), maxHistory)]
+	return readOnly(status)
+}
+
+// follow goes with what the live configuration does with the target.
+func follow(obs Observed, now time.Time) Step {
+	status := *obs.Status.DeepCopy()
+	target, at := status.TargetKey.AESCBC, index(obs.Live, status.TargetKey.AESCBC.DataHash)
+	switch {
+	case at < 0 && !obs.TargetReadable:
+		if obs.Spec == nil {
+			return Step{Status: obs.Status, Reason: hyperv1.ReEncryptionFailedReason, Message: obs.SpecProblem}
+		}
+		// No server ever got it, so nothing is encrypted with it, and it is not to be had any more.
+		end(&status, hyperv1.EncryptionMigrationInterrupted, now)
+		return begin(status, status.ActiveKey.AESCBC, obs.Spec, now)
+	case at != 0:
+		setState(&status, hyperv1.EncryptionMigrationReadOnlyDeploy)
+		return readOnly(status)
+	case obs.Converged:
+		setState(&status, hyperv1.EncryptionMigrationMigrating)
+		return Step{
+			Status: status, Rewrite: true, Reason: hyperv1.ReEncryptionInProgressReason,
+			Message: fmt.Sprintf("Secrets are being written again with the key of Secret %s", target.Secret.Name),
+		}
+	case state(status) == hyperv1.EncryptionMigrationMigrating:
+		return waiting(status, "Secrets are written again once every kube-apiserver runs with the present encryption keys")
+	}
+	setState(&status, hyperv1.EncryptionMigrationWritePromote)
+	return Step{Status: status, Reason: hyperv1.EncryptionWritePromotionInProgressReason, Message: "kube-apiserver is being rolled out to write with the new key"}
+}
+
+// Complete is the step after everything stored was written again with the target.
+func Complete(status hyperv1.SecretEncryptionStatus, now time.Time) Step {
+	status = *status.DeepCopy()
+	status.ActiveKey, status.TargetKey = status.TargetKey, hyperv1.SecretEncryptionKeyStatus{}
+	end(&status, hyperv1.EncryptionMigrationCompleted, now)
+	return completed(status)
+}
+
+func completed(status hyperv1.SecretEncryptionStatus) Step {
+	return Step{Status: *status.DeepCopy(), UpToDate: true, Reason: hyperv1.ReEncryptionCompletedReason, Message: hyperv1.AllIsWellMessage}
+}
+
+func readOnly(status hyperv1.SecretEncryptionStatus) Step {
+	return Step{Status: status, Reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason, Message: "kube-apiserver is being rolled out to read with the new key"}
+}
+
+func waiting(status hyperv1.SecretEncryptionStatus, message string) Step {
+	return Step{Status: status, Reason: hyperv1.ReEncryptionWaitingForKASConvergenceReason, Message: message}
+}
+
+// Promoted says whether every server was seen writing with the target.
+func Promoted(status hyperv1.SecretEncryptionStatus) bool {
+	return status.TargetKey.AESCBC != nil && state(status) == hyperv1.EncryptionMigrationMigrating
+}
+
+func state(status hyperv1.SecretEncryptionStatus) hyperv1.EncryptionMigrationState {
+	if len(status.History) == 0 {
+		return ""
+	}
+	return status.History[0].State
+}
+
+func setState(status *hyperv1.SecretEncryptionStatus, s hyperv1.EncryptionMigrationState) {
+	if len(status.History) > 0 {
+		status.History[0].State = s
+	}
+}
+
+func end(status *hyperv1.SecretEncryptionStatus, s hyperv1.EncryptionMigrationState, now time.Time) {
+	if len(status.History) > 0 {
+		status.History[0].State, status.History[0].CompletionTime = s, seconds(now)
+	}
+}
+
+// seconds is what the API stores of a time.
+func seconds(now time.Time) metav1.Time { return metav1.NewTime(now.UTC().Truncate(time.Second)) }
+
+func keyStatus(key *hyperv1.AESCBCKeyStatus) hyperv1.SecretEncryptionKeyStatus {
+	return hyperv1.SecretEncryptionKeyStatus{Provider: hyperv1.SecretEncryptionProviderAESCBC, AESCBC: key.DeepCopy()}
+}
+
+func reference(key *hyperv1.AESCBCKeyStatus) hyperv1.EncryptionKeyReference {
+	return hyperv1.EncryptionKeyReference{Provider: hyperv1.SecretEncryptionProviderAESCBC, Fingerprint: key.DataHash}
+}

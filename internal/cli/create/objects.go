@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"maps"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -82,7 +83,7 @@ func sshKeySecret(o Options, g Generated) *corev1.Secret {
 
 func hostedCluster(o Options, g Generated) *hyperv1.HostedCluster {
 	hc := &hyperv1.HostedCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace, Labels: o.Labels, Annotations: o.Annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace, Labels: o.Labels, Annotations: annotations(o)},
 		Spec: hyperv1.HostedClusterSpec{
 			Release:                          hyperv1.Release{Image: o.ReleaseImage},
 			InfraID:                          g.InfraID,
@@ -179,4 +180,26 @@ func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
 		list = append(list, hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: strategy(service)})
 	}
 	return list
+}
+
+// localRequests are what the components of a small control plane use when it is idle. The defaults are for clusters that share a management
+// cluster with strangers; with them a machine of two cores would be full after four.
+var localRequests = map[string]string{
+	"etcd.etcd":                     "cpu=20m,memory=128Mi",
+	"kube-apiserver.kube-apiserver": "cpu=30m,memory=320Mi",
+	"kube-controller-manager.kube-controller-manager": "cpu=10m,memory=128Mi",
+	"kube-scheduler.kube-scheduler":                   "cpu=5m,memory=64Mi",
+}
+
+// annotations are the user's, and on platform Local the requests of control planes on one machine unless the user set them.
+func annotations(o Options) map[string]string {
+	if o.Platform != hyperv1.LocalPlatform {
+		return o.Annotations
+	}
+	all := map[string]string{}
+	for container, requests := range localRequests {
+		all[hyperv1.ResourceRequestOverrideAnnotationPrefix+"/"+container] = requests
+	}
+	maps.Copy(all, o.Annotations)
+	return all
 }

@@ -70,8 +70,9 @@ func container(o Options) corev1.Container {
 			corev1.ResourceMemory: resource.MustParse("100Mi"),
 		}},
 		// The operator has no health endpoint of its own: when it serves its metrics, it runs.
+		StartupProbe:             metricsProbe(1, 120),
 		LivenessProbe:            metricsProbe(60, 5),
-		ReadinessProbe:           metricsProbe(15, 3),
+		ReadinessProbe:           metricsProbe(60, 3),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false),
@@ -121,15 +122,15 @@ func operatorEnv(o Options) []corev1.EnvVar {
 	return env
 }
 
-func metricsProbe(initialDelay, failures int32) *corev1.Probe {
+// metricsProbe asks every period seconds. The startup probe asks often, so that an installation does not wait for the first of the others.
+func metricsProbe(period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: "/metrics", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP,
 		}},
-		InitialDelaySeconds: initialDelay,
-		PeriodSeconds:       60,
-		TimeoutSeconds:      5,
-		SuccessThreshold:    1,
-		FailureThreshold:    failures,
+		PeriodSeconds:    period,
+		TimeoutSeconds:   5,
+		SuccessThreshold: 1,
+		FailureThreshold: failures,
 	}
 }

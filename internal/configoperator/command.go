@@ -13,14 +13,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
-// resourcesController is the controller of package resources, the only one for now.
+// resourcesController is the controller of package resources.
 const resourcesController = "resources"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController}
+var allControllers = []string{resourcesController, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -32,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -49,7 +51,7 @@ const minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		hyperv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
+		hyperv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
@@ -88,42 +90,72 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)
 	}
-	if !o.enabled(resourcesController) {
-		return mgr, nil
+	hostedAPI, err := hostedClient(hosted, mgr.GetScheme())
+	if err != nil {
+		return nil, err
 	}
-	return mgr, addResources(mgr, hosted, o)
+	uncached, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("building a client of the management cluster: %w", err)
+	}
+	if o.enabled(resourcesController) {
+		if err := addResources(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
+	}
+	if o.enabled(reencryption.Controller) {
+		if err := addReencryption(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, nil
 }
 
 // addResources adds the controller of package resources.
-func addResources(mgr manager.Manager, hostedCfg *rest.Config, o Options) error {
-	hosted, err := hostedClient(hostedCfg, mgr.GetScheme())
-	if err != nil {
-		return err
-	}
+func addResources(mgr manager.Manager, management client.Client, hosted client.WithWatch, o Options) error {
 	changed := make(chan struct{}, 1)
 	drift := NewDrift(hosted, changed)
 	if err := mgr.Add(drift); err != nil {
 		return fmt.Errorf("adding the watches of the hosted cluster: %w", err)
 	}
-	management, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return fmt.Errorf("building a client of the management cluster: %w", err)
-	}
 	r := &Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure}
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
-	err = builder.ControllerManagedBy(mgr).
+	err := builder.ControllerManagedBy(mgr).
 		Named(resourcesController).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			go forward(ctx, changed, queue, mgr.GetCache(), o)
 			return nil
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}).
+		WithOptions(oneByOne()).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", resourcesController, err)
 	}
 	return nil
+}
+
+// addReencryption adds the controller that rotates encryption keys.
+func addReencryption(mgr manager.Manager, management, hosted client.Client, o Options) error {
+	r := &reencryption.Reconciler{
+		Management: management, Hosted: hosted, Clock: clock.RealClock{},
+		Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
+			return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
+		},
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(reencryption.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), reencryption.Matters())).
+		WithOptions(oneByOne()).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", reencryption.Controller, err)
+	}
+	return nil
+}
+
+func oneByOne() controller.Options {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
+	return controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}
 }
 
 // forward turns changes in the hosted cluster into passes, at most one in driftPause.

@@ -33,17 +33,25 @@ type Plan struct {
 // planFor holds while the control plane is paused, being deleted, or at the release of another process, and else asks for
 // every object.
 func planFor(obs Observed, now time.Time) Plan {
-	if !obs.HCP.DeletionTimestamp.IsZero() {
-		return Plan{Hold: "the hosted control plane is being deleted"}
-	}
-	if until, paused := pausedUntil(obs.HCP.Spec.PausedUntil, now); paused {
-		return Plan{Hold: "paused by spec.pausedUntil", RecheckAfter: until}
-	}
-	if want := obs.HCP.Spec.ReleaseImage; obs.OperatesOn != "" && obs.OperatesOn != want {
-		return Plan{Hold: fmt.Sprintf("this process belongs to release %s, the hosted cluster to %s", obs.OperatesOn, want)}
+	if reason, after := hold(obs, now); reason != "" {
+		return Plan{Hold: reason, RecheckAfter: after}
 	}
 	objects, err := resources.Render(resources.Input{HCP: obs.HCP})
 	return Plan{Objects: objects, Missing: err, RecheckAfter: resync}
+}
+
+// hold says why nothing is to be done, if so, and when that ends; 0 is when something changes.
+func hold(obs Observed, now time.Time) (reason string, after time.Duration) {
+	if !obs.HCP.DeletionTimestamp.IsZero() {
+		return "the hosted control plane is being deleted", 0
+	}
+	if until, paused := pausedUntil(obs.HCP.Spec.PausedUntil, now); paused {
+		return "paused by spec.pausedUntil", until
+	}
+	if want := obs.HCP.Spec.ReleaseImage; obs.OperatesOn != "" && obs.OperatesOn != want {
+		return fmt.Sprintf("this process belongs to release %s, the hosted cluster to %s", obs.OperatesOn, want), 0
+	}
+	return "", 0
 }
 
 // pausedUntil says whether spec.pausedUntil (a time or a boolean) holds, and for how long; 0 is until the field changes. A value

@@ -227,34 +227,6 @@ func available(obs Observed, others []metav1.Condition) metav1.Condition {
 	return conditionTrue(kind)
 }
 
-// encryptionUpToDate is nil for a cluster whose Secrets are not encrypted.
-func encryptionUpToDate(obs Observed) *metav1.Condition {
-	encryption := obs.HCP.Spec.SecretEncryption
-	if encryption == nil {
-		return nil
-	}
-	kind := hyperv1.EtcdDataEncryptionUpToDate
-	var cond metav1.Condition
-	switch {
-	case obs.APIServer == nil || !converged(obs.APIServer):
-		cond = conditionFalse(kind, hyperv1.ReEncryptionWaitingForKASConvergenceReason, "not every kube-apiserver runs with the present encryption keys yet")
-	case encryption.AESCBC != nil && encryption.AESCBC.BackupKey != nil:
-		cond = conditionFalse(kind, hyperv1.ReEncryptionInProgressReason, fmt.Sprintf(
-			"Secrets written under the backup key %q are encrypted with the active key %q as they are written next; write all Secrets once, then remove spec.secretEncryption.aescbc.backupKey",
-			encryption.AESCBC.BackupKey.Name, encryption.AESCBC.ActiveKey.Name))
-	default:
-		cond = conditionTrue(kind)
-		cond.Reason = hyperv1.ReEncryptionCompletedReason
-	}
-	return &cond
-}
-
-// converged reports whether every replica runs the newest specification and no older one is left.
-func converged(d *appsv1.Deployment) bool {
-	want, s := ptr.Deref(d.Spec.Replicas, 1), d.Status
-	return s.ObservedGeneration >= d.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
-}
-
 // listed joins names, with a bound.
 func listed(names []string) string {
 	if len(names) > maxListed {

@@ -300,32 +300,6 @@ func TestReport(t *testing.T) {
 	})
 }
 
-func TestEncryptionUpToDate(t *testing.T) {
-	encrypted := func(o *Observed) {
-		o.HCP.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "new"}}}
-	}
-	for name, tc := range map[string]struct {
-		obs  Observed
-		want string
-	}{
-		"When Secrets are not encrypted it should not exist":             {obs: wellObserved()},
-		"When every server runs with the only key it should be complete": {obs: wellObserved(encrypted), want: "True ReEncryptionCompleted All is well"},
-		"When a server has not restarted yet it should wait for it":      {obs: wellObserved(encrypted, func(o *Observed) { o.APIServer.Generation = 2 }), want: "False ReEncryptionWaitingForKASConvergence not every kube-apiserver runs with the present encryption keys yet"},
-		"When an old key is still needed it should say what to do about it": {obs: wellObserved(encrypted, func(o *Observed) {
-			o.HCP.Spec.SecretEncryption.AESCBC.BackupKey = &corev1.LocalObjectReference{Name: "old"}
-		}), want: `False ReEncryptionInProgress Secrets written under the backup key "old" are encrypted with the active key "new" as they are written next; write all Secrets once, then remove spec.secretEncryption.aescbc.backupKey`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			got := ""
-			if c := encryptionUpToDate(tc.obs); c != nil {
-				got = string(c.Status) + " " + c.Reason + " " + c.Message
-			}
-			g.Expect(got).To(Equal(tc.want))
-		})
-	}
-}
-
 func TestParsePause(t *testing.T) {
 	for name, tc := range map[string]struct {
 		value *string

@@ -122,8 +122,9 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return wake.requests(ctx) })
 	own := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &hyperv1.HostedControlPlane{}, handler.OnlyControllerOwner())
 	b := ctrl.NewControllerManagedBy(mgr).Named("hostedcontrolplane").
-		// The status is ours; the conditions in it that are not do not concern us.
-		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionBegan{}))).
+		// The status is ours, but for what rotates encryption keys; the conditions in it that are not do not concern us.
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionBegan{}, rotationMoved{}))).
 		WatchesRawSource(source.Channel(wake.events, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
@@ -150,6 +151,16 @@ type deletionBegan struct{ predicate.Funcs }
 // Update implements predicate.Predicate.
 func (deletionBegan) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+}
+
+// rotationMoved passes updates of status.secretEncryption, by which the hosted-cluster-config-operator asks for other keys.
+type rotationMoved struct{ predicate.Funcs }
+
+// Update implements predicate.Predicate.
+func (rotationMoved) Update(e event.UpdateEvent) bool {
+	before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
+	after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
+	return ok1 && ok2 && !equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption)
 }
 
 // contentChanged drops the resync of an informer.

@@ -18,11 +18,6 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	for _, compute := range ownedConditions {
 		conds = append(conds, compute(obs, conds))
 	}
-	if cond := encryptionUpToDate(obs); cond != nil {
-		conds = append(conds, *cond)
-	} else {
-		conditions.Remove(&status.Conditions, hyperv1.EtcdDataEncryptionUpToDate)
-	}
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
 		conds = append(conds, clusterVersionConditions(status.VersionStatus, obs.waiting())...)

@@ -1,0 +1,31 @@
+package reencryption
+
+import "hcp.internal/platform/internal/encryption"
+
+const (
+	// Controller is the name of the controller.
+	Controller = "reencryption"
+
+	// progressName is the ConfigMap, in the control plane namespace, that says how far the rewriting is.
+	progressName = "secret-reencryption-progress"
+	// Its keys.
+	rotationKey  = "rotation"  // what the rest is about
+	continueKey  = "continue"  // where to go on in the list of Secrets
+	rewrittenKey = "rewritten" // how many are done
+	failedKey    = "failed"    // how many of those were refused
+
+	// migrationName is the StorageVersionMigration of Secrets in the hosted cluster.
+	migrationName = "encryption-migration-core-secrets"
+	// writeKeyAnnotation says which key it is about, and rotationAnnotation which rotation.
+	writeKeyAnnotation = "encryption.apiserver.operator.openshift.io/write-key"
+	rotationAnnotation = "hypershift.openshift.io/encryption-rotation"
+)
+
+// writeKey is the name of a key in writeKeyAnnotation.
+func writeKey(fingerprint string) string { return "encryption-key-" + fingerprint }
+
+// rotationID tells what progress is about: the target, and the configuration that the servers have. The same target with the
+// same bytes of configuration may come again after another rotation, but never in the same version of the Secret.
+func rotationID(target string, live encryption.LiveConfig) string {
+	return encryption.Fingerprint([]byte(target + "\n" + live.Hash + "\n" + live.Version))
+}

@@ -1,0 +1,217 @@
+package reencryption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+)
+
+const (
+	// fieldOwner is not that of the operator's other controllers: with one owner, applying one condition drops the other's.
+	fieldOwner = "hosted-cluster-config-operator-reencryption"
+
+	// waitingPause is how long after a look at a rollout the next one comes; failedPause after a failure.
+	waitingPause = 30 * time.Second
+	failedPause  = time.Minute
+	// resync is how long it takes at most to notice that a key changed within its Secret, which nobody watches.
+	resync = 10 * time.Minute
+	jitter = 0.1
+)
+
+// Reconciler moves a rotation on by one step in each pass.
+type Reconciler struct {
+	// Management reads the HostedControlPlane, its Secrets, and the pods of kube-apiserver: not from a cache, because a pod that
+	// a cache does not show yet may not be able to read what is written.
+	Management client.Client
+	// Hosted reads and writes Secrets of the hosted cluster, not through a cache: they may be many, and large.
+	Hosted client.Client
+	Clock  clock.PassiveClock
+	// Hold says why nothing is to be done, if so, and when to look again.
+	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+
+	// PageSize and Chunk are for tests; zero means what is right.
+	PageSize int64
+	Chunk    time.Duration
+}
+
+// Reconcile makes one pass for the HostedControlPlane of the request.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	}
+	if spec := hcp.Spec.SecretEncryption; spec == nil || spec.Type != hyperv1.AESCBC || spec.AESCBC == nil {
+		return ctrl.Result{}, nil // The keys of a KMS rotate with its provider.
+	}
+	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
+		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	obs, live, err := observe(ctx, r.Management, hcp)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observing the encryption of %s: %w", req, err)
+	}
+	step := encryption.Next(obs, r.Clock.Now())
+	after := waitingPause
+	switch {
+	case step.UpToDate:
+		after = wait.Jitter(resync, jitter)
+	case step.Rewrite && encryption.Promoted(hcp.Status.SecretEncryption):
+		// Only when that is stored: from then on the configuration is never rebuilt with the old key first.
+		step, after = r.rewrite(ctx, hcp, live, step)
+	case step.Rewrite:
+		after = time.Millisecond
+	case step.Reason == hyperv1.ReEncryptionFailedReason:
+		after = failedPause
+	}
+	wrote, err := r.report(ctx, hcp, step)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if step.UpToDate {
+		if wrote {
+			after = time.Millisecond // The spec may ask for the next key already.
+		}
+		if err := r.rewriter().forget(ctx, hcp.Namespace); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// rewrite has everything written again, for the time of one pass, and says what came of it and when to go on.
+func (r *Reconciler) rewrite(ctx context.Context, hcp *hyperv1.HostedControlPlane, live encryption.LiveConfig, step encryption.Step) (encryption.Step, time.Duration) {
+	target := step.Status.TargetKey.AESCBC.DataHash
+	out, err := r.writeAgain(ctx, hcp, target, rotationID(target, live))
+	if err == nil && out.done {
+		// What counts is what the servers were while it went on: a configuration that changed meanwhile starts it anew.
+		now, err := encryption.ReadConfig(ctx, r.Management, hcp.Namespace)
+		if err == nil && now.Version == live.Version {
+			return encryption.Complete(step.Status, r.Clock.Now()), 0
+		}
+		return step, waitingPause
+	}
+	switch {
+	case err != nil:
+		ctrl.LoggerFrom(ctx).Error(err, "writing Secrets again", "hostedControlPlane", klog.KObj(hcp))
+		step.Reason, step.Message = hyperv1.ReEncryptionFailedReason, "the hosted API could not be asked to write Secrets again; the log has the details"
+		return step, failedPause
+	case out.failed != "":
+		step.Reason, step.Message = hyperv1.ReEncryptionFailedReason, out.failed
+	case out.message != "":
+		step.Message = out.message
+	}
+	return step, out.after
+}
+
+func (r *Reconciler) writeAgain(ctx context.Context, hcp *hyperv1.HostedControlPlane, target, rotation string) (outcome, error) {
+	v, err := r.migrate(ctx, target, rotation)
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case v == succeeded:
+		return outcome{done: true}, nil
+	case v == running:
+		return outcome{message: "the storage version migrator of the hosted cluster writes Secrets again", after: waitingPause}, nil
+	}
+	out, err := r.rewriter().run(ctx, hcp, rotation) // also when the migrator failed: it does not try again
+	if out.after == 0 {
+		out.after = time.Millisecond
+	}
+	return out, err
+}
+
+func (r *Reconciler) rewriter() *rewriter {
+	w := &rewriter{management: r.Management, hosted: r.Hosted, clock: r.Clock, pageSize: pageSize, chunk: chunkTime}
+	if r.PageSize > 0 {
+		w.pageSize, w.chunk = r.PageSize, r.Chunk
+	}
+	return w
+}
+
+// report writes the status and the condition, in one patch, when they differ. A conflict means that somebody wrote the object
+// since, perhaps another process of ours: what was decided is void then, and decided again.
+func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, step encryption.Step) (wrote bool, err error) {
+	before := hcp.DeepCopy()
+	hcp.Status.SecretEncryption = step.Status
+	c := metav1.Condition{
+		Type: hyperv1.EtcdDataEncryptionUpToDate, Status: metav1.ConditionFalse,
+		Reason: step.Reason, Message: step.Message, ObservedGeneration: hcp.Generation,
+	}
+	if step.UpToDate {
+		c.Status = metav1.ConditionTrue
+	}
+	conditions.Set(&hcp.Status.Conditions, r.Clock.Now(), c)
+	if err := patch.Status(ctx, r.Management, before, hcp); err != nil {
+		return false, err
+	}
+	if old := conditions.Get(before.Status.Conditions, c.Type); old == nil || old.Reason != c.Reason {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "reason", c.Reason, "message", c.Message)
+	}
+	return before.ResourceVersion != hcp.ResourceVersion, nil
+}
+
+// observe reads what a step is decided from.
+func observe(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedControlPlane) (encryption.Observed, encryption.LiveConfig, error) {
+	spec, obs := hcp.Spec.SecretEncryption.AESCBC, encryption.Observed{Status: hcp.Status.SecretEncryption}
+	live, err := encryption.ReadConfig(ctx, reader, hcp.Namespace)
+	if err != nil {
+		return obs, live, err
+	}
+	obs.Live = live.Keys
+	active, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.ActiveKey.Name)
+	switch {
+	case err == nil:
+		obs.Spec = &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: spec.ActiveKey.Name}, DataHash: active.Hash()}
+	case errors.Is(err, encryption.ErrKey):
+		obs.SpecProblem = fmt.Sprintf("spec.secretEncryption.aescbc.activeKey: %v", err)
+	default:
+		return obs, live, err
+	}
+	if spec.BackupKey != nil && spec.BackupKey.Name != "" {
+		backup, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.BackupKey.Name)
+		if err == nil {
+			obs.Backup = backup.Hash()
+		} else if !errors.Is(err, encryption.ErrKey) {
+			return obs, live, err
+		}
+	}
+	if target := obs.Status.TargetKey.AESCBC; target != nil {
+		key, err := encryption.ReadKey(ctx, reader, hcp.Namespace, target.Secret.Name)
+		if err != nil && !errors.Is(err, encryption.ErrKey) {
+			return obs, live, err
+		}
+		obs.TargetReadable = err == nil && key.Hash() == target.DataHash
+	}
+	if len(live.Keys) > 0 && obs.Status.TargetKey.AESCBC != nil {
+		obs.Converged, err = encryption.Converged(ctx, reader, hcp.Namespace, live.Hash)
+	}
+	return obs, live, err
+}
+
+// Matters keeps the many status changes of a control plane from causing passes: only the spec and the rotation count. Our own
+// condition doesn't, or its change to a failure would end the pause after it.
+func Matters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
+		after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
+		return !ok1 || !ok2 || before.UID != after.UID || before.Generation != after.Generation ||
+			!equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption)
+	}}
+}

@@ -211,12 +211,17 @@ func TestReconcile(t *testing.T) {
 		g.Expect(w.why()).To(Equal(map[string]string{
 			"etcd": rolls, "kube-apiserver": waits, "kube-controller-manager": waits, "kube-scheduler": waits, "hosted-cluster-config-operator": waits,
 		}))
-		for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator"} {
-			g.Expect(w.exists(&appsv1.Deployment{}, name)).To(BeTrue(), "%s starts while the others do", name)
+		clients := []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator"}
+		g.Expect(w.exists(&appsv1.Deployment{}, "kube-apiserver")).To(BeTrue(), "it starts together with etcd")
+		for _, name := range clients {
+			g.Expect(w.exists(&appsv1.Deployment{}, name)).To(BeFalse(), "%s leaves the processors to etcd", name)
 		}
 
 		w.rolledOut("etcd")
 		w.mustPass()
+		for _, name := range clients {
+			g.Expect(w.exists(&appsv1.Deployment{}, name)).To(BeTrue(), "%s starts while kube-apiserver does", name)
+		}
 		g.Expect(w.why()).To(HaveKeyWithValue("etcd", done+" 1.36.3"))
 		g.Expect(w.why()).To(HaveKeyWithValue("kube-apiserver", rolls))
 

@@ -44,6 +44,7 @@ type WorkloadComponent struct {
 	operands     func(WorkloadContext) error
 	dependencies []string
 	startsEarly  bool
+	startsAfter  []string // with startsEarly: what must be available all the same
 
 	prober       *AvailabilityProber
 	konnectivity *KonnectivityProxy
@@ -130,9 +131,13 @@ func (b *Builder[W]) WithDependencies(names ...string) *Builder[W] {
 	return b
 }
 
-// StartBeforeDependencies creates the component although its dependencies are not there yet. Once it exists it waits for
-// them like any other. It is for programs that try again by themselves until what they need has come up.
-func (b *Builder[W]) StartBeforeDependencies() *Builder[W] { b.c.startsEarly = true; return b }
+// StartBeforeDependencies creates the component although its dependencies are not rolled out yet, as soon as those named in
+// after are available. Once it exists it waits for all of them with every change, so that the order of an upgrade is kept.
+// Name in after what would only compete for the processors while the component cannot get anywhere without it.
+func (b *Builder[W]) StartBeforeDependencies(after ...string) *Builder[W] {
+	b.c.startsEarly, b.c.startsAfter = true, after
+	return b
+}
 
 // InjectAvailabilityProber adds an init container that waits for the hosted API server.
 func (b *Builder[W]) InjectAvailabilityProber(p AvailabilityProber) *Builder[W] {

@@ -40,6 +40,18 @@ func missingDependencies(deps []string, components []hyperv1.ControlPlaneCompone
 	return missing
 }
 
+// mayStart says whether a component that does not exist yet is created although it has to wait for others.
+func (c *WorkloadComponent) mayStart(hcp *hyperv1.HostedControlPlane, components []hyperv1.ControlPlaneComponent) bool {
+	for _, name := range c.startsAfter {
+		i := slices.IndexFunc(components, func(c hyperv1.ControlPlaneComponent) bool { return c.Name == name })
+		unmanaged := name == etcdName && hcp.Spec.Etcd.ManagementType != hyperv1.Managed
+		if !unmanaged && (i < 0 || !conditions.IsTrue(components[i].Status.Conditions, Available)) {
+			return false
+		}
+	}
+	return c.startsEarly
+}
+
 func satisfied(c hyperv1.ControlPlaneComponent, version string) bool {
 	return conditions.IsTrue(c.Status.Conditions, Available) &&
 		conditions.IsTrue(c.Status.Conditions, RolloutComplete) &&

@@ -37,6 +37,7 @@ func (c *WorkloadComponent) Reconcile(ctx Context) error {
 		return fmt.Errorf("listing ControlPlaneComponents for component %s: %w", c.name, err)
 	}
 	obs := observation{missing: missingDependencies(dependenciesOf(c.name, c.dependencies, ctx.HCP), components.Items, ctx.Release.Version)}
+	obs.mayStart = c.mayStart(ctx.HCP, components.Items)
 	obs.reconciled = c.update(ctx, &obs)
 	err = c.report(ctx, obs)
 	if obs.reconciled != nil {
@@ -58,7 +59,7 @@ func (c *WorkloadComponent) update(ctx Context, obs *observation) (err error) {
 	if obs.live, err = c.live(wctx); err != nil {
 		return err
 	}
-	if len(obs.missing) > 0 && (obs.live != nil || !c.startsEarly) {
+	if len(obs.missing) > 0 && (obs.live != nil || !obs.mayStart) {
 		obs.current = true
 		return nil
 	}

@@ -23,7 +23,7 @@ var assets embed.FS
 // NewComponent makes the component.
 func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
-		StartBeforeDependencies().
+		StartBeforeDependencies("etcd").
 		WithAdaptFunction(adaptDeployment).
 		Build()
 }

@@ -49,6 +49,7 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewStatefulSetComponent(Name, assets, component.Options{MultiZoneSpread: true}).
 		WithPredicate(managed).
 		WithAdaptFunction(adaptStatefulSet).
+		WithManifestAdapter("client-service.yaml", component.AdaptManifest(adaptClientService)).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
 		WithManifestAdapter("founded.yaml", component.When(founded)).
 		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
@@ -87,6 +88,13 @@ func adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) erro
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: stateVolume, MountPath: "/etc/etcd/clusterstate", ReadOnly: true})
 	}
 	return errors.Join(adaptStorage(ctx.HCP, s), adaptRestore(ctx, pod))
+}
+
+// adaptClientService lets kube-apiserver reach a single member as soon as it listens. Waiting for its readiness buys nothing
+// when there is no other member to go to, and costs a retry at every start.
+func adaptClientService(ctx component.WorkloadContext, svc *corev1.Service) error {
+	svc.Spec.PublishNotReadyAddresses = members(ctx) == 1
+	return nil
 }
 
 // adaptStorage takes size and class of the volumes from the HostedControlPlane.

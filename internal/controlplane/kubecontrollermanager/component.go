@@ -25,7 +25,7 @@ var assets embed.FS
 // NewComponent makes the component.
 func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{MultiZoneSpread: true}).
-		StartBeforeDependencies().
+		StartBeforeDependencies("etcd").
 		WithAdaptFunction(adaptDeployment).
 		// The signer of certificates and the server load their files again. Tokens, trust bundles and the kubeconfig do not.
 		ReloadsFilesOf("server-crt", "cluster-signer", "client-ca").

@@ -24,7 +24,7 @@ const configKey = "config.json"
 // NewComponent makes the component.
 func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{MultiZoneSpread: true}).
-		StartBeforeDependencies().
+		StartBeforeDependencies("etcd").
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
 		ReloadsFilesOf("server-crt", "client-ca").

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -53,6 +54,9 @@ type model struct {
 	servers      []string // the configuration each runs; "" does not run
 	stored       []string // what each Secret is encrypted with
 	rewritten    int      // progress of the rewriting: all before this are done
+	progressFor  int      // version of the configuration that the progress is about
+	version      int      // of the HostedControlPlane
+	liveVersion  int      // of the configuration
 	lost         string   // the key whose bytes are in no Secret any more
 	silent       bool     // the hosted-cluster-config-operator is one that does not know rotations, or down
 }
@@ -94,29 +98,43 @@ func (m *model) controlPlaneOperator(t *rapid.T) {
 	if err != nil {
 		t.Fatalf("spec %s, live %s: %v", m.spec, m.live, err)
 	}
-	m.live = letters(next)
+	if letters(next) != m.live {
+		m.live = letters(next)
+		m.liveVersion++
+	}
 }
 
-// configOperator makes a pass that dies after the given number of its writes.
-func (m *model) configOperator(writes, chunk int, server func() string) {
+// look is what a pass of the config operator has seen, which may be old when it acts on it.
+type look struct {
+	obs                  Observed
+	version, liveVersion int
+}
+
+func (m *model) look() *look {
 	backup := ""
 	if m.backup != "" {
 		backup = key(m.backup).Hash()
 	}
-	obs := Observed{Status: m.status, Spec: named(m.spec), Backup: backup, Live: keys(m.live), Converged: m.converged(), TargetReadable: !m.unreadable()}
-	step := Next(obs, noon)
+	obs := Observed{Status: *m.status.DeepCopy(), Spec: named(m.spec), Backup: backup, Live: keys(m.live), Converged: m.converged(), TargetReadable: !m.unreadable()}
+	return &look{obs, m.version, m.liveVersion}
+}
+
+// configOperator makes a pass that dies after the given number of its writes. A write of the status is refused when the object
+// is not the one that was looked at.
+func (m *model) configOperator(l *look, writes, chunk int, server func() string) {
+	step := Next(l.obs, noon)
 	if writes == 0 {
 		return
 	}
-	if !step.Rewrite {
-		m.rewritten = 0 // what the reconciler gets from binding its progress to the live configuration
-	}
-	m.status = step.Status
-	if !step.Rewrite || writes == 1 {
+	if !step.Rewrite || !Promoted(l.obs.Status) {
+		m.store(l, step.Status)
 		return
 	}
+	if m.progressFor != l.liveVersion {
+		m.rewritten, m.progressFor = 0, l.liveVersion
+	}
 	for range chunk {
-		if m.rewritten == len(m.stored) {
+		if m.rewritten >= len(m.stored) {
 			break
 		}
 		if s := server(); s != "" {
@@ -124,8 +142,15 @@ func (m *model) configOperator(writes, chunk int, server func() string) {
 			m.rewritten++
 		}
 	}
-	if m.rewritten == len(m.stored) && writes > 2 {
-		m.status, m.rewritten = Complete(m.status, noon).Status, 0
+	if m.rewritten >= len(m.stored) && writes > 1 && m.liveVersion == l.liveVersion {
+		m.store(l, Complete(step.Status, noon).Status)
+	}
+}
+
+func (m *model) store(l *look, status hyperv1.SecretEncryptionStatus) {
+	if m.version == l.version && !equality.Semantic.DeepEqual(status, m.status) {
+		m.status = status
+		m.version++
 	}
 }
 
@@ -146,10 +171,12 @@ func TestModel(t *testing.T) {
 		m := &model{spec: "a", servers: make([]string, rapid.IntRange(1, 3).Draw(t, "replicas")), silent: rapid.Bool().Draw(t, "silent")}
 		m.backup = rapid.SampledFrom([]string{"", "", "b"}).Draw(t, "backup")
 		m.controlPlaneOperator(t)
+		var seen *look // by the pass of the config operator that is under way
 		server := func() string { return m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "server")] }
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			switch rapid.IntRange(0, 7).Draw(t, "event") {
 			case 0:
+				m.version++
 				old := m.spec
 				m.spec, m.lost = rapid.SampledFrom(names).Draw(t, "spec"), ""
 				if old != m.spec && rapid.Bool().Draw(t, "in place") { // the Secret got other bytes
@@ -170,8 +197,12 @@ func TestModel(t *testing.T) {
 					m.stored[rapid.IntRange(0, len(m.stored)-1).Draw(t, "secret")] = s[:1]
 				}
 			case 6:
-				if !m.silent {
-					m.configOperator(rapid.IntRange(0, 3).Draw(t, "writes"), rapid.IntRange(1, 10).Draw(t, "chunk"), server)
+				if seen == nil {
+					seen = m.look()
+				}
+				if !m.silent && rapid.Bool().Draw(t, "acts") {
+					m.configOperator(seen, rapid.IntRange(0, 2).Draw(t, "writes"), rapid.IntRange(1, 10).Draw(t, "chunk"), server)
+					seen = nil
 				}
 			case 7:
 				m.silent = rapid.IntRange(0, 3).Draw(t, "silent") == 0
@@ -184,7 +215,7 @@ func TestModel(t *testing.T) {
 			for i := range m.servers {
 				m.servers[i] = m.live
 			}
-			m.configOperator(3, 10, server)
+			m.configOperator(m.look(), 2, 10, server)
 			m.check(t)
 		}
 		want := m.spec

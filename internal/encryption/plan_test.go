@@ -1,0 +1,68 @@
+package encryption
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+func TestNext(t *testing.T) {
+	status := func(active, target string, states ...hyperv1.EncryptionMigrationState) (s hyperv1.SecretEncryptionStatus) {
+		s.ActiveKey = keyStatus(named(active))
+		if target != "" {
+			s.TargetKey = keyStatus(named(target))
+		}
+		for _, state := range states {
+			s.History = append(s.History, hyperv1.EncryptionMigrationHistory{State: state})
+		}
+		return s
+	}
+	const ro, wp, mi, done, stopped = hyperv1.EncryptionMigrationReadOnlyDeploy, hyperv1.EncryptionMigrationWritePromote,
+		hyperv1.EncryptionMigrationMigrating, hyperv1.EncryptionMigrationCompleted, hyperv1.EncryptionMigrationInterrupted
+	for name, tc := range map[string]struct {
+		obs            Observed
+		spec           string
+		active, target string // of the next status
+		states         []hyperv1.EncryptionMigrationState
+		reason         string
+		rewrite        bool
+	}{
+		"When there is no configuration yet it should wait":                       {spec: "a", reason: hyperv1.ReEncryptionWaitingForKASConvergenceReason},
+		"When there has been one key only it should be the active one":            {spec: "a", obs: Observed{Live: keys("a")}, active: "a", reason: hyperv1.ReEncryptionCompletedReason},
+		"When there is a backup key from before it should write everything again": {spec: "b", obs: Observed{Live: keys("ba"), Backup: key("a").Hash()}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When the key changed before anybody recorded one it should rotate":       {spec: "b", obs: Observed{Live: keys("a")}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When the spec has another key it should begin":                           {spec: "b", obs: Observed{Status: status("a", "", done), Live: keys("a")}, active: "a", target: "b", states: states(ro, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When five changes are on record it should forget the oldest":             {spec: "b", obs: Observed{Status: status("a", "", done, done, done, done, stopped), Live: keys("a")}, active: "a", target: "b", states: states(ro, done, done, done, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When old keys are still in use it should wait before it begins":          {spec: "c", obs: Observed{Status: status("b", "", done), Live: keys("ba")}, active: "b", states: states(done), reason: hyperv1.ReEncryptionWaitingForKASConvergenceReason},
+		"When another key writes than the status knows it should rotate":          {spec: "a", obs: Observed{Status: status("a", "", done), Live: keys("ba")}, active: "b", target: "a", states: states(ro, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When the spec's Secret holds no key it should say so":                    {obs: Observed{Status: status("a", ""), Live: keys("a")}, active: "a", reason: hyperv1.ReEncryptionFailedReason},
+		"When the target is read by servers it should wait for its promotion":     {spec: "b", obs: Observed{Status: status("a", "b", ro), Live: keys("ab"), Converged: true}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When the target writes on some servers it should wait for all":           {spec: "b", obs: Observed{Status: status("a", "b", ro), Live: keys("ba")}, active: "a", target: "b", states: states(wp), reason: hyperv1.EncryptionWritePromotionInProgressReason},
+		"When the target writes everywhere it should write everything again":      {spec: "b", obs: Observed{Status: status("a", "b", wp), Live: keys("ba"), Converged: true}, active: "a", target: "b", states: states(mi), reason: hyperv1.ReEncryptionInProgressReason, rewrite: true},
+		"When servers are replaced while it writes it should pause":               {spec: "b", obs: Observed{Status: status("a", "b", mi), Live: keys("ba")}, active: "a", target: "b", states: states(mi), reason: hyperv1.ReEncryptionWaitingForKASConvergenceReason},
+		"When the spec changes again it should go on with the target":             {spec: "c", obs: Observed{Status: status("a", "b", wp), Live: keys("ba"), Converged: true}, active: "a", target: "b", states: states(mi), reason: hyperv1.ReEncryptionInProgressReason, rewrite: true},
+		"When the target is to be had nowhere it should take another":             {spec: "c", obs: Observed{Status: status("a", "b", ro), Live: keys("a")}, active: "a", target: "c", states: states(ro, stopped), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			if tc.spec != "" {
+				tc.obs.Spec = named(tc.spec)
+			}
+			step := Next(tc.obs, noon)
+			g.Expect(statusLetter(step.Status.ActiveKey)).To(Equal(tc.active))
+			g.Expect(statusLetter(step.Status.TargetKey)).To(Equal(tc.target))
+			var got []hyperv1.EncryptionMigrationState
+			for _, h := range step.Status.History {
+				got = append(got, h.State)
+			}
+			g.Expect(got).To(Equal(tc.states))
+			g.Expect(step.Reason).To(Equal(tc.reason))
+			g.Expect(step.Rewrite).To(Equal(tc.rewrite))
+			g.Expect(step.UpToDate).To(Equal(tc.reason == hyperv1.ReEncryptionCompletedReason))
+		})
+	}
+}
+
+func states(list ...hyperv1.EncryptionMigrationState) []hyperv1.EncryptionMigrationState { return list }

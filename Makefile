@@ -15,7 +15,7 @@ help: ## Show this help.
 ##@ Use
 
 .PHONY: up down status
-up: build ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
+up: build kubernetes ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
 	bin/hypershift local up
 
 down: bin/hypershift ## Remove everything that up made.

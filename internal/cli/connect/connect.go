@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/desired"
 )
 
 // FieldOwner is the field manager of everything the CLI applies.
@@ -96,21 +96,10 @@ func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 
 // Unstructured is obj as it is applied and rendered: with kind and version, without status, nulls and what the server sets.
 func Unstructured(scheme *runtime.Scheme, obj client.Object) (*unstructured.Unstructured, error) {
-	gvk, err := apiutil.GVKForObject(obj, scheme)
+	u, err := desired.Unstructured(scheme, obj)
 	if err != nil {
-		return nil, fmt.Errorf("finding the kind of %T %s: %w", obj, obj.GetName(), err)
+		return nil, err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
-	if err != nil {
-		return nil, fmt.Errorf("converting %s %s: %w", gvk.Kind, obj.GetName(), err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(gvk)
-	delete(u.Object, "status")
-	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
-		unstructured.RemoveNestedField(u.Object, "metadata", field)
-	}
-	dropNulls(u.Object)
 	if spec, ok := u.Object["spec"].(map[string]any); ok && len(spec) == 0 {
 		delete(u.Object, "spec")
 	}
@@ -132,22 +121,4 @@ func Describe(obj client.Object) string {
 // Namespace is the Namespace object of a name.
 func Namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
-// dropNulls removes null values: Go structs without omitempty leave them behind, and applying a null means owning its absence.
-func dropNulls(m map[string]any) {
-	for k, v := range m {
-		switch v := v.(type) {
-		case nil:
-			delete(m, k)
-		case map[string]any:
-			dropNulls(v)
-		case []any:
-			for _, item := range v {
-				if child, ok := item.(map[string]any); ok {
-					dropNulls(child)
-				}
-			}
-		}
-	}
 }

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"hcp.internal/platform/internal/kube/desired"
 )
 
 // HashAnnotation holds the SHA-256 of the object as it was last applied.
@@ -127,21 +129,10 @@ func (a *Applier) live(ctx context.Context, obj client.Object) (client.Object, e
 
 // prepare turns obj into what is sent: with kind and version, without status and server-set metadata, with its hash.
 func (a *Applier) prepare(obj client.Object) (*unstructured.Unstructured, error) {
-	gvk, err := apiutil.GVKForObject(obj, a.client.Scheme())
+	u, err := desired.Unstructured(a.client.Scheme(), obj)
 	if err != nil {
-		return nil, fmt.Errorf("finding the kind of %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+		return nil, err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
-	if err != nil {
-		return nil, fmt.Errorf("converting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(gvk)
-	delete(u.Object, "status")
-	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink"} {
-		unstructured.RemoveNestedField(u.Object, "metadata", field)
-	}
-	dropNulls(u.Object)
 	annotations := u.GetAnnotations()
 	delete(annotations, HashAnnotation)
 	u.SetAnnotations(annotations)
@@ -205,25 +196,6 @@ func newLike(obj client.Object) client.Object {
 		return empty
 	}
 	return emptyOf(obj)
-}
-
-// dropNulls removes null values, which Go structs without omitempty leave behind (creationTimestamp in pod templates):
-// applying a null means owning its absence.
-func dropNulls(m map[string]any) {
-	for k, v := range m {
-		switch v := v.(type) {
-		case nil:
-			delete(m, k)
-		case map[string]any:
-			dropNulls(v)
-		case []any:
-			for _, item := range v {
-				if child, ok := item.(map[string]any); ok {
-					dropNulls(child)
-				}
-			}
-		}
-	}
 }
 
 func kindOf(scheme *runtime.Scheme, obj client.Object) string {

@@ -25,8 +25,11 @@ const (
 // ErrUnknownSet is what CRDs returns, wrapped, for a set that does not exist.
 var ErrUnknownSet = errors.New("unknown set of CustomResourceDefinitions")
 
-//go:embed crd
+//go:embed crd capi
 var files embed.FS
+
+// capi is the folder of Cluster API's definitions.
+const capi = "capi"
 
 // hosted is the folder with what hosted clusters serve; it is no set.
 const hosted = "hosted"
@@ -37,7 +40,7 @@ func Sets() []string { return []string{DefaultSet, TechPreviewSet} }
 // HostedCRDs returns the CustomResourceDefinitions that operators install in hosted clusters, sorted by name.
 func HostedCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	if err := read(hosted, byName); err != nil {
+	if err := read(path.Join("crd", hosted), byName); err != nil {
 		return nil, err
 	}
 	return sorted(byName), nil
@@ -53,11 +56,11 @@ func CRDs(set string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownSet, set, strings.Join(Sets(), ", "))
 	}
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	if err := read(DefaultSet, byName); err != nil {
+	if err := read(path.Join("crd", DefaultSet), byName); err != nil {
 		return nil, err
 	}
 	if set != DefaultSet {
-		if err := read(set, byName); err != nil {
+		if err := read(path.Join("crd", set), byName); err != nil {
 			return nil, err
 		}
 	}
@@ -70,11 +73,20 @@ func sorted(byName map[string]*apiextensionsv1.CustomResourceDefinition) []*apie
 	})
 }
 
-// read adds what the folder of a set holds to into, and replaces what is there already.
-func read(set string, into map[string]*apiextensionsv1.CustomResourceDefinition) error {
-	names, err := fs.Glob(files, path.Join("crd", set, "*.yaml"))
+// CAPICRDs returns the CustomResourceDefinitions of Cluster API's own kinds, sorted by name. Only their storage version is served.
+func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if err := read(capi, byName); err != nil {
+		return nil, err
+	}
+	return sorted(byName), nil
+}
+
+// read adds what a folder holds to into, and replaces what is there already.
+func read(folder string, into map[string]*apiextensionsv1.CustomResourceDefinition) error {
+	names, err := fs.Glob(files, path.Join(folder, "*.yaml"))
 	if err != nil {
-		return fmt.Errorf("listing set %s: %w", set, err)
+		return fmt.Errorf("listing folder %s: %w", folder, err)
 	}
 	for _, name := range names {
 		raw, err := files.ReadFile(name)

@@ -46,6 +46,21 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
+func TestCAPICRDs(t *testing.T) {
+	g := NewWithT(t)
+	crds, err := CAPICRDs()
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for _, crd := range crds {
+		names = append(names, crd.Name)
+		g.Expect(crd.Spec.Versions).To(HaveLen(1), "When nothing converts %s it should serve its storage version alone", crd.Name)
+		g.Expect(crd.Spec.Conversion).To(BeNil(), crd.Name)
+		g.Expect(crd.Labels).To(HaveKeyWithValue("cluster.x-k8s.io/v1beta2", crd.Spec.Versions[0].Name), crd.Name)
+	}
+	g.Expect(names).To(ContainElements("clusters.cluster.x-k8s.io", "machines.cluster.x-k8s.io", "machinesets.cluster.x-k8s.io",
+		"machinedeployments.cluster.x-k8s.io", "machinehealthchecks.cluster.x-k8s.io"))
+}
+
 // Every rule of ours must tell the user what is wrong; the API server's fallback is the bare expression.
 func TestEveryRuleHasAMessage(t *testing.T) {
 	lists := map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"hosted": HostedCRDs}

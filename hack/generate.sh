@@ -18,4 +18,11 @@ for file in "${hosted[@]}"; do
 done
 # What is a preview stays in techpreview; that set is laid over the default one, so the rest moves there.
 go -C ../tools run ./crdgate ../config/crd
+
+# Cluster API's definitions come from the module that its manager is built from.
+mkdir -p ../config/capi
+find ../config/capi -name '*.yaml' -delete
+go -C ../capi mod download sigs.k8s.io/cluster-api
+go -C ../tools run ./capicrds "$(go -C ../capi list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/config/crd/bases" ../config/capi
+
 gofmt -l -w .

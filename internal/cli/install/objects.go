@@ -24,7 +24,7 @@ func Objects(o Options) ([]client.Object, error) {
 	return append(crds, Resources(o)...), nil
 }
 
-// CRDs returns the CustomResourceDefinitions of o's feature set, none when o's scope leaves them out.
+// CRDs returns the CustomResourceDefinitions of o's feature set and those of Cluster API, none when o's scope leaves them out.
 func CRDs(o Options) ([]client.Object, error) {
 	if o.Scope == ScopeResources {
 		return nil, nil
@@ -37,6 +37,11 @@ func CRDs(o Options) ([]client.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the %s CustomResourceDefinitions: %w", set, err)
 	}
+	capi, err := config.CAPICRDs()
+	if err != nil {
+		return nil, fmt.Errorf("reading Cluster API's CustomResourceDefinitions: %w", err)
+	}
+	crds = append(crds, capi...)
 	objs := make([]client.Object, len(crds))
 	for i := range crds {
 		objs[i] = crds[i]

@@ -10,14 +10,30 @@ crd=../config/crd
 # Kinds that hosted clusters serve, not the management cluster. No set holds them.
 hosted=(karpenter.hypershift.openshift.io_openshiftec2nodeclasses)
 
-mkdir -p "$crd"/{default,techpreview,hosted}
-find "$crd" -name '*.yaml' -delete
-"${controller_gen[@]}" object crd paths=./... output:crd:dir="$crd/techpreview"
+# Everything is made in a folder beside, and only what differs is put in its place: others may be building meanwhile.
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+mkdir -p "$made"/{default,techpreview,hosted}
+"${controller_gen[@]}" object crd:generateEmbeddedObjectMeta=true paths=./... output:crd:dir="$made/techpreview"
 for file in "${hosted[@]}"; do
-	mv "$crd/techpreview/$file.yaml" "$crd/hosted/"
+	mv "$made/techpreview/$file.yaml" "$made/hosted/"
 done
+# The package operator's kinds are installed by themselves. Their templates of metadata are embedded, which only this option writes out.
+find "$crd" -name 'package-operator.run_*.yaml' -delete
+mkdir -p ../config/packageoperator
+find ../config/packageoperator -name '*.yaml' -delete
+"${controller_gen[@]}" crd:generateEmbeddedObjectMeta=true paths=./packages/v1alpha1 output:crd:dir=../config/packageoperator
 # What is a preview stays in techpreview; that set is laid over the default one, so the rest moves there.
-go -C ../tools run ./crdgate ../config/crd
+go -C ../tools run ./crdgate "$made"
+for set in default techpreview hosted; do
+	mkdir -p "$crd/$set"
+	for file in "$made/$set"/*.yaml; do
+		cmp -s "$file" "$crd/$set/${file##*/}" || cp "$file" "$crd/$set/"
+	done
+	for file in "$crd/$set"/*.yaml; do
+		[ -e "$made/$set/${file##*/}" ] || rm "$file"
+	done
+done
 
 # Cluster API's definitions come from the module that its manager is built from.
 mkdir -p ../config/capi

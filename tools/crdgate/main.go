@@ -23,7 +23,8 @@ const mark = "(TechPreview)"
 
 // gatedValues lists values of enums that are previews, by the path of the field.
 var gatedValues = map[string][]string{
-	"spec.platform.type": {"OpenStack", "GCP"},
+	"spec.configuration.apiServer.encryption.type": {"KMS"},
+	"spec.platform.type":                           {"OpenStack", "GCP"},
 }
 
 func main() {

@@ -1,6 +1,8 @@
 package v1
 
 // APIServerSpec configures kube-apiserver.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.tlsAdherence) || has(self.tlsAdherence)",message="tlsAdherence cannot be removed once it is set"
 type APIServerSpec struct {
 	// servingCerts lists serving certificates for names that the user chooses.
 	//
@@ -28,6 +30,12 @@ type APIServerSpec struct {
 	//
 	// +optional
 	TLSSecurityProfile *TLSSecurityProfile `json:"tlsSecurityProfile,omitempty"`
+
+	// tlsAdherence says which components keep to tlsSecurityProfile: those that always did, or every one. It can change, but
+	// not be removed (TechPreview).
+	//
+	// +optional
+	TLSAdherence TLSAdherencePolicy `json:"tlsAdherence,omitempty"`
 
 	// audit says what is written to the audit log.
 	//
@@ -107,15 +115,34 @@ type APIServerNamedServingCert struct {
 	ServingCertificate SecretNameReference `json:"servingCertificate,omitzero"`
 }
 
-// EncryptionType names a way to encrypt data at rest.
+// TLSAdherencePolicy says which components keep to the TLS security profile.
 //
-// +kubebuilder:validation:Enum="";identity;aescbc;aesgcm
+// +kubebuilder:validation:Enum=LegacyAdheringComponentsOnly;StrictAllComponents
+type TLSAdherencePolicy string
+
+const (
+	// TLSAdherenceLegacyAdheringComponentsOnly means those that always did.
+	TLSAdherenceLegacyAdheringComponentsOnly TLSAdherencePolicy = "LegacyAdheringComponentsOnly"
+	// TLSAdherenceStrictAllComponents means every component.
+	TLSAdherenceStrictAllComponents TLSAdherencePolicy = "StrictAllComponents"
+)
+
+// EncryptionType names a way to encrypt data at rest. KMS is a preview.
+//
+// +kubebuilder:validation:Enum="";identity;aescbc;aesgcm;KMS
 type EncryptionType string
 
-// APIServerEncryption says how data is encrypted at rest.
+// APIServerEncryption says how data is encrypted at rest. It is a union over type.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'KMS' ? has(self.kms) : !has(self.kms)",message="kms is required when type is KMS, and forbidden otherwise"
 type APIServerEncryption struct {
 	// type names the way; empty means none.
 	//
 	// +optional
 	Type EncryptionType `json:"type,omitempty"`
+
+	// kms says which service holds the keys when type is KMS (TechPreview).
+	//
+	// +optional
+	KMS *KMSPluginConfig `json:"kms,omitempty"`
 }

@@ -131,6 +131,16 @@ type OIDCProvider struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	UserValidationRules []TokenUserValidationRule `json:"userValidationRules,omitempty"`
+
+	// externalClaimsSources are asked, in order, for claims that the token lacks, before claims become a user. What a source
+	// does not answer is left out; what it answers replaces a claim of the token (TechPreview).
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.mappings.all(m, self.filter(t, t.mappings.exists(n, n.name == m.name)).size() == 1))",message="a mapping's name may appear in one source only"
+	ExternalClaimsSources []ExternalClaimsSource `json:"externalClaimsSources,omitempty"`
 }
 
 // TokenIssuer says whose tokens are accepted.

@@ -47,23 +47,23 @@ type TokenClaimOrExpressionMapping struct {
 
 // ExtraMapping makes one extra attribute of a user.
 type ExtraMapping struct {
-	// key names the attribute: a domain, '/' and a path, all in lower case. The domains kubernetes.io, k8s.io and
+	// key names the attribute: a domain in lower case, '/' and a path. The domains kubernetes.io, k8s.io and
 	// openshift.io and those below them are reserved.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=510
 	// +kubebuilder:validation:XValidation:rule="self.contains('/')",message="key must hold a '/' between domain and path"
-	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0].size() > 0",message="the domain in key cannot be empty"
-	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0].size() < 254",message="the domain in key cannot be longer than 253 characters"
+	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0].size() <= 253",message="the domain in key cannot be longer than 253 characters"
 	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0].matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')",message="the domain in key must be a DNS name in lower case"
-	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0] != 'kubernetes.io' && !self.split('/', 2)[0].endsWith('.kubernetes.io')",message="the domain kubernetes.io in key is reserved"
-	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0] != 'k8s.io' && !self.split('/', 2)[0].endsWith('.k8s.io')",message="the domain k8s.io in key is reserved"
-	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0] != 'openshift.io' && !self.split('/', 2)[0].endsWith('.openshift.io')",message="the domain openshift.io in key is reserved"
-	// +kubebuilder:validation:XValidation:rule="size(self.split('/', 2)) == 2 && self.split('/', 2)[1].size() > 0",message="the path in key cannot be empty"
-	// +kubebuilder:validation:XValidation:rule="size(self.split('/', 2)) == 2 && self.split('/', 2)[1].size() < 256",message="the path in key cannot be longer than 255 characters"
-	// +kubebuilder:validation:XValidation:rule=`size(self.split('/', 2)) == 2 && self.split('/', 2)[1].matches('^[A-Za-z0-9/\\-._~%!$&\'()*+;=:]+$')`,message="the path in key may hold letters, digits, '/' and -._~%!$&'()*+;=: only"
-	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() == self",message="key must be in lower case"
+	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0] != 'kubernetes.io'",message="the domain kubernetes.io in key is reserved"
+	// +kubebuilder:validation:XValidation:rule="!self.split('/', 2)[0].endsWith('.kubernetes.io')",message="domains below kubernetes.io in key are reserved"
+	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0] != 'k8s.io'",message="the domain k8s.io in key is reserved"
+	// +kubebuilder:validation:XValidation:rule="!self.split('/', 2)[0].endsWith('.k8s.io')",message="domains below k8s.io in key are reserved"
+	// +kubebuilder:validation:XValidation:rule="self.split('/', 2)[0] != 'openshift.io'",message="the domain openshift.io in key is reserved"
+	// +kubebuilder:validation:XValidation:rule="!self.split('/', 2)[0].endsWith('.openshift.io')",message="domains below openshift.io in key are reserved"
+	// +kubebuilder:validation:XValidation:rule=`size(self.split('/', 2)) == 2 && self.split('/', 2)[1].matches('[A-Za-z0-9/\\-._~%!$&\'()*+;=:]+')`,message="the path in key must hold a letter, a digit or one of /-._~%!$&'()*+;=:"
+	// +kubebuilder:validation:XValidation:rule="size(self.split('/', 2)) == 2 && self.split('/', 2)[1].size() <= 256",message="the path in key cannot be longer than 256 characters"
 	Key string `json:"key"`
 
 	// valueExpression is a CEL expression that gives a string or a list of strings; it knows the variable claims. An empty
@@ -131,7 +131,7 @@ type UsernamePrefix struct {
 
 // PrefixedClaimMapping takes values from a claim, or from a CEL expression over the claims, and puts a prefix before them.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.claim) ? !has(self.expression) : has(self.expression)",message="exactly one of claim and expression is required"
+// +kubebuilder:validation:XValidation:rule="has(self.claim) && size(self.claim) > 0 ? !has(self.expression) : true",message="expression is forbidden when claim is set and not empty"
 // +kubebuilder:validation:XValidation:rule="has(self.expression) && size(self.expression) > 0 ? !has(self.prefix) || size(self.prefix) == 0 : true",message="prefix is forbidden when expression is set"
 type PrefixedClaimMapping struct {
 	// claim is the name of the claim.

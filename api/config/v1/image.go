@@ -25,7 +25,25 @@ type ImageSpec struct {
 	//
 	// +optional
 	RegistrySources RegistrySources `json:"registrySources,omitzero"`
+
+	// imageStreamImportMode says what an import of a multi-architecture image takes: Legacy takes the image of one architecture,
+	// PreserveOriginal the whole list. Unset or empty means that the release decides (TechPreview).
+	//
+	// +optional
+	ImageStreamImportMode ImportModeType `json:"imageStreamImportMode,omitempty"`
 }
+
+// ImportModeType says what an import of a multi-architecture image takes.
+//
+// +kubebuilder:validation:Enum="";Legacy;PreserveOriginal
+type ImportModeType string
+
+const (
+	// ImportModeLegacy takes the image of one architecture.
+	ImportModeLegacy ImportModeType = "Legacy"
+	// ImportModePreserveOriginal takes the whole list.
+	ImportModePreserveOriginal ImportModeType = "PreserveOriginal"
+)
 
 // RegistryLocation names a registry.
 type RegistryLocation struct {

@@ -69,7 +69,26 @@ type ComponentRouteSpec struct {
 	//
 	// +optional
 	ServingCertKeyPairSecret SecretNameReference `json:"servingCertKeyPairSecret,omitzero"`
+
+	// labels are put on the route, besides its own; ingress controllers choose routes by labels. A key is a name of at most 63
+	// characters, possibly after a DNS name and '/'; kubernetes.io and k8s.io and what is below them are reserved (TechPreview).
+	//
+	// +optional
+	// +mapType=granular
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.size() <= 317 && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key must be a name of at most 63 letters, digits, '-', '_' and '.', possibly after a DNS name and '/'"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('kubernetes.io/') && !key.contains('.kubernetes.io/'))",message="a key cannot start with kubernetes.io/ or a domain below it"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('k8s.io/') && !key.contains('.k8s.io/'))",message="a key cannot start with k8s.io/ or a domain below it"
+	Labels map[string]RouteLabelValue `json:"labels,omitempty"`
 }
+
+// RouteLabelValue is the value of a label.
+//
+// +kubebuilder:validation:MinLength=0
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="a label's value must be empty, or consist of letters, digits, '-', '_' and '.', and start and end with a letter or digit"
+type RouteLabelValue string
 
 // PreloadPolicy says whether routes must ask for preloading.
 //

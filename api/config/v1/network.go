@@ -40,6 +40,32 @@ type NetworkSpec struct {
 	//
 	// +optional
 	NetworkDiagnostics NetworkDiagnostics `json:"networkDiagnostics,omitzero"`
+
+	// networkObservability says whether the cluster records which workloads talk to each other. Unset means that the release
+	// decides (TechPreview).
+	//
+	// +optional
+	NetworkObservability *NetworkObservability `json:"networkObservability,omitempty"`
+}
+
+// NetworkObservabilityInstallationPolicy says whether network observability is installed.
+//
+// +kubebuilder:validation:Enum=InstallAndEnable;NoAction
+type NetworkObservabilityInstallationPolicy string
+
+const (
+	// NetworkObservabilityInstallAndEnable installs it and has it on.
+	NetworkObservabilityInstallAndEnable NetworkObservabilityInstallationPolicy = "InstallAndEnable"
+	// NetworkObservabilityNoAction leaves what is there.
+	NetworkObservabilityNoAction NetworkObservabilityInstallationPolicy = "NoAction"
+)
+
+// NetworkObservability says whether the cluster records which workloads talk to each other.
+type NetworkObservability struct {
+	// installationPolicy says whether it is installed. What is installed stays when this goes back to NoAction.
+	//
+	// +required
+	InstallationPolicy NetworkObservabilityInstallationPolicy `json:"installationPolicy"`
 }
 
 // ClusterNetworkEntry is one network of pods.

@@ -72,7 +72,21 @@ type CustomTLSProfile struct {
 	//
 	// +optional
 	MinTLSVersion TLSProtocolVersion `json:"minTLSVersion,omitempty"`
+
+	// groups lists groups for the exchange of keys, from the preferred one down. Unset means those of the server's library
+	// (TechPreview).
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=7
+	Groups []TLSGroup `json:"groups,omitempty"`
 }
+
+// TLSGroup names a group for the exchange of keys.
+//
+// +kubebuilder:validation:Enum=X25519;secp256r1;secp384r1;secp521r1;X25519MLKEM768;SecP256r1MLKEM768;SecP384r1MLKEM1024
+type TLSGroup string
 
 // TLSProtocolVersion names a version of TLS.
 //

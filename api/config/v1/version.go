@@ -11,6 +11,11 @@ type Release struct {
 	// +required
 	Version string `json:"version"`
 
+	// architecture is Multi when the release's images are for several architectures (TechPreview).
+	//
+	// +optional
+	Architecture ClusterVersionArchitecture `json:"architecture,omitempty"`
+
 	// image is the pull specification of the release.
 	//
 	// +required
@@ -27,6 +32,14 @@ type Release struct {
 	// +listType=set
 	Channels []string `json:"channels,omitempty"`
 }
+
+// ClusterVersionArchitecture says which architectures a release is for.
+//
+// +kubebuilder:validation:Enum=Multi;""
+type ClusterVersionArchitecture string
+
+// ClusterVersionArchitectureMulti is several architectures.
+const ClusterVersionArchitectureMulti ClusterVersionArchitecture = "Multi"
 
 // UpdateState says how far a rollout is.
 type UpdateState string
@@ -84,6 +97,15 @@ type ConditionalUpdate struct {
 	// +required
 	Release Release `json:"release"`
 
+	// riskNames lists the names of risks that concern the release; they are described elsewhere in the status (TechPreview).
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MaxLength=256
+	RiskNames []string `json:"riskNames,omitempty"`
+
 	// risks lists what may go wrong.
 	//
 	// +required
@@ -103,6 +125,16 @@ type ConditionalUpdate struct {
 
 // ConditionalUpdateRisk is something that may go wrong with a release on some clusters.
 type ConditionalUpdateRisk struct {
+	// conditions say whether the risk concerns this cluster: the type Applies (TechPreview).
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.exists_one(c, c.type == 'Applies')",message="conditions must hold exactly one of type Applies"
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// url is where the risk is described.
 	//
 	// +required

@@ -87,6 +87,11 @@ e2e: kubernetes build ## One run of make up's path in a state folder of its own 
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
 	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/bench $(TEST_FLAGS)
 
+TABLES ?= ../shared/spec/schema
+.PHONY: schema-diff
+schema-diff: ## Compare the definitions with every line of the tables of field facts in TABLES=FOLDER, which come with the specification.
+	cd tools && go run ./schemadiff -crds ../config/crd -tables '$(abspath $(TABLES))' -reasons schemadiff/reasons.tsv
+
 .PHONY: verify
 verify: ## Generated files are fresh, code is formatted and vetted.
 	hack/verify.sh

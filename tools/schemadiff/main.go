@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	crds := flag.String("crds", "", "folder with the folders default, techpreview and hosted of CustomResourceDefinitions")
+	tables := flag.String("tables", "", "folder with tables of field facts")
+	reasons := flag.String("reasons", "", "file with a reason for every difference that is meant")
+	flag.Parse()
+	if err := run(os.Stdout, *crds, *tables, *reasons); err != nil {
+		fmt.Fprintln(os.Stderr, "schemadiff:", err)
+		os.Exit(1)
+	}
+}
+
+// difference is one fact that the table and the definition see differently. An empty want or got means that there is none.
+type difference struct{ set, kind, path, fact, want, got string }
+
+func run(out io.Writer, crds, tables, reasons string) error {
+	if _, err := os.Stat(tables); tables == "" || err != nil {
+		return fmt.Errorf("there are no tables in %q; they come with the specification, name their folder with -tables (make schema-diff TABLES=FOLDER)", tables)
+	}
+	explained, err := readReasons(reasons)
+	if err != nil {
+		return err
+	}
+	var all []difference
+	lines := 0
+	for _, set := range []string{"default", "techpreview"} {
+		want, err := readTables(tables, set)
+		if err != nil {
+			return err
+		}
+		got := map[string]kind{}
+		folders := []string{"default", "hosted"}
+		if set != "default" {
+			folders = append(folders, set)
+		}
+		for _, folder := range folders {
+			if err := readDefinitions(filepath.Join(crds, folder), got); err != nil {
+				return err
+			}
+		}
+		for _, k := range want {
+			lines += len(k)
+		}
+		all = append(all, compare(set, want, got)...)
+	}
+	return report(out, all, explained, lines)
+}
+
+// readTables reads the tables of a set. Tables of machine providers are left out: those definitions are not generated here.
+func readTables(folder, set string) (map[string]kind, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]kind{}
+	gated := func(p string) int {
+		if strings.HasSuffix(p, "-gated.tsv") {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(gated(a), gated(b)) })
+	for _, path := range paths {
+		base := filepath.Base(path)
+		if base == "capi-kinds.tsv" || (set == "default" && gated(path) == 1) {
+			continue
+		}
+		if err := readTable(path, kinds); err != nil {
+			return nil, err
+		}
+	}
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("there is no table in %s", folder)
+	}
+	return kinds, nil
+}
+
+// compare lists the differences between what tables want and what definitions say, in order. Kinds that no table holds are
+// compared with nothing, so that they are listed too.
+func compare(set string, want, got map[string]kind) []difference {
+	var all []difference
+	for _, name := range slices.Sorted(maps.Keys(union(want, got))) {
+		w, wanted := want[name]
+		g, is := got[name]
+		if !wanted || !is {
+			d := difference{set: set, kind: name, fact: "kind"}
+			if wanted {
+				d.want = w[""]["kind"]
+			} else {
+				d.got = g[""]["kind"]
+			}
+			all = append(all, d)
+			continue
+		}
+		for _, path := range slices.Sorted(maps.Keys(union(w, g))) {
+			if w[path] == nil || g[path] == nil {
+				all = append(all, difference{set, name, path, "field", w[path]["type"], g[path]["type"]})
+				continue
+			}
+			for _, fact := range names(w[path], g[path]) {
+				if w[path][fact] != g[path][fact] {
+					all = append(all, difference{set, name, path, fact, w[path][fact], g[path][fact]})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func union[V any, M ~map[string]V](a, b M) map[string]bool {
+	all := map[string]bool{}
+	for k := range a {
+		all[k] = true
+	}
+	for k := range b {
+		all[k] = true
+	}
+	return all
+}
+
+// reason explains a difference.
+type reason struct {
+	set, kind, path, fact, text string
+	used                        bool
+}
+
+func (r *reason) explains(d difference) bool {
+	matches := func(pattern, text string) bool {
+		if start, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(text, start)
+		}
+		return pattern == text
+	}
+	return matches(r.set, d.set) && matches(r.kind, d.kind) && matches(r.path, d.path) && matches(r.fact, d.fact)
+}
+
+func readReasons(path string) ([]*reason, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []*reason
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		if lines.Text() == "" || strings.HasPrefix(lines.Text(), "#") {
+			continue
+		}
+		c := strings.Split(lines.Text(), "\t")
+		if len(c) != 5 || strings.TrimSpace(c[4]) == "" {
+			return nil, fmt.Errorf("%s:%d: want set, kind, path, fact and reason, separated by tabs", path, n)
+		}
+		all = append(all, &reason{set: c[0], kind: c[1], path: c[2], fact: c[3], text: c[4]})
+	}
+	return all, lines.Err()
+}
+
+func report(out io.Writer, all []difference, explained []*reason, lines int) error {
+	open := 0
+	for _, d := range all {
+		text := "NO REASON WRITTEN"
+		if i := slices.IndexFunc(explained, func(r *reason) bool { return r.explains(d) }); i >= 0 {
+			explained[i].used = true
+			text = explained[i].text
+		} else {
+			open++
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\twant %s, got %s\t%s\n", d.set, d.kind, d.path, d.fact, orNone(d.want), orNone(d.got), text)
+	}
+	fmt.Fprintf(out, "%d lines compared, %d differences, %d without a reason\n", lines, len(all), open)
+	var errs []error
+	if open > 0 {
+		errs = append(errs, fmt.Errorf("%d differences have no reason", open))
+	}
+	for _, r := range explained {
+		if !r.used {
+			errs = append(errs, fmt.Errorf("a reason explains nothing any more: %s %s %s %s", r.set, r.kind, r.path, r.fact))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

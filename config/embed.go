@@ -25,11 +25,14 @@ const (
 // ErrUnknownSet is what CRDs returns, wrapped, for a set that does not exist.
 var ErrUnknownSet = errors.New("unknown set of CustomResourceDefinitions")
 
-//go:embed crd capi
+//go:embed crd capi packageoperator
 var files embed.FS
 
 // capi is the folder of Cluster API's definitions.
 const capi = "capi"
+
+// packageOperator is the folder of the package operator's definitions.
+const packageOperator = "packageoperator"
 
 // hosted is the folder with what hosted clusters serve; it is no set.
 const hosted = "hosted"
@@ -77,6 +80,15 @@ func sorted(byName map[string]*apiextensionsv1.CustomResourceDefinition) []*apie
 func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if err := read(capi, byName); err != nil {
+		return nil, err
+	}
+	return sorted(byName), nil
+}
+
+// PackageOperatorCRDs returns the CustomResourceDefinitions of the group package-operator.run, sorted by name.
+func PackageOperatorCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if err := read(packageOperator, byName); err != nil {
 		return nil, err
 	}
 	return sorted(byName), nil

@@ -102,3 +102,14 @@ func walk(s *apiextensionsv1.JSONSchemaProps, where string, visit func(string, *
 		walk(s.AdditionalProperties.Schema, where+"{}", visit)
 	}
 }
+
+func TestPackageOperatorCRDs(t *testing.T) {
+	g := NewWithT(t)
+	crds, err := PackageOperatorCRDs()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(crds).To(HaveLen(13), "six kinds in both scopes, and HostedClusterPackage")
+	for _, crd := range crds {
+		g.Expect(crd.Spec.Group).To(Equal("package-operator.run"))
+		g.Expect(strings.HasPrefix(crd.Name, "cluster")).To(Equal(crd.Spec.Scope == apiextensionsv1.ClusterScoped && crd.Spec.Names.Kind != "HostedClusterPackage"))
+	}
+}

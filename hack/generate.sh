@@ -5,7 +5,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../api"
 
 controller_gen=(go tool -modfile=../tools/go.mod controller-gen)
-crd=../config/crd
 
 # Kinds that hosted clusters serve, not the management cluster. No set holds them.
 hosted=(karpenter.hypershift.openshift.io_openshiftec2nodeclasses)
@@ -18,20 +17,18 @@ mkdir -p "$made"/{default,techpreview,hosted}
 for file in "${hosted[@]}"; do
 	mv "$made/techpreview/$file.yaml" "$made/hosted/"
 done
-# The package operator's kinds are installed by themselves. Their templates of metadata are embedded, which only this option writes out.
-find "$crd" -name 'package-operator.run_*.yaml' -delete
-mkdir -p ../config/packageoperator
-find ../config/packageoperator -name '*.yaml' -delete
-"${controller_gen[@]}" crd:generateEmbeddedObjectMeta=true paths=./packages/v1alpha1 output:crd:dir=../config/packageoperator
+# The package operator's kinds are installed by themselves, so they are in no set.
+mkdir -p ../config/packageoperator "$made/packageoperator"
+mv "$made"/techpreview/package-operator.run_*.yaml "$made/packageoperator/"
 # What is a preview stays in techpreview; that set is laid over the default one, so the rest moves there.
 go -C ../tools run ./crdgate "$made"
-for set in default techpreview hosted; do
-	mkdir -p "$crd/$set"
-	for file in "$made/$set"/*.yaml; do
-		cmp -s "$file" "$crd/$set/${file##*/}" || cp "$file" "$crd/$set/"
+for set in crd/default crd/techpreview crd/hosted packageoperator; do
+	mkdir -p "../config/$set"
+	for file in "$made/${set#crd/}"/*.yaml; do
+		cmp -s "$file" "../config/$set/${file##*/}" || cp "$file" "../config/$set/"
 	done
-	for file in "$crd/$set"/*.yaml; do
-		[ -e "$made/$set/${file##*/}" ] || rm "$file"
+	for file in "../config/$set"/*.yaml; do
+		[ -e "$made/${set#crd/}/${file##*/}" ] || rm "$file"
 	done
 done
 

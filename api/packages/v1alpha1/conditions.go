@@ -1,0 +1,51 @@
+package v1alpha1
+
+// Condition types. Conditions of managed objects that were mapped have types with a slash, such as example.com/Ready.
+const (
+	// ConditionAvailable is True while every object is there and passes its probes. On an ObjectDeployment or Package it is also
+	// True while the revision before still is.
+	ConditionAvailable = "Available"
+	// ConditionProgressing is True while a revision is rolled out.
+	ConditionProgressing = "Progressing"
+	// ConditionPaused is True while nothing is written because spec says so; Unknown while some phases have not followed yet.
+	ConditionPaused = "Paused"
+	// ConditionUnpacked says whether the image of a Package was read.
+	ConditionUnpacked = "Unpacked"
+	// ConditionInvalid is True while a Package can't be installed as it is.
+	ConditionInvalid = "Invalid"
+	// ConditionArchived is True once an old revision has given up its objects.
+	ConditionArchived = "Archived"
+	// ConditionSucceeded is True once a revision was available with all of its objects. It never goes back.
+	ConditionSucceeded = "Succeeded"
+	// ConditionInTransition is True while some objects of a revision are not, or no longer, its own.
+	ConditionInTransition = "InTransition"
+	// ConditionTemplateInvalid is True while an ObjectTemplate has no result.
+	ConditionTemplateInvalid = "package-operator.run/Invalid"
+	// ConditionHasPausedPackage is True while a Package of a HostedClusterPackage is paused.
+	ConditionHasPausedPackage = "HasPausedPackage"
+)
+
+// Condition reasons.
+const (
+	ReasonAvailable                    = "Available"
+	ReasonObjectSetUnready             = "ObjectSetUnready"
+	ReasonProgressing                  = "Progressing"
+	ReasonLatestRevisionPendingSuccess = "LatestRevisionPendingSuccess"
+	ReasonIdle                         = "Idle"
+	ReasonPaused                       = "Paused"
+	ReasonPartiallyPaused              = "PartiallyPaused"
+	ReasonProbeFailure                 = "ProbeFailure"
+	ReasonPreflightError               = "PreflightError"
+	ReasonCollisionDetected            = "CollisionDetected"
+	ReasonInTransition                 = "InTransition"
+	ReasonRolloutSuccess               = "RolloutSuccess"
+	ReasonArchived                     = "Archived"
+	ReasonArchivalInProgress           = "ArchivalInProgress"
+	ReasonImagePullBackOff             = "ImagePullBackOff"
+	ReasonUnpackSuccess                = "UnpackSuccess"
+	ReasonAlreadyUnpacked              = "AlreadyUnpacked"
+	ReasonLoadError                    = "LoadError"
+	ReasonConstraintsFailed            = "ConstraintsFailed"
+	ReasonSourceError                  = "SourceError"
+	ReasonTemplateError                = "TemplateError"
+)

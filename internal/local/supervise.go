@@ -29,6 +29,9 @@ import (
 const (
 	// supervisedGroup holds the supervisor and its children, containerd's shims among them. Pods have groups beside it.
 	supervisedGroup = components.CgroupRoot + "/system"
+	// nodeWeight keeps the node and its API ahead of pods that all start at once and want every processor: what waits for them costs
+	// more in time limits and restarts than they use.
+	nodeWeight = 10
 	// networkCheck is how often the bridge and routes are looked after.
 	networkCheck = 10 * time.Second
 	headerLimit  = 10 * time.Second
@@ -51,6 +54,9 @@ func Supervise(ctx context.Context, p components.Paths, clk clock.WithTicker, lo
 		return err
 	}
 	if err := cgroup.Join(groups, supervisedGroup); err != nil {
+		return err
+	}
+	if err := cgroup.Weigh(groups, supervisedGroup, nodeWeight); err != nil {
 		return err
 	}
 	if err := network.Ensure(ctx, cfg.Network); err != nil {

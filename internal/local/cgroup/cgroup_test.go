@@ -87,3 +87,27 @@ func TestRemove(t *testing.T) {
 		g.Expect(Remove(list, "x")).To(Equal(0))
 	})
 }
+
+func TestWeigh(t *testing.T) {
+	t.Run("When pods and the node compete it should weigh the node in the unit of the hierarchy's version", func(t *testing.T) {
+		for _, c := range []struct {
+			hierarchy   Hierarchy
+			file, value string
+		}{
+			{Hierarchy{Version: 1, Controllers: []string{"cpu", "cpuacct"}}, "cpu.shares", "10240"},
+			{Hierarchy{Version: 2, Controllers: []string{"cpu", "memory"}}, "cpu.weight", "1000"},
+		} {
+			g := NewWithT(t)
+			c.hierarchy.Path = t.TempDir()
+			g.Expect(os.Mkdir(filepath.Join(c.hierarchy.Path, "node"), 0o755)).To(Succeed())
+			g.Expect(Weigh([]Hierarchy{c.hierarchy}, "node", 10)).To(Succeed())
+			g.Expect(os.ReadFile(filepath.Join(c.hierarchy.Path, "node", c.file))).To(BeEquivalentTo(c.value))
+		}
+	})
+	t.Run("When the hierarchy has no processors to share it should leave it alone", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := t.TempDir()
+		g.Expect(Weigh([]Hierarchy{{Path: dir, Version: 1, Controllers: []string{"memory"}}}, "node", 10)).To(Succeed())
+		g.Expect(os.ReadDir(dir)).To(BeEmpty())
+	})
+}

@@ -115,6 +115,12 @@ func ruleset(opts Options) string {
 	fmt.Fprintf(&b, "table inet %[1]s {}\ndelete table inet %[1]s\ntable inet %[1]s {\n", Table)
 	fmt.Fprintf(&b, "  chain arriving { type filter hook prerouting priority raw; iifname != { \"lo\", %q } ip daddr %s drop; }\n", Bridge, ranges)
 	fmt.Fprintf(&b, "  chain leaving { type filter hook postrouting priority 300; oifname != { \"lo\", %q } ip daddr %s drop; }\n", Bridge, ranges)
+	// Before kube-proxy has heard of a new service it drops what goes there, and a client waits for its own time limit instead of
+	// trying again. The chains come before kube-proxy's, and after it has rewritten what it knows.
+	for _, hook := range []string{"forward", "output"} {
+		services := "{ " + ServiceCIDR + ", " + LoadBalancerCIDR + " }"
+		fmt.Fprintf(&b, "  chain unknown_%[1]s { type filter hook %[1]s priority -1; ip daddr %[2]s meta l4proto tcp reject with tcp reset; }\n", hook, services)
+	}
 	if opts.PodEgress {
 		fmt.Fprintf(&b, "  chain egress { type nat hook postrouting priority srcnat; ip saddr %s oifname != { \"lo\", %q } masquerade; }\n", ClusterCIDR, Bridge)
 	} else {

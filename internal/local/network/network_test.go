@@ -17,11 +17,17 @@ func TestRuleset(t *testing.T) {
 		g.Expect(got).To(ContainSubstring(`iifname "hcp0" oifname != "hcp0" reject`))
 		g.Expect(got).NotTo(ContainSubstring("masquerade"))
 	})
+	t.Run("When nobody has rewritten a service's address it should refuse at once, before kube-proxy drops it", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, hook := range []string{"forward", "output"} {
+			g.Expect(ruleset(Options{})).To(ContainSubstring("hook " + hook + " priority -1; ip daddr { 10.96.0.0/16, 10.97.0.0/24 } meta l4proto tcp reject with tcp reset;"))
+		}
+	})
 	t.Run("When pods may reach beyond it should hide them behind the machine's address", func(t *testing.T) {
 		g := NewWithT(t)
 		got := ruleset(Options{PodEgress: true})
 		g.Expect(got).To(ContainSubstring(`ip saddr 10.244.0.0/16 oifname != { "lo", "hcp0" } masquerade`))
-		g.Expect(got).NotTo(ContainSubstring("reject"))
+		g.Expect(got).NotTo(ContainSubstring(`oifname != "hcp0" reject`))
 	})
 }
 

@@ -63,7 +63,7 @@ require (
 	k8s.io/kubelet v0.36.3
 	k8s.io/streaming v0.36.3 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
-	sigs.k8s.io/cluster-api v1.13.4 // indirect
+	sigs.k8s.io/cluster-api v1.13.4
 )
 
 require (

@@ -48,7 +48,7 @@ var shared struct {
 	controllersErr error
 }
 
-// Start returns the API server of this test binary, started at the first call, with our CustomResourceDefinitions.
+// Start returns the API server of this test binary, started at the first call, with our CustomResourceDefinitions and Cluster API's.
 func Start(t testing.TB) *Env {
 	t.Helper()
 	binary := KubeBinary(t)
@@ -91,6 +91,11 @@ func (e *Env) installCRDs() error {
 	if err != nil {
 		return err
 	}
+	capi, err := config.CAPICRDs()
+	if err != nil {
+		return err
+	}
+	crds = append(crds, capi...)
 	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute}); err != nil {
 		return fmt.Errorf("installing CustomResourceDefinitions: %w", err)
 	}

@@ -19,7 +19,7 @@ help: ## Show this help.
 ##@ Use
 
 .PHONY: up down status
-up: build kubernetes capi ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
+up: build kubernetes capi flannel ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
 	bin/hypershift local up
 
 down: bin/hypershift ## Remove everything that up made.
@@ -50,6 +50,10 @@ capi: ## Build the stock Cluster API manager and clusterctl, unmodified, from th
 	@mkdir -p bin/capi/$(CAPI_VERSION)
 	cd capi && CGO_ENABLED=0 go build -trimpath -ldflags '$(capi_ldflags)' -o ../bin/capi/$(CAPI_VERSION)/capi-manager sigs.k8s.io/cluster-api
 	cd capi && CGO_ENABLED=0 go build -trimpath -ldflags '$(capi_ldflags)' -o ../bin/capi/$(CAPI_VERSION)/clusterctl sigs.k8s.io/cluster-api/cmd/clusterctl
+
+.PHONY: flannel
+flannel: ## Build the pod network of hosted clusters from flannel's libraries (1 minute at first, then cached).
+	cd flannel && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/flannel .
 
 .PHONY: generate
 generate: ## Generate deepcopy functions and CustomResourceDefinitions.

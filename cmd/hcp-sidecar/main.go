@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hcp.internal/platform/internal/machine/boot"
 	"hcp.internal/platform/internal/sidecar/audittail"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
@@ -29,6 +30,7 @@ var roles = []func() *cobra.Command{
 	prober.Command,
 	etcdinit.Command,
 	kasbootstrap.Command,
+	boot.Command,
 	pauseCommand,
 	tokenminter.Command,
 	versionCommand,

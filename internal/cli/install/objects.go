@@ -54,7 +54,8 @@ func Resources(o Options) []client.Object {
 	if o.Scope == ScopeCRDs {
 		return nil
 	}
-	objs := []client.Object{namespace(o)}
+	policy, binding := config.NamePolicy()
+	objs := []client.Object{policy, binding, namespace(o)}
 	for _, class := range priorityClasses {
 		objs = append(objs, &schedulingv1.PriorityClass{
 			ObjectMeta:  metav1.ObjectMeta{Name: class.name},

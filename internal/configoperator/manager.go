@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -142,15 +144,43 @@ func addReencryption(mgr manager.Manager, management, hosted client.Client, o Op
 			return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
 		},
 	}
-	err := builder.ControllerManagedBy(mgr).
+	c, err := builder.ControllerManagedBy(mgr).
 		Named(reencryption.Controller).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), reencryption.Matters())).
 		WithOptions(oneByOne()).
-		Complete(r)
+		Build(r)
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", reencryption.Controller, err)
 	}
+	r.Watch = watchKeys(mgr, c, o)
 	return nil
+}
+
+// watchKeys returns what begins, when it is first called, to watch the Secrets with encryption keys. Only metadata is held.
+func watchKeys(mgr manager.Manager, c controller.Controller, o Options) func() error {
+	began := false // the controller makes one pass at a time
+	return func() error {
+		if began {
+			return nil
+		}
+		secret := &metav1.PartialObjectMetadata{}
+		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		requests := func(ctx context.Context, s *metav1.PartialObjectMetadata) (found []reconcile.Request) {
+			list := &hyperv1.HostedControlPlaneList{}
+			if err := mgr.GetCache().List(ctx, list, client.InNamespace(o.Namespace)); err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "listing the HostedControlPlane for a changed Secret")
+			}
+			for i := range list.Items {
+				if hcp := &list.Items[i]; reencryption.IsKey(hcp, s.Name) && (o.HostedControlPlane == "" || o.HostedControlPlane == hcp.Name) {
+					found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(hcp)})
+				}
+			}
+			return found
+		}
+		err := c.Watch(source.Kind(mgr.GetCache(), secret, handler.TypedEnqueueRequestsFromMapFunc(requests), predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{}))
+		began = err == nil
+		return err
+	}
 }
 
 func oneByOne() controller.Options {

@@ -29,12 +29,25 @@ type Key struct {
 	Data []byte
 }
 
+// unencrypted is the fingerprint of Plain.
+const unencrypted = "identity"
+
+// Plain stands for no encryption: what is written with it is stored as it is. Every server reads such data.
+var Plain = Key{Name: unencrypted}
+
+func (k Key) plain() bool { return len(k.Data) == 0 }
+
 // NewKey names a key after its bytes, so that it keeps its name when it moves from active to backup, or to another Secret. The
 // name tells keys apart without telling what they are.
 func NewKey(data []byte) Key { return Key{Name: "key-" + Fingerprint(data)[:16], Data: data} }
 
 // Hash is the fingerprint of the key, as status.secretEncryption has it.
-func (k Key) Hash() string { return Fingerprint(k.Data) }
+func (k Key) Hash() string {
+	if k.plain() {
+		return unencrypted
+	}
+	return Fingerprint(k.Data)
+}
 
 // Fingerprint is the hex SHA-256 of the bytes of a key.
 func Fingerprint(data []byte) string {
@@ -58,18 +71,24 @@ func Find(keys []Key, hash string) (Key, bool) {
 	return Key{}, false
 }
 
-// Config encrypts Secrets with the first key and reads them with all of them, and those that were stored before there was a
-// key as they are.
+// Config encrypts Secrets with the first key, which may be Plain, and reads them with all of them, and those that were stored
+// before there was a key as they are.
 func Config(keys []Key) ([]byte, error) {
 	aes := &apiserverv1.AESConfiguration{}
 	for _, key := range keys {
-		aes.Keys = append(aes.Keys, apiserverv1.Key{Name: key.Name, Secret: base64.StdEncoding.EncodeToString(key.Data)})
+		if !key.plain() {
+			aes.Keys = append(aes.Keys, apiserverv1.Key{Name: key.Name, Secret: base64.StdEncoding.EncodeToString(key.Data)})
+		}
+	}
+	providers := []apiserverv1.ProviderConfiguration{{AESCBC: aes}, {Identity: &apiserverv1.IdentityConfiguration{}}}
+	if keys[0].plain() {
+		slices.Reverse(providers)
 	}
 	raw, err := yaml.Marshal(&apiserverv1.EncryptionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
 		Resources: []apiserverv1.ResourceConfiguration{{
 			Resources: []string{"secrets"},
-			Providers: []apiserverv1.ProviderConfiguration{{AESCBC: aes}, {Identity: &apiserverv1.IdentityConfiguration{}}},
+			Providers: providers,
 		}},
 	})
 	if err != nil {
@@ -78,7 +97,7 @@ func Config(keys []Key) ([]byte, error) {
 	return raw, nil
 }
 
-// ParseKeys are the AES keys of an encryption configuration, the writing one first.
+// ParseKeys are the AES keys of an encryption configuration, the writing one first. Plain is among them only when it writes.
 func ParseKeys(raw []byte) ([]Key, error) {
 	var config apiserverv1.EncryptionConfiguration
 	if err := yaml.Unmarshal(raw, &config); err != nil {
@@ -88,6 +107,9 @@ func ParseKeys(raw []byte) ([]Key, error) {
 	var keys []Key
 	for _, resource := range config.Resources {
 		for _, provider := range resource.Providers {
+			if provider.Identity != nil && len(keys) == 0 {
+				keys = append(keys, Plain)
+			}
 			if provider.AESCBC == nil {
 				continue
 			}

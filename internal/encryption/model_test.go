@@ -14,7 +14,13 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func key(letter string) Key { return NewKey([]byte(strings.Repeat(letter, KeySize))) }
+// key is the one of a letter; the dot is no encryption.
+func key(letter string) Key {
+	if letter == "." {
+		return Plain
+	}
+	return NewKey([]byte(strings.Repeat(letter, KeySize)))
+}
 
 func keys(letters string) []Key {
 	var list []Key
@@ -27,7 +33,11 @@ func keys(letters string) []Key {
 func letters(list []Key) string {
 	var s strings.Builder
 	for _, k := range list {
-		s.WriteByte(k.Data[0])
+		if k.plain() {
+			s.WriteByte('.')
+		} else {
+			s.WriteByte(k.Data[0])
+		}
 	}
 	return s.String()
 }
@@ -48,7 +58,7 @@ func named(letter string) *hyperv1.AESCBCKeyStatus {
 
 // model is a hosted cluster with both operators, reduced to keys, which are letters here.
 type model struct {
-	spec, backup string
+	spec, backup string // no spec: encryption is off
 	status       hyperv1.SecretEncryptionStatus
 	live         string
 	servers      []string // the configuration each runs; "" does not run
@@ -58,6 +68,7 @@ type model struct {
 	version      int      // of the HostedControlPlane
 	liveVersion  int      // of the configuration
 	lost         string   // the key whose bytes are in no Secret any more
+	deployed     bool     // there are servers, or were
 	silent       bool     // the hosted-cluster-config-operator is one that does not know rotations, or down
 }
 
@@ -86,14 +97,29 @@ func (m *model) unreadable() bool {
 	return target != "" && target == m.lost && !strings.Contains(m.live, target)
 }
 
+// starts is what a server that starts now runs with.
+func (m *model) starts() string {
+	if m.spec == "" {
+		return "."
+	}
+	return m.live
+}
+
 func (m *model) controlPlaneOperator(t *rapid.T) {
+	if m.spec == "" {
+		return
+	}
 	target := ptrKey(statusLetter(m.status.TargetKey))
 	if m.unreadable() {
 		target = ptrKey(m.live[:1])
 	}
+	active := ptrKey(statusLetter(m.status.ActiveKey))
+	if active == nil && m.status.TargetKey.AESCBC != nil {
+		active = &Plain
+	}
 	next, err := Order(Wanted{
-		Live: keys(m.live), Converged: m.converged(), Spec: ptrKey(m.spec), Backup: ptrKey(m.backup),
-		Active: ptrKey(statusLetter(m.status.ActiveKey)), Target: target, Promoted: Promoted(m.status),
+		Live: keys(m.live), Converged: m.converged(), Spec: ptrKey(m.spec), Backup: ptrKey(m.backup), Unencrypted: m.deployed,
+		Active: active, Target: target, Promoted: Promoted(m.status),
 	})
 	if err != nil {
 		t.Fatalf("spec %s, live %s: %v", m.spec, m.live, err)
@@ -158,7 +184,7 @@ func (m *model) store(l *look, status hyperv1.SecretEncryptionStatus) {
 func (m *model) check(t *rapid.T) {
 	for _, s := range append(slices.Clone(m.servers), m.live) {
 		for _, by := range m.stored {
-			if s != "" && !strings.Contains(s, by) {
+			if s != "" && by != "." && !strings.Contains(s, by) {
 				t.Fatalf("a server with keys %q cannot read what is encrypted with %q: %+v", s, by, *m)
 			}
 		}
@@ -170,6 +196,9 @@ func TestModel(t *testing.T) {
 		names := []string{"a", "b", "c", "d"}
 		m := &model{spec: "a", servers: make([]string, rapid.IntRange(1, 3).Draw(t, "replicas")), silent: rapid.Bool().Draw(t, "silent")}
 		m.backup = rapid.SampledFrom([]string{"", "", "b"}).Draw(t, "backup")
+		if rapid.Bool().Draw(t, "encrypted later") {
+			m.spec, m.deployed = "", true
+		}
 		m.controlPlaneOperator(t)
 		var seen *look // by the pass of the config operator that is under way
 		server := func() string { return m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "server")] }
@@ -179,16 +208,16 @@ func TestModel(t *testing.T) {
 				m.version++
 				old := m.spec
 				m.spec, m.lost = rapid.SampledFrom(names).Draw(t, "spec"), ""
-				if old != m.spec && rapid.Bool().Draw(t, "in place") { // the Secret got other bytes
+				if old != m.spec && old != "" && rapid.Bool().Draw(t, "in place") { // the Secret got other bytes
 					m.lost = old
 				}
 			case 1, 2:
 				m.controlPlaneOperator(t)
 			case 3:
-				m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "replaced")] = m.live
+				m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "replaced")], m.deployed = m.starts(), true
 			case 4: // the rollout ends
 				for i := range m.servers {
-					m.servers[i] = m.live
+					m.servers[i], m.deployed = m.starts(), true
 				}
 			case 5: // somebody writes
 				if s := server(); s != "" && len(m.stored) < 10 {
@@ -197,10 +226,10 @@ func TestModel(t *testing.T) {
 					m.stored[rapid.IntRange(0, len(m.stored)-1).Draw(t, "secret")] = s[:1]
 				}
 			case 6:
-				if seen == nil {
+				if seen == nil && m.spec != "" {
 					seen = m.look()
 				}
-				if !m.silent && rapid.Bool().Draw(t, "acts") {
+				if seen != nil && !m.silent && rapid.Bool().Draw(t, "acts") {
 					m.configOperator(seen, rapid.IntRange(0, 2).Draw(t, "writes"), rapid.IntRange(1, 10).Draw(t, "chunk"), server)
 					seen = nil
 				}
@@ -208,6 +237,9 @@ func TestModel(t *testing.T) {
 				m.silent = rapid.IntRange(0, 3).Draw(t, "silent") == 0
 			}
 			m.check(t)
+		}
+		if m.spec == "" {
+			m.spec = "a"
 		}
 		// When everybody works and the spec stays, it ends with the one key.
 		for range 20 {

@@ -11,7 +11,11 @@ type Wanted struct {
 	Live []Key
 	// Converged is true when every server that runs has exactly the live configuration.
 	Converged bool
-	// Active is status.activeKey, what everything is encrypted with that Target did not encrypt; nil while nobody has said.
+	// Unencrypted is true when servers were made before there was a configuration: they write without encryption, and read
+	// nothing else.
+	Unencrypted bool
+	// Active is status.activeKey, what everything is encrypted with that Target did not encrypt; nil while nobody has said, and
+	// Plain when the status has a target only.
 	Active *Key
 	// Target is status.targetKey; nil outside of a rotation.
 	Target *Key
@@ -35,6 +39,8 @@ const MaxKeys = 8
 func Order(w Wanted) ([]Key, error) {
 	keys := slices.Clone(w.Live)
 	switch {
+	case w.Active == nil && len(keys) == 0 && w.Unencrypted:
+		keys = readWith([]Key{Plain}, w.Spec)
 	case w.Active == nil:
 		keys = writeWith(keys, w.Spec, w.Converged)
 	case len(keys) == 0 && w.Target != nil && w.Promoted:
@@ -47,6 +53,11 @@ func Order(w Wanted) ([]Key, error) {
 		keys = keys[:1] // Everything is encrypted with it.
 	}
 	keys = readWith(readWith(keys, w.Active), w.Backup)
+	for i := len(keys) - 1; i > 0; i-- {
+		if keys[i].plain() {
+			keys = slices.Delete(keys, i, i+1) // What is stored as it is can always be read.
+		}
+	}
 	if len(keys) > MaxKeys {
 		return nil, fmt.Errorf("there would be %d encryption keys, and at most %d are possible: undo the last change of spec.secretEncryption until condition EtcdDataEncryptionUpToDate is True", len(keys), MaxKeys)
 	}

@@ -9,29 +9,34 @@ import (
 func TestOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		live, spec, backup, active, target string
-		converged, promoted                bool
+		converged, promoted, unencrypted   bool
 		next                               string
 	}{
-		"When nothing is encrypted yet it should write with the active key":            {spec: "a", next: "a"},
-		"When there is a backup key from the start it should read with it":             {spec: "b", backup: "a", next: "ba"},
-		"When nobody speaks for the data a new key should first be read everywhere":    {live: "a", spec: "b", converged: true, next: "ab"},
-		"When nobody speaks for the data it should write with the new key when it can": {live: "ab", spec: "b", converged: true, next: "ba"},
-		"When nobody speaks for the data it should drop nothing":                       {live: "cba", spec: "c", converged: true, next: "cba"},
-		"When the status does not name the new key yet it should wait for that":        {live: "a", spec: "b", active: "a", converged: true, next: "a"},
-		"When the target is new it should first be read everywhere":                    {live: "a", active: "a", target: "b", converged: true, next: "ab"},
-		"When some server may not have the target it should not write with it":         {live: "ab", active: "a", target: "b", next: "ab"},
-		"When every server has the target it should write with it":                     {live: "ab", active: "a", target: "b", converged: true, next: "ba"},
-		"When data is being written again it should still read with the old key":       {live: "ba", active: "a", target: "b", converged: true, promoted: true, next: "ba"},
-		"When everything stored has the new key it should drop the old one":            {live: "ba", active: "b", converged: true, next: "b"},
-		"When another key writes than the status knows it should drop nothing":         {live: "ba", active: "a", converged: true, next: "ba"},
-		"When the key that data needs is not in use any more it should be read again":  {live: "b", active: "a", target: "b", next: "ba"},
-		"When the backup key is still named it should stay readable":                   {live: "ba", active: "b", backup: "a", next: "ba"},
-		"When the configuration is lost it should write with what every server has":    {active: "a", target: "b", next: "ab"},
-		"When the configuration is lost while data is written again it should go on":   {active: "a", target: "b", promoted: true, next: "ba"},
+		"When nothing is encrypted yet it should write with the active key":             {spec: "a", next: "a"},
+		"When servers write without encryption they should first be able to read it":    {spec: "a", unencrypted: true, next: ".a"},
+		"When some server may still not have the first key nobody should write with it": {live: ".a", active: ".", target: "a", next: ".a"},
+		"When every server has the first key they should write with it":                 {live: ".a", active: ".", target: "a", converged: true, next: "a"},
+		"When nobody speaks for the data the first key should be used all the same":     {live: ".a", spec: "a", converged: true, next: "a"},
+		"When the key changes before the first one is in use it should keep both":       {live: ".a", spec: "b", converged: true, next: ".ba"},
+		"When there is a backup key from the start it should read with it":              {spec: "b", backup: "a", next: "ba"},
+		"When nobody speaks for the data a new key should first be read everywhere":     {live: "a", spec: "b", converged: true, next: "ab"},
+		"When nobody speaks for the data it should write with the new key when it can":  {live: "ab", spec: "b", converged: true, next: "ba"},
+		"When nobody speaks for the data it should drop nothing":                        {live: "cba", spec: "c", converged: true, next: "cba"},
+		"When the status does not name the new key yet it should wait for that":         {live: "a", spec: "b", active: "a", converged: true, next: "a"},
+		"When the target is new it should first be read everywhere":                     {live: "a", active: "a", target: "b", converged: true, next: "ab"},
+		"When some server may not have the target it should not write with it":          {live: "ab", active: "a", target: "b", next: "ab"},
+		"When every server has the target it should write with it":                      {live: "ab", active: "a", target: "b", converged: true, next: "ba"},
+		"When data is being written again it should still read with the old key":        {live: "ba", active: "a", target: "b", converged: true, promoted: true, next: "ba"},
+		"When everything stored has the new key it should drop the old one":             {live: "ba", active: "b", converged: true, next: "b"},
+		"When another key writes than the status knows it should drop nothing":          {live: "ba", active: "a", converged: true, next: "ba"},
+		"When the key that data needs is not in use any more it should be read again":   {live: "b", active: "a", target: "b", next: "ba"},
+		"When the backup key is still named it should stay readable":                    {live: "ba", active: "b", backup: "a", next: "ba"},
+		"When the configuration is lost it should write with what every server has":     {active: "a", target: "b", next: "ab"},
+		"When the configuration is lost while data is written again it should go on":    {active: "a", target: "b", promoted: true, next: "ba"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			w := Wanted{Live: keys(tc.live), Converged: tc.converged, Promoted: tc.promoted, Spec: ptrKey(tc.spec), Backup: ptrKey(tc.backup), Active: ptrKey(tc.active), Target: ptrKey(tc.target)}
+			w := Wanted{Live: keys(tc.live), Unencrypted: tc.unencrypted, Converged: tc.converged, Promoted: tc.promoted, Spec: ptrKey(tc.spec), Backup: ptrKey(tc.backup), Active: ptrKey(tc.active), Target: ptrKey(tc.target)}
 			got, err := Order(w)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(letters(got)).To(Equal(tc.next))
@@ -57,6 +62,12 @@ func TestConfig(t *testing.T) {
 		raw, err := Config(keys("ba"))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(ParseKeys(raw)).To(Equal(keys("ba")))
+	})
+	t.Run("When a configuration does not encrypt yet it should be read as that", func(t *testing.T) {
+		g := NewWithT(t)
+		raw, err := Config(keys(".ba"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(ParseKeys(raw)).To(Equal(keys(".ba")))
 	})
 	t.Run("When a configuration is malformed it should not quote it", func(t *testing.T) {
 		_, err := ParseKeys([]byte("resources: c2VjcmV0"))

@@ -73,29 +73,24 @@ func Next(obs Observed, now time.Time) Step {
 	return begin(obs.Status, active, obs.Spec, now)
 }
 
-// adopt finds out where to begin when no status says what is stored: with a single key, that is the answer; with more, what
-// is stored may be encrypted with any of them, and everything is written again.
+// adopt begins when no status says what is stored, or one that cannot be right. Secrets may have been stored before there was
+// a key, or with any of those that are live, so that everything is written again. In a new cluster that is next to nothing.
 func adopt(obs Observed, now time.Time) Step {
 	from := obs.Status.ActiveKey.AESCBC
 	if from == nil || from.DataHash == obs.Spec.DataHash {
 		from = nil
 		for _, key := range obs.Live {
-			if key.Hash() != obs.Spec.DataHash {
+			if !key.plain() && key.Hash() != obs.Spec.DataHash {
 				// No Secret may have this key; the live configuration does, and keeps it until everything was written again.
 				from = &hyperv1.AESCBCKeyStatus{Secret: obs.Spec.Secret, DataHash: key.Hash()}
 				break
 			}
 		}
 	}
-	if from == nil {
-		status := *obs.Status.DeepCopy()
-		status.ActiveKey = keyStatus(obs.Spec)
-		return completed(status)
-	}
 	return begin(obs.Status, from, obs.Spec, now)
 }
 
-// begin makes to the target. What is stored counts as encrypted with from.
+// begin makes to the target. What is stored counts as encrypted with from; nil: not encrypted.
 func begin(status hyperv1.SecretEncryptionStatus, from, to *hyperv1.AESCBCKeyStatus, now time.Time) Step {
 	status = *status.DeepCopy()
 	status.ActiveKey, status.TargetKey = keyStatus(from), keyStatus(to)
@@ -183,9 +178,16 @@ func end(status *hyperv1.SecretEncryptionStatus, s hyperv1.EncryptionMigrationSt
 func seconds(now time.Time) metav1.Time { return metav1.NewTime(now.UTC().Truncate(time.Second)) }
 
 func keyStatus(key *hyperv1.AESCBCKeyStatus) hyperv1.SecretEncryptionKeyStatus {
+	if key == nil {
+		return hyperv1.SecretEncryptionKeyStatus{}
+	}
 	return hyperv1.SecretEncryptionKeyStatus{Provider: hyperv1.SecretEncryptionProviderAESCBC, AESCBC: key.DeepCopy()}
 }
 
+// reference names a key in the history; what is not encrypted has a fingerprint that no key can have.
 func reference(key *hyperv1.AESCBCKeyStatus) hyperv1.EncryptionKeyReference {
+	if key == nil {
+		return hyperv1.EncryptionKeyReference{Provider: hyperv1.SecretEncryptionProviderAESCBC, Fingerprint: unencrypted}
+	}
 	return hyperv1.EncryptionKeyReference{Provider: hyperv1.SecretEncryptionProviderAESCBC, Fingerprint: key.DataHash}
 }

@@ -10,7 +10,9 @@ import (
 
 func TestNext(t *testing.T) {
 	status := func(active, target string, states ...hyperv1.EncryptionMigrationState) (s hyperv1.SecretEncryptionStatus) {
-		s.ActiveKey = keyStatus(named(active))
+		if active != "" {
+			s.ActiveKey = keyStatus(named(active))
+		}
 		if target != "" {
 			s.TargetKey = keyStatus(named(target))
 		}
@@ -30,7 +32,10 @@ func TestNext(t *testing.T) {
 		rewrite        bool
 	}{
 		"When there is no configuration yet it should wait":                       {spec: "a", reason: hyperv1.ReEncryptionWaitingForKASConvergenceReason},
-		"When there has been one key only it should be the active one":            {spec: "a", obs: Observed{Live: keys("a")}, active: "a", reason: hyperv1.ReEncryptionCompletedReason},
+		"When nobody says what is stored it should write everything again":        {spec: "a", obs: Observed{Live: keys("a")}, target: "a", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When servers don't encrypt yet it should begin":                          {spec: "a", obs: Observed{Live: keys(".a")}, target: "a", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When servers don't encrypt yet it should wait for them":                  {spec: "a", obs: Observed{Status: status("", "a", ro), Live: keys(".a"), Converged: true}, target: "a", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When all servers encrypt it should write everything again":               {spec: "a", obs: Observed{Status: status("", "a", wp), Live: keys("a"), Converged: true}, target: "a", states: states(mi), reason: hyperv1.ReEncryptionInProgressReason, rewrite: true},
 		"When there is a backup key from before it should write everything again": {spec: "b", obs: Observed{Live: keys("ba"), Backup: key("a").Hash()}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When the key changed before anybody recorded one it should rotate":       {spec: "b", obs: Observed{Live: keys("a")}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When the spec has another key it should begin":                           {spec: "b", obs: Observed{Status: status("a", "", done), Live: keys("a")}, active: "a", target: "b", states: states(ro, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},

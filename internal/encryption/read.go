@@ -43,6 +43,8 @@ type LiveConfig struct {
 	Hash string
 	// Version changes whenever anything about the configuration may have.
 	Version string
+	// ResourceVersion is that of the Secret; empty when there is none.
+	ResourceVersion string
 }
 
 // ReadConfig reads the live configuration; there is none before the first time.
@@ -60,7 +62,16 @@ func ReadConfig(ctx context.Context, reader client.Reader, namespace string) (Li
 	if err != nil {
 		return LiveConfig{}, err
 	}
-	return LiveConfig{Keys: keys, Hash: ConfigHash(raw), Version: string(secret.UID) + "/" + secret.ResourceVersion}, nil
+	return LiveConfig{Keys: keys, Hash: ConfigHash(raw), Version: string(secret.UID) + "/" + secret.ResourceVersion, ResourceVersion: secret.ResourceVersion}, nil
+}
+
+// Deployed says whether there may be servers already: there is a Deployment of them.
+func Deployed(ctx context.Context, reader client.Reader, namespace string) (bool, error) {
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: APIServer}, &appsv1.Deployment{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Deployment %s: %w", APIServer, err)
+	}
+	return err == nil, nil
 }
 
 // Converged says whether every kube-apiserver that runs has the configuration with this hash: the Deployment asks for it and

@@ -29,8 +29,8 @@ const (
 	// waitingPause is how long after a look at a rollout the next one comes; failedPause after a failure.
 	waitingPause = 30 * time.Second
 	failedPause  = time.Minute
-	// resync is how long it takes at most to notice that a key changed within its Secret, which nobody watches.
-	resync = 10 * time.Minute
+	// resync heals events that were lost.
+	resync = time.Hour
 	jitter = 0.1
 )
 
@@ -44,6 +44,10 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 	// Hold says why nothing is to be done, if so, and when to look again.
 	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+
+	// Watch, if there is one, sees to it that a change of a Secret that IsKey causes a pass; it is called again and again. A
+	// control plane without encryption needs no watch.
+	Watch func() error
 
 	// PageSize and Chunk are for tests; zero means what is right.
 	PageSize int64
@@ -62,6 +66,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
 		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	if r.Watch != nil {
+		if err := r.Watch(); err != nil {
+			return ctrl.Result{}, fmt.Errorf("watching encryption keys of %s: %w", req, err)
+		}
 	}
 	obs, live, err := observe(ctx, r.Management, hcp)
 	if err != nil {
@@ -203,6 +212,17 @@ func observe(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedContr
 		obs.Converged, err = encryption.Converged(ctx, reader, hcp.Namespace, live.Hash)
 	}
 	return obs, live, err
+}
+
+// IsKey says whether the Secret of this name, in the namespace of hcp, holds an encryption key that a step is decided from.
+func IsKey(hcp *hyperv1.HostedControlPlane, name string) bool {
+	spec := hcp.Spec.SecretEncryption
+	if spec == nil || spec.AESCBC == nil || name == "" {
+		return false
+	}
+	target := hcp.Status.SecretEncryption.TargetKey.AESCBC
+	return spec.AESCBC.ActiveKey.Name == name || spec.AESCBC.BackupKey != nil && spec.AESCBC.BackupKey.Name == name ||
+		target != nil && target.Secret.Name == name
 }
 
 // Matters keeps the many status changes of a control plane from causing passes: only the spec and the rotation count. Our own

@@ -26,7 +26,7 @@ func (w *world) check(t testing.TB) {
 	g.Expect(w.condition(t)).To(Equal("True ReEncryptionCompleted"))
 	g.Expect(status.ActiveKey.AESCBC.Secret.Name).To(Equal("key-b"))
 	g.Expect(status.TargetKey.AESCBC).To(BeNil())
-	g.Expect(status.History).To(HaveLen(1))
+	g.Expect(status.History).To(HaveLen(2), "the first key, and b")
 	g.Expect(status.History[0].State).To(Equal(hyperv1.EncryptionMigrationCompleted))
 	g.Expect(status.History[0].CompletionTime.Time).To(BeTemporally("==", noon))
 	for i := range 5 {
@@ -44,7 +44,6 @@ func TestReconcile(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.condition(t)).To(Equal("False ReEncryptionWaitingForKASConvergence"), "before there is a configuration")
 		g.Expect(w.settle(t, w.client)).To(Succeed())
-		g.Expect(w.written).To(BeEmpty(), "the first key needs no rewriting")
 
 		w.activate(t, "b")
 		type seen struct{ keys, condition, state string }
@@ -72,6 +71,38 @@ func TestReconcile(t *testing.T) {
 			return err
 		})
 	})
+	t.Run("When encryption is switched on later it should first be read everywhere, then write what was there again", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		w.deploy(t, "", true) // servers without a configuration
+		var seen []string
+		for range 8 {
+			w.operate(t, false)
+			for _, rollout := range []bool{false, true} {
+				if rollout {
+					w.rollOut(t)
+				}
+				_, err := w.reconcile(t, w.client)
+				g.Expect(err).NotTo(HaveOccurred())
+				if s := w.keys(t) + " " + w.condition(t); len(seen) == 0 || seen[len(seen)-1] != s {
+					seen = append(seen, s)
+				}
+			}
+		}
+		g.Expect(seen).To(HaveExactElements(
+			".a False ReadOnlyRolloutInProgress",
+			"a False WritePromotionInProgress",
+			"a False ReEncryptionInProgress",
+			"a True ReEncryptionCompleted",
+		))
+		for i := range 5 {
+			g.Expect(w.written).To(HaveKeyWithValue(fmt.Sprintf("%s/data-%d", w.hcp.Namespace, i), "a"))
+		}
+		status := w.read(t).Status.SecretEncryption
+		g.Expect(status.History).To(HaveLen(1))
+		g.Expect(status.History[0].From.Fingerprint).To(Equal("identity"))
+		g.Expect(status.ActiveKey.AESCBC.Secret.Name).To(Equal("key-a"))
+	})
 	t.Run("When the spec changes again during a rotation it should finish that first", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
@@ -89,7 +120,7 @@ func TestReconcile(t *testing.T) {
 		for _, h := range w.read(t).Status.SecretEncryption.History {
 			changes = append(changes, string(h.State))
 		}
-		g.Expect(changes).To(Equal([]string{"Completed", "Completed"}))
+		g.Expect(changes).To(Equal([]string{"Completed", "Completed", "Completed"}))
 	})
 	t.Run("When the bytes of the target are lost before any server has them it should take the next", func(t *testing.T) {
 		g := NewWithT(t)

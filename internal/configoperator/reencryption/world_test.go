@@ -108,7 +108,11 @@ func (w *world) keys(t testing.TB) string {
 	}
 	letters := ""
 	for _, key := range live.Keys {
-		letters += string(key.Data[:1])
+		if key.Name == encryption.Plain.Name {
+			letters += "."
+		} else {
+			letters += string(key.Data[:1])
+		}
 	}
 	return letters
 }
@@ -152,11 +156,16 @@ func (w *world) operate(t testing.TB, rollout bool) {
 	}
 	spec, err3 := encryption.ReadKey(t.Context(), w.client, ns, hcp.Spec.SecretEncryption.AESCBC.ActiveKey.Name)
 	status := hcp.Status.SecretEncryption
+	active := find(status.ActiveKey.AESCBC)
+	if active == nil && status.TargetKey.AESCBC != nil {
+		active = &encryption.Plain
+	}
+	deployed, err6 := encryption.Deployed(t.Context(), w.client, ns)
 	next, err4 := encryption.Order(encryption.Wanted{
-		Live: live.Keys, Converged: converged, Spec: &spec, Active: find(status.ActiveKey.AESCBC), Target: find(status.TargetKey.AESCBC), Promoted: encryption.Promoted(status),
+		Live: live.Keys, Unencrypted: deployed, Converged: converged, Spec: &spec, Active: active, Target: find(status.TargetKey.AESCBC), Promoted: encryption.Promoted(status),
 	})
 	raw, err5 := encryption.Config(next)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
 	if encryption.ConfigHash(raw) != live.Hash {
@@ -183,7 +192,19 @@ func (w *world) deploy(t testing.TB, hash string, complete bool) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if !complete || d.Status.ObservedGeneration == d.Generation {
+	if complete {
+		w.rollOut(t)
+	}
+}
+
+// rollOut completes the Deployment.
+func (w *world) rollOut(t testing.TB) {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: encryption.APIServer}, d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Status.ObservedGeneration == d.Generation {
 		return
 	}
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}

@@ -20,6 +20,7 @@ type manifestAdapter struct {
 	predicates        []Predicate
 	reconcileExisting bool
 	skip              bool
+	locked            bool
 }
 
 // wanted says whether the manifest exists for this control plane.
@@ -57,6 +58,12 @@ func When(p Predicate) ManifestOption {
 // ReconcileExisting starts from the live object, when there is one, instead of from the file: for what is generated once.
 func ReconcileExisting() ManifestOption {
 	return func(a *manifestAdapter) { a.reconcileExisting = true }
+}
+
+// Locked writes the manifest only when the live object is the one that the adapt function decided from: the function sets the
+// resourceVersion of what it read, and none when nothing was there. For what must not be lost to a stale read.
+func Locked() ManifestOption {
+	return func(a *manifestAdapter) { a.locked = true }
 }
 
 // SkipManifest neither creates nor deletes the manifest: another writer does.

@@ -88,7 +88,13 @@ func (c *WorkloadComponent) apply(ctx Context, rendered *Rendered) error {
 	for _, obj := range rendered.Unwanted {
 		errs = append(errs, c.deleteOurs(ctx, obj))
 	}
-	errs = append(errs, ctx.Apply.All(ctx.Context, rendered.Manifests...))
+	for _, obj := range rendered.Manifests {
+		if rendered.locked[obj] {
+			errs = append(errs, ctx.Apply.ApplyLocked(ctx.Context, obj))
+		} else {
+			errs = append(errs, ctx.Apply.Apply(ctx.Context, obj))
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Rendered struct {
 	Unwanted []client.Object
 	// Workload comes last, when all that it mounts is there.
 	Workload client.Object
+
+	locked map[client.Object]bool // those of Manifests that are written with a lock
 }
 
 // Render returns the objects of the component for ctx. It writes nothing, and gives equal objects for an equal context and
@@ -116,6 +118,12 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 		}
 	}
 	out.Manifests = append(out.Manifests, obj)
+	if adapter != nil && adapter.locked {
+		if out.locked == nil {
+			out.locked = map[client.Object]bool{}
+		}
+		out.locked[obj] = true
+	}
 	return nil
 }
 

@@ -38,7 +38,7 @@ func NewComponent() *component.WorkloadComponent {
 		StartBeforeDependencies().
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("audit-config.yaml", component.AdaptManifest(adaptAuditConfig)).
-		WithManifestAdapter("encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryptionConfig)).
+		WithManifestAdapter("encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryptionConfig), component.Locked()).
 		WithManifestAdapter("auth-config.yaml", component.When(externalOIDC), component.AdaptManifest(adaptAuthentication)).
 		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
 		ReloadsFilesOf(reloaded...).
@@ -75,7 +75,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		component.RemoveContainer(pod, auditLogsContainer)
 	}
 	if ok, _ := encrypted(ctx); ok {
-		raw, err := encryptionConfig(ctx)
+		raw, _, err := encryptionConfig(ctx)
 		if err != nil {
 			return err
 		}

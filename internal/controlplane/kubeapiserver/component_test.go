@@ -3,10 +3,12 @@ package kubeapiserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 func contextOf(t *testing.T, hcp *hyperv1.HostedControlPlane, objs ...client.Object) component.WorkloadContext {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	hcp.Namespace = "ns"
@@ -143,7 +145,7 @@ func TestEncryptionInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			raw, err := encryptionConfig(contextOf(t, tc.hcp, tc.objs...))
+			raw, _, err := encryptionConfig(contextOf(t, tc.hcp, tc.objs...))
 			if tc.err != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
 				return

@@ -15,46 +15,51 @@ func encrypted(ctx component.WorkloadContext) (bool, error) {
 	return ctx.HCP.Spec.SecretEncryption != nil, nil
 }
 
-// adaptEncryptionConfig writes the encryption configuration.
+// adaptEncryptionConfig writes the encryption configuration, in the place of the one that it was decided from: a key that
+// another process added since must not go.
 func adaptEncryptionConfig(ctx component.WorkloadContext, secret *corev1.Secret) error {
-	raw, err := encryptionConfig(ctx)
+	raw, version, err := encryptionConfig(ctx)
 	if err != nil {
 		return err
 	}
-	secret.Data = map[string][]byte{encryption.ConfigKey: raw}
+	secret.Data, secret.ResourceVersion = map[string][]byte{encryption.ConfigKey: raw}, version
 	return nil
 }
 
-// encryptionConfig is the next encryption configuration.
-func encryptionConfig(ctx component.WorkloadContext) ([]byte, error) {
+// encryptionConfig is the next encryption configuration, and the resourceVersion of the present one.
+func encryptionConfig(ctx component.WorkloadContext) (raw []byte, version string, err error) {
 	spec := ctx.HCP.Spec.SecretEncryption
 	if spec.Type != hyperv1.AESCBC {
-		return nil, fmt.Errorf("spec.secretEncryption.type %s is not supported on platform %s: use aescbc", spec.Type, ctx.HCP.Spec.Platform.Type)
+		return nil, "", fmt.Errorf("spec.secretEncryption.type %s is not supported on platform %s: use aescbc", spec.Type, ctx.HCP.Spec.Platform.Type)
 	}
 	if spec.AESCBC == nil {
-		return nil, errors.New("spec.secretEncryption.aescbc is missing")
+		return nil, "", errors.New("spec.secretEncryption.aescbc is missing")
 	}
-	wanted, err := observeKeys(ctx)
+	live, err := encryption.ReadConfig(ctx.Context, ctx.Reader, ctx.HCP.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	wanted, err := observeKeys(ctx, live)
+	if err != nil {
+		return nil, "", err
 	}
 	keys, err := encryption.Order(wanted)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return encryption.Config(keys)
+	raw, err = encryption.Config(keys)
+	return raw, live.ResourceVersion, err
 }
 
 // observeKeys reads what the order of keys is decided from.
-func observeKeys(ctx component.WorkloadContext) (encryption.Wanted, error) {
+func observeKeys(ctx component.WorkloadContext, live encryption.LiveConfig) (w encryption.Wanted, err error) {
 	spec, status := ctx.HCP.Spec.SecretEncryption.AESCBC, ctx.HCP.Status.SecretEncryption
-	live, err := encryption.ReadConfig(ctx.Context, ctx.Reader, ctx.HCP.Namespace)
-	if err != nil {
-		return encryption.Wanted{}, err
-	}
-	w := encryption.Wanted{Live: live.Keys, Promoted: encryption.Promoted(status)}
+	w = encryption.Wanted{Live: live.Keys, Promoted: encryption.Promoted(status)}
 	if w.Active, err = statusKey(ctx, live.Keys, status.ActiveKey.AESCBC); err != nil {
 		return w, err
+	}
+	if w.Active == nil && status.TargetKey.AESCBC != nil {
+		w.Active = &encryption.Plain
 	}
 	w.Target, err = statusKey(ctx, live.Keys, status.TargetKey.AESCBC)
 	if errors.Is(err, encryption.ErrKey) && len(live.Keys) > 0 {
@@ -79,7 +84,8 @@ func observeKeys(ctx component.WorkloadContext) (encryption.Wanted, error) {
 		w.Converged, err = encryption.Converged(ctx.Context, ctx.Reader, ctx.HCP.Namespace, live.Hash)
 		return w, err
 	}
-	return w, nil
+	w.Unencrypted, err = encryption.Deployed(ctx.Context, ctx.Reader, ctx.HCP.Namespace)
+	return w, err
 }
 
 // statusKey is a key that the status names; nil when it names none. The Secret may have got another content since; the live

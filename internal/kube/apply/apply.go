@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -35,6 +36,9 @@ var writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // Register adds the package's metrics to a registry; controller-runtime's is metrics.Registry.
 func Register(r prometheus.Registerer) error { return r.Register(writes) }
+
+// Count counts a write that did not go through an Applier, so that the metric tells of all of them.
+func Count(kind, verb, owner string) { writes.WithLabelValues(kind, verb, owner).Inc() }
 
 // RegisterDefault adds the package's metrics to controller-runtime's registry; call it once, from main.
 func RegisterDefault() error { return Register(metrics.Registry) }
@@ -55,6 +59,31 @@ func (a *Applier) Owner() string { return a.owner }
 // Apply makes the live object have every field of obj, with our ownership; it is created when absent. obj isn't changed and
 // must have no status: a status is dropped. Errors are those of the API server, wrapped with kind and name.
 func (a *Applier) Apply(ctx context.Context, obj client.Object) error {
+	return a.apply(ctx, obj, "")
+}
+
+// ApplyLocked is Apply for an object that was decided on from what was read: it carries the resourceVersion of that, or none
+// when nothing was there. When the object is another one by now, nothing is written, and the error is a conflict.
+func (a *Applier) ApplyLocked(ctx context.Context, obj client.Object) error {
+	if version := obj.GetResourceVersion(); version != "" {
+		return a.apply(ctx, obj, version)
+	}
+	desired, err := a.prepare(obj)
+	if err != nil {
+		return err
+	}
+	writes.WithLabelValues(desired.GetKind(), "create", a.owner).Inc()
+	err = a.client.Create(ctx, desired, client.FieldOwner(a.owner))
+	if apierrors.IsAlreadyExists(err) {
+		err = apierrors.NewConflict(schema.GroupResource{Group: desired.GroupVersionKind().Group, Resource: desired.GetKind()}, obj.GetName(), err)
+	}
+	if err != nil {
+		return fmt.Errorf("creating %s: %w", describe(desired), err)
+	}
+	return nil
+}
+
+func (a *Applier) apply(ctx context.Context, obj client.Object, version string) error {
 	desired, err := a.prepare(obj)
 	if err != nil {
 		return err
@@ -66,6 +95,7 @@ func (a *Applier) Apply(ctx context.Context, obj client.Object) error {
 	if live != nil && upToDate(desired, live) {
 		return nil
 	}
+	desired.SetResourceVersion(version)
 	writes.WithLabelValues(desired.GetKind(), "apply", a.owner).Inc()
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(a.owner), client.ForceOwnership)
 	if err != nil {

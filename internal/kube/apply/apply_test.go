@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -134,6 +135,36 @@ func TestApplyIgnoresStatus(t *testing.T) {
 		counting := testenv.NewFaultClient(c, testenv.FailWrite, 0)
 		g.Expect(apply.New(counting, "test").Apply(t.Context(), pdb)).To(Succeed())
 		g.Expect(counting.Writes()).To(BeZero())
+	})
+}
+
+func TestApplyLocked(t *testing.T) {
+	env := testenv.Start(t)
+	c := env.Client(t, newScheme(t))
+	applier := apply.New(c, "test")
+	secret := func(ns, version, value string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keys", ResourceVersion: version}, Data: map[string][]byte{"k": []byte(value)}}
+	}
+	live := func(t *testing.T, ns string) *corev1.Secret {
+		s := &corev1.Secret{}
+		NewWithT(t).Expect(c.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "keys"}, s)).To(Succeed())
+		return s
+	}
+	t.Run("When nothing was there it should create, once", func(t *testing.T) {
+		g := NewWithT(t)
+		ns := env.Namespace(t)
+		g.Expect(applier.ApplyLocked(t.Context(), secret(ns, "", "a"))).To(Succeed())
+		g.Expect(apierrors.IsConflict(applier.ApplyLocked(t.Context(), secret(ns, "", "b")))).To(BeTrue())
+		g.Expect(live(t, ns).Data).To(HaveKeyWithValue("k", []byte("a")))
+	})
+	t.Run("When the object is another one by now it should leave it", func(t *testing.T) {
+		g := NewWithT(t)
+		ns := env.Namespace(t)
+		g.Expect(applier.ApplyLocked(t.Context(), secret(ns, "", "a"))).To(Succeed())
+		seen := live(t, ns).ResourceVersion
+		g.Expect(applier.ApplyLocked(t.Context(), secret(ns, seen, "b"))).To(Succeed())
+		g.Expect(apierrors.IsConflict(applier.ApplyLocked(t.Context(), secret(ns, seen, "c")))).To(BeTrue())
+		g.Expect(live(t, ns).Data).To(HaveKeyWithValue("k", []byte("b")))
 	})
 }
 

@@ -30,6 +30,12 @@ func CompleteNamespaces(cmd *cobra.Command, flags *Flags, flag string) {
 	completeNames(cmd, flags, flag, schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"}, &none)
 }
 
+// CompleteStorageClasses offers the names of StorageClasses for a flag.
+func CompleteStorageClasses(cmd *cobra.Command, flags *Flags, flag string) {
+	none := ""
+	completeNames(cmd, flags, flag, schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClassList"}, &none)
+}
+
 func completeNames(cmd *cobra.Command, flags *Flags, flag string, kind schema.GroupVersionKind, namespace *string) {
 	// Only fails for a flag that isn't there.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -40,6 +40,11 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if err := complete(ctx, &o, c); err != nil {
 		return err
 	}
+	if o.VersionCheck {
+		if err := checkVersion(ctx, c); err != nil {
+			return err
+		}
+	}
 	existing := &hyperv1.HostedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, existing)
 	switch {
@@ -52,6 +57,9 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 			o.Namespace, o.Name, platformArg(o.Platform), o.Namespace, o.Name)
 	case err == nil && existing.Spec.InfraID != "":
 		o.InfraID = existing.Spec.InfraID
+	}
+	if err := o.resolveRelease(ctx); err != nil {
+		return err
 	}
 	g, err := generate(o, rand.Reader)
 	if err != nil {
@@ -104,7 +112,9 @@ func complete(ctx context.Context, o *Options, c client.Client) error {
 	if err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("asking the management cluster for its APIs: %w", err)
 	}
-	o.Routes = err == nil
+	if o.cloud == nil {
+		o.Routes = err == nil
+	}
 	if o.Platform != hyperv1.NonePlatform || o.APIServerAddress != "" || o.LoadBalancer {
 		return nil
 	}
@@ -166,6 +176,9 @@ func Render(ctx context.Context, o Options, r RenderOptions, out, notes io.Write
 			return err
 		}
 	}
+	if err := o.resolveRelease(ctx); err != nil {
+		return err
+	}
 	g, err := generate(o, rand.Reader)
 	if err != nil {
 		return err
@@ -188,12 +201,4 @@ func render(objs []client.Object, r RenderOptions, out, notes io.Writer) error {
 		rendered = append(rendered, u.Object)
 	}
 	return r.Format.Objects(out, rendered)
-}
-
-// platformArg is the platform as the CLI writes it.
-func platformArg(platform hyperv1.PlatformType) string {
-	if platform == hyperv1.LocalPlatform {
-		return "local"
-	}
-	return "none"
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
@@ -40,45 +41,19 @@ func Command() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, platform := range []hyperv1.PlatformType{hyperv1.NonePlatform, hyperv1.LocalPlatform} {
-		clusters.AddCommand(clusterCommand(platform))
-		pools.AddCommand(nodePoolCommand(platform))
+	for _, p := range platforms {
+		clusters.AddCommand(clusterCommand(p.kind))
+		pools.AddCommand(nodePoolCommand(p.kind))
 	}
 	cmd.AddCommand(clusters, pools)
 	return cmd
-}
-
-var clusterTexts = map[hyperv1.PlatformType]struct{ short, long, example string }{
-	hyperv1.NonePlatform: {
-		short: "Create a hosted cluster whose workers you bring yourself",
-		long: `Create a hosted cluster whose workers you bring yourself.
-
-The API is published by node port, at the address of a node of the management cluster unless you name one, or by a load
-balancer. Creating the same cluster again changes what you changed and keeps keys.`,
-		example: `  # Publish by a load balancer and wait until the API answers
-  hypershift create cluster none --name demo --base-domain example.com --pull-secret ~/pull-secret.json \
-    --release-image registry.example.com/hypershift/release:1.36.3 --expose-through-load-balancer --wait
-
-  # Look first, apply with your own tools
-  hypershift create cluster none --name demo --pull-secret ~/pull-secret.json --external-api-server-address api.example.com \
-    --release-image registry.example.com/hypershift/release:1.36.3 --render --render-sensitive > demo.yaml`,
-	},
-	hyperv1.LocalPlatform: {
-		short: "Create a hosted cluster in the local management cluster",
-		long: `Create a hosted cluster in the management cluster that ` + "`hypershift local up`" + ` started on this machine.
-
-The API gets an address of its own on this machine. No pull secret is needed for the local registry.`,
-		example: `  hypershift create cluster local --name demo --release-image 10.244.0.1:5000/hypershift/release:1.36.3 --wait
-  hypershift create cluster local --name big --control-plane-availability-policy HighlyAvailable \
-    --release-image 10.244.0.1:5000/hypershift/release:1.36.3`,
-	},
 }
 
 func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 	o := NewOptions(platform)
 	raw := &rawFlags{}
 	var r renderFlags
-	texts := clusterTexts[platform]
+	texts := platformOf(platform).text
 	cmd := &cobra.Command{
 		Use:     platformArg(platform),
 		Short:   texts.short,
@@ -86,8 +61,11 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 		Example: texts.example,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := raw.load(&o); err != nil {
+			if err := raw.load(cmd.Flags(), &o); err != nil {
 				return err
+			}
+			for _, note := range o.notes {
+				fmt.Fprintln(cmd.ErrOrStderr(), note)
 			}
 			if platform == hyperv1.LocalPlatform && o.APIServerAddress != "" && !cmd.Flags().Changed("expose-through-load-balancer") {
 				o.LoadBalancer = false
@@ -105,6 +83,9 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 		},
 	}
 	addClusterFlags(cmd.Flags(), &o, raw)
+	if o.cloud != nil {
+		o.cloud.addFlags(cmd.Flags())
+	}
 	o.Connect.AddFlags(cmd.Flags())
 	r.add(cmd)
 	cmd.Flags().BoolVar(&o.Wait, "wait", o.Wait, "Wait until the cluster can be used")
@@ -112,8 +93,11 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 	completeValues(cmd, "control-plane-availability-policy", string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable))
 	completeValues(cmd, "infra-availability-policy", string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable))
 	completeValues(cmd, "network-type", string(hyperv1.OVNKubernetes), string(hyperv1.Other), string(hyperv1.Calico))
+	completeValues(cmd, "feature-set", string(configv1.TechPreviewNoUpgrade), string(configv1.DevPreviewNoUpgrade))
+	completeValues(cmd, "olm-catalog-placement", string(hyperv1.ManagementOLMCatalogPlacement), string(hyperv1.GuestOLMCatalogPlacement))
 	completeNodePoolValues(cmd)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
+	connect.CompleteStorageClasses(cmd, &o.Connect, "etcd-storage-class")
 	return cmd
 }
 
@@ -165,9 +149,14 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     arg,
 		Short:   "Create a NodePool of a hosted cluster on platform " + string(platform),
-		Example: fmt.Sprintf("  hypershift create nodepool %s --cluster-name demo --name demo-workers --replicas 3", arg),
+		Example: poolExample(platformOf(platform)),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.machines != nil {
+				if err := o.machines.load(cmd.Flags(), &o); err != nil {
+					return err
+				}
+			}
 			if r.wanted() {
 				return r.run(cmd, func(out io.Writer) error { return renderNodePool(cmd.Context(), flags, o, r, out, cmd.ErrOrStderr()) })
 			}
@@ -183,6 +172,9 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 	_ = fs.MarkDeprecated("node-count", "use --replicas")
 	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the workers (default: that of the HostedCluster)")
 	addNodePoolFlags(fs, &o)
+	if o.machines != nil {
+		o.machines.addFlags(fs)
+	}
 	flags.AddFlags(fs)
 	r.add(cmd)
 	completeNodePoolValues(cmd)
@@ -191,20 +183,28 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 	return cmd
 }
 
+func poolExample(p platform) string {
+	if p.text.poolExample != "" {
+		return p.text.poolExample
+	}
+	return fmt.Sprintf("  hypershift create nodepool %s --cluster-name demo --name demo-workers --replicas 3", p.arg)
+}
+
 func renderNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions, r renderFlags, out, notes io.Writer) error {
+	var hc *hyperv1.HostedCluster
 	if o.ReleaseImage == "" {
 		c, err := flags.Client()
 		if err != nil {
 			return fmt.Errorf("give --release-image to render without a management cluster: %w", err)
 		}
-		if err := completeNodePool(ctx, &o, c); err != nil {
+		if hc, err = completeNodePool(ctx, &o, c); err != nil {
 			return err
 		}
 	}
 	if err := errors.Join(label("--name", o.Name), label("--cluster-name", o.ClusterName), label("--namespace", o.Namespace), o.validate()); err != nil {
 		return err
 	}
-	return render([]client.Object{NodePool(o)}, RenderOptions{Format: r.format}, out, notes)
+	return render([]client.Object{nodePoolOf(o, hc)}, RenderOptions{Format: r.format}, out, notes)
 }
 
 func createNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions, out io.Writer) error {
@@ -215,29 +215,30 @@ func createNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions,
 	if err != nil {
 		return err
 	}
-	if err := completeNodePool(ctx, &o, c); err != nil {
+	hc, err := completeNodePool(ctx, &o, c)
+	if err != nil {
 		return err
 	}
-	return apply(ctx, c, progress.New(out, nil), NodePool(o))
+	return apply(ctx, c, progress.New(out, nil), nodePoolOf(o, hc))
 }
 
 // completeNodePool takes the release from the cluster, and refuses a pool of another platform than the cluster's.
-func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) error {
+func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) (*hyperv1.HostedCluster, error) {
 	hc := &hyperv1.HostedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.ClusterName}, hc)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName)
+		return nil, fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName)
 	}
 	if err != nil {
-		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
+		return nil, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
 	}
 	if hc.Spec.Platform.Type != o.Platform {
-		return fmt.Errorf("HostedCluster %s/%s is of platform %s, not %s", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, o.Platform)
+		return nil, fmt.Errorf("HostedCluster %s/%s is of platform %s, not %s", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, o.Platform)
 	}
 	if o.ReleaseImage == "" {
 		o.ReleaseImage = hc.Spec.Release.Image
 	}
-	return nil
+	return hc, nil
 }
 
 func completeNodePoolValues(cmd *cobra.Command) {

@@ -2,6 +2,9 @@ package create
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,7 +89,7 @@ func TestValidate(t *testing.T) {
 		"When there is no name it should name the flag":                  {func(o *Options) { o.Name = "" }, "--name is required"},
 		"When the name is none it should say why":                        {func(o *Options) { o.Name = "De.mo" }, `--name "De.mo"`},
 		"When both names are too long together it should say so":         {func(o *Options) { o.Name = strings.Repeat("n", 60) }, "69 characters together"},
-		"When there is no release image it should show one":              {func(o *Options) { o.ReleaseImage = "" }, "--release-image is required"},
+		"When there is no release image it should show one":              {func(o *Options) { o.ReleaseImage, o.ReleaseStream = "", "" }, "--release-image is required"},
 		"When there is no pull secret it should name the flag":           {func(o *Options) { o.PullSecret = nil }, "--pull-secret is required"},
 		"When the pull secret is malformed it should show the form":      {func(o *Options) { o.PullSecret = []byte("{}") }, `{"auths"`},
 		"When a network has host bits it should show the right one":      {func(o *Options) { o.ClusterCIDRs = []string{"10.132.0.1/14"} }, "10.132.0.0/14"},
@@ -99,14 +102,49 @@ func TestValidate(t *testing.T) {
 		"When the pause is no time it should show one":                   {func(o *Options) { o.PausedUntil = "tomorrow" }, "2027-01-31T12:00:00Z"},
 		"When the architecture is unknown it should list them":           {func(o *Options) { o.NodePool.Arch = "vax" }, "amd64 arm64"},
 		"When the domain is none it should show one":                     {func(o *Options) { o.BaseDomain = "exa mple" }, "example.com"},
-		"When several things are wrong it should name them all (first)":  {func(o *Options) { o.Name, o.ReleaseImage = "", "" }, "--name is required"},
-		"When several things are wrong it should name them all (second)": {func(o *Options) { o.Name, o.ReleaseImage = "", "" }, "--release-image is required"},
+		"When several things are wrong it should name them all (first)":  {func(o *Options) { o.Name, o.ReleaseImage, o.ReleaseStream = "", "", "" }, "--name is required"},
+		"When several things are wrong it should name them all (second)": {func(o *Options) { o.Name, o.ReleaseImage, o.ReleaseStream = "", "", "" }, "--release-image is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			NewWithT(t).Expect(options(hyperv1.NonePlatform, tc.change).Validate()).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}
+}
+
+func TestReleaseStream(t *testing.T) {
+	t.Parallel()
+	answer := map[string]string{
+		"4-stable-multi": `{"name":"4.22.1","pullSpec":"registry.example.com/ocp/release:4.22.1"}`,
+		"empty":          `{}`,
+		"broken":         `<html>`,
+		"blank":          `{"pullSpec":"a b"}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stream := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/releasestream/"), "/latest")
+		if answer[stream] == "" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, answer[stream])
+	}))
+	defer server.Close()
+	for stream, want := range map[string]string{
+		"4-stable-multi": "registry.example.com/ocp/release:4.22.1",
+		"empty":          "names no image", "broken": "names no image", "blank": "names no image", "other": "404", "../../x": "no name of a release stream",
+	} {
+		t.Run("When stream "+stream+" is asked it should say "+want, func(t *testing.T) {
+			g := NewWithT(t)
+			image, err := newestRelease(t.Context(), server.Client(), server.URL, stream)
+			if err != nil {
+				g.Expect(err).To(MatchError(ContainSubstring(want)))
+				return
+			}
+			g.Expect(image).To(Equal(want))
+		})
+	}
+	NewWithT(t).Expect(streamServer("4-stable")).To(HavePrefix("https://amd64."))
+	NewWithT(t).Expect(streamServer(DefaultReleaseStream)).To(HavePrefix("https://multi."))
 }
 
 func TestInfraID(t *testing.T) {

@@ -22,6 +22,7 @@ type rawFlags struct {
 	annotations, labels, tolerations                []string
 	nodeSelector, podLabels                         map[string]string
 	operatorImage                                   string
+	defaultDual                                     bool
 }
 
 func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
@@ -29,7 +30,8 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster; it is created when it doesn't exist")
 	fs.StringVar(&o.BaseDomain, "base-domain", o.BaseDomain, "DNS suffix of the cluster's names")
 	fs.StringVar(&o.BaseDomainPrefix, "base-domain-prefix", o.BaseDomainPrefix, "DNS label before the base domain (default: the cluster's name; \"none\": no label)")
-	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (required)")
+	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the newest of --release-stream)")
+	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases whose newest one is used without --release-image")
 	fs.StringVar(&raw.pullSecret, "pull-secret", "", "File with registry credentials for the release's images (.dockerconfigjson)")
 	fs.StringVar(&raw.sshKey, "ssh-key", "", "File with the public SSH key that may log in to nodes")
 	fs.BoolVar(&o.GenerateSSH, "generate-ssh", o.GenerateSSH, "Make an SSH key when --ssh-key is not given")
@@ -38,6 +40,10 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier in names of what the cluster owns (default: made from the name)")
 	fs.StringArrayVar(&raw.annotations, "annotations", nil, "Annotation of the HostedCluster, as key=value (repeatable)")
 	fs.StringArrayVar(&raw.labels, "labels", nil, "Label of the HostedCluster, as key=value (repeatable)")
+
+	fs.StringVar(&o.ExternalDNSDomain, "external-dns-domain", o.ExternalDNSDomain, "DNS suffix of the published services, whose records external-dns makes; names are api-{name}.{domain} and so on")
+	fs.StringVar(&o.infraJSON, "infra-json", "", "For developers: file that describes infrastructure, as `create infra` of the cloud's tool wrote it")
+	_ = fs.MarkHidden("infra-json")
 
 	fs.StringVar((*string)(&o.Availability), "control-plane-availability-policy", string(o.Availability), "Replicas of the control plane: SingleReplica (1) or HighlyAvailable (3)")
 	fs.StringVar((*string)(&o.InfraAvailability), "infra-availability-policy", string(o.InfraAvailability), "Replicas of what runs on the workers: SingleReplica or HighlyAvailable")
@@ -51,16 +57,40 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringArrayVar(&raw.tolerations, "toleration", nil, "Toleration of the control plane's Pods, as key=…,operator=…,value=…,effect=… (repeatable)")
 	fs.StringVar(&raw.operatorImage, "control-plane-operator-image", "", "For developers: image of this cluster's control plane operator")
 
+	addOpenShiftFlags(fs, o)
+
 	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: OVNKubernetes, or Other when you bring your own, as with Kubernetes releases")
 	fs.StringSliceVar(&o.ServiceCIDRs, "service-cidr", o.ServiceCIDRs, "Network of Services; one per address family")
 	fs.StringSliceVar(&o.ClusterCIDRs, "cluster-cidr", o.ClusterCIDRs, "Network of Pods; one per address family")
 	fs.StringSliceVar(&o.MachineCIDRs, "machine-cidr", o.MachineCIDRs, "Network of machines; one per address family")
 	fs.BoolVar(&o.AllocateNodeCIDRs, "allocate-node-cidrs", o.AllocateNodeCIDRs, "Give every node a Pod network; needs --network-type Other")
-	fs.StringVar(&o.APIServerAddress, "external-api-server-address", o.APIServerAddress, "Publish by node port at this host name or address")
-	fs.BoolVar(&o.LoadBalancer, "expose-through-load-balancer", o.LoadBalancer, "Publish the API by a Service of type LoadBalancer")
+	fs.BoolVar(&raw.defaultDual, "default-dual", false, "Networks of both address families, with the default ranges; excludes --service-cidr and --cluster-cidr")
+	addPublishingFlags(fs, o)
 
 	fs.Int32Var(&o.NodePool.Replicas, "node-pool-replicas", o.NodePool.Replicas, "Number of workers; with more than 0 a NodePool of the cluster's name is created")
 	addNodePoolFlags(fs, &o.NodePool)
+}
+
+// addPublishingFlags declares how services are published on platforms that leave the choice; elsewhere the platform has flags
+// of its own.
+func addPublishingFlags(fs *pflag.FlagSet, o *Options) {
+	if o.cloud != nil {
+		return
+	}
+	fs.StringVar(&o.APIServerAddress, "external-api-server-address", o.APIServerAddress, "Publish by node port at this host name or address")
+	fs.BoolVar(&o.LoadBalancer, "expose-through-load-balancer", o.LoadBalancer, "Publish the API by a Service of type LoadBalancer")
+}
+
+// addOpenShiftFlags declares what only OpenShift releases know.
+func addOpenShiftFlags(fs *pflag.FlagSet, o *Options) {
+	fs.StringVar((*string)(&o.FeatureSet), "feature-set", string(o.FeatureSet), "Set of features of an OpenShift release: TechPreviewNoUpgrade or DevPreviewNoUpgrade; such a cluster can't be upgraded")
+	fs.StringSliceVar(&o.EnabledCapabilities, "enable-cluster-capabilities", nil, "Optional parts of OpenShift to have besides the default ones, separated by commas")
+	fs.StringSliceVar(&o.DisabledCapabilities, "disable-cluster-capabilities", nil, "Optional parts of OpenShift to do without, separated by commas")
+	fs.StringVar((*string)(&o.OLMCatalogPlacement), "olm-catalog-placement", string(o.OLMCatalogPlacement), "Where operator catalogs run: management or guest (default: management)")
+	fs.BoolVar(&o.OLMDisableDefaultSources, "olm-disable-default-sources", false, "Offer no operators but those of catalogs that you add")
+	fs.BoolVar(&o.DisableMultiNetwork, "disable-multi-network", false, "Do without Multus: Pods have one network; needs --network-type Other")
+	fs.Int32Var(&o.OVNKubernetesMTU, "ovn-kubernetes-mtu", 0, "MTU of the OVN-Kubernetes network in bytes (default: the network operator's choice)")
+	fs.BoolVar(&o.VersionCheck, "version-check", false, "Refuse to work with an operator of another version than this tool")
 }
 
 // addNodePoolFlags declares what a cluster's first pool and a pool of its own have in common.
@@ -73,7 +103,7 @@ func addNodePoolFlags(fs *pflag.FlagSet, o *NodePoolOptions) {
 }
 
 // load reads files and parses values into o. All problems are reported at once.
-func (raw *rawFlags) load(o *Options) error {
+func (raw *rawFlags) load(fs *pflag.FlagSet, o *Options) error {
 	var errs []error
 	fail := func(flag string, err error) {
 		if err != nil {
@@ -111,12 +141,23 @@ func (raw *rawFlags) load(o *Options) error {
 		fail("--toleration", err)
 		o.Tolerations = append(o.Tolerations, toleration)
 	}
+	if raw.defaultDual {
+		if fs.Changed("service-cidr") || fs.Changed("cluster-cidr") {
+			errs = append(errs, errors.New("--default-dual sets --service-cidr and --cluster-cidr: leave them out, or it"))
+		}
+		o.ClusterCIDRs, o.ServiceCIDRs = dualClusterCIDRs(), dualServiceCIDRs()
+	}
 	o.NodeSelector, o.PodLabels = raw.nodeSelector, raw.podLabels
 	if raw.operatorImage != "" {
 		if o.Annotations == nil {
 			o.Annotations = map[string]string{}
 		}
 		o.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation] = raw.operatorImage
+	}
+	if o.cloud != nil {
+		errs = append(errs, o.cloud.load(fs, o))
+	} else if o.infraJSON != "" {
+		errs = append(errs, fmt.Errorf("--infra-json: platform %s has no infrastructure to describe; leave it out", o.Platform))
 	}
 	return errors.Join(errs...)
 }

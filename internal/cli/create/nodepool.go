@@ -25,6 +25,8 @@ type NodePoolOptions struct {
 	AutoRepair   bool
 	DrainTimeout time.Duration // 0: as long as it takes
 	DetachVolume time.Duration // 0: as long as it takes
+
+	machines poolPlatform // what the platform adds; nil: nothing
 }
 
 // NewNodePoolOptions returns the defaults of a platform.
@@ -36,16 +38,31 @@ func NewNodePoolOptions(platform hyperv1.PlatformType) NodePoolOptions {
 		Arch:        hyperv1.ArchitectureAMD64,
 		UpgradeType: hyperv1.UpgradeTypeReplace,
 	}
-	if platform == hyperv1.NonePlatform {
+	if platform == hyperv1.PowerVSPlatform {
+		o.Arch = hyperv1.ArchitecturePPC64LE
+	}
+	p := platformOf(platform)
+	if p.inPlace {
 		o.UpgradeType = hyperv1.UpgradeTypeInPlace // there is nobody who could make a new machine
 	}
+	if p.pool != nil {
+		o.machines = p.pool()
+	}
 	return o
+}
+
+// architectures are those of the machines that a platform has.
+func architectures(platform hyperv1.PlatformType) []string {
+	if platform == hyperv1.PowerVSPlatform {
+		return []string{hyperv1.ArchitecturePPC64LE}
+	}
+	return []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64}
 }
 
 // validate checks what a cluster and a pool of their own have in common.
 func (o NodePoolOptions) validate() error {
 	var errs []error
-	arches := []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64}
+	arches := architectures(o.Platform)
 	if !slices.Contains(arches, o.Arch) {
 		errs = append(errs, fmt.Errorf("--arch %q: must be one of %v", o.Arch, arches))
 	}
@@ -60,6 +77,15 @@ func (o NodePoolOptions) validate() error {
 		errs = append(errs, errors.New("--node-drain-timeout and --node-volume-detach-timeout must not be negative"))
 	}
 	return errors.Join(errs...)
+}
+
+// nodePoolOf is NodePool with what the platform adds. hc is the HostedCluster, nil when nobody asked for it.
+func nodePoolOf(o NodePoolOptions, hc *hyperv1.HostedCluster) *hyperv1.NodePool {
+	np := NodePool(o)
+	if o.machines != nil {
+		o.machines.fill(np, hc)
+	}
+	return np
 }
 
 // NodePool is the NodePool that o describes.

@@ -25,16 +25,37 @@ func Objects(o Options, g Generated) []client.Object {
 			Data:       map[string]string{"ca-bundle.crt": string(o.TrustBundle)},
 		})
 	}
+	if len(o.SigningKey) > 0 {
+		objs = append(objs, &corev1.Secret{
+			ObjectMeta: secretMeta(o, g, signingKeyName(o.Name)),
+			Type:       corev1.SecretTypeOpaque,
+			Data:       map[string][]byte{"key": o.SigningKey},
+		})
+	}
+	if o.cloud != nil {
+		objs = append(objs, o.cloud.objects(o, g)...)
+	}
 	objs = append(objs, hostedCluster(o, g))
-	if o.NodePool.Replicas > 0 {
-		np := o.NodePool
-		np.Name, np.Namespace, np.ClusterName = o.Name, o.Namespace, o.Name
-		if np.ReleaseImage == "" {
-			np.ReleaseImage = o.ReleaseImage
-		}
-		objs = append(objs, NodePool(np))
+	for _, np := range firstPools(o, g) {
+		objs = append(objs, np)
 	}
 	return objs
+}
+
+// firstPools are the pools that a cluster starts with: one of its name, or as many as the platform needs.
+func firstPools(o Options, g Generated) []*hyperv1.NodePool {
+	if o.NodePool.Replicas == 0 {
+		return nil
+	}
+	np := o.NodePool
+	np.Name, np.Namespace, np.ClusterName = o.Name, o.Namespace, o.Name
+	if np.ReleaseImage == "" {
+		np.ReleaseImage = o.ReleaseImage
+	}
+	if o.cloud == nil {
+		return []*hyperv1.NodePool{NodePool(np)}
+	}
+	return o.cloud.pools(o, g, NodePool(np))
 }
 
 // keptSecrets are made once: what is random in them must not change when the cluster is created again.
@@ -116,6 +137,14 @@ func hostedCluster(o Options, g Generated) *hyperv1.HostedCluster {
 	if o.PausedUntil != "" {
 		hc.Spec.PausedUntil = ptr.To(o.PausedUntil)
 	}
+	hc.Spec.IssuerURL = o.IssuerURL
+	if len(o.SigningKey) > 0 {
+		hc.Spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: signingKeyName(o.Name)}
+	}
+	openShift(o, &hc.Spec)
+	if o.cloud != nil {
+		o.cloud.cluster(o, g, hc)
+	}
 	return hc
 }
 
@@ -162,13 +191,20 @@ func etcd(o Options) hyperv1.EtcdSpec {
 }
 
 // services lists all four endpoints, because the API wants at least four. Node ports publish all of them at the same
-// address; behind a load balancer only the API is published, and the others by Routes where there are Routes.
+// address; behind a load balancer only the API is published, and the others by Routes where there are Routes. With names of
+// its own the API is published by a Route, too, as is one that nodes reach by a private connection.
 func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
 	strategy := func(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
 		switch {
 		case o.APIServerAddress != "":
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: o.APIServerAddress}}
-		case service == hyperv1.APIServer:
+		case o.Routes && o.ExternalDNSDomain != "":
+			host := hyperv1.PublishedHostname(hostLabels[service] + "-" + o.Name + "." + o.ExternalDNSDomain)
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: host}}
+		case service == hyperv1.APIServer && o.ExternalDNSDomain != "":
+			host := hyperv1.PublishedHostname(hostLabels[service] + "-" + o.Name + "." + o.ExternalDNSDomain)
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer, LoadBalancer: &hyperv1.LoadBalancerPublishingStrategy{Hostname: host}}
+		case service == hyperv1.APIServer && !o.Private:
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
 		case o.Routes:
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
@@ -180,6 +216,11 @@ func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
 		list = append(list, hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: strategy(service)})
 	}
 	return list
+}
+
+// hostLabels are the first parts of the services' names below an external DNS domain.
+var hostLabels = map[hyperv1.ServiceType]string{
+	hyperv1.APIServer: "api", hyperv1.OAuthServer: "oauth", hyperv1.Konnectivity: "konnectivity", hyperv1.Ignition: "ignition",
 }
 
 // localRequests are what the components of a small control plane use when it is idle. The defaults are for clusters that share a management

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
@@ -45,6 +46,21 @@ type Options struct {
 	InfraID          string // empty: made from the name
 	Annotations      map[string]string
 	Labels           map[string]string
+	// ReleaseStream is asked for its newest release when ReleaseImage is empty.
+	ReleaseStream string
+	// ExternalDNSDomain is the DNS suffix of the published services' names, for which external-dns makes records.
+	ExternalDNSDomain string
+	IssuerURL         string // of service account tokens; empty: the operator's default
+	SigningKey        []byte // PEM private key of service account tokens; nil: the operator makes one
+
+	FeatureSet               configv1.FeatureSet
+	EnabledCapabilities      []string
+	DisabledCapabilities     []string
+	OLMCatalogPlacement      hyperv1.OLMCatalogPlacement
+	OLMDisableDefaultSources bool
+	DisableMultiNetwork      bool
+	OVNKubernetesMTU         int32 // bytes; 0: the network operator's choice
+	VersionCheck             bool  // refuse to work with an operator of another version
 
 	Availability      hyperv1.AvailabilityPolicy
 	InfraAvailability hyperv1.AvailabilityPolicy
@@ -71,7 +87,17 @@ type Options struct {
 	// Routes says that the management cluster serves OpenShift Routes. Cluster finds out.
 	Routes bool
 
+	// Private says that nodes reach the API by a private connection, so that it is published by a Route.
+	Private bool
+
 	NodePool NodePoolOptions
+
+	// cloud is what the platform adds; nil: nothing.
+	cloud clusterPlatform
+	// infraJSON is a file that describes infrastructure; platforms that know the form read it.
+	infraJSON string
+	// notes are for the person at the terminal.
+	notes []string
 
 	Wait    bool
 	Timeout time.Duration
@@ -93,14 +119,20 @@ func NewOptions(platform hyperv1.PlatformType) Options {
 		ClusterCIDRs:      []string{"10.132.0.0/14"},
 		EtcdStorageSize:   etcdSize.String(),
 		NodePool:          NewNodePoolOptions(platform),
+		ReleaseStream:     DefaultReleaseStream,
 		Timeout:           30 * time.Minute,
 	}
 	o.NodePool.Replicas = 0
+	if make := platformOf(platform).cluster; make != nil {
+		o.cloud = make()
+		o.Routes = true // clouds are supported on management clusters of OpenShift, which have Routes
+	}
 	if platform == hyperv1.LocalPlatform {
 		o.BaseDomain = "local.test" // reserved: no resolver outside this machine knows it
 		o.NetworkType = hyperv1.Other
 		o.AllocateNodeCIDRs = true
 		o.LoadBalancer = true
+		o.ReleaseStream = "" // its releases are built here
 		o.PullSecret = []byte(emptyPullSecret)
 	}
 	return o
@@ -117,6 +149,7 @@ func (o Options) Validate() error {
 		domainName("--base-domain", o.BaseDomain, true),
 		domainName("--base-domain-prefix", o.BaseDomainPrefix, true),
 		domainName("--kas-dns-name", o.KASDNSName, true),
+		domainName("--external-dns-domain", o.ExternalDNSDomain, true),
 		availability("--control-plane-availability-policy", o.Availability),
 		availability("--infra-availability-policy", o.InfraAvailability),
 		cidrs("--service-cidr", o.ServiceCIDRs, 1),
@@ -125,7 +158,7 @@ func (o Options) Validate() error {
 		pausedUntil(o.PausedUntil),
 		o.NodePool.validate(),
 	}
-	if o.ReleaseImage == "" {
+	if o.ReleaseImage == "" && o.ReleaseStream == "" {
 		registry := "registry.example.com"
 		if o.Platform == hyperv1.LocalPlatform {
 			registry = localRegistry
@@ -150,6 +183,7 @@ func (o Options) Validate() error {
 	if !slices.Contains(networks, o.NetworkType) {
 		errs = append(errs, fmt.Errorf("--network-type %q: must be one of %v", o.NetworkType, networks))
 	}
+	errs = append(errs, o.validateOpenShift()...)
 	// The control-plane namespace is made of both names.
 	if n := len(o.Namespace) + 1 + len(o.Name); n > validation.DNS1123LabelMaxLength {
 		errs = append(errs, fmt.Errorf("--name and --namespace have %d characters together, with a dash: at most %d make a namespace name", n, validation.DNS1123LabelMaxLength))

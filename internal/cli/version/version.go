@@ -19,6 +19,9 @@ import (
 	"hcp.internal/platform/internal/version"
 )
 
+// DefaultNamespace is where the operator runs unless told otherwise.
+const DefaultNamespace = "hypershift"
+
 // The operator publishes in this ConfigMap of its namespace which releases it can host, and its own commit.
 const (
 	supportedVersionsConfigMap = "supported-versions"
@@ -50,7 +53,7 @@ func Command() *cobra.Command {
 	var flags connect.Flags
 	var format output.Format
 	var clientOnly, commitOnly bool
-	namespace := "hypershift"
+	namespace := DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the CLI and of the installed operator",
@@ -62,7 +65,7 @@ func Command() *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Commit())
 				return err
 			}
-			report := Report{Client: thisClient()}
+			report := Report{Client: ThisClient()}
 			if !clientOnly {
 				server, err := server(cmd.Context(), flags, namespace)
 				if err != nil {
@@ -82,7 +85,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-func thisClient() Client {
+// ThisClient is this binary.
+func ThisClient() Client {
 	return Client{Commit: version.Commit(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 }
 
@@ -91,6 +95,11 @@ func server(ctx context.Context, flags connect.Flags, namespace string) (*Server
 	if err != nil {
 		return nil, err
 	}
+	return OfServer(ctx, c, namespace)
+}
+
+// OfServer asks for the version of the operator that is installed in a namespace.
+func OfServer(ctx context.Context, c client.Client, namespace string) (*Server, error) {
 	cm := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: supportedVersionsConfigMap}, cm); err != nil {
 		if apierrors.IsNotFound(err) {

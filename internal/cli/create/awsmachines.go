@@ -1,0 +1,83 @@
+package create
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// leastRootVolume is the smallest boot volume in GiB that the API takes.
+const leastRootVolume = 8
+
+// awsMachines are machines of Amazon Web Services.
+type awsMachines struct {
+	instanceType, subnetID, profile string
+	securityGroups                  []string
+	volumeType, volumeKey           string
+	volumeSize, volumeIOPS          int64
+}
+
+func newAWSMachines() *awsMachines { return &awsMachines{} }
+
+// addMachineFlags declares what a cluster's first pools and a pool of its own have in common.
+func (m *awsMachines) addMachineFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&m.instanceType, "instance-type", "m5.large", "Instance type of workers")
+	fs.StringVar(&m.volumeType, "root-volume-type", "gp3", "Type of workers' boot volumes")
+	fs.Int64Var(&m.volumeSize, "root-volume-size", 120, "Size of workers' boot volumes in GiB")
+	fs.Int64Var(&m.volumeIOPS, "root-volume-iops", 0, "Operations a second that are reserved for boot volumes, for types that take it")
+	fs.StringVar(&m.volumeKey, "root-volume-kms-key", "", "KMS key that encrypts boot volumes, by ID or ARN")
+}
+
+func (m *awsMachines) addFlags(fs *pflag.FlagSet) {
+	m.addMachineFlags(fs)
+	fs.StringVar(&m.subnetID, "subnet-id", "", "Subnet of workers (required)")
+	fs.StringSliceVar(&m.securityGroups, "securitygroup-id", nil, "Security groups of workers besides the cluster's own")
+	fs.StringVar(&m.profile, "instance-profile", "", "Instance profile of workers (default: {infra ID}-worker)")
+}
+
+func (m *awsMachines) load(_ *pflag.FlagSet, _ *NodePoolOptions) error {
+	err := m.validate()
+	if m.subnetID == "" {
+		err = errors.Join(err, errors.New("--subnet-id is required"))
+	}
+	return err
+}
+
+func (m *awsMachines) validate() error {
+	var errs []error
+	if m.instanceType == "" {
+		errs = append(errs, errors.New("--instance-type is required"))
+	}
+	if m.volumeSize < leastRootVolume {
+		errs = append(errs, fmt.Errorf("--root-volume-size %d: must be at least %d GiB", m.volumeSize, leastRootVolume))
+	}
+	if m.volumeIOPS < 0 {
+		errs = append(errs, fmt.Errorf("--root-volume-iops %d: must not be negative", m.volumeIOPS))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *awsMachines) fill(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) {
+	profile := m.profile
+	if profile == "" && hc != nil {
+		profile = hc.Spec.InfraID + "-worker"
+	}
+	volume := &hyperv1.Volume{Type: m.volumeType, Size: m.volumeSize, IOPS: m.volumeIOPS}
+	if m.volumeKey != "" {
+		volume.Encrypted, volume.EncryptionKey = ptr.To(true), m.volumeKey
+	}
+	spec := &hyperv1.AWSNodePoolPlatform{
+		InstanceType:    m.instanceType,
+		InstanceProfile: profile,
+		Subnet:          hyperv1.AWSResourceReference{ID: ptr.To(m.subnetID)},
+		RootVolume:      volume,
+	}
+	for _, id := range m.securityGroups {
+		spec.SecurityGroups = append(spec.SecurityGroups, hyperv1.AWSResourceReference{ID: ptr.To(id)})
+	}
+	np.Spec.Platform.AWS = spec
+}

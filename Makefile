@@ -94,7 +94,7 @@ bench: kubernetes build ## Print what hosted clusters cost in time and memory, b
 TABLES ?= ../shared/spec/schema
 .PHONY: schema-diff
 schema-diff: ## Compare the definitions with every line of the tables of field facts in TABLES=FOLDER, which come with the specification.
-	cd tools && go run ./schemadiff -crds ../config/crd -tables '$(abspath $(TABLES))' -reasons schemadiff/reasons.tsv
+	cd tools && go run ./schemadiff -crds ../config/crd -tables '$(abspath $(TABLES))' -reasons schemadiff/reasons.tsv ../config/packageoperator
 
 .PHONY: verify
 verify: ## Generated files are fresh, code is formatted and vetted.

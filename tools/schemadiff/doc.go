@@ -1,6 +1,9 @@
 // Command schemadiff compares generated CustomResourceDefinitions with tables of field facts, line by line.
 //
-//	schemadiff -crds FOLDER -tables FOLDER -reasons FILE
+//	schemadiff -crds FOLDER -tables FOLDER -reasons FILE [FOLDER...]
+//
+// FOLDER/default holds the default set, FOLDER/techpreview what differs in the set with previews; FOLDER/hosted and the folders
+// named last belong to both.
 //
 // A table holds kinds: a line "# PLURAL.GROUP  kind=K scope=S short=a,b categories=c", a line "## VERSION served=B storage=B
 // subresources=x,y", lines "# column<TAB>NAME<TAB>TYPE<TAB>PATH<TAB>priority=N", and a line

@@ -19,7 +19,7 @@ func main() {
 	tables := flag.String("tables", "", "folder with tables of field facts")
 	reasons := flag.String("reasons", "", "file with a reason for every difference that is meant")
 	flag.Parse()
-	if err := run(os.Stdout, *crds, *tables, *reasons); err != nil {
+	if err := run(os.Stdout, *crds, flag.Args(), *tables, *reasons); err != nil {
 		fmt.Fprintln(os.Stderr, "schemadiff:", err)
 		os.Exit(1)
 	}
@@ -28,7 +28,7 @@ func main() {
 // difference is one fact that the table and the definition see differently. An empty want or got means that there is none.
 type difference struct{ set, kind, path, fact, want, got string }
 
-func run(out io.Writer, crds, tables, reasons string) error {
+func run(out io.Writer, crds string, more []string, tables, reasons string) error {
 	if _, err := os.Stat(tables); tables == "" || err != nil {
 		return fmt.Errorf("there are no tables in %q; they come with the specification, name their folder with -tables (make schema-diff TABLES=FOLDER)", tables)
 	}
@@ -44,12 +44,12 @@ func run(out io.Writer, crds, tables, reasons string) error {
 			return err
 		}
 		got := map[string]kind{}
-		folders := []string{"default", "hosted"}
+		folders := append([]string{filepath.Join(crds, "default"), filepath.Join(crds, "hosted")}, more...)
 		if set != "default" {
-			folders = append(folders, set)
+			folders = append(folders, filepath.Join(crds, set))
 		}
 		for _, folder := range folders {
-			if err := readDefinitions(filepath.Join(crds, folder), got); err != nil {
+			if err := readDefinitions(folder, got); err != nil {
 				return err
 			}
 		}

@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			err := run(&out, filepath.Join(dir, "crd"), filepath.Join(dir, "tables"), filepath.Join(dir, "reasons"))
+			err := run(&out, filepath.Join(dir, "crd"), nil, filepath.Join(dir, "tables"), filepath.Join(dir, "reasons"))
 			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Errorf("got error %v, want %q", err, tc.wantErr)
 			}
@@ -100,7 +100,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunWithoutTables(t *testing.T) {
-	err := run(&bytes.Buffer{}, "", filepath.Join(t.TempDir(), "absent"), "")
+	err := run(&bytes.Buffer{}, "", nil, filepath.Join(t.TempDir(), "absent"), "")
 	if err == nil || !strings.Contains(err.Error(), "there are no tables in") {
 		t.Fatalf("want an error that says that the tables are absent, got %v", err)
 	}

@@ -12,6 +12,7 @@ const stickyTmp = 0o777 | fs.ModeSticky
 // operatorNames are the names that the operators' binary answers to.
 var operatorNames = []string{
 	"hypershift-operator", "control-plane-operator", "hosted-cluster-config-operator", "control-plane-pki-operator", "ignition-server",
+	"capi-provider-local",
 }
 
 // kubeNames are the names that the Kubernetes bundle answers to.
@@ -19,8 +20,8 @@ var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "k
 
 // Binaries are paths of programs on this machine.
 type Binaries struct {
-	Hypershift, Operators, Sidecar, Pause, CoreDNS string
-	CABundle                                       []byte // of the machine; may be empty
+	Hypershift, Operators, Sidecar, Pause, CoreDNS, Flannel string
+	CABundle                                                []byte // of the machine; may be empty
 }
 
 // Platform is our own image: the three binaries with the names that manifests call.

@@ -12,6 +12,7 @@ import (
 	"hcp.internal/platform/internal/image"
 	"hcp.internal/platform/internal/local/builds"
 	"hcp.internal/platform/internal/local/components"
+	"hcp.internal/platform/internal/local/debian"
 )
 
 // repository names in the local registry.
@@ -20,15 +21,29 @@ const (
 	repoKubernetes = components.RegistryHost + "/hypershift/kubernetes"
 	repoCoreDNS    = components.RegistryHost + "/hypershift/coredns"
 	repoRelease    = components.RegistryHost + "/hypershift/release"
+	repoKubeProxy  = components.RegistryHost + "/hypershift/kube-proxy"
+	repoClusterAPI = components.RegistryHost + "/hypershift/cluster-api"
+	repoFlannel    = components.RegistryHost + "/hypershift/flannel"
+	repoNode       = components.RegistryHost + "/hypershift/node"
 )
+
+// packageCache is where downloaded Debian packages are kept, relative to the checkout. "down" leaves it alone, as it does builds.
+const packageCache = ".cache/debian"
 
 // caBundle is where Debian keeps the public certificate authorities.
 const caBundle = "/etc/ssl/certs/ca-certificates.crt"
 
+// nodeImageTag is the tag of a release that names the image of workers of platform Local.
+const nodeImageTag = "local-node"
+
 // Images are references by digest of what has been pushed.
 type Images struct {
 	Platform, CoreDNS, Pause string
+	ClusterAPI, Node         string
+	Flannel                  string
 	Releases                 map[string]string // version to reference by tag
+
+	networkTools []image.File // what kube-proxy's image holds beside the bundle
 }
 
 func binaries(root string) image.Binaries {
@@ -36,7 +51,7 @@ func binaries(root string) image.Binaries {
 	ca, _ := os.ReadFile(caBundle) // a machine without one has no use for it
 	return image.Binaries{
 		Hypershift: bin("hypershift"), Operators: bin("hcp-operators"), Sidecar: bin("hcp-sidecar"),
-		Pause: bin("pause"), CoreDNS: bin("coredns"), CABundle: ca,
+		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), CABundle: ca,
 	}
 }
 
@@ -71,6 +86,44 @@ func pushPlatform(ctx context.Context, b image.Binaries, images *Images) error {
 	return err
 }
 
+// pushMachines pushes what workers need: their own image and Cluster API's manager. Their Debian packages are downloaded once and
+// kept in the checkout's cache.
+func (s Settings) pushMachines(ctx context.Context, b image.Binaries, images *Images, say func(string, ...any)) error {
+	cache := &debian.Cache{Dir: filepath.Join(s.Root, packageCache), Say: say}
+	files := func(set string, packages []string) ([]image.File, error) {
+		unpacked, err := cache.Get(ctx, set, packages)
+		if err != nil {
+			return nil, err
+		}
+		return debian.Files(unpacked, image.Skip)
+	}
+	node, err := files("node", image.NodePackages)
+	if err != nil {
+		return fmt.Errorf("assembling the image of workers: %w", err)
+	}
+	if images.networkTools, err = files("network", image.NetworkPackages); err != nil {
+		return fmt.Errorf("assembling the image of kube-proxy: %w", err)
+	}
+	img, err := image.Node(node, b.Sidecar, components.RegistryHost, b.CABundle)
+	if err != nil {
+		return fmt.Errorf("building the image of workers: %w", err)
+	}
+	if images.Node, err = image.Push(ctx, repoNode+":local", img); err != nil {
+		return err
+	}
+	if img, err = image.ClusterAPI(filepath.Join(s.Root, builds.ClusterAPIManager), b.CABundle); err != nil {
+		return fmt.Errorf("building the image of Cluster API's manager: %w", err)
+	}
+	if images.ClusterAPI, err = image.Push(ctx, repoClusterAPI+":"+builds.ClusterAPIVersion, img); err != nil {
+		return err
+	}
+	if img, err = image.Flannel(b, images.networkTools); err != nil {
+		return fmt.Errorf("building the image of the pod network: %w", err)
+	}
+	images.Flannel, err = image.Push(ctx, repoFlannel+":local", img)
+	return err
+}
+
 // pushRelease pushes the Kubernetes images of a version and the release image that names them.
 //
 // A release keeps the platform image that it was built with: what runs beside the components of a hosted cluster must not
@@ -84,19 +137,31 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 	if err != nil {
 		return err
 	}
+	proxy, err := image.KubeProxy(filepath.Join(s.Root, builds.KubernetesBinary(version)), images.networkTools, b.CABundle)
+	if err != nil {
+		return fmt.Errorf("building the image of kube-proxy %s: %w", version, err)
+	}
+	kubeProxy, err := image.Push(ctx, repoKubeProxy+":"+version, proxy)
+	if err != nil {
+		return err
+	}
 	ref := repoRelease + ":" + version
 	images.Releases[version] = ref
-	tags := releaseTags(bundle, *images)
+	tags := releaseTags(bundle, kubeProxy, *images)
 	published, err := image.PublishedRelease(ctx, ref)
 	if err != nil {
 		return err
 	}
 	if published != nil && !s.RefreshReleases {
-		tags["controlplane-operator"] = published["controlplane-operator"]
+		for _, ours := range []string{"controlplane-operator", nodeImageTag} {
+			if published[ours] != "" {
+				tags[ours] = published[ours]
+			}
+		}
 		if maps.Equal(tags, published) {
 			return nil
 		}
-		tags = releaseTags(bundle, *images)
+		tags = releaseTags(bundle, kubeProxy, *images)
 	}
 	release, err := image.Release(version, tags)
 	if err != nil {
@@ -106,9 +171,12 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 	return err
 }
 
-func releaseTags(bundle string, images Images) map[string]string {
-	tags := map[string]string{"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform}
-	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"} {
+func releaseTags(bundle, kubeProxy string, images Images) map[string]string {
+	tags := map[string]string{
+		"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform, "kube-proxy": kubeProxy,
+		"cluster-capi-controllers": images.ClusterAPI, nodeImageTag: images.Node, "kube-flannel": images.Flannel,
+	}
+	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
 		tags[component] = bundle
 	}
 	return tags

@@ -67,9 +67,10 @@ func TestFullVersion(t *testing.T) {
 func TestReleaseTags(t *testing.T) {
 	t.Run("When a release is built it should have every tag that hosted control planes ask for", func(t *testing.T) {
 		g := NewWithT(t)
-		tags := releaseTags("bundle", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
+		tags := releaseTags("bundle", "proxy", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
-			"controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet", "pause",
+			"cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
+			"kube-scheduler", "kubelet", "local-node", "pause",
 		}))
 		g.Expect(tags["kubelet"]).To(Equal("bundle"))
 	})

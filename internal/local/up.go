@@ -122,7 +122,7 @@ func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
 	if u.Settings.SkipBuild {
 		return nil
 	}
-	targets := builds.Platform()
+	targets := append(builds.Platform(), builds.ClusterAPI())
 	for _, v := range u.releases() {
 		t, err := builds.Kubernetes(v)
 		if err != nil {
@@ -278,6 +278,10 @@ func (u *Up) push(ctx context.Context, say func(string, ...any)) error {
 	}
 	say("our operators")
 	if err := pushPlatform(ctx, b, &u.images); err != nil {
+		return err
+	}
+	say("image of workers")
+	if err := u.Settings.pushMachines(ctx, b, &u.images, say); err != nil {
 		return err
 	}
 	for _, v := range u.releases() {

@@ -54,6 +54,7 @@ func Platform() []Target {
 		{Name: "hcp-sidecar", Dir: ".", Package: "./cmd/hcp-sidecar", Out: "bin/hcp-sidecar", LDFlags: strip},
 		{Name: "pause", Dir: ".", Package: "./cmd/pause", Out: "bin/pause", LDFlags: strip},
 		{Name: "coredns", Dir: "coredns", Package: ".", Out: "bin/coredns", LDFlags: strip},
+		{Name: "flannel", Dir: "flannel", Package: ".", Out: "bin/flannel", LDFlags: strip},
 	}
 }
 
@@ -80,6 +81,22 @@ func Kubernetes(version string) (Target, error) {
 
 // KubernetesBinary is where the bundle of a release is, relative to the root.
 func KubernetesBinary(version string) string { return "bin/kubernetes/v" + version + "/kube" }
+
+const (
+	// ClusterAPIVersion is the version of Cluster API that is built here: that of the module file in the folder capi.
+	ClusterAPIVersion = "v1.13.4"
+	// ClusterAPIManager is where its manager is, relative to the root.
+	ClusterAPIManager = "bin/capi/" + ClusterAPIVersion + "/capi-manager"
+)
+
+// ClusterAPI is the stock manager of Cluster API.
+func ClusterAPI() Target {
+	const x = "-X sigs.k8s.io/cluster-api/version."
+	return Target{
+		Name: "cluster-api " + ClusterAPIVersion, Dir: "capi", Package: "sigs.k8s.io/cluster-api", Out: ClusterAPIManager,
+		LDFlags: fmt.Sprintf("-s -w %[1]sgitVersion=%[2]s %[1]sgitMajor=1 %[1]sgitMinor=13", x, ClusterAPIVersion),
+	}
+}
 
 // maxErrorOutput bounds how much of the compiler's output goes into an error.
 const maxErrorOutput = 4000

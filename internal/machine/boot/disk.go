@@ -29,7 +29,7 @@ var folders = []struct {
 	path string
 	mode fs.FileMode
 }{
-	{"lib", 0o755}, {"log", 0o755}, {"log/units", 0o755}, {"log/pods", 0o755}, {"cache", 0o755}, {"tmp", 0o777 | fs.ModeSticky}, {"opt", 0o755}, {"home", 0o755},
+	{"lib", 0o755}, {"log", 0o755}, {"log/units", 0o755}, {"log/pods", 0o755}, {"cache", 0o755}, {"tmp", 0o777 | fs.ModeSticky}, {"opt", 0o755}, {"opt/cni", 0o755}, {"home", 0o755},
 	{"roothome", 0o700}, {"usrlocal", 0o755}, {"usrlocal/bin", 0o755}, {"usrlocal/sbin", 0o755}, {"usrlocal/lib", 0o755},
 	{"usrlocal/etc", 0o755}, {"usrlocal/share", 0o755}, {stateDir, 0o700},
 }
@@ -65,7 +65,7 @@ func prepareDisk(disk, image string) (first bool, err error) {
 			return false, fmt.Errorf("preparing the disk: %w", err)
 		}
 	}
-	for link, target := range map[string]string{"run": "../run", "lock": "../run/lock"} {
+	for link, target := range map[string]string{"run": "../run", "lock": "../run/lock", "opt/cni/bin": "/usr/lib/cni"} {
 		if err := os.Symlink(target, filepath.Join(disk, link)); err != nil {
 			return false, fmt.Errorf("preparing the disk: %w", err)
 		}

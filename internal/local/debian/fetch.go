@@ -1,0 +1,168 @@
+package debian
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Cache is a folder with downloaded and unpacked packages.
+type Cache struct {
+	Dir string
+	// Say tells the person who waits what is being done.
+	Say func(format string, args ...any)
+}
+
+// Package is a package that has been unpacked.
+type Package struct {
+	Name string `json:"name"`
+	File string `json:"file"` // of the archive, without folder; names the version
+	dir  string // where its files are
+}
+
+// index is what the cache knows of a set of packages: its closure at the time of the download.
+type index struct {
+	Wanted   []string  `json:"wanted"`
+	Packages []Package `json:"packages"`
+}
+
+// Get returns the packages and what they need, unpacked. set names them in the cache. Without a network it works once they are there.
+func (c *Cache) Get(ctx context.Context, set string, wanted []string) ([]Package, error) {
+	if err := os.MkdirAll(filepath.Join(c.Dir, "archives"), 0o755); err != nil {
+		return nil, fmt.Errorf("creating the cache of packages: %w", err)
+	}
+	idx, err := c.read(set)
+	if err != nil || !slices.Equal(idx.Wanted, wanted) || !c.complete(idx) {
+		if idx, err = c.download(ctx, wanted); err != nil {
+			return nil, err
+		}
+		if err := c.write(set, idx); err != nil {
+			return nil, err
+		}
+	}
+	for i := range idx.Packages {
+		if err := c.unpack(ctx, &idx.Packages[i]); err != nil {
+			return nil, fmt.Errorf("unpacking %s: %w", idx.Packages[i].File, err)
+		}
+	}
+	return idx.Packages, nil
+}
+
+func (c *Cache) indexFile(set string) string { return filepath.Join(c.Dir, set+".json") }
+func (c *Cache) archive(p Package) string    { return filepath.Join(c.Dir, "archives", p.File) }
+
+func (c *Cache) read(set string) (index, error) {
+	var idx index
+	data, err := os.ReadFile(c.indexFile(set))
+	if err != nil {
+		return idx, err
+	}
+	return idx, json.Unmarshal(data, &idx)
+}
+
+func (c *Cache) write(set string, idx index) error {
+	data, err := json.MarshalIndent(idx, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the index of packages: %w", err)
+	}
+	if err := os.WriteFile(c.indexFile(set)+".new", append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the index of packages: %w", err)
+	}
+	return os.Rename(c.indexFile(set)+".new", c.indexFile(set))
+}
+
+func (c *Cache) complete(idx index) bool {
+	return !slices.ContainsFunc(idx.Packages, func(p Package) bool {
+		_, err := os.Stat(c.archive(p))
+		return err != nil
+	}) && len(idx.Packages) > 0
+}
+
+// download fetches the closure of packages. A machine that never updated its index of packages, or not for long, does so once.
+func (c *Cache) download(ctx context.Context, wanted []string) (index, error) {
+	idx, err := c.tryDownload(ctx, wanted)
+	if err == nil {
+		return idx, nil
+	}
+	c.Say("updating the index of packages")
+	if out, uerr := exec.CommandContext(ctx, "apt-get", "update").CombinedOutput(); uerr != nil {
+		return idx, errors.Join(err, fmt.Errorf("running apt-get update: %w: %s", uerr, tail(out)))
+	}
+	return c.tryDownload(ctx, wanted)
+}
+
+func (c *Cache) tryDownload(ctx context.Context, wanted []string) (index, error) {
+	idx := index{Wanted: wanted}
+	all, err := Closure(ctx, wanted)
+	if err != nil {
+		return idx, err
+	}
+	c.Say("downloading %d packages", len(all))
+	tmp, err := os.MkdirTemp(c.Dir, "download-")
+	if err != nil {
+		return idx, fmt.Errorf("creating a folder for downloads: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "APT::Sandbox::User=root", "download"}, all...)...)
+	cmd.Dir = tmp
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return idx, fmt.Errorf("running apt-get download: %w: %s", err, tail(out))
+	}
+	for _, name := range all {
+		found, err := filepath.Glob(filepath.Join(tmp, name+"_*.deb"))
+		if err != nil || len(found) != 1 {
+			return idx, fmt.Errorf("apt-get downloaded %d archives of %s, want 1", len(found), name)
+		}
+		p := Package{Name: name, File: filepath.Base(found[0])}
+		if err := os.Rename(found[0], c.archive(p)); err != nil {
+			return idx, fmt.Errorf("keeping %s: %w", p.File, err)
+		}
+		idx.Packages = append(idx.Packages, p)
+	}
+	return idx, nil
+}
+
+// maxTail bounds how much of a program's output goes into an error.
+const maxTail = 1500
+
+func tail(out []byte) string {
+	return strings.TrimSpace(string(out[max(0, len(out)-maxTail):]))
+}
+
+// withStderr adds what a program printed to the error that says how it ended.
+func withStderr(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, tail(exit.Stderr))
+	}
+	return err
+}
+
+// unpack writes a package's files into a folder of their own, once.
+func (c *Cache) unpack(ctx context.Context, p *Package) error {
+	p.dir = filepath.Join(c.Dir, "unpacked", strings.TrimSuffix(p.File, ".deb"))
+	if _, err := os.Stat(p.dir); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(p.dir), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(p.dir), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", c.archive(*p), tmp).CombinedOutput(); err != nil {
+		return fmt.Errorf("running dpkg-deb: %w: %s", err, tail(out))
+	}
+	return os.Rename(tmp, p.dir)
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hcp.internal/platform/internal/konnectivity"
 	"hcp.internal/platform/internal/machine/boot"
 	"hcp.internal/platform/internal/sidecar/audittail"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
@@ -30,6 +31,8 @@ var roles = []func() *cobra.Command{
 	prober.Command,
 	etcdinit.Command,
 	kasbootstrap.Command,
+	konnectivity.AgentCommand,
+	konnectivity.ServerCommand,
 	boot.Command,
 	pauseCommand,
 	tokenminter.Command,
@@ -61,7 +64,7 @@ func command(name string) *cobra.Command {
 	var names []string
 	for _, build := range roles {
 		role := build()
-		if role.Name() == name {
+		if role.Name() == name || role.HasAlias(name) {
 			return role
 		}
 		names = append(names, role.Name())

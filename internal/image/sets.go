@@ -15,6 +15,9 @@ var operatorNames = []string{
 	"capi-provider-local",
 }
 
+// sidecarNames are the names of stock programs that manifests call and our small ones stand in for.
+var sidecarNames = []string{"proxy-server", "proxy-agent"}
+
 // kubeNames are the names that the Kubernetes bundle answers to.
 var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"}
 
@@ -31,9 +34,13 @@ func Platform(b Binaries) (v1.Image, error) {
 	for _, n := range operatorNames {
 		operators = append(operators, File{Path: "/usr/bin/" + n, Link: "hcp-operators"})
 	}
+	sidecar := []File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: b.Sidecar}}
+	for _, n := range sidecarNames {
+		sidecar = append(sidecar, File{Path: "/usr/bin/" + n, Link: "hcp-sidecar"})
+	}
 	return assemble(Config{Entrypoint: []string{"/usr/bin/hypershift"}},
 		Base(b.CABundle),
-		[]File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: b.Sidecar}},
+		sidecar,
 		operators,
 		[]File{{Path: "/usr/bin/hypershift", Mode: 0o755, Source: b.Hypershift}},
 	)

@@ -1,0 +1,150 @@
+package konnectivity
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+)
+
+var (
+	errNoAgent   = errors.New("no agent is connected: the hosted cluster has no worker whose konnectivity-agent reaches this server")
+	errTooMany   = errors.New("too many agents are connected")
+	errAgentFull = errors.New("every connected agent is at its limit of tunnels or about to leave")
+)
+
+// agents are the sessions that can be used.
+type agents struct {
+	limit int
+
+	mu   sync.Mutex
+	list []*session
+	// checking marks sessions with a ping under way, so that failed attempts don't start one each.
+	checking map[*session]bool
+}
+
+func newAgents(limit int) *agents { return &agents{limit: limit, checking: map[*session]bool{}} }
+
+// add makes a session available. Two with the same id live beside each other: the certificate is the same for all agents, so
+// an id proves nothing, and evicting the older would let any agent silence any other.
+func (a *agents) add(s *session) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.list) >= a.limit {
+		return errTooMany
+	}
+	a.list = append(a.list, s)
+	return nil
+}
+
+func (a *agents) remove(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.list {
+		if a.list[i] == s {
+			last := len(a.list) - 1
+			a.list[i], a.list[last] = a.list[last], nil
+			a.list = a.list[:last]
+			break
+		}
+	}
+	delete(a.checking, s)
+}
+
+func (a *agents) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.list)
+}
+
+func (a *agents) closeAll() {
+	a.mu.Lock()
+	list := append([]*session(nil), a.list...)
+	a.mu.Unlock()
+	for _, s := range list {
+		s.closed()
+	}
+}
+
+// candidates are up to maxAttempts sessions for a host in the order in which they are tried: those that claim the host, then
+// default ones; within each those that answered lately first, otherwise at random. pick(n) gives a number below n.
+func (a *agents) candidates(host string, pick func(int) int) []*session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ranks [4][]*session
+	for _, s := range a.list {
+		rank := 0
+		switch {
+		case s.ids.Hosts[host]:
+		case s.ids.Default:
+			rank = 2
+		default:
+			continue
+		}
+		if s.suspect.Load() {
+			rank++
+		}
+		ranks[rank] = append(ranks[rank], s)
+	}
+	// A suspect that claims the host goes after healthy default ones: another way there may exist.
+	var out []*session
+	for _, rank := range []int{0, 2, 1, 3} {
+		group := ranks[rank]
+		for len(group) > 0 && len(out) < maxAttempts {
+			i := pick(len(group))
+			out = append(out, group[i])
+			group[i] = group[len(group)-1]
+			group = group[:len(group)-1]
+		}
+	}
+	return out
+}
+
+// dial opens a tunnel through the first agent that is able to.
+func (a *agents) dial(ctx context.Context, to target) (*tunnel, error) {
+	candidates := a.candidates(to.host, rand.IntN)
+	if len(candidates) == 0 {
+		return nil, errNoAgent
+	}
+	var last error = errAgentFull
+	for _, s := range candidates {
+		if !s.conn.CanTakeNewRequest() {
+			continue
+		}
+		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		t, err := s.open(attempt, to)
+		cancel()
+		if err == nil {
+			s.suspect.Store(false)
+			return t, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		last = err
+		if !err.agentFailed() {
+			return nil, err
+		}
+		if err.status == 0 {
+			a.doubt(ctx, s)
+		}
+	}
+	return nil, last
+}
+
+// doubt asks a session last until it has answered a ping, and ends it when it doesn't.
+func (a *agents) doubt(ctx context.Context, s *session) {
+	s.suspect.Store(true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.checking[s] {
+		return
+	}
+	a.checking[s] = true
+	go func() {
+		s.check(context.WithoutCancel(ctx))
+		a.mu.Lock()
+		delete(a.checking, s)
+		a.mu.Unlock()
+	}()
+}

@@ -1,0 +1,205 @@
+package konnectivity
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestTunnel(t *testing.T) {
+	t.Run("When an agent is connected it should carry bytes both ways and tell the target the end", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		w.agent(s.back)
+		conn := w.mustDial(s.front, echo(t))
+		sent := make([]byte, 4<<20)
+		_, _ = rand.Read(sent)
+		go func() {
+			_, _ = conn.Write(sent)
+			_ = conn.(readFirst).Conn.(interface{ CloseWrite() error }).CloseWrite()
+		}()
+		got, err := io.ReadAll(conn)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(sha256.Sum256(got)).To(Equal(sha256.Sum256(sent)))
+	})
+	t.Run("When tunnels run side by side each should get its own bytes", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		w.agent(s.back)
+		w.agent(s.back)
+		where := echo(t)
+		_ = w.mustDial(s.front, where)
+		var all sync.WaitGroup
+		errs := make([]error, 40)
+		for i := range errs {
+			all.Go(func() {
+				conn, resp, err := w.dial(s.front, where)
+				if err != nil || resp.StatusCode != http.StatusOK {
+					errs[i] = fmt.Errorf("%v %v", resp, err)
+					return
+				}
+				defer conn.Close()
+				want := bytes.Repeat([]byte{byte(i)}, 100_000)
+				go func() { _, _ = conn.Write(want) }()
+				got := make([]byte, len(want))
+				if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, want) {
+					errs[i] = fmt.Errorf("tunnel %d: %v, or bytes of another", i, err)
+				}
+			})
+		}
+		all.Wait()
+		for _, err := range errs {
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+	})
+	t.Run("When a reader is slow it should stop its own sender and no other tunnel", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		w.agent(s.back)
+		sent := make(chan int, 1)
+		flood := serveTCP(t, func(c net.Conn) {
+			total, chunk := 0, make([]byte, 64<<10)
+			_ = c.SetWriteDeadline(time.Now().Add(2 * time.Second))
+			for {
+				n, err := c.Write(chunk)
+				if total += n; err != nil {
+					sent <- total
+					return
+				}
+			}
+		})
+		_ = w.mustDial(s.front, flood) // and never read
+		other := w.mustDial(s.front, echo(t))
+		_, _ = other.Write([]byte("still here"))
+		got := make([]byte, 10)
+		_, err := io.ReadFull(other, got)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(got)).To(Equal("still here"))
+		// Buffers of the kernel on three connections and one window.
+		g.Eventually(sent).WithTimeout(10 * time.Second).Should(Receive(BeNumerically("<", 32<<20)))
+	})
+	t.Run("When tunnels end nothing should be left of them", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		w.agent(s.back)
+		where := echo(t)
+		_ = w.mustDial(s.front, where).Close()
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // lets what ends end, before it is counted
+		before := runtime.NumGoroutine()
+		for range 50 {
+			_ = w.mustDial(s.front, where).Close()
+		}
+		g.Eventually(runtime.NumGoroutine).WithTimeout(5 * time.Second).Should(BeNumerically("<=", before+5))
+		g.Eventually(func() int { return len(s.tunnels) }).Should(BeZero())
+	})
+	t.Run("When the target closes the client should see the end", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		w.agent(s.back)
+		conn := w.mustDial(s.front, serveTCP(t, func(c net.Conn) { _, _ = c.Write([]byte("bye")) }))
+		got, err := io.ReadAll(conn)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(got)).To(Equal("bye"))
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t)
+	s := w.server(func(o *ServerOptions) { o.MaxTunnels = 1 })
+	answer := func(target string, as ...Files) (int, string) {
+		_, resp, err := w.dial(s.front, target, as...)
+		if err != nil {
+			return 0, err.Error()
+		}
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		return resp.StatusCode, string(body)
+	}
+	status, body := answer("10.0.0.1:443")
+	g.Expect(status).To(Equal(http.StatusBadGateway), "When no agent is connected it should say so")
+	g.Expect(body).To(ContainSubstring("no agent is connected"))
+
+	w.agent(s.back, func(o *AgentOptions) { o.Allow = nil })
+	g.Eventually(s.AgentCount).Should(Equal(1))
+	for name, tc := range map[string]struct {
+		target string
+		status int
+		text   string
+	}{
+		"When the target is loopback the agent should refuse":    {"127.0.0.1:10250", http.StatusBadGateway, "not forwarded"},
+		"When it is IPv6 loopback in disguise it should refuse":  {"[::ffff:127.0.0.1]:10250", http.StatusBadGateway, "not forwarded"},
+		"When the target is a metadata service it should refuse": {"169.254.169.254:80", http.StatusBadGateway, "not forwarded"},
+		"When a name means loopback it should refuse":            {"localhost:10250", http.StatusBadGateway, "not forwarded"},
+		"When the port is 0 it should refuse":                    {"10.0.0.1:0", http.StatusBadRequest, "port"},
+		"When the target is garbage it should refuse":            {"a_b:1", http.StatusBadRequest, "neither"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			status, body := answer(tc.target)
+			g.Expect(status).To(Equal(tc.status), body)
+			g.Expect(body).To(ContainSubstring(tc.text))
+		})
+	}
+	t.Run("When an agent's certificate asks for a tunnel it should be turned away", func(t *testing.T) {
+		status, body := answer("10.0.0.1:443", w.ca.issue(agentName, x509.ExtKeyUsageClientAuth))
+		NewWithT(t).Expect(status).To(BeZero(), body)
+	})
+	t.Run("When the certificate is of another authority it should be turned away", func(t *testing.T) {
+		other := newAuthority(t).issue(clientName, x509.ExtKeyUsageClientAuth)
+		other.CA = w.client.CA
+		status, body := answer("10.0.0.1:443", other)
+		NewWithT(t).Expect(status).To(BeZero(), body)
+	})
+	t.Run("When a server's certificate is used by a client it should be turned away", func(t *testing.T) {
+		status, body := answer("10.0.0.1:443", w.ca.issue(clientName, x509.ExtKeyUsageServerAuth))
+		NewWithT(t).Expect(status).To(BeZero(), body)
+	})
+	t.Run("When kube-apiserver's certificate joins as an agent it should be turned away", func(t *testing.T) {
+		before := s.AgentCount()
+		_, stop := w.agent(s.back, func(o *AgentOptions) { o.Files = w.client })
+		defer stop()
+		NewWithT(t).Consistently(s.AgentCount).WithTimeout(300 * time.Millisecond).Should(Equal(before))
+	})
+}
+
+func TestLimits(t *testing.T) {
+	t.Run("When all tunnels are taken the next should be refused and a free one given again", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server(func(o *ServerOptions) { o.MaxTunnels = 1 })
+		w.agent(s.back)
+		where := echo(t)
+		first := w.mustDial(s.front, where)
+		_, resp, err := w.dial(s.front, where)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(resp.StatusCode).To(Equal(http.StatusServiceUnavailable))
+		_ = first.Close()
+		_ = w.mustDial(s.front, where)
+	})
+	t.Run("When there are too many agents the next should wait outside", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server(func(o *ServerOptions) { o.MaxAgents = 1 })
+		w.agent(s.back)
+		g.Eventually(s.AgentCount).Should(Equal(1))
+		second, _ := w.agent(s.back)
+		g.Consistently(func() int { have, _ := second.Connected(); return have }).WithTimeout(300 * time.Millisecond).Should(BeZero())
+		g.Expect(s.AgentCount()).To(Equal(1))
+	})
+}

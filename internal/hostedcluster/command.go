@@ -25,11 +25,13 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
@@ -101,7 +103,7 @@ func envOr(name, fallback string) string {
 // NewScheme has the kinds that the operator uses.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme))
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme))
 }
 
 func (f flags) run(ctx context.Context) error {
@@ -229,6 +231,7 @@ func operatorComponent(imageOverrides string) component.Component {
 func capabilitiesOf(mapper meta.RESTMapper) (Capabilities, error) {
 	caps := Capabilities{}
 	for kind, found := range map[schema.GroupKind]*bool{
+		{Group: clusterv1.GroupVersion.Group, Kind: "Cluster"}:               &caps.ClusterAPI,
 		{Group: "route.openshift.io", Kind: "Route"}:                         &caps.Routes,
 		{Group: "security.openshift.io", Kind: "SecurityContextConstraints"}: &caps.SecurityContextConstraints,
 	} {

@@ -12,6 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,6 +56,8 @@ type remains struct {
 	pools     []hyperv1.NodePool
 	pods      []metav1.PartialObjectMetadata // of the namespace, once that is being deleted
 	operator  *appsv1.Deployment             // the control-plane-operator
+	cluster   *clusterv1.Cluster
+	manager   *appsv1.Deployment // of Cluster API, read when there is a cluster
 	// contained: everything of the cluster lies in its namespace.
 	contained bool
 }
@@ -67,8 +71,12 @@ type teardown struct {
 	annotateCleanup bool
 	// stripFinalizers of the HostedControlPlane: nobody else will.
 	stripFinalizers bool
-	waiting         []string // what is waited for, for people
-	recheckAfter    time.Duration
+	// unpauseCluster lets Cluster API remove what belongs to the Cluster.
+	unpauseCluster bool
+	// stripCluster: nobody else will remove the finalizer of the Cluster.
+	stripCluster bool
+	waiting      []string // what is waited for, for people
+	recheckAfter time.Duration
 }
 
 func (t teardown) done() bool { return len(t.waiting) == 0 }
@@ -77,6 +85,8 @@ func (t teardown) done() bool { return len(t.waiting) == 0 }
 // namespace, in which the operators run, last.
 func planTeardown(r remains, now time.Time) teardown {
 	t := teardown{recheckAfter: deletionPoll}
+	// Also while NodePools are waited for: their machines are of the paused cluster.
+	t.unpauseCluster = r.cluster != nil && ptr.Deref(r.cluster.Spec.Paused, false)
 	for i := range r.pools {
 		np := &r.pools[i]
 		if np.DeletionTimestamp.IsZero() {
@@ -87,8 +97,13 @@ func planTeardown(r remains, now time.Time) teardown {
 	if len(r.pools) > 0 {
 		return t
 	}
+	if r.cluster != nil {
+		planCluster(r, now, &t)
+	}
 	if r.hcp != nil {
 		planControlPlane(r, now, &t)
+	}
+	if len(t.waiting) > 0 {
 		return t
 	}
 	if r.namespace == nil || r.hc.Annotations[hyperv1.SkipControlPlaneNamespaceDeletionAnnotation] == "true" {
@@ -114,8 +129,8 @@ func planTeardown(r remains, now time.Time) teardown {
 func planControlPlane(r remains, now time.Time, t *teardown) {
 	t.annotateCleanup = r.hc.Annotations[hyperv1.CleanupCloudResourcesAnnotation] == "true" && r.hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] != "true"
 	if r.hcp.DeletionTimestamp.IsZero() {
-		t.delete = []client.Object{r.hcp}
-		t.waiting = []string{waitingFor("HostedControlPlane", r.hcp, "the control-plane-operator cleans up first")}
+		t.delete = append(t.delete, r.hcp)
+		t.waiting = append(t.waiting, waitingFor("HostedControlPlane", r.hcp, "the control-plane-operator cleans up first"))
 		return
 	}
 	hint := "the control-plane-operator removes its finalizer when it has cleaned up"
@@ -129,11 +144,11 @@ func planControlPlane(r remains, now time.Time, t *teardown) {
 		}
 		left := r.hcp.DeletionTimestamp.Add(allowance).Sub(now)
 		t.stripFinalizers = left <= 0
-		t.recheckAfter = min(deletionPoll, max(left, time.Second))
+		t.recheckAfter = min(t.recheckAfter, max(left, time.Second))
 	} else if c := conditions.Get(r.hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed); c != nil && c.Status != metav1.ConditionTrue {
 		hint = c.Message
 	}
-	t.waiting = []string{waitingFor("HostedControlPlane", r.hcp, hint)}
+	t.waiting = append(t.waiting, waitingFor("HostedControlPlane", r.hcp, hint))
 }
 
 // waitingFor says which object is still there, since when, and why.
@@ -220,6 +235,9 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	if left.hcp != nil && left.hcp.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
 		left.hcp = nil // another cluster's, whose namespace has the name that ours would have
 	}
+	if err := r.remainingCluster(ctx, hc, &left); err != nil {
+		return left, err
+	}
 	if left.namespace, err = get(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
 		return left, err
 	}
@@ -264,6 +282,11 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 			return fmt.Errorf("asking HostedControlPlane %s to clean up cloud resources: %w", client.ObjectKeyFromObject(left.hcp), err)
 		}
 	}
+	if next.unpauseCluster {
+		if err := unpause(ctx, r.Client, left.cluster); err != nil {
+			return err
+		}
+	}
 	remove := func(obj client.Object, opts ...client.DeleteOption) {
 		// The UID keeps us from deleting a successor of the same name.
 		uid := obj.GetUID()
@@ -281,6 +304,10 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 	if next.stripFinalizers {
 		ctrl.LoggerFrom(ctx).Info("removing the finalizers of a HostedControlPlane that its operator does not remove", "finalizers", left.hcp.Finalizers)
 		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.hcp, hyperv1.HostedControlPlaneFinalizer))
+	}
+	if next.stripCluster {
+		ctrl.LoggerFrom(ctx).Info("removing the finalizer of a Cluster that its manager does not remove")
+		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.cluster, clusterv1.ClusterFinalizer))
 	}
 	return errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -25,7 +26,9 @@ type observed struct {
 	hcp       *hyperv1.HostedControlPlane // nil: there is none
 	namespace *corev1.Namespace           // nil: there is none
 	pools     []hyperv1.NodePool
-	sources   map[sourceKey]sourceObject // every object that references(hc.Spec) mentions
+	// capiCluster is Cluster API's view of the cluster; nil: there is none.
+	capiCluster *clusterv1.Cluster
+	sources     map[sourceKey]sourceObject // every object that references(hc.Spec) mentions
 
 	platform    platform.Platform // nil with platformErr
 	platformErr error
@@ -57,6 +60,8 @@ type publishedSecrets struct {
 
 // Capabilities is what the management cluster offers beyond plain Kubernetes.
 type Capabilities struct {
+	// ClusterAPI: the kinds of Cluster API are served.
+	ClusterAPI bool
 	// Routes of OpenShift's ingress are served.
 	Routes bool
 	// SecurityContextConstraints assign users to pods, so that we don't have to.
@@ -82,6 +87,11 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	}
 	if obs.pools, err = nodePools(ctx, r.Client, hc); err != nil {
 		return obs, err
+	}
+	if r.Capabilities.ClusterAPI && hc.Spec.InfraID != "" {
+		if obs.capiCluster, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil {
+			return obs, err
+		}
 	}
 	for _, ref := range references(&hc.Spec) {
 		if err := r.readSource(ctx, hc.Namespace, ref.key(), obs.sources); err != nil {

@@ -70,6 +70,11 @@ func pausedPlan(obs *observed, p pause, now time.Time) plan {
 	if obs.hcp != nil && obs.hcp.DeletionTimestamp.IsZero() {
 		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.hc, obs.hcp)}}}
 	}
+	if obs.capiCluster != nil && obs.capiCluster.DeletionTimestamp.IsZero() {
+		if infra, err := infraCR(obs); infra != nil && err == nil {
+			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capiCluster(obs.hc, infra, true)}})
+		}
+	}
 	if !p.until.IsZero() {
 		out.recheckAfter = p.until.Sub(now) + time.Second // times in the spec have whole seconds
 	}
@@ -98,7 +103,7 @@ func steps(obs *observed, o options) []step {
 	}
 	all = append(all, step{name: stepCredentials, class: critical, apply: obs.credentials, err: obs.credentialsErr})
 	all = append(all, copySteps(obs)...)
-	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, publish(obs))
+	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), publish(obs))
 	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
 	if obs.target != nil {
 		all = append(all, policies(obs))

@@ -148,7 +148,7 @@ func (r *Reconciler) withOperator(obs *observed, w *writer, steps []step) []step
 	}})
 }
 
-// deployOperator reconciles the control-plane-operator's Deployment and what belongs to it.
+// deployOperator reconciles the Deployments of the control-plane-operator and of Cluster API, and what belongs to them.
 func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *writer) error {
 	management, err := r.Management.describe(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 	if obs.hcp != nil {
 		hcp.Generation = obs.hcp.Generation
 	}
-	return r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(component.Context{
+	cctx := component.Context{
 		Context:             ctx,
 		Client:              w.client,
 		Apply:               w.applier,
@@ -175,7 +175,9 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 		EnableCIDebugOutput: r.EnableCIDebugOutput,
 		MetricsSet:          r.MetricsSet,
 		RegistryOverrides:   r.RegistryOverrides,
-	})
+	}
+	err = r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(cctx)
+	return errors.Join(err, r.deployCAPI(cctx, obs))
 }
 
 // parseLabels reads "k=v,k2=v2"; what is no pair is left out.

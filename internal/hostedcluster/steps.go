@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -36,6 +37,7 @@ const (
 	stepGlobalConfig  = "GlobalConfigSync"
 	stepReferences    = "ReferencedResources"
 	stepCoreHCP       = "CoreHCPChain"
+	stepCAPICluster   = "CAPICluster"
 	stepKubeconfig    = "KubeconfigAndPasswordSync"
 	stepRelease       = "ReleaseImageVersion"
 	stepOperators     = "OperatorDeployments"
@@ -54,6 +56,8 @@ type step struct {
 	delete []client.Object
 	// mark and unmark put our reference on source objects, and take it off.
 	mark, unmark []sourceKey
+	// initialized is a Cluster whose control plane has served.
+	initialized *clusterv1.Cluster
 	// run is for what can't be told in advance: the component framework renders and applies in one.
 	run func(ctx context.Context) error
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,6 +54,7 @@ func CacheOptions() cache.Options {
 			&corev1.Namespace{}:              {Label: labels.SelectorFromSet(labels.Set{hyperv1.HostedControlPlaneLabel: "true"})},
 			&appsv1.Deployment{}:             {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
 			&hyperv1.ControlPlaneComponent{}: owned,
+			&clusterv1.Cluster{}:             owned,
 			&corev1.Node{}:                   {Transform: keepZone},
 		},
 	}
@@ -92,6 +94,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		Watches(&corev1.Secret{}, ours).
 		Watches(&hyperv1.ControlPlaneComponent{}, ours).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))
+	if r.Capabilities.ClusterAPI {
+		b = b.Watches(&clusterv1.Cluster{}, ours)
+	}
 	for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &networkingv1.NetworkPolicy{}} {
 		b = b.Watches(obj, ours, builder.WithPredicates(notCreated()))
 	}

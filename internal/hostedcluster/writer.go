@@ -83,6 +83,9 @@ func (w *writer) execute(ctx context.Context, s step) error {
 	for _, key := range s.unmark {
 		errs = append(errs, w.annotate(ctx, key, "null"))
 	}
+	if s.initialized != nil {
+		errs = append(errs, markInitialized(ctx, w.client, s.initialized))
+	}
 	if s.run != nil {
 		errs = append(errs, s.run(ctx))
 	}

@@ -13,13 +13,14 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/platform/local"
+	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/platform/none"
 )
 
 // Platform is what the HostedCluster controller asks of the place where machines live. Methods that give objects only compute them: the
 // controller applies them, in namespace hcpNamespace unless said otherwise. Implementations hold no state and may be used concurrently.
 type Platform interface {
-	// InfraCR is the Cluster API infrastructure object of the cluster, asked for on each pass once the HostedControlPlane exists. nil
+	// InfraCR is the Cluster API infrastructure object of the cluster, with apiVersion and kind, asked for on each pass once the HostedControlPlane exists. nil
 	// means that the platform has no Cluster API, and then there is no CAPI Cluster either.
 	InfraCR(hc *hyperv1.HostedCluster, hcpNamespace string, endpoint hyperv1.APIEndpoint) (client.Object, error)
 	// CAPIProvider is the Deployment of the infrastructure provider; nil means none. hcp may be nil.
@@ -31,6 +32,11 @@ type Platform interface {
 	SecretEncryption(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
 	// CAPIProviderPolicyRules are what the provider may do in its namespace besides what all providers may.
 	CAPIProviderPolicyRules() []rbacv1.PolicyRule
+	// Traits are what the NodePool controller has to know.
+	Traits() machine.Traits
+	// MachineTemplate is what machines of a NodePool are copied from; nil without managed machines. An error makes condition
+	// ValidMachineTemplate False with its text, so it names the field and what is wrong with it.
+	MachineTemplate(in machine.Input) (*machine.Template, error)
 	// DeleteCredentials removes what Credentials or the platform left outside hcpNamespace. It is called until it returns nil.
 	DeleteCredentials(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, hcpNamespace string) error
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/machine"
 )
 
 // Platform implements platform.Platform.
@@ -35,6 +36,14 @@ func (Platform) SecretEncryption(context.Context, client.Reader, *hyperv1.Hosted
 
 // CAPIProviderPolicyRules implements platform.Platform.
 func (Platform) CAPIProviderPolicyRules() []rbacv1.PolicyRule { return nil }
+
+// Traits implements platform.Platform: the user makes the machines, with the user data of the pool.
+func (Platform) Traits() machine.Traits {
+	return machine.Traits{Architectures: []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64}, SlowBoot: true}
+}
+
+// MachineTemplate implements platform.Platform.
+func (Platform) MachineTemplate(machine.Input) (*machine.Template, error) { return nil, nil }
 
 // DeleteCredentials implements platform.Platform.
 func (Platform) DeleteCredentials(context.Context, client.Client, *hyperv1.HostedCluster, string) error {

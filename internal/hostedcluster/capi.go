@@ -1,0 +1,256 @@
+package hostedcluster
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/capiprovider"
+	"hcp.internal/platform/internal/controlplane/clusterapi"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/apply"
+)
+
+// Cluster-scoped rights of the Cluster API programs: to find out which version of a kind follows which version of the contract.
+const capiClusterRole = "hypershift-cluster-api"
+
+func capiClusterRoleBinding(hcpNamespace string) string {
+	return "hypershift-cluster-api-" + hcpNamespace
+}
+
+// machinesDisabled tells that the user manages machines with something else.
+func machinesDisabled(hc *hyperv1.HostedCluster) bool {
+	_, disabled := hc.Annotations[hyperv1.DisableMachineManagement]
+	return disabled
+}
+
+// infraCR is the platform's cluster object, nil when there is none to be.
+func infraCR(obs *observed) (client.Object, error) {
+	if obs.platform == nil || machinesDisabled(obs.hc) {
+		return nil, nil
+	}
+	endpoint := hyperv1.APIEndpoint{}
+	if obs.hcp != nil {
+		endpoint = obs.hcp.Status.ControlPlaneEndpoint
+	}
+	return obs.platform.InfraCR(obs.hc, namespaceOf(obs.hc), endpoint)
+}
+
+// capiCluster is the Cluster that the machines belong to. Its endpoint is copied from the infrastructure by Cluster API itself.
+func capiCluster(hc *hyperv1.HostedCluster, infra client.Object, paused bool) *clusterv1.Cluster {
+	gvk := infra.GetObjectKind().GroupVersionKind()
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(hc), Name: hc.Spec.InfraID},
+		Spec: clusterv1.ClusterSpec{
+			Paused:            ptr.To(paused),
+			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{APIGroup: hyperv1.GroupVersion.Group, Kind: "HostedControlPlane", Name: hc.Name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: gvk.Group, Kind: gvk.Kind, Name: infra.GetName()},
+		},
+	}
+}
+
+// capiStep makes the Cluster and its infrastructure object. It is empty on platforms without Cluster API.
+func capiStep(obs *observed) step {
+	s := step{name: stepCAPICluster, class: critical}
+	infra, err := infraCR(obs)
+	if infra == nil || err != nil {
+		s.err = err
+		return s
+	}
+	if !obs.caps.ClusterAPI {
+		s.err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.hc.Spec.Platform.Type)
+		return s
+	}
+	if obs.hcp == nil {
+		return s // what refers to it comes after it
+	}
+	s.apply = []client.Object{infra, capiCluster(obs.hc, infra, false)}
+	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !ptr.Deref(obs.capiCluster.Status.Initialization.ControlPlaneInitialized, false) {
+		s.initialized = obs.capiCluster
+	}
+	return s
+}
+
+// markInitialized tells Cluster API that the control plane has served. It would look for that in a field of version v1beta2 of its contract,
+// which a HostedControlPlane, whose schema is fixed, does not have. Cluster API itself never takes it back.
+func markInitialized(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) error {
+	body := []byte(`{"status":{"initialization":{"controlPlaneInitialized":true}}}`)
+	if err := c.Status().Patch(ctx, cluster.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("marking Cluster %s initialized: %w", client.ObjectKeyFromObject(cluster), err)
+	}
+	return nil
+}
+
+// deployCAPI reconciles the Deployments of Cluster API and of the platform's provider, and what they need.
+func (r *Reconciler) deployCAPI(ctx component.Context, obs *observed) error {
+	infra, err := infraCR(obs)
+	if err != nil {
+		return err
+	}
+	enabled := infra != nil && obs.caps.ClusterAPI
+	provider := capiprovider.Options{}
+	if enabled {
+		if provider.Spec, err = obs.platform.CAPIProvider(obs.hc, obs.hcp); err != nil {
+			return fmt.Errorf("finding out how the infrastructure provider runs: %w", err)
+		}
+		provider.Rules = obs.platform.CAPIProviderPolicyRules()
+		if err := r.prepareCAPI(ctx, obs.hc); err != nil {
+			return err
+		}
+	}
+	manager := clusterapi.NewComponent(clusterapi.Options{Enabled: enabled, Image: obs.hc.Annotations[hyperv1.ClusterAPIManagerImage]})
+	if err := manager.Reconcile(ctx); err != nil {
+		return err
+	}
+	return capiprovider.NewComponent(provider).Reconcile(ctx)
+}
+
+// prepareCAPI makes what the components' own manifests can't: cluster-scoped rights, and a certificate that is made once.
+func (r *Reconciler) prepareCAPI(ctx component.Context, hc *hyperv1.HostedCluster) error {
+	// The role is of all hosted clusters together, so it does not bear the reference to one.
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRole, Labels: map[string]string{OwnedByLabel: FieldOwner}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
+		}},
+	}
+	if err := apply.New(r.Client, FieldOwner).Apply(ctx.Context, role); err != nil {
+		return err
+	}
+	ns := namespaceOf(hc)
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRoleBinding(ns), Labels: map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: capiClusterRole},
+		Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: clusterapi.Name},
+			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: capiprovider.Name},
+		},
+	}
+	if err := ctx.Apply.Apply(ctx.Context, binding); err != nil {
+		return err
+	}
+	return r.webhookCertificate(ctx, ns)
+}
+
+// webhookValidity is long because nobody calls these webhooks: the manager only refuses to start without a certificate.
+const webhookValidity = 10 * 365 * 24 * time.Hour
+
+// webhookCertificate makes the Secret once. It is created and not applied: a second certificate would be no better.
+func (r *Reconciler) webhookCertificate(ctx component.Context, ns string) error {
+	key := client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}
+	secret := &corev1.Secret{}
+	err := ctx.Client.Get(ctx.Context, key, secret)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	cert, tlsKey, err := selfSigned("capi-webhook-service."+ns+".svc", r.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("making the certificate of Secret %s: %w", key, err)
+	}
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: clusterapi.WebhookSecret},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: tlsKey},
+	}
+	if err := ctx.Client.Create(ctx.Context, secret, client.FieldOwner(FieldOwner)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating Secret %s: %w", key, err)
+	}
+	return nil
+}
+
+func selfSigned(host string, now time.Time) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: now.Add(-time.Minute), NotAfter: now.Add(webhookValidity),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return nil, nil, err
+	}
+	rawKey, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey}), nil
+}
+
+// Times after which the finalizer of a Cluster is removed on platforms whose clusters lie in their namespace altogether, and once nothing
+// else is left: see operatorGone for the first two.
+const (
+	managerGone = operatorGone
+	managerDown = operatorDown
+	// managerStuck is longer than the 137 s for which a manager that was killed still holds its lease.
+	managerStuck = 3 * time.Minute
+)
+
+// planCluster decides about the CAPI Cluster. The manager deletes the HostedControlPlane first, then the infrastructure.
+func planCluster(r remains, now time.Time, t *teardown) {
+	if r.cluster.DeletionTimestamp.IsZero() {
+		t.delete = append(t.delete, r.cluster)
+		t.waiting = append(t.waiting, waitingFor("Cluster", r.cluster, "Cluster API removes what belongs to it first"))
+		return
+	}
+	hint := "Cluster API removes its finalizer when the HostedControlPlane is gone"
+	if r.contained && r.hcp == nil {
+		allowance := managerStuck
+		switch {
+		case r.manager == nil:
+			allowance, hint = managerGone, "Cluster API's manager is gone, so its finalizer is removed soon"
+		case r.manager.Status.AvailableReplicas == 0:
+			allowance, hint = managerDown, "Cluster API's manager does not run, so its finalizer is removed soon"
+		}
+		left := r.cluster.DeletionTimestamp.Add(allowance).Sub(now)
+		t.stripCluster = left <= 0
+		t.recheckAfter = min(t.recheckAfter, max(left, time.Second))
+	}
+	t.waiting = append(t.waiting, waitingFor("Cluster", r.cluster, hint))
+}
+
+// unpause lets Cluster API work on a cluster again.
+func unpause(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) error {
+	body := []byte(`{"spec":{"paused":false}}`)
+	if err := c.Patch(ctx, cluster.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("unpausing Cluster %s: %w", client.ObjectKeyFromObject(cluster), err)
+	}
+	return nil
+}
+
+// remainingCluster reads the CAPI Cluster and its manager.
+func (r *Reconciler) remainingCluster(ctx context.Context, hc *hyperv1.HostedCluster, left *remains) (err error) {
+	if !r.Capabilities.ClusterAPI || hc.Spec.InfraID == "" {
+		return nil
+	}
+	ns := namespaceOf(hc)
+	if left.cluster, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil || left.cluster == nil {
+		return err
+	}
+	if left.cluster.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
+		left.cluster = nil
+		return nil
+	}
+	left.manager, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: clusterapi.Name}, &appsv1.Deployment{})
+	return err
+}

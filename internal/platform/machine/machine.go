@@ -1,0 +1,54 @@
+// Package machine holds what the NodePool controller and a platform tell each other about machines.
+package machine
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/release"
+)
+
+// Input is what a platform may look at to say what machines of a NodePool are like.
+type Input struct {
+	HostedCluster *hyperv1.HostedCluster
+	NodePool      *hyperv1.NodePool
+	// Release is that of the NodePool.
+	Release *release.Release
+}
+
+// Template is what machines of a NodePool are copied from.
+type Template struct {
+	// Object is the infrastructure provider's template without name and namespace, with apiVersion and kind. The NodePool controller
+	// names it after its content, so that another content is another object.
+	Object client.Object
+	// Identity is the part of the content that the name depends on: a change of anything else reaches new machines only. nil means
+	// the spec.
+	Identity any
+	// FailureDomain is where machines are made; empty leaves it to the provider.
+	FailureDomain string
+	// Capacity is what a machine offers, for autoscalers that have none to look at; nil when unknown, or when the provider itself
+	// writes status.capacity.
+	Capacity *Capacity
+}
+
+// Capacity is what a machine offers.
+type Capacity struct {
+	CPU    resource.Quantity
+	Memory resource.Quantity
+	GPU    int64
+}
+
+// Traits are what differs between platforms in the life of machines.
+type Traits struct {
+	// Managed is whether Cluster API makes machines. Without it a NodePool is complete once its user data exists.
+	Managed bool
+	// Architectures that spec.arch may have.
+	Architectures []string
+	// ScaleFromZero tells that autoscalers know what a machine would offer, so that a pool may shrink to none.
+	ScaleFromZero bool
+	// SlowBoot machines need longer until they count as unhealthy: bare metal.
+	SlowBoot bool
+	// KeepUserData keeps the user data of earlier configurations, because running machines read it again.
+	KeepUserData bool
+}

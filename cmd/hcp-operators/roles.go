@@ -9,6 +9,7 @@ import (
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
+	"hcp.internal/platform/internal/ignition"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
 
@@ -68,7 +69,7 @@ var roles = []role{
 		name:  "control-plane-operator",
 		short: "Operator of one hosted control plane",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command()}
+			return []*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(), ignition.Command()}
 		},
 		helpers: sidecarHelpers,
 	},
@@ -79,7 +80,12 @@ var roles = []role{
 		whole:    true,
 	},
 	{name: "control-plane-pki-operator", short: "Operator of certificates for break-glass access"},
-	{name: "ignition-server", short: "Server of the configuration that new machines start with"},
+	{
+		name:     ignition.Name,
+		short:    "Server of the configuration that new machines start with",
+		commands: func() []*cobra.Command { return []*cobra.Command{ignition.Command()} },
+		whole:    true,
+	},
 }
 
 // sidecarHelpers are the helper names under which manifests call the control plane operator's binary.

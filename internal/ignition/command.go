@@ -1,0 +1,156 @@
+package ignition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"hcp.internal/platform/internal/ignition/payload"
+	"hcp.internal/platform/internal/ignition/server"
+	"hcp.internal/platform/internal/ignition/tokens"
+	"hcp.internal/platform/internal/release"
+)
+
+// Options are the settings of the process.
+type Options struct {
+	Namespace         string // the control plane namespace
+	Kubeconfig        string // of the management cluster; empty: the one that the pod runs in
+	Addr              string
+	CertFile, KeyFile string
+	RegistryOverrides string
+	MetricsAddr       string
+	HealthAddr        string
+
+	// What only payloads of OpenShift releases need, kept so that one Deployment fits every release.
+	Platform, WorkDir, FeatureGateManifest string
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("--namespace, or the environment variable MY_NAMESPACE, must be given: the namespace of the hosted control plane"))
+	}
+	if o.CertFile == "" || o.KeyFile == "" {
+		errs = append(errs, errors.New("--cert-file and --key-file must be given: the certificate that machines trust"))
+	}
+	return errors.Join(errs...)
+}
+
+// Command is `ignition-server`, which also `control-plane-operator ignition-server` starts.
+func Command() *cobra.Command {
+	o := Options{}
+	cmd := &cobra.Command{
+		Use:   Name,
+		Short: "Serve the configuration that new machines start with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			cfg, err := restConfig(o.Kubeconfig)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), cfg, o, ctrlmetrics.Registry)
+		},
+	}
+	const secretDir = "/var/run/secrets/ignition/serving-cert/"
+	f := cmd.Flags()
+	f.StringVar(&o.Namespace, "namespace", os.Getenv("MY_NAMESPACE"), "namespace of the hosted control plane")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; empty for that which the pod runs in")
+	f.StringVar(&o.Addr, "addr", "0.0.0.0:9090", "address of the server")
+	f.StringVar(&o.CertFile, "cert-file", secretDir+"tls.crt", "certificate of the server; read again when it changes")
+	f.StringVar(&o.KeyFile, "key-file", secretDir+"tls.key", "key of the certificate")
+	f.StringVar(&o.RegistryOverrides, "registry-overrides", "", "source=mirror,... of registries, for release images; machines get the images' own names")
+	f.StringVar(&o.MetricsAddr, "metrics-addr", "0.0.0.0:8080", "address of the metrics; 0 for none")
+	f.StringVar(&o.HealthAddr, "health-addr", ":6060", "address of /healthz and /readyz of the process; 0 for none")
+	f.StringVar(&o.Platform, "platform", "", "spec.platform.type of the hosted control plane; for OpenShift releases")
+	f.StringVar(&o.WorkDir, "work-dir", "/payloads", "folder for making payloads; for OpenShift releases")
+	f.StringVar(&o.FeatureGateManifest, "feature-gate-manifest", "/shared/99_feature-gate.yaml", "as --platform")
+	return cmd
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the management cluster: %w", err)
+	}
+	cfg.QPS = -1 // the API server's priority and fairness does that
+	return cfg, nil
+}
+
+// run is the process. It ends with ctx.
+func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Registerer) error {
+	mirrors, err := mirrorsOf(o.RegistryOverrides)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, o)
+	if err != nil {
+		return err
+	}
+	certificate, err := certwatcher.New(o.CertFile, o.KeyFile)
+	if err != nil {
+		return fmt.Errorf("reading --cert-file and --key-file: %w", err)
+	}
+	live, err := client.New(cfg, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("building a client of the management cluster: %w", err)
+	}
+	clk, store, ready := clock.RealClock{}, &tokens.Store{}, &readiness{}
+	noted := newNotes(live, o.Namespace, clk, mgr.GetEventRecorder(Name))
+	reconciler := &Reconciler{
+		Client: live, Live: live, Namespace: o.Namespace, Clock: clk, Tokens: store,
+		Releases: release.NewRegistryProvider(release.Options{Mirrors: mirrors, Clock: clk}),
+		NewToken: uuid.NewString, Kubernetes: payload.Kubernetes{}, OpenShift: payload.OpenShift{}, Metrics: NewMetrics(metrics),
+	}
+	handler := &server.Handler{
+		Tokens: store, Clock: clk, Limiter: &server.Limiter{}, Served: noted.served, Failed: noted.failed, Metrics: server.NewMetrics(metrics),
+	}
+	l, err := listen(ctx, o.Addr)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		addReconciler(mgr, reconciler, ready, noted.forget),
+		mgr.Add(ready.begin(mgr.GetCache(), o.Namespace)),
+		mgr.Add(noted),
+		mgr.Add(certificate),
+		addServer(mgr, l, handler, certificate.GetCertificate),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("tokens", ready.check),
+	)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	return nil
+}
+
+// mirrorsOf turns overrides into mirrors: both find the release, but only overrides would also change the images that are in it, and
+// machines have mirrors of their own.
+func mirrorsOf(overrides string) ([]release.Mirror, error) {
+	list, err := release.ParseOverrides(overrides)
+	if err != nil {
+		return nil, fmt.Errorf("--registry-overrides: %w", err)
+	}
+	var mirrors []release.Mirror
+	for _, o := range list {
+		mirrors = append(mirrors, release.Mirror{Source: o.Source, Mirrors: []string{o.To}})
+	}
+	return mirrors, nil
+}

@@ -1,0 +1,185 @@
+package ignition
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/ignition/server"
+)
+
+// parallelPasses make payloads side by side; most of the time they wait for the API server.
+const parallelPasses = 4
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, corev1.AddToScheme, metav1.AddMetaToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newManager caches metadata of one namespace only: of all that is in its Secrets, this process keeps payloads and hashes of tokens.
+func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
+		HealthProbeBindAddress: o.HealthAddr,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
+	}
+	return mgr, nil
+}
+
+// addReconciler watches token Secrets, and what payloads are made of.
+func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, gone func(string)) error {
+	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		return tokenRequests(ctx, mgr.GetCache(), r.Namespace)
+	})
+	named := func(names map[string]bool) builder.Predicates {
+		return builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return names[o.GetName()] }), predicate.ResourceVersionChangedPredicate{})
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named("tokens").
+		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(tokensOnly(gone))).
+		WatchesMetadata(&corev1.Secret{}, all, named(inputSecrets)).
+		WatchesMetadata(&corev1.ConfigMap{}, all, named(inputConfigMaps)).
+		WatchesMetadata(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: parallelPasses, NeedLeaderElection: ptr.To(false)}).
+		Complete(ready.watch(r))
+	if err != nil {
+		return fmt.Errorf("adding the controller of tokens: %w", err)
+	}
+	return nil
+}
+
+// tokensOnly also lets an object through that has just lost its annotation.
+func tokensOnly(gone func(string)) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return isToken(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return isToken(e.ObjectNew) || isToken(e.ObjectOld) },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			if isToken(e.Object) {
+				gone(e.Object.GetName())
+				return true
+			}
+			return false
+		},
+		GenericFunc: func(e event.GenericEvent) bool { return isToken(e.Object) },
+	}
+}
+
+// tokenRequests asks for a pass over every token Secret.
+func tokenRequests(ctx context.Context, reader client.Reader, namespace string) []reconcile.Request {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if isToken(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: list.Items[i].Name}})
+		}
+	}
+	return requests
+}
+
+// readiness keeps machines away from a replica that does not know all tokens yet.
+type readiness struct {
+	mu      sync.Mutex
+	started bool
+	pending map[string]bool
+}
+
+// watch notes which Secrets had a pass, with whatever result: one that fails must not keep the others' machines waiting.
+func (r *readiness) watch(next reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		result, err := next.Reconcile(ctx, req)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.pending, req.Name)
+		return result, err
+	})
+}
+
+// begin notes what has to have a pass, once the cache knows it.
+func (r *readiness) begin(c cache.Cache, namespace string) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		if !c.WaitForCacheSync(ctx) {
+			return ctx.Err()
+		}
+		requests := tokenRequests(ctx, c, namespace)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.started, r.pending = true, map[string]bool{}
+		for _, req := range requests {
+			r.pending[req.Name] = true
+		}
+		return nil
+	}
+}
+
+// check implements healthz.Checker.
+func (r *readiness) check(*http.Request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started {
+		return errors.New("token secrets are not listed yet")
+	}
+	if len(r.pending) > 0 {
+		return fmt.Errorf("%d token secrets had no pass yet", len(r.pending))
+	}
+	return nil
+}
+
+// listen opens the server's port.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listening on --addr %s: %w", addr, err)
+	}
+	return l, nil
+}
+
+// addServer adds the server that machines talk to.
+func addServer(mgr manager.Manager, l net.Listener, h *server.Handler, cert func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
+	if err := mgr.Add(&server.Server{Handler: h, Listener: l, Certificate: cert}); err != nil {
+		return fmt.Errorf("adding the server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package ignition
+
+import (
+	"time"
+
+	"hcp.internal/platform/internal/pki"
+)
+
+// Name of the program and of its field owner.
+const Name = "ignition-server"
+
+// tokenTTL is how long a token is good, and tokenRotation after what time it is replaced. The old one stays good for the rest of its
+// life, so a machine has at least tokenTTL-tokenRotation to boot.
+const (
+	tokenTTL      = 11 * time.Hour
+	tokenRotation = tokenTTL / 2
+)
+
+// Keys of a token Secret.
+const (
+	keyToken    = "token"
+	keyOldToken = "old_token"
+	keyRelease  = "release"
+	keyConfig   = "config"
+	keyPayload  = "payload"
+	keyReason   = "reason"
+	keyMessage  = "message"
+	// keyLabels and keyTaints are those that nodes register with, in JSON. They may change without a new Secret, because labels and
+	// taints of a NodePool replace no machine.
+	keyLabels = "node-labels"
+	keyTaints = "node-taints"
+)
+
+// Reasons that a token Secret reports besides those of a NodePool's conditions.
+const reasonAsExpected = "AsExpected"
+
+// Objects of the control plane namespace that payloads are made of.
+const (
+	bootstrapKubeconfigSecret = pki.NodeBootstrapKubeconfig
+	pullSecretName            = "pull-secret"
+	pullSecretKey             = ".dockerconfigjson"
+	kubeletCAConfigMap        = pki.KubeletCABundle
+	userCABundleConfigMap     = "user-ca-bundle"
+	caBundleKey               = "ca-bundle.crt"
+)
+
+// inputSecrets and inputConfigMaps change payloads when they change.
+var (
+	inputSecrets    = map[string]bool{bootstrapKubeconfigSecret: true, pullSecretName: true}
+	inputConfigMaps = map[string]bool{kubeletCAConfigMap: true, userCABundleConfigMap: true}
+)

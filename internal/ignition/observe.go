@@ -1,0 +1,225 @@
+package ignition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/ignition/payload"
+	"hcp.internal/platform/internal/pki"
+)
+
+const clusterDomain = "cluster.local"
+
+// dnsIndex is the place of the DNS Service's address in the first service network, as everywhere.
+const dnsIndex = 10
+
+// errWaiting is wrapped by errors that end when somebody else has made an object.
+var errWaiting = errors.New("waiting")
+
+// inputs gathers what the payload of a token Secret is made of. It returns the release's flavour with it.
+func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payload.Inputs, kubernetes bool, err error) {
+	if in.Config, err = decodeConfig(secret.Data[keyConfig]); err != nil {
+		return in, false, &payload.InvalidError{Err: err}
+	}
+	hcp, err := r.hostedControlPlane(ctx)
+	if err != nil {
+		return in, false, err
+	}
+	pullSecret, err := r.secretKey(ctx, pullSecretName, pullSecretKey)
+	if err != nil {
+		return in, false, err
+	}
+	image := string(secret.Data[keyRelease])
+	if image == "" {
+		return in, false, fmt.Errorf("%w for key %s of secret %s", errWaiting, keyRelease, secret.Name)
+	}
+	release, err := r.Releases.Lookup(ctx, image, pullSecret)
+	if err != nil {
+		return in, false, fmt.Errorf("looking up release %s: %w", image, err)
+	}
+	in.Version, in.Images, in.PullSecret = release.Version, release.Images, pullSecret
+	in.Nested = hcp.Spec.Platform.Type == hyperv1.LocalPlatform // machines of this platform are containers
+	in.ClusterDomain = clusterDomain
+	if in.ClusterDNS, err = clusterDNS(&hcp.Spec.Networking); err != nil {
+		return in, false, &payload.InvalidError{Err: err}
+	}
+	if in.BootstrapKubeconfig, err = r.secretKey(ctx, bootstrapKubeconfigSecret, pki.KubeconfigKey); err != nil {
+		return in, false, err
+	}
+	if in.KubeletCA, err = r.configMapKey(ctx, kubeletCAConfigMap, pki.CACertKey); err != nil {
+		return in, false, err
+	}
+	if hcp.Spec.AdditionalTrustBundle != nil {
+		if in.TrustBundle, err = r.configMapKey(ctx, userCABundleConfigMap, caBundleKey); err != nil {
+			return in, false, err
+		}
+	}
+	in.Proxy = proxyOf(hcp)
+	if err := readNodeKeys(secret, &in); err != nil {
+		return in, false, &payload.InvalidError{Err: err}
+	}
+	return in, release.Kubernetes, nil
+}
+
+// readNodeKeys reads the labels and taints of nodes.
+func readNodeKeys(secret *corev1.Secret, in *payload.Inputs) error {
+	if data := secret.Data[keyLabels]; len(data) > 0 {
+		if err := json.Unmarshal(data, &in.Labels); err != nil {
+			return fmt.Errorf("key %s of secret %s is not a JSON object of strings", keyLabels, secret.Name)
+		}
+	}
+	if data := secret.Data[keyTaints]; len(data) > 0 {
+		if err := json.Unmarshal(data, &in.Taints); err != nil {
+			return fmt.Errorf("key %s of secret %s is not a JSON list of taints", keyTaints, secret.Name)
+		}
+	}
+	if _, name, ok := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/"); ok {
+		if in.Labels == nil {
+			in.Labels = map[string]string{}
+		}
+		in.Labels[hyperv1.NodePoolLabel] = name
+	}
+	return nil
+}
+
+// hostedControlPlane is the one of the namespace.
+func (r *Reconciler) hostedControlPlane(ctx context.Context) (*hyperv1.HostedControlPlane, error) {
+	list := &hyperv1.HostedControlPlaneList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(r.Namespace), client.Limit(2)); err != nil {
+		return nil, fmt.Errorf("listing HostedControlPlanes of %s: %w", r.Namespace, err)
+	}
+	if len(list.Items) != 1 {
+		return nil, fmt.Errorf("%w for one HostedControlPlane in %s, there are %d", errWaiting, r.Namespace, len(list.Items))
+	}
+	return &list.Items[0], nil
+}
+
+func (r *Reconciler) secretKey(ctx context.Context, name, key string) ([]byte, error) {
+	s := &corev1.Secret{}
+	if err := r.read(ctx, name, s); err != nil {
+		return nil, err
+	}
+	if len(s.Data[key]) == 0 {
+		return nil, fmt.Errorf("%w for key %s of secret %s", errWaiting, key, name)
+	}
+	return s.Data[key], nil
+}
+
+func (r *Reconciler) configMapKey(ctx context.Context, name, key string) ([]byte, error) {
+	cm := &corev1.ConfigMap{}
+	if err := r.read(ctx, name, cm); err != nil {
+		return nil, err
+	}
+	if cm.Data[key] == "" {
+		return nil, fmt.Errorf("%w for key %s of config map %s", errWaiting, key, name)
+	}
+	return []byte(cm.Data[key]), nil
+}
+
+func (r *Reconciler) read(ctx context.Context, name string, into client.Object) error {
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w for %T %s", errWaiting, into, name)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %T %s: %w", into, name, err)
+	}
+	return nil
+}
+
+// decodeConfig undoes gzip and, around it, base64, which older writers leave out.
+func decodeConfig(data []byte) (string, error) {
+	if len(data) == 0 {
+		return "", nil
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(string(data)); err == nil {
+		data = decoded
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return "", fmt.Errorf("key %s is not compressed by gzip", keyConfig)
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, config.MaxSize+1))
+	if err != nil {
+		return "", fmt.Errorf("key %s is damaged: %w", keyConfig, err)
+	}
+	if len(text) > config.MaxSize {
+		return "", fmt.Errorf("key %s holds more than %d MiB", keyConfig, config.MaxSize>>20)
+	}
+	return string(text), nil
+}
+
+// encodePayload is what decodeConfig undoes. The same data gives the same bytes.
+func encodePayload(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b) // no name, no time
+	if _, err := w.Write(data); err != nil {
+		return nil, fmt.Errorf("compressing the payload: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compressing the payload: %w", err)
+	}
+	return []byte(base64.StdEncoding.EncodeToString(b.Bytes())), nil
+}
+
+// clusterDNS is the tenth address of the first service network.
+func clusterDNS(n *hyperv1.ClusterNetworking) (string, error) {
+	if len(n.ServiceNetwork) == 0 {
+		return "", errors.New("spec.networking.serviceNetwork is empty")
+	}
+	prefix, err := netip.ParsePrefix(string(n.ServiceNetwork[0].CIDR))
+	if err != nil {
+		return "", fmt.Errorf("spec.networking.serviceNetwork[0].cidr: %w", err)
+	}
+	addr := prefix.Masked().Addr()
+	for range dnsIndex {
+		addr = addr.Next()
+	}
+	if !prefix.Contains(addr) {
+		return "", fmt.Errorf("spec.networking.serviceNetwork[0].cidr %s is too small", prefix)
+	}
+	return addr.String(), nil
+}
+
+// proxyOf is the cluster's proxy, with what must never go through it: the networks of the cluster and its names.
+func proxyOf(hcp *hyperv1.HostedControlPlane) payload.Proxy {
+	if hcp.Spec.Configuration == nil || hcp.Spec.Configuration.Proxy == nil {
+		return payload.Proxy{}
+	}
+	p := hcp.Spec.Configuration.Proxy
+	if p.HTTPProxy == "" && p.HTTPSProxy == "" {
+		return payload.Proxy{}
+	}
+	direct := []string{"127.0.0.1", "localhost", ".svc", "." + clusterDomain}
+	for _, n := range hcp.Spec.Networking.ClusterNetwork {
+		direct = append(direct, string(n.CIDR))
+	}
+	for _, n := range hcp.Spec.Networking.ServiceNetwork {
+		direct = append(direct, string(n.CIDR))
+	}
+	for _, n := range hcp.Spec.Networking.MachineNetwork {
+		direct = append(direct, string(n.CIDR))
+	}
+	for own := range strings.SplitSeq(p.NoProxy, ",") {
+		if own = strings.TrimSpace(own); own != "" {
+			direct = append(direct, own)
+		}
+	}
+	slices.Sort(direct)
+	return payload.Proxy{HTTP: p.HTTPProxy, HTTPS: p.HTTPSProxy, No: strings.Join(slices.Compact(direct), ",")}
+}

@@ -96,6 +96,13 @@ TABLES ?= ../shared/spec/schema
 schema-diff: ## Compare the definitions with every line of the tables of field facts in TABLES=FOLDER, which come with the specification.
 	cd tools && go run ./schemadiff -crds ../config/crd -tables '$(abspath $(TABLES))' -reasons schemadiff/reasons.tsv ../config/packageoperator
 
+.PHONY: schema-compat schema-baseline
+schema-compat: ## Fail when definitions refuse what those of the previous release took.
+	hack/schema-compat.sh
+
+schema-baseline: ## Make today's definitions the ones that schema-compat compares with; part of making a release.
+	hack/schema-compat.sh -write
+
 .PHONY: verify
-verify: ## Generated files are fresh, code is formatted and vetted.
+verify: ## Generated files are fresh, definitions compatible with the previous release, code formatted and vetted.
 	hack/verify.sh

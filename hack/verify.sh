@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fails when generated files are stale, or code isn't formatted, tidy or vetted.
+# Fails when generated files are stale, when definitions refuse what those of the previous release took, or when code isn't
+# formatted, tidy or vetted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,12 +9,14 @@ hack/generate.sh
 for module in . api tools kubernetes; do
   (cd "$module" && go mod tidy)
 done
-unformatted=$(gofmt -l api cmd config internal kubernetes test)
+hack/schema-compat.sh
+unformatted=$(gofmt -l api cmd config internal kubernetes test tools)
 if [ -n "$unformatted" ]; then
   printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2
   exit 1
 fi
 (cd api && go vet ./...)
+(cd tools && go vet ./... && go test ./...)
 go vet ./...
 if [ "$(git status --porcelain)" != "$before" ]; then
   echo 'generated or module files are stale; commit what `make verify` changed:' >&2

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -41,18 +40,6 @@ spec:
               x-kubernetes-validations: [{rule: has(self.size)}]
           required: [spec]
 `
-
-func TestParseFacts(t *testing.T) {
-	got := facts{}
-	err := parseFacts(`enum=["a b",""] default={"b":1,"a":[]} immutable celRules=2 items:minLength=1 celRules=3`, got)
-	want := facts{"enum": `["a b",""]`, "default": `{"a":[],"b":1}`, "immutable": "true", "celRules": "2", "items:minLength": "1", "items:celRules": "3"}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Fatalf("got %v, %v; want %v", got, err, want)
-	}
-	if err := parseFacts(`default={`, facts{}); err == nil {
-		t.Fatal("want an error for a value that is cut off")
-	}
-}
 
 func TestRun(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"hcp.internal/tools/internal/schema"
 )
 
 // readTable reads one table and adds its kinds, by name, to into. What is there already is replaced field by field.
-func readTable(path string, into map[string]kind) error {
+func readTable(path string, into map[string]schema.Kind) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -34,8 +36,8 @@ func readTable(path string, into map[string]kind) error {
 }
 
 type tableReader struct {
-	kinds   map[string]kind
-	current kind
+	kinds   map[string]schema.Kind
+	current schema.Kind
 	columns int
 	gated   bool
 }
@@ -52,7 +54,7 @@ func (t *tableReader) line(line string) error {
 		return attributes(words[2:], t.current[""])
 	case strings.HasPrefix(line, "# "):
 		words := strings.Fields(line)
-		t.current, t.columns = kind{"": facts{}}, 0
+		t.current, t.columns = schema.Kind{"": {}}, 0
 		t.kinds[words[1]] = t.current
 		return attributes(words[2:], t.current[""])
 	}
@@ -60,12 +62,12 @@ func (t *tableReader) line(line string) error {
 	if len(cells) != 4 || t.current == nil {
 		return fmt.Errorf("want four columns below a heading, got %q", line)
 	}
-	field := facts{"type": cells[1]}
+	field := schema.Facts{"type": cells[1]}
 	if cells[2] == "required" {
 		field["required"] = "true"
 	}
 	if cells[3] != "-" {
-		if err := parseFacts(strings.TrimPrefix(cells[3], "- "), field); err != nil {
+		if err := schema.ParseFacts(strings.TrimPrefix(cells[3], "- "), field); err != nil {
 			return err
 		}
 	}
@@ -83,7 +85,7 @@ func (t *tableReader) column(cells []string) error {
 }
 
 // attributes reads words like scope=Cluster; "-" means none.
-func attributes(words []string, into facts) error {
+func attributes(words []string, into schema.Facts) error {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {

@@ -1,4 +1,4 @@
-package main
+package schema
 
 import (
 	"fmt"
@@ -50,8 +50,8 @@ func (c *column) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// readDefinitions reads the CustomResourceDefinitions of a folder and adds them, by name, to into.
-func readDefinitions(folder string, into map[string]kind) error {
+// ReadDefinitions reads the CustomResourceDefinitions of a folder and adds them, by name, to into.
+func ReadDefinitions(folder string, into map[string]Kind) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
 		return err
@@ -71,9 +71,9 @@ func readDefinitions(folder string, into map[string]kind) error {
 }
 
 // describe says about a definition what a table would. The tables have kinds with one version only.
-func describe(d definition) kind {
+func describe(d definition) Kind {
 	v := d.Spec.Versions[len(d.Spec.Versions)-1]
-	about := facts{"kind": d.Spec.Names.Kind, "scope": d.Spec.Scope, "version": v.Name, "served": title(v.Served), "storage": title(v.Storage)}
+	about := Facts{"kind": d.Spec.Names.Kind, "scope": d.Spec.Scope, "version": v.Name, "served": title(v.Served), "storage": title(v.Storage)}
 	list(about, "short", d.Spec.Names.ShortNames)
 	list(about, "categories", d.Spec.Names.Categories)
 	subresources := make([]string, 0, len(v.Subresources))
@@ -85,7 +85,7 @@ func describe(d definition) kind {
 	for i, c := range v.PrinterColumns {
 		about[fmt.Sprintf("column %02d", i+1)] = fmt.Sprintf("%s %s %s priority=%d", c.Name, c.Type, c.JSONPath, c.Priority)
 	}
-	k := kind{"": about}
+	k := Kind{"": about}
 	properties(v.Schema.Root, "", k)
 	delete(k, "apiVersion")
 	delete(k, "kind")
@@ -100,14 +100,14 @@ func title(b bool) string {
 	return "False"
 }
 
-func list(about facts, name string, values []string) {
+func list(about Facts, name string, values []string) {
 	if len(values) > 0 {
 		about[name] = strings.Join(values, ",")
 	}
 }
 
 // properties describes the fields of an object, and what is below them.
-func properties(schema map[string]any, path string, into kind) {
+func properties(schema map[string]any, path string, into Kind) {
 	required, _ := schema["required"].([]any)
 	props, _ := schema["properties"].(map[string]any)
 	for name, p := range props {
@@ -116,7 +116,7 @@ func properties(schema map[string]any, path string, into kind) {
 			continue
 		}
 		at := strings.TrimPrefix(path+"."+name, ".")
-		f := facts{"type": typeOf(prop)}
+		f := Facts{"type": typeOf(prop)}
 		if slices.Contains(required, any(name)) {
 			f["required"] = "true"
 		}
@@ -164,7 +164,7 @@ const (
 )
 
 // own adds what a schema says about itself.
-func own(schema map[string]any, prefix string, into facts) {
+func own(schema map[string]any, prefix string, into Facts) {
 	for key, value := range schema {
 		switch key {
 		case "type", "description", "properties", "required", "items", "additionalProperties", "anyOf":
@@ -176,11 +176,18 @@ func own(schema map[string]any, prefix string, into facts) {
 	}
 }
 
-func rules(value any, prefix string, into facts) {
+// Rules is the fact that holds the texts of a field's rules. No table has it.
+const Rules = "rules"
+
+func rules(value any, prefix string, into Facts) {
 	n := 0
 	all, _ := value.([]any)
+	texts := make([]string, 0, len(all))
 	for _, r := range all {
-		if rule, ok := r.(map[string]any); ok && rule["rule"] == immutable {
+		rule, _ := r.(map[string]any)
+		text, _ := rule["rule"].(string)
+		texts = append(texts, text)
+		if text == immutable {
 			into[prefix+"immutable"] = "true"
 			continue
 		}
@@ -188,5 +195,8 @@ func rules(value any, prefix string, into facts) {
 	}
 	if n > 0 {
 		into[prefix+"celRules"] = fmt.Sprint(n)
+	}
+	if len(texts) > 0 {
+		into[prefix+Rules] = canonical(texts)
 	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package schema describes fields of CustomResourceDefinitions by facts, which tables hold and programs compare.
+package schema
 
 import (
 	"bytes"
@@ -9,15 +10,15 @@ import (
 	"strings"
 )
 
-// facts are what is known about one field: name of the fact to its value in JSON. A field's type and whether it is required are
+// Facts are what is known about one field: name of the fact to its value in JSON. A field's type and whether it is required are
 // facts, too.
-type facts map[string]string
+type Facts map[string]string
 
-// kind is what is known about a CustomResourceDefinition: facts about itself under the empty path, and about its fields.
-type kind map[string]facts
+// Kind is what is known about a CustomResourceDefinition: facts about itself under the empty path, and about its fields.
+type Kind map[string]Facts
 
-// names returns what either of two sets of facts names, sorted.
-func names(a, b facts) []string {
+// Names returns what either of two sets of facts names, sorted.
+func Names(a, b Facts) []string {
 	all := map[string]bool{}
 	for n := range a {
 		all[n] = true
@@ -28,8 +29,8 @@ func names(a, b facts) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// parseFacts reads the last column of a table: words, and NAME=JSON, separated by spaces.
-func parseFacts(text string, into facts) error {
+// ParseFacts reads the last column of a table: words, and NAME=JSON, separated by spaces.
+func ParseFacts(text string, into Facts) error {
 	prefix := ""
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimLeft(text, " ") {
 		if rest, ok := strings.CutPrefix(text, "items:"); ok {

@@ -41,6 +41,10 @@ func TestPreviews(t *testing.T) {
 	defer awaitOpenStack(t, MatchError(ContainSubstring(`Unsupported value: "OpenStack"`)))
 	defer install(t, func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return config.CRDs(config.DefaultSet) })
 
+	g.Expect(t.Run("examples", func(t *testing.T) {
+		tryExamples(t, examples)
+		tryExamples(t, examples+"/techpreview")
+	})).To(BeTrue())
 	g.Expect(t.Run("etcd backup", func(t *testing.T) {
 		judge(t, baseEtcdBackup, map[string]verdict{
 			"When a backup says where it goes it should be accepted": {},

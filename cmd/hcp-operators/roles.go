@@ -9,7 +9,9 @@ import (
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
+	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/ignition"
+	"hcp.internal/platform/internal/platform/local/provider"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
 
@@ -79,7 +81,17 @@ var roles = []role{
 		commands: func() []*cobra.Command { return []*cobra.Command{configoperator.Command()} },
 		whole:    true,
 	},
-	{name: "control-plane-pki-operator", short: "Operator of certificates for break-glass access"},
+	{
+		name:     "control-plane-pki-operator",
+		short:    "Operator of certificates for break-glass access",
+		commands: func() []*cobra.Command { return []*cobra.Command{pkioperator.Command()} },
+	},
+	{
+		name:     "capi-provider-local",
+		short:    "Infrastructure provider of Cluster API for platform Local",
+		commands: func() []*cobra.Command { return []*cobra.Command{provider.Command()} },
+		whole:    true,
+	},
 	{
 		name:     ignition.Name,
 		short:    "Server of the configuration that new machines start with",

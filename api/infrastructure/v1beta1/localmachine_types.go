@@ -41,6 +41,12 @@ const (
 	ReasonPodPending = "PodPending"
 	// ReasonRebooting: the machine has crashed or powered off and is starting again.
 	ReasonRebooting = "Rebooting"
+	// ReasonPoweredOff: the machine was switched off from inside and stays off, as a virtual machine would. Delete the Machine to
+	// have another one.
+	ReasonPoweredOff = "PoweredOff"
+	// ReasonMachineFailed: the management cluster has ended the machine's pod, e.g. because its disk grew beyond rootVolumeSize. It is
+	// not made again.
+	ReasonMachineFailed = "MachineFailed"
 	// ReasonMachineGone: the pod of a machine that had been made no longer exists. It is not made again: delete the Machine, or let
 	// a MachineHealthCheck replace it.
 	ReasonMachineGone = "MachineGone"

@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/refuse"
 )
 
 var awsTexts = texts{
@@ -64,14 +65,14 @@ type awsIAM struct {
 // aws is platform AWS.
 type aws struct {
 	machines *awsMachines
-	refused  refusals
+	refused  refuse.Flags
 
 	region, endpointAccess, iamJSON, kmsKeyARN string
 	signingKeyPath                             string
 	tags                                       []string
 	zones                                      []string
 	multiArch, autoNode, publicOnly            bool
-	unused                                     unneeded
+	unused                                     refuse.Unneeded
 
 	infra  awsInfra
 	iam    awsIAM
@@ -94,16 +95,16 @@ func (a *aws) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&a.autoNode, "auto-node", false, "Karpenter makes nodes as Pods need them")
 	fs.BoolVar(&a.publicOnly, "public-only", false, "Machines get public addresses, for networks without a NAT gateway")
 	a.machines.addMachineFlags(fs)
-	a.unused.add(fs, "aws-creds", "sts-creds", "role-arn")
-	a.refused.add(fs, noInfrastructure, "vpc-cidr", "proxy-vpc-endpoint-service-name", "vpc-owner-aws-creds", "vpc-owner-sts-creds", "vpc-owner-role-arn")
-	a.refused.addBools(fs, noInfrastructure, "enable-proxy", "enable-secure-proxy", "single-nat-gateway", "private-zones-in-cluster-account",
+	a.unused.Values(fs, "aws-creds", "sts-creds", "role-arn")
+	a.refused.Values(fs, noInfrastructure, "vpc-cidr", "proxy-vpc-endpoint-service-name", "vpc-owner-aws-creds", "vpc-owner-sts-creds", "vpc-owner-role-arn")
+	a.refused.Switches(fs, noInfrastructure, "enable-proxy", "enable-secure-proxy", "single-nat-gateway", "private-zones-in-cluster-account",
 		"use-rosa-managed-policies", "shared-role")
-	a.refused.add(fs, "this version reads no credentials from a Secret: give --pull-secret, --ssh-key and --base-domain", "secret-creds")
+	a.refused.Values(fs, "this version reads no credentials from a Secret: give --pull-secret, --ssh-key and --base-domain", "secret-creds")
 }
 
 func (a *aws) load(fs *pflag.FlagSet, o *Options) error {
-	errs := []error{a.refused.check(fs), a.machines.validate()}
-	o.notes = append(o.notes, a.unused.given(fs)...)
+	errs := []error{a.refused.Check(fs), a.machines.validate()}
+	o.notes = append(o.notes, a.unused.Notes(fs)...)
 	if o.infraJSON == "" || a.iamJSON == "" {
 		errs = append(errs, errors.New("platform AWS needs --infra-json and --iam-json: this version makes no network and no roles in the cloud"))
 		return errors.Join(errs...)

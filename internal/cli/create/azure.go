@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/refuse"
 )
 
 var azureTexts = texts{
@@ -54,7 +55,7 @@ type azureCreds struct {
 // azure is platform Azure.
 type azure struct {
 	machines *azureMachines
-	refused  refusals
+	refused  refuse.Flags
 
 	credsPath, location, resourceGroup, vnetID, subnetID, securityGroupID, cloud string
 	keyID, kmsSecret                                                             string
@@ -92,12 +93,12 @@ func (a *azure) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&a.allowedSubscriptions, "endpoint-access-private-additional-allowed-subscriptions", nil, "Subscriptions besides the cluster's that may connect to the Private Link service")
 	fs.StringSliceVar(&a.zones, "availability-zones", nil, "Availability zones, each of which gets a NodePool")
 	a.machines.addMachineFlags(fs)
-	a.refused.add(fs, noInfrastructure, "resource-group-tags", "dns-zone-rg-name")
-	a.refused.addBools(fs, noInfrastructure, "assign-custom-hcp-roles", "assign-service-principal-roles", "auto-assign-roles")
+	a.refused.Values(fs, noInfrastructure, "resource-group-tags", "dns-zone-rg-name")
+	a.refused.Switches(fs, noInfrastructure, "assign-custom-hcp-roles", "assign-service-principal-roles", "auto-assign-roles")
 }
 
 func (a *azure) load(fs *pflag.FlagSet, o *Options) error {
-	errs := []error{a.refused.check(fs), a.machines.validate()}
+	errs := []error{a.refused.Check(fs), a.machines.validate()}
 	if o.infraJSON != "" {
 		errs = append(errs, readJSON("--infra-json", o.infraJSON, &a.infra))
 		a.useInfra(o)

@@ -124,7 +124,7 @@ func (raw *rawFlags) load(fs *pflag.FlagSet, o *Options) error {
 	}
 	if raw.trustBundle != "" {
 		if o.TrustBundle, err = connect.ReadFile(raw.trustBundle); err == nil {
-			err = checkCertificates(o.TrustBundle)
+			err = connect.CheckCertificates(o.TrustBundle)
 		}
 		fail("--additional-trust-bundle", err)
 	}

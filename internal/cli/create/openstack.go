@@ -65,7 +65,7 @@ func (s *openStack) load(_ *pflag.FlagSet, o *Options) error {
 	if s.caPath != "" {
 		var err error
 		if s.ca, err = connect.ReadFile(s.caPath); err == nil {
-			err = checkCertificates(s.ca)
+			err = connect.CheckCertificates(s.ca)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--openstack-ca-cert-file: %w", err))

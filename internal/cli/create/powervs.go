@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	"hcp.internal/platform/internal/cli/refuse"
 )
 
 var powerVSTexts = texts{
@@ -28,7 +30,7 @@ what spec.platform.powervs of a HostedCluster holds, the names of five Secrets w
 // powerVS is platform PowerVS.
 type powerVS struct {
 	machines *powerVSMachines
-	refused  refusals
+	refused  refuse.Flags
 
 	resourceGroup, region, zone, workspace, vpc, vpcRegion string
 
@@ -45,14 +47,14 @@ func (p *powerVS) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.vpc, "vpc", "", "VPC of load balancers")
 	fs.StringVar(&p.vpcRegion, "vpc-region", "us-south", "Region of the VPC")
 	p.machines.addFlags(fs)
-	p.refused.add(fs, noInfrastructure, "transit-gateway", "transit-gateway-location")
-	p.refused.addBools(fs, noInfrastructure, "recreate-secrets", "transit-gateway-global-routing")
+	p.refused.Values(fs, noInfrastructure, "transit-gateway", "transit-gateway-location")
+	p.refused.Switches(fs, noInfrastructure, "recreate-secrets", "transit-gateway-global-routing")
 	fs.Bool("debug", false, "Not needed: this version asks nothing of the cloud")
 	_ = fs.MarkHidden("debug")
 }
 
 func (p *powerVS) load(fs *pflag.FlagSet, o *Options) error {
-	errs := []error{p.refused.check(fs), p.machines.load(fs, &o.NodePool)}
+	errs := []error{p.refused.Check(fs), p.machines.load(fs, &o.NodePool)}
 	if o.infraJSON == "" {
 		errs = append(errs, errors.New("platform PowerVS needs --infra-json: this version makes no workspace, network and credentials in the cloud"))
 		return errors.Join(errs...)

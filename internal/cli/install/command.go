@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
 	"hcp.internal/platform/internal/cli/connect"
@@ -50,7 +49,11 @@ Hosted clusters keep running meanwhile.`,
 	complete(cmd, "install-scope", ScopeAll, ScopeCRDs, ScopeResources)
 	complete(cmd, "image-pull-policy", string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))
 	complete(cmd, "metrics-set", "Telemetry", "SRE", "All")
-	cmd.AddCommand(renderCommand(&o, files))
+	complete(cmd, "platform-monitoring", MonitorNone, MonitorOperator, MonitorAll)
+	complete(cmd, "external-dns-provider", dnsAWS, dnsAzure, dnsGoogle)
+	complete(cmd, "limit-crd-install", limitable...)
+	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
+	cmd.AddCommand(renderCommand(&o, files), helmCommand(&o, files))
 	return cmd
 }
 
@@ -81,41 +84,6 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 	cmd.Flags().StringVar(&outputFile, "output-file", "", "File to write instead of standard output")
 	complete(cmd, "outputs", ScopeAll, ScopeCRDs, ScopeResources)
 	return cmd
-}
-
-// fileFlags are flags that name files and whose content goes into Options.
-type fileFlags struct {
-	pullSecret    string
-	privateAccess string
-}
-
-func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the operator")
-	fs.StringVar(&o.Image, "hypershift-image", o.Image, "Image that holds the operator")
-	fs.StringVar((*string)(&o.ImagePullPolicy), "image-pull-policy", string(o.ImagePullPolicy), "When the operator's image is pulled: Always, IfNotPresent or Never")
-	fs.StringVar(&files.pullSecret, "pull-secret", "", "File with registry credentials for the operator's image (.dockerconfigjson)")
-	fs.BoolVar(&o.Development, "development", o.Development, "Install with no operator Pod, to run the operator outside the cluster")
-	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
-	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
-	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")
-	fs.StringVar(&o.MetricsSet, "metrics-set", o.MetricsSet, "Metrics that control planes expose: Telemetry, SRE or All")
-	fs.DurationVar(&o.CertRotation, "cert-rotation-scale", o.CertRotation, "Length of a day in the life of certificates; shorter than 24h only for tests of rotation")
-	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
-	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
-	fs.StringVar(&files.privateAccess, "private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
-}
-
-// load reads the files that the flags name.
-func (f *fileFlags) load(o *Options) error {
-	if f.privateAccess != "None" {
-		return fmt.Errorf("--private-platform %q: this version supports None only", f.privateAccess)
-	}
-	if f.pullSecret == "" {
-		return nil
-	}
-	raw, err := connect.ReadPullSecret(f.pullSecret)
-	o.PullSecret = raw
-	return err
 }
 
 // toFile calls write with the file, or with out when no file is named. A file that exists is replaced.

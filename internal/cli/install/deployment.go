@@ -13,6 +13,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+const (
+	// trustBundleFolder is where the operator finds certificates that it trusts besides those of its image.
+	trustBundleFolder = "/etc/hypershift/trusted-ca"
+	// certificateFolders are those that programs in Go look into; naming folders doesn't take away the image's own file.
+	certificateFolders = "/etc/ssl/certs:" + trustBundleFolder
+)
+
 // operatorUID is the user id of the operator where the management cluster assigns none.
 const operatorUID = 1001
 
@@ -32,13 +39,39 @@ func deployment(o Options) *appsv1.Deployment {
 					PriorityClassName:  "hypershift-operator",
 					SecurityContext:    podSecurity(o),
 					Containers:         []corev1.Container{container(o)},
-					// The release cache and nothing else; the root file system is read-only.
-					Volumes: []corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
-						EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("1Gi"))},
-					}}},
+					Volumes:            volumes(o),
 				},
 			},
 		},
+	}
+}
+
+// volumes are the release cache and certificates; the root file system is read-only.
+func volumes(o Options) []corev1.Volume {
+	list := []corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("1Gi"))},
+	}}}
+	if len(o.TrustBundle) > 0 {
+		list = append(list, corev1.Volume{Name: "trusted-ca", VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: trustBundleName}},
+		}})
+	}
+	return list
+}
+
+func mounts(o Options) []corev1.VolumeMount {
+	list := []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}
+	if len(o.TrustBundle) > 0 {
+		list = append(list, corev1.VolumeMount{Name: "trusted-ca", MountPath: trustBundleFolder, ReadOnly: true})
+	}
+	return list
+}
+
+func containerSecurity() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
 
@@ -74,12 +107,8 @@ func container(o Options) corev1.Container {
 		LivenessProbe:            metricsProbe(60, 5),
 		ReadinessProbe:           metricsProbe(60, 3),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-		VolumeMounts: []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}},
+		SecurityContext:          containerSecurity(),
+		VolumeMounts:             mounts(o),
 	}
 }
 
@@ -89,6 +118,9 @@ func operatorArgs(o Options) []string {
 		"--namespace=$(MY_NAMESPACE)",
 		"--pod-name=$(MY_NAME)",
 		"--metrics-addr=:9000",
+	}
+	if o.Monitoring.Platform == MonitorAll {
+		args = append(args, "--enable-ocp-cluster-monitoring=true")
 	}
 	if o.CIDebugOutput {
 		args = append(args, "--enable-ci-debug-output=true")
@@ -115,6 +147,15 @@ func operatorEnv(o Options) []corev1.EnvVar {
 	}
 	if o.TechPreview {
 		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})
+	}
+	if len(o.Platforms) > 0 {
+		env = append(env, corev1.EnvVar{Name: "PLATFORMS_INSTALLED", Value: strings.Join(o.Platforms, ",")})
+	}
+	if len(o.TrustBundle) > 0 {
+		env = append(env, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: certificateFolders})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.ImageEnv)) {
+		env = append(env, corev1.EnvVar{Name: name, Value: o.ImageEnv[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.OperatorEnv)) {
 		env = append(env, corev1.EnvVar{Name: name, Value: o.OperatorEnv[name]})

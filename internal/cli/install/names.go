@@ -3,7 +3,10 @@ package install
 const (
 	operatorName        = "operator"            // Deployment, Service and ServiceAccount
 	roleName            = "hypershift-operator" // Role, ClusterRole and their bindings
-	pullSecretName      = "pull-secret"         // of the operator's own image
+	prometheusRoleName  = "prometheus"          // Role of the Prometheus that reads the operator's metrics
+	trustBundleName     = "user-ca-bundle"      // ConfigMap with certificates that the operator trusts
+	trustBundleKey      = "ca-bundle.crt"
+	pullSecretName      = "pull-secret" // of the operator's own image
 	leaderElectionLease = "hypershift-operator-leader-elect"
 	clientRoleName      = "hypershift-client"
 	readersRoleName     = "hypershift-readers"

@@ -42,9 +42,11 @@ func CRDs(o Options) ([]client.Object, error) {
 		return nil, fmt.Errorf("reading Cluster API's CustomResourceDefinitions: %w", err)
 	}
 	crds = append(crds, capi...)
-	objs := make([]client.Object, len(crds))
+	var objs []client.Object
 	for i := range crds {
-		objs[i] = crds[i]
+		if o.wanted(crds[i].Name) {
+			objs = append(objs, crds[i])
+		}
 	}
 	return objs, nil
 }
@@ -66,19 +68,30 @@ func Resources(o Options) []client.Object {
 	if len(o.PullSecret) > 0 {
 		objs = append(objs, pullSecret(o))
 	}
+	if len(o.TrustBundle) > 0 {
+		objs = append(objs, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: trustBundleName, Namespace: o.Namespace},
+			Data:       map[string]string{trustBundleKey: string(o.TrustBundle)},
+		})
+	}
 	objs = append(objs, serviceAccount(o))
 	objs = append(objs, clusterRBAC(o)...)
 	objs = append(objs, namespacedRBAC(o)...)
 	if o.AdminRBAC {
 		objs = append(objs, adminRBAC()...)
 	}
-	return append(objs, service(o), deployment(o))
+	objs = append(objs, service(o), deployment(o))
+	objs = append(objs, monitoring(o)...)
+	return append(objs, externalDNS(o)...)
 }
 
 func namespace(o Options) *corev1.Namespace {
 	ns := connect.Namespace(o.Namespace)
 	// The operator needs nothing that the strictest level refuses, so nothing else should be able to run beside it.
 	ns.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+	if o.Monitoring.Platform == MonitorOperator || o.Monitoring.Platform == MonitorAll {
+		ns.Labels["openshift.io/cluster-monitoring"] = "true"
+	}
 	return ns
 }
 

@@ -24,6 +24,9 @@ const (
 // DefaultNamespace is where the operator runs unless told otherwise.
 const DefaultNamespace = "hypershift"
 
+// defaultExternalDNSImage is the release of external-dns whose flags this package knows.
+const defaultExternalDNSImage = "registry.k8s.io/external-dns/external-dns:v0.15.1"
+
 // Options says what to install. NewOptions has the defaults.
 type Options struct {
 	Connect connect.Flags
@@ -41,6 +44,11 @@ type Options struct {
 	CertRotation     time.Duration
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	OperatorEnv      map[string]string // more environment variables of the operator
+	ImageEnv         map[string]string // the operator's variables that name images
+	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
+	Platforms        []string          // platforms whose APIs are installed; empty: all
+	Monitoring       Monitoring
+	ExternalDNS      ExternalDNS
 	// OpenShift leaves the choice of the user id to the management cluster's security context constraints. Run detects it.
 	OpenShift bool
 
@@ -59,6 +67,8 @@ func NewOptions() Options {
 		Scope:           ScopeAll,
 		MetricsSet:      "Telemetry",
 		CertRotation:    24 * time.Hour,
+		Monitoring:      Monitoring{Platform: MonitorNone},
+		ExternalDNS:     ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
 		WaitCRDs:        true,
 		Timeout:         10 * time.Minute,
 	}
@@ -80,6 +90,8 @@ func (o Options) Validate() error {
 		oneOf("--install-scope", o.Scope, ScopeAll, ScopeCRDs, ScopeResources),
 		oneOf("--metrics-set", o.MetricsSet, "Telemetry", "SRE", "All"),
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))
+	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms))
+	errs = append(errs, o.ExternalDNS.validate()...)
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))
 	}

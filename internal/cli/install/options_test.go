@@ -21,15 +21,22 @@ func TestValidate(t *testing.T) {
 		change func(*Options)
 		want   string // empty: valid
 	}{
-		"When all is well it should accept":                         {func(*Options) {}, ""},
-		"When only CRDs are installed it should need no image":      {func(o *Options) { o.Image = ""; o.Scope = ScopeCRDs }, ""},
-		"When there is no image it should name the flag":            {func(o *Options) { o.Image = "" }, "--hypershift-image is required"},
-		"When the namespace is no name it should name the flag":     {func(o *Options) { o.Namespace = "Hyper_Shift" }, `--namespace "Hyper_Shift"`},
-		"When the scope is unknown it should list the scopes":       {func(o *Options) { o.Scope = "some" }, "all, crds, resources"},
-		"When the pull policy is unknown it should list them":       {func(o *Options) { o.ImagePullPolicy = "Sometimes" }, "Always, IfNotPresent, Never"},
-		"When a day is longer than a day it should refuse":          {func(o *Options) { o.CertRotation = 25 * time.Hour }, "--cert-rotation-scale"},
-		"When a variable has no name it should name the flag":       {func(o *Options) { o.OperatorEnv = map[string]string{"1=": "x"} }, "--additional-operator-env-vars"},
-		"When a registry has no mirror it should say what is meant": {func(o *Options) { o.RegistryOverride = map[string]string{"quay.io": ""} }, "source=mirror"},
+		"When all is well it should accept":                             {func(*Options) {}, ""},
+		"When only CRDs are installed it should need no image":          {func(o *Options) { o.Image = ""; o.Scope = ScopeCRDs }, ""},
+		"When there is no image it should name the flag":                {func(o *Options) { o.Image = "" }, "--hypershift-image is required"},
+		"When the namespace is no name it should name the flag":         {func(o *Options) { o.Namespace = "Hyper_Shift" }, `--namespace "Hyper_Shift"`},
+		"When the scope is unknown it should list the scopes":           {func(o *Options) { o.Scope = "some" }, "all, crds, resources"},
+		"When the pull policy is unknown it should list them":           {func(o *Options) { o.ImagePullPolicy = "Sometimes" }, "Always, IfNotPresent, Never"},
+		"When a day is longer than a day it should refuse":              {func(o *Options) { o.CertRotation = 25 * time.Hour }, "--cert-rotation-scale"},
+		"When a variable has no name it should name the flag":           {func(o *Options) { o.OperatorEnv = map[string]string{"1=": "x"} }, "--additional-operator-env-vars"},
+		"When monitoring is unknown it should list what there is":       {func(o *Options) { o.Monitoring.Platform = "Some" }, "None, OperatorOnly, All"},
+		"When a platform is unknown it should list them":                {func(o *Options) { o.Platforms = []string{"Moon"} }, "AWS, Azure"},
+		"When external-dns has no domain it should name the flag":       {func(o *Options) { o.ExternalDNS.Provider = dnsGoogle }, "--external-dns-domain-filter is required"},
+		"When external-dns has no credentials it should name the flags": {func(o *Options) { o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter = dnsAWS, "a.b" }, "--external-dns-credentials or --external-dns-secret"},
+		"When external-dns has a role and a Secret it should refuse":    {func(o *Options) { o.ExternalDNS = ExternalDNS{Provider: dnsAWS, Secret: "s", RoleARN: "r"} }, "exclude each other"},
+		"When external-dns has no provider it should name the flag":     {func(o *Options) { o.ExternalDNS.DomainFilter = "a.b" }, "need --external-dns-provider"},
+		"When external-dns on Azure takes a role it should refuse":      {func(o *Options) { o.ExternalDNS = ExternalDNS{Provider: dnsAzure, RoleARN: "r"} }, "needs --external-dns-provider aws"},
+		"When a registry has no mirror it should say what is meant":     {func(o *Options) { o.RegistryOverride = map[string]string{"quay.io": ""} }, "source=mirror"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +79,22 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--format", "xml"}, want: "json or yaml", fail: true},
 		"When a private platform is asked for it should say that there is none": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS"}, want: "None only", fail: true},
+		"When images are named by tags it should use them": {
+			args: []string{"render", "--image-refs", "testdata/image-refs.yaml", "--outputs", "resources"}, want: "image: registry.example.com/hypershift/operator:2.0"},
+		"When a tag is unknown it should list the tags": {
+			args: []string{"render", "--image-refs", secret, "--outputs", "resources"}, want: "must be ImageStream", fail: true},
+		"When flags stand behind helm it should take them": {
+			args: []string{"helm", "--hypershift-image", "r/i:1", "--output-dir", filepath.Join(t.TempDir(), "chart")}, want: "wrote "},
+		"When the bundle holds no certificate it should say so": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--additional-trust-bundle", secret}, want: "holds no PEM certificate", fail: true},
+		"When webhooks are asked for it should say that there are none": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-defaulting-webhook"}, want: "serves no webhooks", fail: true},
+		"When webhooks are switched off it should do so": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-conversion-webhook=false", "--disable-capi-migration", "--exclude-etcd", "--outputs", "resources"}, want: "kind: Deployment"},
+		"When OIDC documents are asked for it should name the way round": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b"}, want: "--oidc-issuer-url", fail: true},
+		"When two things are refused it should name both": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-size-tagging", "--rhobs-monitoring"}, want: "--rhobs-monitoring: this version", fail: true},
 		"When there is an argument it should refuse": {args: []string{"everything"}, want: "unknown command", fail: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func clusterRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// Our own APIs, and the machine API that the control plane operator works with.
 		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io"), "*", "*"),
-		rule(group("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
+		rule(group("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
 			"infrastructure.cluster.x-k8s.io", "ipam.cluster.x-k8s.io"), "*", "*"),
 
 		// One namespace per hosted cluster and what its control plane is made of.

@@ -29,6 +29,8 @@ func Render(o Options, r RenderOptions, out io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
+	// Whoever asks for monitoring has it; nobody else should need its definitions.
+	o.Monitoring.Objects = o.Monitoring.Objects || o.Monitoring.Platform != MonitorNone || o.Monitoring.SLOAlerts
 	objs, err := rendered(o, r)
 	if err != nil {
 		return err
@@ -72,6 +74,7 @@ func renderTemplate(o Options, r RenderOptions, out io.Writer) error {
 		{name: "OPERATOR_REPLICAS", value: fmt.Sprint(*replicas(o)), description: "Number of operator Pods."},
 	}
 	o.Namespace, o.Image, o.OpenShift = "${NAMESPACE}", "${OPERATOR_IMG}:${IMAGE_TAG}", true
+	o.Monitoring.Objects = true // OpenShift has it
 	objs, err := rendered(o, r)
 	if err != nil {
 		return err

@@ -2,15 +2,26 @@ package install
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/internal/cli/clitest"
+	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/testenv"
 )
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 // resources are the options of most cases: CRDs have golden files of their own, in config.
 func resources(change func(*Options)) Options {
@@ -40,9 +51,35 @@ func TestRender(t *testing.T) {
 				o.TechPreview, o.AdminRBAC, o.CIDebugOutput = true, true, true
 				o.CertRotation = time.Hour
 				o.RegistryOverride = map[string]string{"quay.io": "mirror.example.com/quay", "docker.io": "mirror.example.com/docker"}
+				o.TrustBundle = []byte("certificates")
+				o.ImageEnv = map[string]string{"IMAGE_CLUSTER_API": "registry.example.com/capi:1"}
+				o.Platforms = []string{"AWS", "Azure"}
 				o.OperatorEnv = map[string]string{"B": "2", "A": "1"}
 			}),
 			golden: "full.yaml",
+		},
+		"When monitoring is asked for it should tell Prometheus of everything": {
+			options: resources(func(o *Options) { o.Monitoring.Platform, o.Monitoring.SLOAlerts = MonitorAll, true }),
+			golden:  "monitoring.yaml",
+		},
+		"When AWS keeps the names it should install external-dns with its credentials": {
+			options: resources(func(o *Options) {
+				o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "ext.example.com", []byte("[default]")
+				o.Monitoring.Objects, o.OpenShift = true, true
+			}),
+			golden: "external-dns-aws.yaml",
+		},
+		"When Google keeps the names it should need no credentials": {
+			options: resources(func(o *Options) {
+				o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.GoogleProject = dnsGoogle, "ext.example.com", "project"
+			}),
+			golden: "external-dns-google.yaml",
+		},
+		"When Azure keeps the names it should use the Secret that is there": {
+			options: resources(func(o *Options) {
+				o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Secret, o.ExternalDNS.TXTOwnerID = dnsAzure, "ext.example.com", "azure", "me"
+			}),
+			golden: "external-dns-azure.yaml",
 		},
 		"When it is for developers it should have no operator Pod": {
 			options: resources(func(o *Options) { o.Development = true; o.OpenShift = true }),
@@ -116,5 +153,100 @@ func TestSplitTag(t *testing.T) {
 	} {
 		repo, tag := splitTag(image)
 		NewWithT(t).Expect([2]string{repo, tag}).To(Equal(want))
+	}
+}
+
+// The API server has the last word on what is valid. Kinds of the Prometheus operator aren't served in tests.
+func TestResourcesAreAccepted(t *testing.T) {
+	env := testenv.Start(t)
+	c := env.Client(t, connect.Scheme())
+	o := resources(func(o *Options) {
+		o.Namespace = env.Namespace(t)
+		o.TrustBundle, o.PullSecret = []byte("certificates"), []byte(`{"auths":{}}`)
+		o.AdminRBAC, o.Monitoring.Platform, o.OpenShift = true, MonitorAll, true
+		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "ext.example.com", []byte("x")
+	})
+	for _, obj := range Resources(o) {
+		u, err := connect.Unstructured(connect.Scheme(), obj)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		if u.GetKind() == "Namespace" || u.GroupVersionKind().Group == monitoringGroup {
+			continue
+		}
+		t.Run("When "+u.GetKind()+" "+u.GetName()+" is applied it should be accepted", func(t *testing.T) {
+			NewWithT(t).Expect(c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation("Strict"))).To(Succeed())
+		})
+	}
+}
+
+// A chart that is rendered with its own values must be what install applies, in another order.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := resources(func(o *Options) {
+		o.Namespace = "operators"
+		o.Monitoring.Platform, o.Monitoring.SLOAlerts, o.Monitoring.Objects = MonitorAll, true, true
+		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Secret = dnsAWS, "ext.example.com", "secret"
+	})
+	files, err := chart(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	values := map[string]any{}
+	g.Expect(yaml.Unmarshal(files["values.yaml"], &values)).To(Succeed())
+	got, want := map[string]any{}, map[string]any{}
+	key := func(obj map[string]any) string {
+		meta := obj["metadata"].(map[string]any)
+		return fmt.Sprint(obj["kind"], "/", meta["name"])
+	}
+	crds := 0
+	for name, content := range files {
+		switch {
+		case strings.HasPrefix(name, "crds/"):
+			crds++
+		case strings.HasPrefix(name, "templates/"):
+			var out bytes.Buffer
+			g.Expect(template.Must(template.New(name).Parse(string(content))).Execute(&out, map[string]any{
+				"Values": values, "Release": map[string]any{"Namespace": "operators"},
+			})).To(Succeed(), name)
+			obj := map[string]any{}
+			g.Expect(yaml.Unmarshal(out.Bytes(), &obj)).To(Succeed(), out.String())
+			got[key(obj)] = obj
+		}
+	}
+	for _, obj := range Resources(o) {
+		u, err := connect.Unstructured(connect.Scheme(), obj)
+		g.Expect(err).NotTo(HaveOccurred())
+		if u.GetKind() != "Namespace" {
+			raw, err := yaml.Marshal(u.Object)
+			g.Expect(err).NotTo(HaveOccurred())
+			plain := map[string]any{}
+			g.Expect(yaml.Unmarshal(raw, &plain)).To(Succeed())
+			want[key(plain)] = plain
+		}
+	}
+	g.Expect(got).To(BeComparableTo(want))
+	o.Scope = ScopeCRDs
+	all, err := CRDs(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(crds).To(Equal(len(all)))
+
+	dir := filepath.Join(t.TempDir(), "chart")
+	o.Scope = ScopeAll
+	g.Expect(writeChart(o, dir)).To(Succeed())
+	g.Expect(filepath.Join(dir, "Chart.yaml")).To(BeARegularFile())
+	g.Expect(writeChart(o, "")).To(MatchError(ContainSubstring("--output-dir")))
+}
+
+func TestLimitedCRDs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := NewOptions()
+	o.TechPreview = true
+	all, err := CRDs(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	o.Platforms = []string{"Azure"}
+	some, err := CRDs(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(all)-len(some)).To(Equal(2), "those of AWS and GCP")
+	for _, crd := range some {
+		g.Expect(crd.GetName()).NotTo(HavePrefix("aws"))
 	}
 }

@@ -42,6 +42,12 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 		return err
 	}
 	o.OpenShift = o.OpenShift || openShift
+	if o.Monitoring.Objects, err = served(c, schema.GroupKind{Group: monitoringGroup, Kind: "ServiceMonitor"}); err != nil {
+		return err
+	}
+	if !o.Monitoring.Objects && o.Monitoring.SLOAlerts {
+		p.Printf("left out monitoring: the management cluster has no Prometheus operator")
+	}
 
 	crds, err := CRDs(o)
 	if err != nil {

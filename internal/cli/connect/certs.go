@@ -1,4 +1,4 @@
-package create
+package connect
 
 import (
 	"crypto/x509"
@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// checkCertificates says what is wrong with a bundle of PEM certificates. Private keys are refused: the bundle goes into a
+// CheckCertificates says what is wrong with a bundle of PEM certificates. Private keys are refused: the bundle goes into a
 // ConfigMap that anybody may read.
-func checkCertificates(raw []byte) error {
+func CheckCertificates(raw []byte) error {
 	count := 0
 	for rest := raw; ; {
 		var block *pem.Block

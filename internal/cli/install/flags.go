@@ -1,0 +1,138 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/refuse"
+)
+
+// fileFlags are flags that name files and whose content goes into Options, and flags that are only looked at once all are known.
+type fileFlags struct {
+	pullSecret             string
+	trustBundle            string
+	imageRefs              string
+	externalDNSCredentials string
+	platforms              string
+
+	refused refuse.Flags
+	flags   *pflag.FlagSet
+}
+
+func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
+	files.flags = fs
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the operator")
+	fs.StringVar(&o.Image, "hypershift-image", o.Image, "Image that holds the operator")
+	fs.StringVar((*string)(&o.ImagePullPolicy), "image-pull-policy", string(o.ImagePullPolicy), "When the operator's image is pulled: Always, IfNotPresent or Never")
+	fs.StringVar(&files.imageRefs, "image-refs", "", "File with an ImageStream whose tags name images to use instead of the default ones")
+	fs.StringVar(&files.pullSecret, "pull-secret", "", "File with registry credentials for the operator's image (.dockerconfigjson)")
+	fs.StringVar(&files.trustBundle, "additional-trust-bundle", "", "File with PEM certificates that the operator trusts besides those of its image")
+	fs.BoolVar(&o.Development, "development", o.Development, "Install with no operator Pod, to run the operator outside the cluster")
+	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
+	fs.StringVar(&files.platforms, "limit-crd-install", "", "Platforms whose APIs are installed, separated by commas (default: all)")
+	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
+	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")
+	fs.StringVar(&o.MetricsSet, "metrics-set", o.MetricsSet, "Metrics that control planes expose: Telemetry, SRE or All")
+	fs.StringVar(&o.Monitoring.Platform, "platform-monitoring", o.Monitoring.Platform, "What the monitoring of an OpenShift management cluster looks at: None, OperatorOnly or All")
+	fs.BoolVar(&o.Monitoring.SLOAlerts, "slos-alerts", o.Monitoring.SLOAlerts, "Install alerts on service level objectives")
+	fs.DurationVar(&o.CertRotation, "cert-rotation-scale", o.CertRotation, "Length of a day in the life of certificates; shorter than 24h only for tests of rotation")
+	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
+	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
+	addExternalDNSFlags(fs, &o.ExternalDNS, files)
+	addSettledFlags(fs)
+	addRefusedFlags(fs, &files.refused)
+}
+
+func addExternalDNSFlags(fs *pflag.FlagSet, d *ExternalDNS, files *fileFlags) {
+	fs.StringVar(&d.Provider, "external-dns-provider", d.Provider, "Install external-dns for this provider of DNS: aws, azure or google")
+	fs.StringVar(&files.externalDNSCredentials, "external-dns-credentials", "", "File with credentials for the provider of DNS")
+	fs.StringVar(&d.Secret, "external-dns-secret", d.Secret, "Existing Secret with credentials for the provider of DNS, key credentials")
+	fs.StringVar(&d.RoleARN, "external-dns-role-arn", d.RoleARN, "AWS role that external-dns takes on")
+	fs.StringVar(&d.DomainFilter, "external-dns-domain-filter", d.DomainFilter, "DNS suffix of the records that external-dns may touch")
+	fs.StringVar(&d.TXTOwnerID, "external-dns-txt-owner-id", d.TXTOwnerID, "Mark of external-dns's own records (default: the domain)")
+	fs.StringVar(&d.Image, "external-dns-image", d.Image, "Image of external-dns")
+	fs.StringVar(&d.GoogleProject, "external-dns-google-project", d.GoogleProject, "Google Cloud project with the zone")
+	fs.DurationVar(&d.Interval, "external-dns-interval", d.Interval, "How often external-dns looks at the services")
+	fs.DurationVar(&d.ZonesCache, "external-dns-aws-zones-cache-duration", d.ZonesCache, "How long external-dns keeps the list of AWS zones")
+}
+
+// addSettledFlags declares flags of the published tool that ask for what is the case here anyway.
+func addSettledFlags(fs *pflag.FlagSet) {
+	fs.Bool("exclude-etcd", false, "No definitions of etcd operators are installed: this changes nothing")
+	fs.Bool("disable-capi-conversion-webhook", true, "Cluster API's kinds are served in one version: this changes nothing")
+	fs.Bool("disable-capi-migration", true, "Cluster API's kinds are stored in one version: this changes nothing")
+	for _, name := range []string{"exclude-etcd", "disable-capi-conversion-webhook", "disable-capi-migration"} {
+		// Only fails for a flag that isn't there.
+		_ = fs.MarkHidden(name)
+	}
+}
+
+// addRefusedFlags declares what needs a controller that this version's operator doesn't have.
+func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
+	r.Switches(fs, "this version's operator serves no webhooks; rules of the APIs are in their definitions", "enable-defaulting-webhook",
+		"enable-validating-webhook", "enable-conversion-webhook")
+	r.Values(fs, "this version supports no private connections: leave it out", "aws-private-creds", "aws-private-secret", "aws-private-secret-key",
+		"aws-private-region", "aws-private-role-arn", "azure-private-creds", "azure-private-secret", "azure-private-secret-key",
+		"azure-pls-managed-identity-client-id", "azure-pls-subscription-id", "azure-pls-resource-group", "gcp-project", "gcp-region")
+	r.Values(fs, "this version's operator publishes no OIDC documents: publish them yourself and give clusters --oidc-issuer-url", "oidc-storage-provider-s3-region",
+		"oidc-storage-provider-s3-bucket-name", "oidc-storage-provider-s3-credentials", "oidc-storage-provider-s3-secret",
+		"oidc-storage-provider-s3-secret-key", "oidc-storage-provider-s3-role-arn")
+	r.Switches(fs, "this version forwards no metrics: leave it out", "enable-uwm-telemetry-remote-write", "enable-cvo-management-cluster-metrics-access", "rhobs-monitoring")
+	r.Values(fs, "this version forwards no metrics: leave it out", "cvo-prometheus-url")
+	r.Switches(fs, "this version makes no dashboards: make them from the recording rules of --platform-monitoring", "monitoring-dashboards")
+	r.Switches(fs, "this version has no scheduler for dedicated nodes: use --node-selector of create cluster", "enable-dedicated-request-serving-isolation")
+	r.Switches(fs, "this version doesn't size control planes: set requests by annotation", "enable-size-tagging")
+	r.Switches(fs, "this version doesn't recover etcd members by itself", "enable-etcd-recovery")
+	r.Switches(fs, "this version has no table of overrides: annotate HostedClusters with hypershift.openshift.io/control-plane-operator-image", "enable-cpo-overrides")
+	r.Switches(fs, "this version has no Karpenter: use NodePools", "enable-standalone-karpenter-operator")
+	r.Switches(fs, "this version keeps no audit logs: give clusters an audit webhook", "enable-audit-log-persistence")
+	r.Values(fs, "this version is part of no managed service: leave it out", "managed-service", "aro-hcp-key-vault-users-client-id")
+	r.Values(fs, "this version doesn't scale NodePools of clouds from zero: leave it out", "scale-from-zero-provider", "scale-from-zero-creds",
+		"scale-from-zero-secret", "scale-from-zero-secret-key")
+	r.Values(fs, "this version makes no rules of its own for egress: add a NetworkPolicy to control-plane namespaces", "hcp-egress-block-cidrs")
+	r.Values(fs, "this version's operator doesn't log in to AWS: leave it out", "aws-role-credential-source", "aws-operator-roles-file")
+	fs.String("private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
+}
+
+// load reads the files that the flags name, and refuses what this version doesn't have. All problems are reported at once.
+func (f *fileFlags) load(o *Options) error {
+	errs := []error{f.refused.Check(f.flags)}
+	if private := f.flags.Lookup("private-platform").Value.String(); private != "None" {
+		errs = append(errs, fmt.Errorf("--private-platform %q: this version supports None only", private))
+	}
+	if f.pullSecret != "" {
+		raw, err := connect.ReadPullSecret(f.pullSecret)
+		o.PullSecret = raw
+		errs = append(errs, err)
+	}
+	if f.trustBundle != "" {
+		raw, err := connect.ReadFile(f.trustBundle)
+		if err == nil {
+			err = connect.CheckCertificates(raw)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--additional-trust-bundle: %w", err))
+		}
+		o.TrustBundle = raw
+	}
+	if f.externalDNSCredentials != "" {
+		raw, err := connect.ReadFile(f.externalDNSCredentials)
+		if err == nil && len(raw) == 0 {
+			err = errors.New("the file is empty")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--external-dns-credentials: %w", err))
+		}
+		o.ExternalDNS.Credentials = raw
+	}
+	if f.imageRefs != "" {
+		images, err := readImageRefs(f.imageRefs)
+		errs = append(errs, err)
+		o.useImageRefs(images)
+	}
+	o.Platforms = splitList(f.platforms)
+	return errors.Join(errs...)
+}

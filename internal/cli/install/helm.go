@@ -1,0 +1,145 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/version"
+)
+
+// Stand-ins for what a chart's values decide. They are valid where they stand, so that the objects can be made and encoded as
+// usual, and occur nowhere else.
+const (
+	chartNamespace = "chart-release-namespace"
+	chartImage     = "chart-values-image"
+)
+
+func helmCommand(o *Options, files *fileFlags) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "helm",
+		Short: "Write a Helm chart of what install would apply",
+		Long: `Write a Helm chart of what install would apply.
+
+Namespace, image and number of replicas are values of the chart; everything else is as the flags of this command say. Helm makes
+the namespace when it is told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted.`,
+		Example: `  hypershift install helm --hypershift-image registry.example.com/hypershift/operator:1.0 --output-dir chart
+  helm install hypershift chart --namespace hypershift --create-namespace`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := files.load(o); err != nil {
+				return err
+			}
+			if err := writeChart(*o, dir); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", dir)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "output-dir", "", "Folder of the chart; it is made when it doesn't exist (required)")
+	return cmd
+}
+
+// writeChart writes a chart. Files that exist are replaced.
+func writeChart(o Options, dir string) error {
+	if dir == "" {
+		return errors.New("--output-dir is required")
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	files, err := chart(o)
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("--output-dir: %w", err)
+		}
+		// Only for the user: it may hold a pull secret.
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return fmt.Errorf("--output-dir: %w", err)
+		}
+	}
+	return nil
+}
+
+// chart returns the files of a chart by their paths in it.
+func chart(o Options) (map[string][]byte, error) {
+	values := map[string]any{"image": o.Image, "replicas": *replicas(o)}
+	o.Scope, o.Namespace, o.Image = ScopeAll, chartNamespace, chartImage
+	o.Monitoring.Objects = o.Monitoring.Platform != MonitorNone || o.Monitoring.SLOAlerts
+	crds, err := CRDs(o)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	scheme := connect.Scheme()
+	for _, crd := range crds {
+		u, err := connect.Unstructured(scheme, crd)
+		if err != nil {
+			return nil, err
+		}
+		if files["crds/"+crd.GetName()+".yaml"], err = yaml.Marshal(u.Object); err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", connect.Describe(u), err)
+		}
+	}
+	for _, obj := range Resources(o) {
+		u, err := connect.Unstructured(scheme, obj)
+		if err != nil {
+			return nil, err
+		}
+		if u.GetKind() == "Namespace" {
+			continue // Helm makes it
+		}
+		raw, err := chartTemplate(u)
+		if err != nil {
+			return nil, err
+		}
+		files["templates/"+strings.ToLower(u.GetKind())+"-"+strings.ReplaceAll(u.GetName(), ":", "-")+".yaml"] = raw
+	}
+	for name, content := range map[string]any{
+		"values.yaml": values,
+		"Chart.yaml": map[string]any{
+			"apiVersion": "v2", "name": "hypershift-operator", "type": "application", "version": "0.1.0", "appVersion": version.Commit(),
+			"description": "Runs Kubernetes clusters whose control planes are pods of this cluster.",
+		},
+	} {
+		if files[name], err = yaml.Marshal(content); err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", name, err)
+		}
+	}
+	return files, nil
+}
+
+// chartTemplate is an object with references to the chart's values.
+func chartTemplate(u *unstructured.Unstructured) ([]byte, error) {
+	const replicasStandIn = 987654321 // no number of ours
+	operator := u.GetKind() == "Deployment" && u.GetName() == operatorName
+	if operator {
+		_ = unstructured.SetNestedField(u.Object, int64(replicasStandIn), "spec", "replicas")
+	}
+	raw, err := yaml.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", connect.Describe(u), err)
+	}
+	// Braces of ours, as in alerts, must come out as they are.
+	raw = bytes.ReplaceAll(raw, []byte("{{"), []byte(`{{ "{{" }}`))
+	for standIn, value := range map[string]string{
+		chartNamespace: "{{ .Release.Namespace }}", chartImage: "{{ .Values.image }}", fmt.Sprint(replicasStandIn): "{{ .Values.replicas }}",
+	} {
+		raw = bytes.ReplaceAll(raw, []byte(standIn), []byte(value))
+	}
+	return raw, nil
+}

@@ -1,0 +1,137 @@
+package install
+
+import (
+	"fmt"
+	"strconv"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Values of --platform-monitoring.
+const (
+	MonitorNone     = "None"
+	MonitorOperator = "OperatorOnly"
+	MonitorAll      = "All"
+)
+
+// monitoringGroup is the API of the Prometheus operator.
+const monitoringGroup = "monitoring.coreos.com"
+
+// sloAvailability is within how many seconds a new cluster has to be available: a control plane needs a few minutes, so by
+// then somebody should look.
+const sloAvailability = 1800
+
+// Monitoring says what Prometheus is told about.
+type Monitoring struct {
+	// Platform is how much the monitoring of an OpenShift management cluster looks at: MonitorNone, MonitorOperator or MonitorAll.
+	Platform string
+	// Objects: install ServiceMonitors and rules. Run sets it when the management cluster serves them.
+	Objects bool
+	// SLOAlerts: install alerts on service level objectives, too.
+	SLOAlerts bool
+}
+
+// monitoring returns what tells Prometheus of the operator. It is made of unstructured objects: their Go types would bring the
+// Prometheus operator into this binary for four objects that never change.
+func monitoring(o Options) []client.Object {
+	if !o.Monitoring.Objects {
+		return nil
+	}
+	meta := metav1.ObjectMeta{Name: prometheusRoleName, Namespace: o.Namespace}
+	objs := []client.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			rule(group(""), "endpoints,pods,services", read),
+			rule(group("discovery.k8s.io"), "endpointslices", read),
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheusRoleName},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus-k8s", Namespace: "openshift-monitoring"}},
+		},
+		monitoringObject(o, "ServiceMonitor", operatorName, map[string]any{
+			"jobLabel":          "component",
+			"selector":          map[string]any{"matchLabels": anyMap(operatorLabels())},
+			"namespaceSelector": map[string]any{"matchNames": []any{o.Namespace}},
+			"endpoints":         []any{map[string]any{"port": "metrics", "interval": "30s"}},
+		}),
+		monitoringObject(o, "PrometheusRule", "metrics", ruleGroup("hypershift.rules", recordingRules())),
+	}
+	if o.Monitoring.SLOAlerts {
+		objs = append(objs, monitoringObject(o, "PrometheusRule", "alerts", ruleGroup("hypershift.slos", []any{map[string]any{
+			"alert": "HypershiftSLOTimeToAvailability",
+			"expr":  "hypershift_cluster_waiting_initial_availability_duration_seconds > " + strconv.Itoa(sloAvailability),
+			"for":   "1m",
+			"labels": map[string]any{
+				"severity": "critical",
+			},
+			"annotations": map[string]any{
+				"summary":     "Hosted cluster {{ $labels.namespace }}/{{ $labels.name }} did not become available in time",
+				"description": "See its conditions: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}",
+			},
+		}})))
+	}
+	return objs
+}
+
+// podMonitor tells Prometheus of external-dns, which has no Service.
+func podMonitor(o Options) client.Object {
+	return monitoringObject(o, "PodMonitor", externalDNSName, map[string]any{
+		"jobLabel":            "component",
+		"selector":            map[string]any{"matchLabels": anyMap(externalDNSLabels())},
+		"podMetricsEndpoints": []any{map[string]any{"port": "metrics", "interval": "30s"}},
+	})
+}
+
+func ruleGroup(name string, rules []any) map[string]any {
+	return map[string]any{"groups": []any{map[string]any{"name": name, "rules": rules}}}
+}
+
+// hostedNamespace joins a series to the label of control-plane namespaces, so that only theirs is counted.
+const hostedNamespace = ` * on (namespace) group_left () max by (namespace) (kube_namespace_labels{label_hypershift_openshift_io_hosted_control_plane!=""})`
+
+// recordingRules sum up what fleets look at, so that dashboards don't ask for every series of every control plane.
+func recordingRules() []any {
+	requests := `sum by (namespace, code, resource) (rate(apiserver_request_total{verb=~"%s"}[5m]))`
+	records := [][2]string{
+		{"hypershift:apiserver_request_total:read", fmt.Sprintf(requests, "GET|LIST|WATCH")},
+		{"hypershift:apiserver_request_total:write", fmt.Sprintf(requests, "POST|PUT|PATCH|DELETE|DELETECOLLECTION")},
+		{"hypershift:apiserver_request_total:client", `sum by (namespace, client) (rate(apiserver_request_total[5m]))`},
+		{"hypershift:controlplane:component_api_requests_total", `sum by (namespace, app, code, method) (rate(rest_client_requests_total[5m])` + hostedNamespace + `)`},
+		{"hypershift:controlplane:component_memory_usage", `sum by (namespace, container) (container_memory_usage_bytes{container!="",container!="POD"}` + hostedNamespace + `)`},
+		{"hypershift:controlplane:component_memory_rss", `sum by (namespace, container) (container_memory_rss{container!="",container!="POD"}` + hostedNamespace + `)`},
+		{"hypershift:controlplane:component_memory_request", `sum by (namespace, container) (kube_pod_container_resource_requests{resource="memory"}` + hostedNamespace + `)`},
+		{"hypershift:controlplane:component_cpu_usage_seconds", `sum by (namespace, container) (rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[5m])` + hostedNamespace + `)`},
+		{"hypershift:controlplane:component_cpu_request", `sum by (namespace, container) (kube_pod_container_resource_requests{resource="cpu"}` + hostedNamespace + `)`},
+		{"hypershift:controlplane:ign_payload_generation_seconds_p90", `histogram_quantile(0.9, sum by (namespace, le) (rate(ign_server_payload_generation_seconds_bucket[1h])))`},
+		{"hypershift:operator:component_api_requests_total", `sum by (pod, code, method) (rate(rest_client_requests_total{job="operator"}[5m]))`},
+		{"platform:hypershift_hostedclusters:max", `max by (platform) (hypershift_hostedclusters)`},
+		{"platform:hypershift_nodepools:max", `max by (platform) (hypershift_nodepools)`},
+		{"cluster_name:hypershift_nodepools_size:sum", `sum by (cluster_name) (hypershift_nodepools_size)`},
+		{"cluster_name:hypershift_nodepools_available_replicas:sum", `sum by (cluster_name) (hypershift_nodepools_available_replicas)`},
+	}
+	rules := make([]any, len(records))
+	for i, record := range records {
+		rules[i] = map[string]any{"record": record[0], "expr": record[1]}
+	}
+	return rules
+}
+
+func monitoringObject(o Options, kind, name string, spec map[string]any) client.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: monitoringGroup, Version: "v1", Kind: kind})
+	u.SetName(name)
+	u.SetNamespace(o.Namespace)
+	return u
+}
+
+func anyMap(m map[string]string) map[string]any {
+	result := map[string]any{}
+	for key, value := range m {
+		result[key] = value
+	}
+	return result
+}

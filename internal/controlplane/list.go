@@ -5,6 +5,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/configoperator"
 	"hcp.internal/platform/internal/controlplane/etcd"
+	"hcp.internal/platform/internal/controlplane/ignitionserver"
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/kubescheduler"
@@ -28,6 +29,7 @@ func workloads() []*component.WorkloadComponent {
 		kubecontrollermanager.NewComponent(),
 		kubescheduler.NewComponent(),
 		configoperator.NewComponent(),
+		ignitionserver.NewComponent(),
 	}
 }
 

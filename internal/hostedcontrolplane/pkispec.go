@@ -28,6 +28,9 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 		s.APIHost, s.APIPort, s.AdvertiseAddress = infra.APIHost, infra.APIPort, infra.AdvertiseAddress
 		s.KonnectivityHost = infra.KonnectivityHost
 	}
+	if _, disabled := hcp.Annotations[hyperv1.DisableIgnitionServerAnnotation]; !disabled {
+		s.IgnitionServer, s.IgnitionHost = true, endpoints.IgnitionHost(hcp)
+	}
 	for _, network := range hcp.Spec.Networking.ServiceNetwork {
 		s.ServiceCIDRs = append(s.ServiceCIDRs, string(network.CIDR))
 	}

@@ -107,13 +107,21 @@ func (p *planner) secret(name string) *corev1.Secret {
 	if stored := p.secrets[name]; stored != nil {
 		s = stored.DeepCopy()
 	} else {
-		s = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: name}, Type: corev1.SecretTypeOpaque}
+		s = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: name}, Type: typeOf(name)}
 	}
 	if s.Data == nil {
 		s.Data = map[string][]byte{}
 	}
 	own(&s.ObjectMeta, p.spec.Owner)
 	return s
+}
+
+// typeOf the Secret, when it is made. Those of the ignition server have the type that others know them by.
+func typeOf(name string) corev1.SecretType {
+	if name == IgnitionCA || name == IgnitionServing {
+		return corev1.SecretTypeTLS
+	}
+	return corev1.SecretTypeOpaque
 }
 
 // own makes owner one of the object's owners. Another controller's mark stays: two would be refused.

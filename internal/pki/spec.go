@@ -50,6 +50,9 @@ type Spec struct {
 	PodAPIPort      int32
 	// KonnectivityHost is where agents reach the tunnel server. Optional.
 	KonnectivityHost string
+	// IgnitionServer is true when there is one, and IgnitionHost is where machines reach it. The host is optional.
+	IgnitionServer bool
+	IgnitionHost   string
 	// ServiceCIDRs of the hosted cluster; the first address of each is the kubernetes Service.
 	ServiceCIDRs []string
 
@@ -144,6 +147,10 @@ func (s Spec) authorities() []authority {
 		{KASBootstrapSigner, "kas-bootstrap-container-signer", authorityOrgUnit},
 		{KonnectivitySigner, "konnectivity-signer", konnectivityOrgUnit},
 	}
+	if s.IgnitionServer {
+		// An authority of its own, because machines get it before they may know anything else of the cluster.
+		all = append(all, authority{IgnitionCA, "ignition-root-ca", authorityOrgUnit})
+	}
 	if !s.UnmanagedEtcd {
 		all = append(all,
 			authority{EtcdSigner, "etcd-signer", authorityOrgUnit},
@@ -226,6 +233,10 @@ func (s Spec) leaves() ([]leaf, error) {
 			withHosts(append(s.serviceNames(konnectivityPublic), s.KonnectivityHost)...),
 		{secret: KonnectivityClient, signer: KonnectivitySigner, name: "konnectivity-client", orgs: kubernetes, usages: clientAuth},
 		{secret: KonnectivityAgent, signer: KonnectivitySigner, name: "konnectivity-agent", orgs: kubernetes, usages: clientAuth},
+	}
+	if s.IgnitionServer {
+		all = append(all, leaf{secret: IgnitionServing, signer: IgnitionCA, name: ignitionServiceName, orgs: openshift, usages: serverAuth}.
+			withHosts(append(s.serviceNames(ignitionServiceName), s.IgnitionHost)...))
 	}
 	if !s.UnmanagedEtcd {
 		all = append(all, s.etcdLeaves()...)

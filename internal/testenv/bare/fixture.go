@@ -41,7 +41,7 @@ func Release() *release.Release {
 		Image: "10.244.0.1:5000/hypershift/release:1.36.3", Version: "1.36.3", KubernetesVersion: "1.36.3", Kubernetes: true,
 		Images: map[string]string{},
 	}
-	for _, tag := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+	for _, tag := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "pause"} {
 		r.Images[tag] = "10.244.0.1:5000/hypershift/kubernetes@sha256:" + strings.Repeat("a", 64)
 	}
 	r.Images["controlplane-operator"] = "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("b", 64)

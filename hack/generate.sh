@@ -39,3 +39,4 @@ go -C ../capi mod download sigs.k8s.io/cluster-api
 go -C ../tools run ./capicrds "$(go -C ../capi list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/config/crd/bases" ../config/capi
 
 gofmt -l -w .
+go -C ../tools run ./apidocs ../api ../docs/reference/api.md

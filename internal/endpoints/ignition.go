@@ -9,12 +9,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-const (
-	// IgnitionServiceName is the Service in front of the ignition server, in the control plane namespace.
-	IgnitionServiceName = "ignition-server"
-	// IgnitionPort of that Service.
-	IgnitionPort int32 = 443
-)
+// IgnitionServiceName is the Service in front of the ignition server, in the control plane namespace.
+const IgnitionServiceName = "ignition-server"
 
 // IgnitionHost is the name or address at which machines reach the ignition server, as far as the spec says it. Empty when it does not.
 func IgnitionHost(hcp *hyperv1.HostedControlPlane) string {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -44,10 +45,12 @@ type observed struct {
 	operatorImage  string
 	operatorLabels map[string]string
 
-	ignition  *appsv1.Deployment
-	published publishedSecrets
-	uid       int64 // for the pods of the namespace; 0: the management cluster assigns one itself
-	caps      Capabilities
+	ignition *appsv1.Deployment
+	// ignitionEndpoint is where machines reach the ignition server; empty until it is known.
+	ignitionEndpoint string
+	published        publishedSecrets
+	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
+	caps             Capabilities
 }
 
 // publishedSecrets is what the control plane offers for publication, and what is published already.
@@ -100,6 +103,14 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	}
 	if obs.ignition, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: ignitionServer}, &appsv1.Deployment{}); err != nil {
 		return obs, err
+	}
+	if obs.ignition != nil {
+		// Not cached: Services of all namespaces would be many, and this one hardly changes.
+		svc, err := get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: endpoints.IgnitionServiceName}, &corev1.Service{})
+		if err != nil {
+			return obs, err
+		}
+		obs.ignitionEndpoint = endpoints.IgnitionEndpoint(hc.Spec.Services, svc)
 	}
 	if obs.published, err = r.publishedSecrets(ctx, hc, obs.hcp); err != nil {
 		return obs, err
@@ -231,7 +242,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 
 // ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that. That their pods bear the
 // restricted level of Pod Security is not among it: they set no seccomp profile.
-var ownLabels = map[string]string{labelCustomKubeconfig: "true"}
+var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true"}
 
 // releasesFor is the provider that knows the mirrors of hc.
 func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {

@@ -195,7 +195,7 @@ func policies(obs *observed) step {
 		Namespace:   namespaceOf(obs.hc),
 		Services:    obs.hc.Spec.Services,
 		HasOAuth:    len(obs.target.Missing("oauth-server")) == 0,
-		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0,
+		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0 || len(obs.target.Missing("kubelet")) == 0,
 	}
 	if api := obs.hc.Spec.Networking.APIServer; api != nil && api.Port != nil {
 		in.APIPort = *api.Port

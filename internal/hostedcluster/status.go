@@ -28,6 +28,10 @@ func setStatus(obs *observed, now time.Time) {
 		status.AutoNode = *obs.hcp.Status.AutoNode.DeepCopy()
 		status.SecretEncryption = *obs.hcp.Status.SecretEncryption.DeepCopy()
 	}
+	// A known endpoint stays while the server is being replaced: machines have it in their user data.
+	if obs.ignitionEndpoint != "" {
+		status.IgnitionEndpoint = obs.ignitionEndpoint
+	}
 	if arch := payloadArch(obs); arch != "" {
 		status.PayloadArch = arch
 	}

@@ -190,6 +190,9 @@ func etcd(o Options) hyperv1.EtcdSpec {
 	}
 }
 
+// localNode is the address of a local management cluster's only node. Machines reach it; Routes are not to be had there.
+const localNode = "10.244.0.1"
+
 // services lists all four endpoints, because the API wants at least four. Node ports publish all of them at the same
 // address; behind a load balancer only the API is published, and the others by Routes where there are Routes. With names of
 // its own the API is published by a Route, too, as is one that nodes reach by a private connection.
@@ -206,6 +209,8 @@ func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer, LoadBalancer: &hyperv1.LoadBalancerPublishingStrategy{Hostname: host}}
 		case service == hyperv1.APIServer && !o.Private:
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
+		case o.Platform == hyperv1.LocalPlatform && service != hyperv1.OAuthServer:
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: localNode}}
 		case o.Routes:
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 		}

@@ -38,7 +38,7 @@ func Platform(b Binaries) (v1.Image, error) {
 	for _, n := range sidecarNames {
 		sidecar = append(sidecar, File{Path: "/usr/bin/" + n, Link: "hcp-sidecar"})
 	}
-	return assemble(Config{Entrypoint: []string{"/usr/bin/hypershift"}},
+	return static(Config{Entrypoint: []string{"/usr/bin/hypershift"}},
 		Base(b.CABundle),
 		sidecar,
 		operators,
@@ -52,18 +52,26 @@ func Kubernetes(bundle string, caBundle []byte) (v1.Image, error) {
 	for _, n := range kubeNames {
 		files = append(files, File{Path: "/usr/bin/" + n, Link: "kube"})
 	}
-	return assemble(Config{}, Base(caBundle), files)
+	return static(Config{}, Base(caBundle), files)
 }
 
 // CoreDNS is the image of the DNS server.
 func CoreDNS(b Binaries) (v1.Image, error) {
-	return assemble(Config{Entrypoint: []string{"/usr/bin/coredns"}, User: "65534"},
+	return static(Config{Entrypoint: []string{"/usr/bin/coredns"}, User: "65534"},
 		Base(b.CABundle), []File{{Path: "/usr/bin/coredns", Mode: 0o755, Source: b.CoreDNS}})
 }
 
 // Pause is the image of every pod's sandbox.
 func Pause(b Binaries) (v1.Image, error) {
-	return assemble(Config{Entrypoint: []string{"/pause"}, User: "65534"}, []File{{Path: "/pause", Mode: 0o755, Source: b.Pause}})
+	return static(Config{Entrypoint: []string{"/pause"}, User: "65534"}, []File{{Path: "/pause", Mode: 0o755, Source: b.Pause}})
+}
+
+// static is assemble for images that hold no C library.
+func static(cfg Config, sets ...[]File) (v1.Image, error) {
+	if err := requireStatic(sets...); err != nil {
+		return nil, err
+	}
+	return assemble(cfg, sets...)
 }
 
 func assemble(cfg Config, sets ...[]File) (v1.Image, error) {

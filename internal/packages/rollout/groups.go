@@ -1,0 +1,86 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// group is clusters that are finished before the next group starts.
+type group struct {
+	name    string
+	members []member // by namespace and name of the cluster
+}
+
+// member is a cluster with what is there for it.
+type member struct {
+	Cluster
+	pkg      Package
+	missing  bool
+	inFlight bool
+}
+
+// arrange puts clusters into groups in the order of the rollout. Groups without members are left out.
+func arrange(in Observed, processing map[string]bool) []group {
+	byName := map[string][]member{}
+	for _, c := range in.Clusters {
+		name := groupOf(in.Settings, c.Label)
+		p, ok := in.Packages[c.Namespace]
+		byName[name] = append(byName[name], member{Cluster: c, pkg: p, missing: !ok, inFlight: ok && processing[c.Namespace]})
+	}
+	var out []group
+	for _, name := range order(in.Settings, byName) {
+		members := byName[name]
+		if len(members) == 0 {
+			continue
+		}
+		slices.SortFunc(members, func(a, b member) int {
+			return cmp.Or(cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
+		})
+		out = append(out, group{name, members})
+	}
+	return out
+}
+
+// groupOf is the group of a cluster whose label has a value. The implicit group has the empty name in here, for a label may well have
+// the value that we show for it.
+func groupOf(s Settings, label string) string {
+	if !s.Partitioned || label == "" || label == "*" {
+		return ""
+	}
+	if s.Static != nil && !slices.Contains(s.Static, label) {
+		return ""
+	}
+	return label
+}
+
+func order[T any](s Settings, groups map[string]T) []string {
+	if s.Static == nil {
+		var names []string
+		for name := range groups {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return append(names, "")
+	}
+	var names []string
+	for _, name := range s.Static {
+		if name == "*" {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	if !slices.Contains(names, "") {
+		names = append(names, "")
+	}
+	return names
+}
+
+// shown is the name of a group for people and for status.
+func shown(name string) string {
+	if name == "" {
+		return Unknown
+	}
+	return name
+}

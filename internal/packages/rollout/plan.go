@@ -1,0 +1,271 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// Make decides what to do next. It depends on nothing but its arguments, and not on the order of lists in them.
+func Make(in Observed, now time.Time) Plan {
+	m := maker{in: in, now: now}
+	m.keepProcessing()
+	m.groups = arrange(in, m.processing)
+	m.plan.Budget = in.Settings.MaxUnavailable
+	m.plan.Used = m.down()
+	m.plan.After = m.plan.Used
+	m.current = m.findCurrent()
+	m.decide()
+	m.plan.Delete = slices.Clone(in.Orphans)
+	slices.SortFunc(m.plan.Delete, func(a, b Package) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	m.writeProcessing()
+	m.plan.Status = m.status()
+	return m.plan
+}
+
+type maker struct {
+	in         Observed
+	now        time.Time
+	processing map[string]bool // by namespace
+	groups     []group
+	current    int // index of the group that is worked on; len(groups) when none is
+	soaking    time.Duration
+	free       int // Packages that may still be taken down
+	plan       Plan
+}
+
+// keepProcessing sorts old entries into those that are in flight and those that seem finished.
+func (m *maker) keepProcessing() {
+	m.processing = map[string]bool{}
+	staying := map[string]bool{}
+	for _, c := range m.in.Clusters {
+		staying[c.Namespace] = !c.Leaving
+	}
+	for _, ref := range m.in.Processing {
+		p, ok := m.in.Packages[ref.Namespace]
+		switch {
+		case !staying[ref.Namespace]:
+			// A cluster that left takes its Package along, and its slot is free.
+		case ok && p.UID == ref.UID && !p.Available:
+			m.processing[ref.Namespace] = true
+		default:
+			m.plan.Dropped = append(m.plan.Dropped, ref)
+		}
+	}
+}
+
+// down counts what uses the budget: what is unavailable, what is in flight, and what is yet to be made.
+func (m *maker) down() int {
+	n := 0
+	for _, g := range m.groups {
+		for _, x := range g.members {
+			if x.inFlight || x.Unready == "" && (x.missing || !x.pkg.Available) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// findCurrent is the first group that isn't done, or that was done too short a time ago.
+func (m *maker) findCurrent() int {
+	done := func(g group) bool {
+		return !slices.ContainsFunc(g.members, func(x member) bool { return x.Unready == "" && (x.missing || !x.pkg.done()) })
+	}
+	first := slices.IndexFunc(m.groups, func(g group) bool { return !done(g) })
+	if first < 0 {
+		return len(m.groups)
+	}
+	if first > 0 && m.in.Settings.Options.Soak > 0 {
+		if left := m.in.Settings.Options.Soak - m.now.Sub(settled(m.groups[first-1])); left > 0 && m.soakable(m.groups[first]) {
+			m.soaking = left
+			m.again(left)
+			return first - 1
+		}
+	}
+	return first
+}
+
+// soakable tells that a group waits for a change, and is not merely down or new on the version that it should have.
+func (m *maker) soakable(g group) bool {
+	return slices.ContainsFunc(g.members, func(x member) bool { return x.Unready == "" && !x.missing && !x.pkg.Current })
+}
+
+// settled is when the last member of a group came to rest.
+func settled(g group) time.Time {
+	var last time.Time
+	for _, x := range g.members {
+		for _, t := range []time.Time{x.pkg.AppliedAt, x.pkg.SettledAt} {
+			if x.Unready == "" && t.After(last) {
+				last = t
+			}
+		}
+	}
+	return last
+}
+
+// again asks for another pass after d, at the latest.
+func (m *maker) again(d time.Duration) {
+	if m.plan.Again == 0 || d < m.plan.Again {
+		m.plan.Again = d
+	}
+}
+
+func (m *maker) unlimited() bool { return m.in.Settings.MaxUnavailable == Unlimited }
+
+// decide goes through all members: first those that are down already, for changing them takes nobody down, and then those that are up, as
+// far as the budget goes.
+func (m *maker) decide() {
+	m.free = max(0, m.in.Settings.MaxUnavailable-m.plan.Used)
+	for i, g := range m.groups {
+		returning := m.returning(i, g)
+		var down, up []Change
+		for _, x := range g.members {
+			d := m.judge(i, x, returning)
+			switch {
+			case d.Action == Create:
+				m.plan.Create = append(m.plan.Create, change(x, Template))
+			case d.Action != Update && d.Action != Return:
+			case !x.pkg.Available:
+				c := change(x, version(d.Action))
+				c.Free = true
+				down = append(down, c)
+			case m.unlimited():
+				m.plan.After++
+				down = append(down, change(x, version(d.Action)))
+			default:
+				if m.free == 0 {
+					d.Action, d.Reason = Wait, fmt.Sprintf("its turn comes when fewer than %d of the Packages are unavailable", m.in.Settings.MaxUnavailable)
+					break
+				}
+				m.free--
+				m.plan.After++
+				up = append(up, change(x, version(d.Action)))
+			}
+			if m.in.Settings.Partitioned {
+				d.Group = shown(g.name)
+			}
+			m.plan.Decisions = append(m.plan.Decisions, d)
+		}
+		m.plan.Apply = append(m.plan.Apply, down...)
+		m.plan.Apply = append(m.plan.Apply, up...)
+	}
+	if m.current < len(m.groups) && m.in.Settings.Partitioned && !m.unlimited() {
+		m.plan.Group = shown(m.groups[m.current].name)
+	}
+}
+
+// judge says what a member needs, budget aside.
+func (m *maker) judge(index int, x member, returning bool) Decision {
+	d := func(a Action, format string, args ...any) Decision {
+		return Decision{Cluster: x.Name, Action: a, Reason: fmt.Sprintf(format, args...)}
+	}
+	p := x.pkg
+	turn := m.unlimited() || index == m.current && m.soaking == 0
+	switch {
+	case x.Unready != "":
+		return d(Skip, "the hosted cluster %s", x.Unready)
+	case x.missing:
+		return d(Create, "it has no Package yet; new ones are made at once")
+	case p.Held && !p.Current:
+		return d(Skip, "its Package was paused by somebody; unpause it to go on")
+	case p.Current && m.failed(x):
+		return m.failure(d)
+	case returning && p.Current && m.in.Settings.HasGood:
+		return d(Return, "a Package of its group failed, and the group returns to the last good version")
+	case p.done():
+		return d(Done, "up to date and available")
+	case p.Current && x.inFlight:
+		return d(Wait, "it was updated and is not available yet")
+	case p.Current:
+		return d(Wait, "it is up to date and %s", state(p))
+	case p.Returned && m.in.Settings.Options.OnFailure != Hold:
+		return d(Skip, "the template failed here and was taken back; change the template to go on")
+	case returning:
+		return d(Skip, "the template failed in its group; change the template to go on")
+	case x.inFlight:
+		// Whatever its group: it is down by our hand, and what is down can only get better.
+		return d(Update, "it is unavailable since an earlier update, and goes first")
+	case !turn && m.soaking > 0 && index > m.current:
+		return d(Wait, "group %s soaks for another %s", shown(m.groups[m.current].name), m.soaking.Round(time.Second))
+	case !turn:
+		return d(Wait, "group %s is not done yet", shown(m.groups[min(m.current, len(m.groups)-1)].name))
+	case !p.Available:
+		return d(Update, "it is unavailable, and goes first")
+	default:
+		return d(Update, "its turn has come")
+	}
+}
+
+func state(p Package) string {
+	if !p.Available {
+		return "unavailable"
+	}
+	return "still progressing"
+}
+
+// failed tells that a Package missed its deadline, and asks to be woken when one will.
+func (m *maker) failed(x member) bool {
+	deadline := m.in.Settings.Options.Deadline
+	if deadline == 0 || !x.inFlight || x.pkg.Available || x.pkg.AppliedAt.IsZero() {
+		return false
+	}
+	left := deadline - m.now.Sub(x.pkg.AppliedAt)
+	if left > 0 {
+		m.again(left)
+	}
+	return left <= 0
+}
+
+func (m *maker) failure(d func(Action, string, ...any) Decision) Decision {
+	s := m.in.Settings
+	switch {
+	case s.Options.OnFailure == Hold:
+		return d(Wait, "it was updated and is unavailable for longer than %s", s.Options.Deadline)
+	case !s.HasGood:
+		return d(Wait, "it was updated and is unavailable for longer than %s; no rollout was completed before, so there is no version to return to", s.Options.Deadline)
+	default:
+		return d(Return, "it was updated and is unavailable for longer than %s", s.Options.Deadline)
+	}
+}
+
+// returning tells that a group goes back to the last good version as a whole.
+func (m *maker) returning(index int, g group) bool {
+	if m.in.Settings.Options.OnFailure != ReturnGroup || !m.in.Settings.HasGood || index > m.current && !m.unlimited() {
+		return false
+	}
+	return slices.ContainsFunc(g.members, func(x member) bool {
+		return x.Unready == "" && !x.missing && (x.pkg.Returned || x.pkg.Current && m.failed(x))
+	})
+}
+
+func version(a Action) Version {
+	if a == Return {
+		return LastGood
+	}
+	return Template
+}
+
+func change(x member, v Version) Change {
+	return Change{Cluster: x.Name, Namespace: x.Namespace, Version: v, UID: x.pkg.UID}
+}
+
+// writeProcessing is what stays in flight, and what is about to be.
+func (m *maker) writeProcessing() {
+	add := func(ref packagesv1.HostedClusterPackageRefStatus) { m.plan.Processing = append(m.plan.Processing, ref) }
+	for _, ref := range m.in.Processing {
+		if m.processing[ref.Namespace] {
+			add(ref)
+		}
+	}
+	for _, c := range m.plan.Apply {
+		if !m.processing[c.Namespace] {
+			add(packagesv1.HostedClusterPackageRefStatus{UID: c.UID, Name: m.in.Settings.Name, Namespace: c.Namespace})
+			m.plan.Starts = true
+		}
+	}
+	slices.SortFunc(m.plan.Processing, func(a, b packagesv1.HostedClusterPackageRefStatus) int { return cmp.Compare(a.Namespace, b.Namespace) })
+}

@@ -1,0 +1,302 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+var errConflict = errors.New("the object has been modified")
+
+// write counts, and kills the controller before or after the write that was chosen.
+func (s *sim) write(effect func()) error {
+	if s.dead {
+		return errCrash
+	}
+	s.writes++
+	s.dead = s.writes == s.crashAt
+	if !s.dead || s.after {
+		effect()
+	}
+	if s.dead {
+		return errCrash
+	}
+	return nil
+}
+
+// Look implements Fleet.
+func (s *sim) Look(_ context.Context, ns string) (Package, bool, error) {
+	p, ok := s.pkgs[ns]
+	if s.dead {
+		return Package{}, false, errCrash
+	}
+	if !ok {
+		return Package{}, false, nil
+	}
+	return s.view(ns, *p), true, nil
+}
+
+// Record implements Fleet.
+func (s *sim) Record(_ context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error {
+	if s.dead {
+		return errCrash
+	}
+	if s.shownHCP.resourceVersion != s.hcp.resourceVersion {
+		return errConflict
+	}
+	if slices.Equal(processing, s.hcp.processing) {
+		return nil
+	}
+	return s.write(func() {
+		s.hcp.processing = slices.Clone(processing)
+		s.hcp.resourceVersion++
+		s.shownHCP = s.hcp // the answer to the write
+	})
+}
+
+// Apply implements Fleet, and is where safety is checked.
+func (s *sim) Apply(_ context.Context, c Change) error {
+	return s.write(func() {
+		version := s.shownHCP.version
+		if c.Version == LastGood {
+			version = s.shownHCP.good
+		}
+		p, ok := s.pkgs[c.Namespace]
+		if !ok {
+			s.uids++
+			s.pkgs[c.Namespace] = &simPackage{uid: types.UID(fmt.Sprint(s.uids)), version: version, generation: 1, applied: s.now, left: 1 + s.IntN(4)}
+			return
+		}
+		if version == p.version && !p.held && (c.Version == LastGood) == (p.returnedFrom != 0) {
+			return // nothing would change
+		}
+		if p.held && s.lag == 0 {
+			s.violated("a paused Package was changed: %s", c.Namespace)
+		}
+		wasUp := p.up()
+		s.checkOrder(c, wasUp)
+		p.returnedFrom = 0
+		if c.Version == LastGood {
+			p.returnedFrom = s.shownHCP.version
+		}
+		p.takenDown = p.takenDown || wasUp
+		p.version, p.generation, p.applied, p.left = version, p.generation+1, s.now, 1+s.IntN(4)
+		s.checkBudget(wasUp)
+	})
+}
+
+// checkBudget expects no more Packages to be down by our hand than may be.
+func (s *sim) checkBudget(wasUp bool) {
+	if !wasUp || s.settings.MaxUnavailable == Unlimited {
+		return
+	}
+	n := 0
+	for ns, p := range s.pkgs {
+		if c := s.clusters[ns]; p.takenDown && c != nil && c.matches && !c.deleting {
+			n++
+		}
+	}
+	if n > s.settings.MaxUnavailable {
+		s.violated("%d Packages were taken down, %d may be: %s", n, s.settings.MaxUnavailable, s)
+	}
+}
+
+// checkOrder expects earlier groups to be done when an available Package of a later one is updated. With stale caches labels may have
+// changed unseen, so it is checked without.
+func (s *sim) checkOrder(c Change, wasUp bool) {
+	if s.lag > 0 || !wasUp || !s.settings.Partitioned || s.settings.MaxUnavailable == Unlimited || c.Version == LastGood {
+		return
+	}
+	rank := func(ns string) int {
+		names := []string{"a", "b", "c", "d", ""}
+		if s.settings.Static != nil {
+			names = order(s.settings, map[string]int{})
+		}
+		return slices.Index(names, groupOf(s.settings, s.clusters[ns].label))
+	}
+	for ns, other := range s.clusters {
+		if !other.matches || other.deleting || !other.ready || rank(ns) >= rank(c.Namespace) {
+			continue
+		}
+		if p := s.pkgs[ns]; p == nil || p.version != s.hcp.version || !p.up() || !p.progressed {
+			s.violated("%s of a later group was updated while %s was not done", c.Namespace, ns)
+		}
+	}
+}
+
+// Delete implements Fleet.
+func (s *sim) Delete(_ context.Context, p Package) error {
+	if c, ok := s.clusters[p.Namespace]; ok && c.matches {
+		return nil // the look past caches
+	}
+	if have, ok := s.pkgs[p.Namespace]; !ok || have.uid != p.UID {
+		return nil
+	}
+	return s.write(func() { delete(s.pkgs, p.Namespace) })
+}
+
+// Report implements Fleet.
+func (s *sim) Report(_ context.Context, status packagesv1.HostedClusterPackageStatus) error {
+	if s.dead {
+		return errCrash
+	}
+	if s.shownHCP.resourceVersion != s.hcp.resourceVersion {
+		return errConflict
+	}
+	if reflect.DeepEqual(status, s.status) && slices.Equal(status.Processing, s.hcp.processing) {
+		return nil
+	}
+	return s.write(func() {
+		s.status = status
+		s.hcp.processing = slices.Clone(status.Processing)
+		s.hcp.resourceVersion++
+		s.shownHCP = s.hcp
+	})
+}
+
+// events are what happens between two passes.
+func (s *sim) events() {
+	s.tick()
+	for range s.IntN(3) {
+		switch s.IntN(12) {
+		case 0:
+			s.join()
+		case 1:
+			s.any(func(ns string, c *simCluster) { // deleted at last, with its namespace
+				if c.deleting {
+					delete(s.clusters, ns)
+					delete(s.pkgs, ns)
+				}
+				c.deleting = true
+			})
+		case 2:
+			s.any(func(ns string, c *simCluster) {
+				c.matches = !c.matches
+				if p := s.pkgs[ns]; p != nil {
+					p.takenDown = false // what leaves the fleet is nobody's to count
+				}
+			})
+		case 3, 4:
+			s.any(func(_ string, c *simCluster) { c.label = labels[s.IntN(len(labels))] })
+		case 5:
+			s.any(func(_ string, c *simCluster) { c.ready = !c.ready })
+		case 6:
+			if s.IntN(4) == 0 {
+				s.template()
+			}
+		case 7:
+			s.any(func(ns string, _ *simCluster) { // breaks, or heals, by itself
+				if p := s.pkgs[ns]; p != nil && p.left < 0 && !s.broken[p.version] {
+					p.available = !p.available
+					p.takenDown = p.takenDown && !p.available
+				}
+			})
+		case 8:
+			s.any(func(ns string, _ *simCluster) {
+				if p := s.pkgs[ns]; p != nil && s.IntN(3) == 0 {
+					p.held = !p.held
+					p.generation++
+					p.left = max(p.left, 0)
+				}
+			})
+		case 9:
+			s.any(func(ns string, _ *simCluster) {
+				if s.IntN(5) == 0 {
+					delete(s.pkgs, ns) // by hand
+				}
+			})
+		}
+	}
+}
+
+var labels = []string{"", "a", "b", "c", "d", "*"}
+
+func (s *sim) any(do func(string, *simCluster)) {
+	if len(s.clusters) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(s.clusters))
+	ns := names[s.IntN(len(names))]
+	do(ns, s.clusters[ns])
+}
+
+func (s *sim) join() {
+	s.uids++
+	name := fmt.Sprintf("c%04d", s.uids)
+	s.clusters["clusters-"+name] = &simCluster{name: types.NamespacedName{Namespace: "clusters", Name: name}, ready: s.IntN(8) > 0, matches: true,
+		label: labels[s.IntN(len(labels))]}
+}
+
+// template changes what is rolled out, to something that may be bad, or back.
+func (s *sim) template() {
+	if s.finished() {
+		s.hcp.good = s.hcp.version
+	}
+	if !s.calm && s.hcp.version > 1 && s.IntN(3) == 0 {
+		s.hcp.version-- // as a revert does
+	} else {
+		s.newest = max(s.newest, s.hcp.version) + 1
+		s.hcp.version = s.newest
+	}
+	s.broken[s.hcp.version] = !s.calm && s.IntN(4) == 0
+	s.hcp.resourceVersion++
+}
+
+// tick lets Packages get on.
+func (s *sim) tick() {
+	s.now = s.now.Add(30 * time.Second)
+	for _, ns := range slices.Sorted(maps.Keys(s.pkgs)) {
+		p := s.pkgs[ns]
+		switch {
+		case p.left > 0:
+			p.left--
+			if p.observed != p.generation && p.left < 2 {
+				p.observed, p.available, p.progressed = p.generation, false, false
+			}
+		case p.left == 0 || s.calm && !p.up():
+			p.observed = p.generation
+			if s.broken[p.version] {
+				p.available, p.progressed = false, false
+				continue
+			}
+			p.left, p.settled = -1, s.now
+			p.available, p.progressed, p.takenDown = true, true, false
+		}
+	}
+}
+
+// deliver brings the caches up to date, as far as they are not lagging.
+func (s *sim) deliver() {
+	late := func() bool { return s.lag > 0 && s.Float64() < s.lag }
+	if !late() {
+		s.shownHCP = s.hcp
+	}
+	for _, ns := range slices.Sorted(maps.Keys(s.clusters)) {
+		if !late() {
+			s.shownC[ns] = *s.clusters[ns]
+		}
+	}
+	for _, ns := range slices.Sorted(maps.Keys(s.pkgs)) {
+		if !late() {
+			s.shownP[ns] = *s.pkgs[ns]
+		}
+	}
+	for _, ns := range slices.Sorted(maps.Keys(s.shownC)) {
+		if _, ok := s.clusters[ns]; !ok && !late() {
+			delete(s.shownC, ns)
+		}
+	}
+	for _, ns := range slices.Sorted(maps.Keys(s.shownP)) {
+		if _, ok := s.pkgs[ns]; !ok && !late() {
+			delete(s.shownP, ns)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// named bounds how many clusters a message names.
+const named = 5
+
+// status counts, and says what the rollout waits for.
+//
+// Only clusters that can take a Package count, and only Packages that exist; one that is missing makes the rollout unavailable and keeps it
+// progressing all the same.
+func (m *maker) status() packagesv1.HostedClusterPackageStatus {
+	total := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: int32(m.in.Settings.Generation)} //nolint:gosec // the published width
+	var parts []packagesv1.HostedClusterPackagePartitionStatus
+	missing, paused := 0, int32(0)
+	for _, g := range m.groups {
+		counts := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: total.ObservedGeneration}
+		for _, x := range g.members {
+			switch {
+			case x.Unready != "":
+			case x.missing:
+				missing++
+			default:
+				count(&counts, x.pkg)
+				count(&total, x.pkg)
+				paused += one(x.pkg.Paused)
+			}
+		}
+		if m.in.Settings.Partitioned {
+			parts = append(parts, packagesv1.HostedClusterPackagePartitionStatus{Name: shown(g.name), HostedClusterPackageCountsStatus: counts})
+		}
+	}
+	return packagesv1.HostedClusterPackageStatus{
+		HostedClusterPackageCountsStatus: total,
+		Partitions:                       parts,
+		Processing:                       m.plan.Processing,
+		Conditions:                       m.conditions(total, missing, paused),
+	}
+}
+
+func count(c *packagesv1.HostedClusterPackageCountsStatus, p Package) {
+	c.TotalPackages++
+	c.AvailablePackages += one(p.Available)
+	c.ProgressedPackages += one(p.Progressed)
+	c.UpdatedPackages += one(p.Current)
+}
+
+func one(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (m *maker) conditions(c packagesv1.HostedClusterPackageCountsStatus, missing int, paused int32) []metav1.Condition {
+	made := func(kind string, is bool, whenTrue, whenFalse, message string) metav1.Condition {
+		out := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: whenFalse, Message: message, ObservedGeneration: m.in.Settings.Generation}
+		if is {
+			out.Status, out.Reason = metav1.ConditionTrue, whenTrue
+		}
+		return out
+	}
+	unavailable := int(c.TotalPackages-c.AvailablePackages) + missing
+	progressing := missing > 0 || c.ProgressedPackages < c.TotalPackages || c.UpdatedPackages < c.TotalPackages
+	return []metav1.Condition{
+		made(packagesv1.ConditionAvailable, unavailable <= m.in.Settings.Tolerated, "EnoughPackagesAvailable", "NotEnoughPackagesAvailable",
+			fmt.Sprintf("%d/%d packages available.", c.AvailablePackages, c.TotalPackages)),
+		made(packagesv1.ConditionProgressing, progressing, "NotAllPackagesProgressed", "AllPackagesProgressed",
+			fmt.Sprintf("%d/%d packages progressed.", c.ProgressedPackages, c.TotalPackages)+m.explain(progressing)),
+		made(packagesv1.ConditionHasPausedPackage, paused > 0, "AtLeastOnePackagePaused", "NoPackagePaused",
+			fmt.Sprintf("%d/%d packages paused.", paused, c.TotalPackages)),
+	}
+}
+
+// explain follows the published sentence with what a person at night wants to know: where the rollout is, and what holds it.
+func (m *maker) explain(progressing bool) string {
+	var out []string
+	if progressing {
+		out = append(out, m.whatHolds()...)
+	}
+	var away []string
+	for _, g := range m.groups {
+		for _, x := range g.members {
+			if x.Unready != "" {
+				away = append(away, x.Name.String())
+			}
+		}
+	}
+	if away != nil {
+		out = append(out, fmt.Sprintf("Hosted clusters that can't take a package now: %s.", list(away)))
+	}
+	if out == nil {
+		return ""
+	}
+	return " " + strings.Join(out, " ")
+}
+
+func (m *maker) whatHolds() []string {
+	var out []string
+	if m.plan.Group != "" {
+		out = append(out, fmt.Sprintf("Group %s is current.", m.plan.Group))
+	}
+	if m.soaking > 0 {
+		out = append(out, "It soaks before the next one starts.")
+	}
+	var down, paused, returned []string
+	for _, g := range m.groups {
+		for _, x := range g.members {
+			switch {
+			case x.Unready != "" && !x.inFlight || x.missing:
+			case x.pkg.Held && !x.pkg.Current:
+				paused = append(paused, x.Name.String())
+			case x.pkg.Returned && m.in.Settings.Options.OnFailure != Hold:
+				returned = append(returned, x.Name.String())
+			case !x.pkg.Available:
+				down = append(down, x.Name.String())
+			}
+		}
+	}
+	if paused != nil {
+		out = append(out, fmt.Sprintf("Paused by somebody, unpause to go on: %s.", list(paused)))
+	}
+	if returned != nil {
+		out = append(out, fmt.Sprintf("Failed and returned to the last good version: %s.", list(returned)))
+	}
+	switch {
+	case down != nil && !m.unlimited() && m.plan.Used >= m.in.Settings.MaxUnavailable:
+		out = append(out, fmt.Sprintf("Unavailable, which uses up maxUnavailable %d: %s.", m.in.Settings.MaxUnavailable, list(down)))
+	case down != nil:
+		out = append(out, fmt.Sprintf("Unavailable: %s.", list(down)))
+	}
+	return out
+}
+
+func list(names []string) string {
+	if len(names) <= named {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
+}

@@ -1,0 +1,97 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// Fleet is the world that a rollout acts on.
+type Fleet interface {
+	// Look reads one Package past any cache; found is false when there is none of that name in the namespace.
+	Look(ctx context.Context, namespace string) (p Package, found bool, err error)
+	// Record stores status.processing. It fails when the HostedClusterPackage isn't the one that was observed any more, also when there
+	// is nothing to change.
+	Record(ctx context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error
+	// Apply makes or changes a Package.
+	Apply(ctx context.Context, c Change) error
+	// Delete removes a Package, if it still has that UID, and if a look past any cache finds no hosted cluster that it belongs to.
+	Delete(ctx context.Context, p Package) error
+	// Report stores status, unless it is stored already. It fails as Record does.
+	Report(ctx context.Context, status packagesv1.HostedClusterPackageStatus) error
+}
+
+// Step makes a plan and carries it out. Whatever happens in between, the next Step of whoever comes goes on: a Package is on record before it
+// is taken down, and stays on record until it was seen up.
+//
+// An error of one Package keeps nobody else from being served. What could not be done is in the joined error, and the plan is returned in
+// any case.
+func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, error) {
+	plan, err := confirmed(ctx, fleet, in, now)
+	if err != nil {
+		return plan, err
+	}
+	if plan.Starts || len(plan.Apply)+len(plan.Create) > 0 {
+		// Nothing is on record yet that starts now; and nobody may be given a template that isn't the newest.
+		if err := fleet.Record(ctx, plan.Processing); err != nil {
+			return plan, err
+		}
+	}
+	var errs []error
+	for _, p := range plan.Delete {
+		errs = append(errs, fleet.Delete(ctx, p))
+	}
+	for _, c := range slices.Concat(plan.Create, plan.Apply) {
+		if ctx.Err() != nil {
+			return plan, errors.Join(append(errs, ctx.Err())...)
+		}
+		errs = append(errs, fleet.Apply(ctx, c))
+	}
+	if err := errors.Join(errs...); err != nil {
+		// Counts that are stored are fresh. These would be of a pass that did not come through.
+		return plan, err
+	}
+	return plan, fleet.Report(ctx, plan.Status)
+}
+
+// confirmed is a plan that rests on no cache where a cache could do harm: it frees no slot of a Package that merely looks up, makes none that
+// merely looks missing, for it might be there and be changed, and changes none without a slot that merely looks down.
+func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, error) {
+	seen := map[string]bool{}
+	in.Packages = maps.Clone(in.Packages)
+	for {
+		plan := Make(in, now)
+		var doubtful []string
+		for _, ref := range plan.Dropped {
+			doubtful = append(doubtful, ref.Namespace)
+		}
+		for _, c := range plan.Create {
+			doubtful = append(doubtful, c.Namespace)
+		}
+		for _, c := range plan.Apply {
+			if c.Free {
+				doubtful = append(doubtful, c.Namespace)
+			}
+		}
+		doubtful = slices.DeleteFunc(doubtful, func(ns string) bool { return seen[ns] })
+		if len(doubtful) == 0 {
+			return plan, nil
+		}
+		// Each round looks at Packages that no round before has looked at, so there is a last one.
+		for _, ns := range doubtful {
+			p, found, err := fleet.Look(ctx, ns)
+			if err != nil {
+				return plan, err
+			}
+			seen[ns] = true
+			delete(in.Packages, ns)
+			if found {
+				in.Packages[ns] = p
+			}
+		}
+	}
+}

@@ -38,7 +38,7 @@ func Down(ctx context.Context, stateDir string, clk clock.WithTicker, out io.Wri
 			for _, key := range restored {
 				fmt.Fprintf(out, "restoring the kernel setting %s\n", key)
 			}
-			return err
+			return errors.Join(err, network.RemoveForwarding(ctx))
 		},
 		Report: func(line string) { fmt.Fprintln(out, line) },
 	})

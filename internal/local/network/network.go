@@ -62,7 +62,13 @@ func Ensure(ctx context.Context, opts Options) error {
 			return fmt.Errorf("switching on forwarding for pods' way out: %w", err)
 		}
 	}
-	return run(ctx, []byte(ruleset(opts)), "nft", "-f", "-")
+	if err := run(ctx, []byte(ruleset(opts)), "nft", "-f", "-"); err != nil {
+		return err
+	}
+	if err := allowForwarding(ctx, opts, hostIptables); err != nil {
+		return fmt.Errorf("letting packets of pods pass a firewall that drops what is forwarded: %w", err)
+	}
+	return nil
 }
 
 func ensureBridge(ctx context.Context) error {

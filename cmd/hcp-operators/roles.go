@@ -9,8 +9,9 @@ import (
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
-	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/ignition"
+	packagemanager "hcp.internal/platform/internal/packages/manager"
+	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/platform/local/provider"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
@@ -90,6 +91,12 @@ var roles = []role{
 		name:     "capi-provider-local",
 		short:    "Infrastructure provider of Cluster API for platform Local",
 		commands: func() []*cobra.Command { return []*cobra.Command{provider.Command()} },
+		whole:    true,
+	},
+	{
+		name:     "package-operator-manager",
+		short:    "Operator of packages: rolls out what they hold and keeps it so",
+		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command()} },
 		whole:    true,
 	},
 	{

@@ -2,6 +2,8 @@
 package controlplane
 
 import (
+	"sync"
+
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/configoperator"
 	"hcp.internal/platform/internal/controlplane/etcd"
@@ -9,6 +11,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/kubescheduler"
+	"hcp.internal/platform/internal/controlplane/pkioperator"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -30,14 +33,17 @@ func workloads() []*component.WorkloadComponent {
 		kubescheduler.NewComponent(),
 		configoperator.NewComponent(),
 		ignitionserver.NewComponent(),
+		pkioperator.NewComponent(),
 	}
 }
 
-// MissingImages are the tags that components need and a release does not have, sorted.
-func MissingImages(r *release.Release) []string {
-	var tags []string
+// imageTags are the tags that components need. Building the components parses all their manifests, so that it is done once.
+var imageTags = sync.OnceValue(func() (tags []string) {
 	for _, c := range workloads() {
 		tags = append(tags, c.ImageTags()...)
 	}
-	return r.Missing(tags...)
-}
+	return tags
+})
+
+// MissingImages are the tags that components need and a release does not have, sorted.
+func MissingImages(r *release.Release) []string { return r.Missing(imageTags()...) }

@@ -204,6 +204,7 @@ func policies(obs *observed) step {
 	for _, p := range want.Apply {
 		s.apply = append(s.apply, p)
 	}
+	s.apply = append(s.apply, pkiOperatorRights(obs.hc, obs.operatorLabels)...)
 	for _, name := range want.Delete {
 		s.delete = append(s.delete, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name}})
 	}

@@ -63,6 +63,7 @@ const (
 	envValidity         = "CERTIFICATE_VALIDITY"
 	envKeyAlgorithm     = "CERTIFICATE_KEY_ALGORITHM"
 	envNamespace        = "MY_NAMESPACE"
+	envCertRotation     = "CERT_ROTATION_SCALE"
 	envPodName          = "POD_NAME"
 )
 
@@ -232,6 +233,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.Context{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
+			CertRotationScale: os.Getenv(envCertRotation),
 		},
 	}
 	if err := setup(mgr, r, wake); err != nil {

@@ -25,6 +25,9 @@ const (
 	checkTimeout = 10 * time.Second
 	// checkFresh is how long a good answer is believed.
 	checkFresh = 30 * time.Second
+	// checkEvery is how often a healthy endpoint is checked without anybody asking, so that a pass, which costs much more, need
+	// not be made for it.
+	checkEvery = time.Minute
 	// checkFor is how long one round of checks goes on before it reports that the endpoint does not answer. It hides a load balancer's moment
 	// of programming and a single lost packet.
 	checkFor = 10 * time.Second
@@ -81,6 +84,7 @@ type healthChecker struct {
 	last    *health
 	at      time.Time
 	running bool
+	later   *time.Timer
 }
 
 func newHealthChecker(clk clock.PassiveClock, changed func(context.Context)) *healthChecker {
@@ -94,6 +98,9 @@ func (h *healthChecker) Result(ctx context.Context, t target) *health {
 	defer h.mu.Unlock()
 	if h.target != t {
 		h.target, h.last = t, nil
+		if h.later != nil {
+			h.later.Stop()
+		}
 	}
 	stale := h.last == nil || h.last.err != nil || h.last.dns != nil || h.clock.Since(h.at) >= checkFresh
 	if stale && !h.running {
@@ -113,9 +120,33 @@ func (h *healthChecker) round(ctx context.Context, t target) {
 		h.last, h.at = result, h.clock.Now()
 	}
 	h.mu.Unlock()
-	if differs && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return
+	}
+	if differs {
 		h.changed(ctx)
 	}
+	if result.err == nil && result.dns == nil { // an unhealthy one is asked for again by the passes that it causes
+		h.checkLater(ctx, t)
+	}
+}
+
+// checkLater starts a round in checkEvery, unless the target is another one by then or ctx ended.
+func (h *healthChecker) checkLater(ctx context.Context, t target) {
+	timer := time.AfterFunc(wait.Jitter(checkEvery, jitter), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if ctx.Err() == nil && h.target == t && !h.running {
+			h.running = true
+			go h.round(ctx, t)
+		}
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.later != nil {
+		h.later.Stop()
+	}
+	h.later = timer
 }
 
 // probe asks until the endpoint is healthy or checkFor is over.

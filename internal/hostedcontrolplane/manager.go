@@ -11,6 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -31,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
@@ -138,6 +141,15 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 		&corev1.Service{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 	} {
 		b = b.Watches(obj, own, builder.WithPredicates(contentChanged{}))
+	}
+	for _, kind := range []string{"CertificateSigningRequestApproval", "CertificateRevocationRequest"} {
+		// They start the operator of break-glass certificates. An old installation does not have them.
+		obj := &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(certificatesv1alpha1.GroupVersion.WithKind(kind))
+		if _, err := mgr.GetRESTMapper().RESTMapping(obj.GroupVersionKind().GroupKind(), obj.GroupVersionKind().Version); meta.IsNoMatchError(err) {
+			continue
+		}
+		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)

@@ -22,10 +22,13 @@ import (
 	"hcp.internal/platform/internal/release"
 )
 
-// Passes without an event. Everything that matters has an event; these heal lost ones, and repeat the health check.
+// Passes without an event. Everything that matters has an event, and the health of a ready control plane is checked in the
+// background; these heal lost events. With many control planes that are idle, they are what takes time.
 const (
 	recheckUnready = 15 * time.Second
-	recheckReady   = time.Minute
+	recheckReady   = 10 * time.Minute
+	// jitter spreads what is repeated.
+	jitter = 0.1
 	// recheckSoon is after a write that met a newer object: the event of the newer one is on its way.
 	recheckSoon = 50 * time.Millisecond
 )

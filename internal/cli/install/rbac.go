@@ -36,6 +36,11 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule(group("networking.k8s.io"), "networkpolicies", read, write),
 		rule(group("rbac.authorization.k8s.io"), "roles,rolebindings,clusterroles,clusterrolebindings", read, write),
 
+		// For the operators of certificates for break-glass access, each for the signers of its own control plane.
+		rule(group("certificates.k8s.io"), "certificatesigningrequests", read),
+		rule(group("certificates.k8s.io"), "certificatesigningrequests/approval,certificatesigningrequests/status", "update,patch"),
+		rule(group("certificates.k8s.io"), "signers", "approve,sign"),
+
 		// Optional APIs of the management cluster; the rights mean nothing where they aren't served.
 		rule(group("image.openshift.io", "monitoring.coreos.com", "monitoring.rhobs", "route.openshift.io"), "*", "*"),
 

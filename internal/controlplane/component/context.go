@@ -52,6 +52,9 @@ type Context struct {
 	// RegistryOverrides is handed on to operators as their flag --registry-overrides: source=mirror,…
 	RegistryOverrides string
 
+	// CertRotationScale is what counts as a day for the rotation of certificates, as a Go duration; empty: a day.
+	CertRotationScale string
+
 	// BootstrapHosted makes the first objects of a hosted cluster, given its administrator's kubeconfig. nil means the real
 	// thing; tests without a hosted API server replace it.
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
@@ -110,6 +113,7 @@ type WorkloadContext struct {
 	EnableCIDebugOutput bool
 	MetricsSet          string
 	RegistryOverrides   string
+	CertRotationScale   string
 
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
 }
@@ -125,7 +129,7 @@ func (ctx Context) Workload() WorkloadContext {
 		HCP: ctx.HCP, Release: ctx.Release, UserRelease: user, Infra: ctx.Infra,
 		Signer: ctx.Signer, Capabilities: ctx.Capabilities, Management: ctx.Management, OperatorImage: ctx.OperatorImage,
 		OmitOwnerReference: ctx.OmitOwnerReference, EnableCIDebugOutput: ctx.EnableCIDebugOutput,
-		MetricsSet: ctx.MetricsSet, RegistryOverrides: ctx.RegistryOverrides,
+		MetricsSet: ctx.MetricsSet, RegistryOverrides: ctx.RegistryOverrides, CertRotationScale: ctx.CertRotationScale,
 		BootstrapHosted: ctx.BootstrapHosted,
 	}
 }

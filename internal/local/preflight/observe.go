@@ -99,28 +99,6 @@ func existing(dir string) string {
 	}
 }
 
-func tryCgroups() error {
-	list, err := cgroup.Mounted()
-	if err != nil {
-		return err
-	}
-	var have []string
-	for _, h := range list {
-		have = append(have, h.Controllers...)
-		if h.Version == 1 || cgroup.Unified(list) {
-			if err := unix.Access(h.Path, unix.W_OK); err != nil {
-				return fmt.Errorf("%s is read-only", h.Path)
-			}
-		}
-	}
-	for _, c := range []string{"cpu", "cpuset", "memory", "pids"} {
-		if !slices.Contains(have, c) {
-			return fmt.Errorf("the controller %s is not there", c)
-		}
-	}
-	return nil
-}
-
 // inThread runs f on a thread of its own, which is thrown away, so that f may change the thread's namespaces.
 func inThread(f func() error) error {
 	done := make(chan error, 1)

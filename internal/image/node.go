@@ -19,7 +19,7 @@ var NetworkPackages = []string{"conntrack", "iptables", "kmod", "nftables"}
 // pruned are folders and files of packages that no image needs.
 var pruned = []string{
 	"/etc/apparmor.d", "/etc/bash.bashrc", "/etc/containerd", "/etc/cron.daily", "/etc/default", "/etc/init.d", "/etc/pam.d", "/etc/security", "/etc/skel", "/usr/bin/containerd-shim",
-	"/usr/bin/containerd-shim-runc-v1", "/usr/bin/containerd-stress", "/usr/games", "/usr/include", "/usr/lib/systemd",
+	"/usr/bin/containerd-shim-runc-v1", "/usr/bin/containerd-stress", "/usr/games", "/usr/include", "/usr/lib/sysctl.d", "/usr/lib/systemd",
 	"/usr/lib/udev", "/usr/lib/tmpfiles.d", "/usr/share/bash-completion", "/usr/share/bug", "/usr/share/doc", "/usr/share/doc-base",
 	"/usr/share/info", "/usr/share/lintian", "/usr/share/locale", "/usr/share/man", "/usr/share/menu", "/usr/share/zsh", "/var",
 	// Network plugins that nothing here configures: each is 3 to 8 MB.

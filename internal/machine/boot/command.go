@@ -18,6 +18,8 @@ func Command() *cobra.Command {
 SIGTERM powers off, SIGINT reboots.`,
 		Example: "  hcp-sidecar machine-init --user-data /machine/user-data/value",
 		Args:    cobra.NoArgs,
+		// Its output is a console.
+		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return (&Init{Clock: clock.RealClock{}, UserData: userData, Getenv: os.Getenv}).Run(cmd.Context())
 		},

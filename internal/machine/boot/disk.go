@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -80,7 +81,19 @@ func prepareDisk(disk, image string) (first bool, err error) {
 	if err := os.WriteFile(filepath.Join(disk, etcDir, "machine-id"), []byte(hex.EncodeToString(id)+"\n"), 0o444); err != nil {
 		return false, fmt.Errorf("writing the machine ID: %w", err)
 	}
-	return true, nil
+	return true, follow(disk, image)
+}
+
+// resolvers keeps the name servers of a resolv.conf alone: the pod's search domains are the management cluster's, and would be those
+// of every pod on the machine.
+func resolvers(data []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(line, []byte("nameserver")) {
+			out = append(out, line...)
+		}
+	}
+	return out
 }
 
 // follow copies what the pod's kubelet keeps in /etc.
@@ -91,6 +104,9 @@ func follow(disk, image string) error {
 			continue
 		}
 		if err == nil {
+			if name == "resolv.conf" {
+				data = resolvers(data)
+			}
 			err = os.WriteFile(filepath.Join(disk, etcDir, name), data, 0o644)
 		}
 		if err != nil {

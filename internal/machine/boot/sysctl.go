@@ -83,9 +83,15 @@ func parseSetting(line string) (setting, bool) {
 
 // applySysctl writes the settings that are the machine's own below proc, which is /proc/sys.
 func applySysctl(proc string, settings []setting, say func(string, ...any)) {
+	var shared []string
+	defer func() {
+		if len(shared) > 0 {
+			say("kernel settings left alone, because the kernel is shared: %s", strings.Join(shared, ", "))
+		}
+	}()
 	for _, s := range settings {
 		if !slices.ContainsFunc(ownSettings, func(p string) bool { return strings.HasPrefix(s.key, p) }) {
-			say("kernel setting %s is left alone: the kernel is shared", s.key)
+			shared = append(shared, strings.ReplaceAll(s.key, "/", "."))
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(proc, s.key), []byte(s.value), 0o644); err != nil && !s.optional {

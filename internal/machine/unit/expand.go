@@ -20,8 +20,8 @@ func expand(c Command, unit string, env map[string]string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name, ok := strings.CutPrefix(word, "$"); ok && isName(name) {
-			out = append(out, strings.Fields(env[name])...)
+		if v, ok := strings.CutPrefix(word, "$"); ok && isName(v) {
+			out = append(out, strings.Fields(env[v])...)
 			continue
 		}
 		out = append(out, variable.ReplaceAllStringFunc(unquote(word), func(v string) string {
@@ -37,9 +37,10 @@ func expand(c Command, unit string, env map[string]string) ([]string, error) {
 	return out, nil
 }
 
-func isName(s string) bool {
-	return s != "" && variable.FindString("$"+s) == "$"+s
-}
+// name is what a variable may be called.
+var name = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func isName(s string) bool { return name.MatchString(s) }
 
 // specifiers replaces %n, %N, %p, %% as in systemd; others are errors, because leaving them would run another command.
 func specifiers(s, unit string) (string, error) {

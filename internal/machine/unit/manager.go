@@ -25,7 +25,7 @@ type Manager struct {
 	Say func(format string, args ...any)
 	// LogDir gets a log per unit, SocketDir their notification sockets. Both exist.
 	LogDir, SocketDir string
-	// Root is where conditions, environment files and programs are looked for; empty: the machine's own.
+	// Root is where conditions and environment files are looked for; empty: the machine's own.
 	Root string
 	// Environment is what every process gets, as name=value.
 	Environment []string
@@ -330,7 +330,7 @@ func (s *service) start(c Command, env map[string]string) (int, <-chan syscall.W
 	if err != nil {
 		return 0, nil, err
 	}
-	program, err := lookup(s.m.Root, words[0], env["PATH"])
+	program, err := lookup(words[0], env["PATH"])
 	if err != nil {
 		return 0, nil, err
 	}
@@ -343,12 +343,12 @@ func (s *service) start(c Command, env map[string]string) (int, <-chan syscall.W
 }
 
 // lookup finds a program: an absolute path as it is, a name on the search path.
-func lookup(root, program, search string) (string, error) {
+func lookup(program, search string) (string, error) {
 	if filepath.IsAbs(program) {
-		return filepath.Join(root, program), nil
+		return program, nil
 	}
 	for _, dir := range filepath.SplitList(search) {
-		file := filepath.Join(root, dir, program)
+		file := filepath.Join(dir, program)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return file, nil
 		}

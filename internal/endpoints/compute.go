@@ -24,6 +24,9 @@ type Live struct {
 	API *corev1.Service
 	// Warnings are recent warning events about it, newest first.
 	Warnings []string
+	// Konnectivity is Service konnectivity-server, nil when it does not exist, and KonnectivityWarnings the events about it.
+	Konnectivity         *corev1.Service
+	KonnectivityWarnings []string
 }
 
 // StatusOf computes the endpoints from the HostedControlPlane and the live Services.
@@ -34,6 +37,9 @@ func StatusOf(hcp *hyperv1.HostedControlPlane, live Live) Status {
 		return s
 	}
 	s.AdvertiseAddress, s.AdvertisePort, s.NodeProxy = Advertised(&hcp.Spec.Networking, s.APIHost, s.APIPort)
+	if err := s.fillKonnectivity(hcp, live); err != nil {
+		s.Missing = append(s.Missing, err.Error())
+	}
 	return s
 }
 

@@ -27,26 +27,52 @@ const (
 // Observe reads what StatusOf looks at. events must not be cached: events are only read while an address is missing, and a cache of them would
 // cost every control plane memory for good.
 func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.HostedControlPlane) (Live, error) {
-	svc := &corev1.Service{}
-	key := client.ObjectKey{Namespace: hcp.Namespace, Name: APIServiceName}
-	if err := services.Get(ctx, key, svc); apierrors.IsNotFound(err) {
-		return Live{}, nil
-	} else if err != nil {
-		return Live{}, fmt.Errorf("reading service %s: %w", key, err)
+	live := Live{}
+	var err error
+	if live.API, err = readService(ctx, services, hcp.Namespace, APIServiceName); live.API == nil {
+		return live, err
 	}
-	live := Live{API: svc}
-	if StatusOf(hcp, live).Ready() {
+	if konnectivity(hcp) != nil {
+		if live.Konnectivity, err = readService(ctx, services, hcp.Namespace, KonnectivityServiceName); err != nil {
+			return Live{}, err
+		}
+	}
+	status := StatusOf(hcp, live)
+	if status.Ready() {
 		return live, nil
 	}
+	if status.APIHost == "" {
+		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, APIServiceName)
+	} else if live.Konnectivity != nil {
+		live.KonnectivityWarnings, err = readWarnings(ctx, events, hcp.Namespace, KonnectivityServiceName)
+	}
+	if err != nil {
+		return Live{}, err
+	}
+	return live, nil
+}
+
+// readService gives nil for a Service that does not exist.
+func readService(ctx context.Context, services client.Reader, namespace, name string) (*corev1.Service, error) {
+	svc := &corev1.Service{}
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	if err := services.Get(ctx, key, svc); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading service %s: %w", key, err)
+	}
+	return svc, nil
+}
+
+func readWarnings(ctx context.Context, events client.Reader, namespace, service string) ([]string, error) {
 	list := &corev1.EventList{}
-	err := events.List(ctx, list, client.InNamespace(hcp.Namespace), client.Limit(maxEvents), client.MatchingFieldsSelector{
-		Selector: fields.SelectorFromSet(fields.Set{"involvedObject.kind": "Service", "involvedObject.name": APIServiceName, "type": corev1.EventTypeWarning}),
+	err := events.List(ctx, list, client.InNamespace(namespace), client.Limit(maxEvents), client.MatchingFieldsSelector{
+		Selector: fields.SelectorFromSet(fields.Set{"involvedObject.kind": "Service", "involvedObject.name": service, "type": corev1.EventTypeWarning}),
 	})
 	if err != nil {
-		return Live{}, fmt.Errorf("listing events about service %s: %w", key, err)
+		return nil, fmt.Errorf("listing events about service %s/%s: %w", namespace, service, err)
 	}
-	live.Warnings = warnings(list.Items)
-	return live, nil
+	return warnings(list.Items), nil
 }
 
 func warnings(events []corev1.Event) []string {

@@ -16,6 +16,11 @@ const (
 	// APIServiceName is the Service in front of kube-apiserver, in the control plane namespace.
 	APIServiceName = "kube-apiserver"
 
+	// KonnectivityServiceName is the Service by which agents reach the tunnel server, KonnectivityLocalServiceName that of
+	// kube-apiserver and its neighbours. The server runs in kube-apiserver's pods.
+	KonnectivityServiceName      = "konnectivity-server"
+	KonnectivityLocalServiceName = "konnectivity-server-local"
+
 	// apiContainerPort is the name of the port in kube-apiserver's pods.
 	apiContainerPort = "client"
 
@@ -48,6 +53,9 @@ func Validate(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
 			return fmt.Errorf("service %s is published by Route, but the management cluster does not serve route.openshift.io; use LoadBalancer or NodePort in spec.services", s.Service)
 		}
 	}
+	if err := validateKonnectivity(StrategyFor(hcp, hyperv1.Konnectivity)); err != nil {
+		return err
+	}
 	api := StrategyFor(hcp, hyperv1.APIServer)
 	if api == nil {
 		return fmt.Errorf("spec.services does not say how %s is published; use LoadBalancer or NodePort", hyperv1.APIServer)
@@ -68,7 +76,11 @@ func Validate(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
 
 // Services are the Services that publish the endpoints which exist. The HostedControlPlane must have passed Validate.
 func Services(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
-	return []*corev1.Service{apiService(hcp)}
+	services := []*corev1.Service{apiService(hcp)}
+	if strategy := konnectivity(hcp); strategy != nil {
+		services = append(services, konnectivityService(hcp, strategy), konnectivityLocalService(hcp))
+	}
+	return services
 }
 
 func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
@@ -79,7 +91,7 @@ func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
-			Selector:       map[string]string{appLabel: APIServiceName, hyperv1.ControlPlaneComponentLabel: APIServiceName},
+			Selector:       apiServerPods(),
 		},
 	}
 	if strategy := StrategyFor(hcp, hyperv1.APIServer); strategy != nil {
@@ -99,6 +111,10 @@ func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 	}
 	svc.Spec.Ports = []corev1.ServicePort{port}
 	return svc
+}
+
+func apiServerPods() map[string]string {
+	return map[string]string{appLabel: APIServiceName, hyperv1.ControlPlaneComponentLabel: APIServiceName}
 }
 
 // allowedRanges are sorted, so that another order in the spec is no change.

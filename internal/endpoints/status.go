@@ -9,6 +9,8 @@ const (
 	RoutePort int32 = 443
 	// KonnectivityPort is where agents reach the tunnel server.
 	KonnectivityPort int32 = 8091
+	// KonnectivityLocalPort is where kube-apiserver and others in the control plane namespace reach it.
+	KonnectivityLocalPort int32 = 8090
 )
 
 // Status is what is known about the published endpoints of a hosted cluster. It never holds a guess: a field is empty until the
@@ -26,8 +28,8 @@ type Status struct {
 	// APIHost:APIPort. It is false when the address is that of the published endpoint.
 	NodeProxy bool
 
-	// KonnectivityHost and KonnectivityPort are where agents of the hosted cluster reach the tunnel server. Empty when the
-	// release has no tunnel, which is no reason to wait.
+	// KonnectivityHost and KonnectivityPort are where agents of the hosted cluster reach the tunnel server. Empty when
+	// spec.services publishes none, which is no reason to wait.
 	KonnectivityHost string
 	KonnectivityPort int32
 

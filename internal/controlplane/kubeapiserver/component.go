@@ -40,6 +40,7 @@ func NewComponent() *component.WorkloadComponent {
 		WithManifestAdapter("audit-config.yaml", component.AdaptManifest(adaptAuditConfig)).
 		WithManifestAdapter("encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryptionConfig), component.Locked()).
 		WithManifestAdapter("auth-config.yaml", component.When(externalOIDC), component.AdaptManifest(adaptAuthentication)).
+		WithManifestAdapter("egress-selector.yaml", component.When(tunnelled), component.AdaptManifest(adaptEgressSelector)).
 		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
 		ReloadsFilesOf(reloaded...).
 		WithCustomOperandsRolloutCheckFunc(bootstrapped).
@@ -87,6 +88,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	}
 	if hcp.Spec.AuditWebhook != nil && hcp.Spec.AuditWebhook.Name != "" {
 		component.AddVolume(pod, container, component.SecretVolume("audit-webhook", hcp.Spec.AuditWebhook.Name), auditWebhookDir)
+	}
+	if ok, _ := tunnelled(ctx); ok {
+		addTunnel(ctx, d)
 	}
 	for i, cert := range settings.APIServer(hcp).ServingCerts.NamedCertificates {
 		component.AddVolume(pod, container, component.SecretVolume(namedVolume(i), cert.ServingCertificate.Name), namedDir(i))

@@ -44,6 +44,12 @@ func Release() *release.Release {
 	for _, tag := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "pause"} {
 		r.Images[tag] = "10.244.0.1:5000/hypershift/kubernetes@sha256:" + strings.Repeat("a", 64)
 	}
+	for _, tag := range []string{"kube-proxy", "coredns", "kube-flannel"} {
+		r.Images[tag] = "10.244.0.1:5000/hypershift/" + tag + "@sha256:" + strings.Repeat("d", 64)
+	}
+	for _, tag := range []string{"apiserver-network-proxy", "apiserver-network-proxy-agent"} {
+		r.Images[tag] = "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("b", 64)
+	}
 	r.Images["controlplane-operator"] = "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("b", 64)
 	return r
 }
@@ -64,6 +70,12 @@ func HostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.Ho
 				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14", HostPrefix: 23}},
 				ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}},
 			},
+			Services: []hyperv1.ServicePublishingStrategyMapping{{
+				Service: hyperv1.Konnectivity,
+				ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+					Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.244.0.1"},
+				},
+			}},
 			ControllerAvailabilityPolicy: hyperv1.SingleReplica,
 			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
 				Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage},
@@ -79,10 +91,14 @@ func HostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.Ho
 // Context is what components render from, on a management cluster of one node that holds objs.
 func Context(t testing.TB, hcp *hyperv1.HostedControlPlane, objs ...client.Object) component.WorkloadContext {
 	t.Helper()
+	infra := endpoints.Status{APIHost: "10.97.0.1", APIPort: 6443, AdvertiseAddress: "10.97.0.1", AdvertisePort: 6443}
+	if endpoints.StrategyFor(hcp, hyperv1.Konnectivity) != nil {
+		infra.KonnectivityHost, infra.KonnectivityPort = "10.244.0.1", 30091
+	}
 	reader := fake.NewClientBuilder().WithScheme(Scheme(t)).WithObjects(objs...).Build()
 	return component.Context{
 		Context: t.Context(), Client: reader, HCP: hcp, Release: Release(),
-		Infra:         endpoints.Status{APIHost: "10.97.0.1", APIPort: 6443, AdvertiseAddress: "10.97.0.1", AdvertisePort: 6443},
+		Infra:         infra,
 		Management:    component.Management{Nodes: 1, SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042, NativeSidecars: true},
 		OperatorImage: "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("c", 64),
 	}.Workload()

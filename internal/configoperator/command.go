@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/reencryption"
+	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -35,12 +36,17 @@ type Options struct {
 	MetricsAddr        string
 	HealthAddr         string
 	LeaderElect        bool
+	// Images of the release by tag, of what runs on nodes.
+	Images map[string]string
+	// KonnectivityAddress and KonnectivityPort are where agents on nodes reach the tunnel's servers; empty: there is no tunnel.
+	KonnectivityAddress string
+	KonnectivityPort    int32
 
 	// What controllers of OpenShift releases and of workers look at; kept here so that one Deployment fits every release.
-	KubevirtInfraKubeconfig, InitialCAFile, ClusterSignerCAFile, KonnectivityAddress, OAuthAddress string
-	KonnectivityPort, OAuthPort                                                                    int32
-	RegistryOverrides                                                                              map[string]string
-	EnableCIDebugOutput                                                                            bool
+	KubevirtInfraKubeconfig, InitialCAFile, ClusterSignerCAFile, OAuthAddress string
+	OAuthPort                                                                 int32
+	RegistryOverrides                                                         map[string]string
+	EnableCIDebugOutput                                                       bool
 }
 
 func (o Options) enabled(name string) bool {
@@ -126,13 +132,25 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 		{&o.KubevirtInfraKubeconfig, "kubevirt-infra-kubeconfig"},
 		{&o.InitialCAFile, "initial-ca-file"},
 		{&o.ClusterSignerCAFile, "cluster-signer-ca-file"},
-		{&o.KonnectivityAddress, "konnectivity-address"},
 		{&o.OAuthAddress, "oauth-address"},
 	} {
 		f.StringVar(later.value, later.name, "", "for resources of OpenShift releases and of workers; none of this build looks at it")
 	}
-	f.Int32Var(&o.KonnectivityPort, "konnectivity-port", 0, "as --konnectivity-address")
+	f.StringToStringVar(&o.Images, "images", imagesOf(os.Getenv("RELEASE_IMAGES")), "TAG=REFERENCE,... of what runs on nodes (env RELEASE_IMAGES); known tags: "+strings.Join(resources.ImageTags(), ", "))
+	f.StringVar(&o.KonnectivityAddress, "konnectivity-address", "", "name or address at which nodes reach the tunnel's servers; default: there is no tunnel")
+	f.Int32Var(&o.KonnectivityPort, "konnectivity-port", 0, "port of --konnectivity-address")
 	f.Int32Var(&o.OAuthPort, "oauth-port", 0, "as --oauth-address")
-	f.StringToStringVar(&o.RegistryOverrides, "registry-overrides", nil, "source=mirror of image registries; none of this build's resources has an image")
+	f.StringToStringVar(&o.RegistryOverrides, "registry-overrides", nil, "source=mirror of image registries; the references of --images have them applied already")
 	f.BoolVar(&o.EnableCIDebugOutput, "enable-ci-debug-output", false, "as --initial-ca-file")
+}
+
+// imagesOf reads TAG=REFERENCE,...
+func imagesOf(list string) map[string]string {
+	images := map[string]string{}
+	for _, item := range strings.Split(list, ",") {
+		if tag, reference, ok := strings.Cut(item, "="); ok && tag != "" && reference != "" {
+			images[tag] = reference
+		}
+	}
+	return images
 }

@@ -9,7 +9,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +56,7 @@ func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		hyperv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
+		policyv1.AddToScheme, storagev1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
@@ -120,7 +123,10 @@ func addResources(mgr manager.Manager, management client.Client, hosted client.W
 	if err := mgr.Add(drift); err != nil {
 		return fmt.Errorf("adding the watches of the hosted cluster: %w", err)
 	}
-	r := &Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure}
+	r := &Reconciler{
+		Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure,
+		Images: o.Images, TunnelHost: o.KonnectivityAddress, TunnelPort: o.KonnectivityPort,
+	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(resourcesController).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).

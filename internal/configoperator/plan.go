@@ -20,6 +20,10 @@ type Observed struct {
 	// OperatesOn is the release image that this process was started for; empty: any. It is compared with the hosted cluster's
 	// release and not with that of the control plane: what this operator makes belongs to the hosted cluster.
 	OperatesOn string
+	// Images of what runs on nodes, by tag of the release.
+	Images map[string]string
+	// Tunnel from the control plane to the nodes.
+	Tunnel resources.Tunnel
 }
 
 // Plan says what to do. With Hold set nothing is written, neither in the hosted cluster nor as a condition.
@@ -36,7 +40,7 @@ func planFor(obs Observed, now time.Time) Plan {
 	if reason, after := hold(obs, now); reason != "" {
 		return Plan{Hold: reason, RecheckAfter: after}
 	}
-	objects, err := resources.Render(resources.Input{HCP: obs.HCP})
+	objects, err := resources.Render(resources.Input{HCP: obs.HCP, Images: obs.Images, Tunnel: obs.Tunnel})
 	return Plan{Objects: objects, Missing: err, RecheckAfter: resync}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pki"
 )
 
 const (
@@ -44,6 +47,11 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 	// OperatesOn is the release image that this process belongs to; empty: any.
 	OperatesOn string
+	// Images of what runs on nodes, by tag of the release.
+	Images map[string]string
+	// TunnelHost and TunnelPort are where nodes reach the tunnel's servers; without a host there is no tunnel.
+	TunnelHost string
+	TunnelPort int32
 	// Watch is told the kinds that are applied, so that changes of them call for a pass; may be nil.
 	Watch func(schema.GroupVersionKind)
 }
@@ -54,13 +62,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
 	}
-	plan := planFor(Observed{HCP: hcp, OperatesOn: r.OperatesOn}, r.Clock.Now())
+	tunnel, err := r.observeTunnel(ctx, req.Namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := planFor(Observed{HCP: hcp, OperatesOn: r.OperatesOn, Images: r.Images, Tunnel: tunnel}, r.Clock.Now())
 	if plan.Hold != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", plan.Hold)
 		return ctrl.Result{RequeueAfter: plan.RecheckAfter}, nil
 	}
 	failures := r.apply(ctx, plan.Objects)
-	err := r.report(ctx, hcp, succeeded(hcp.Generation, plan.Missing, failures))
+	err = r.report(ctx, hcp, succeeded(hcp.Generation, plan.Missing, failures))
 	for _, f := range failures {
 		err = errors.Join(err, f)
 	}
@@ -68,6 +80,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err // tried again with increasing pauses
 	}
 	return ctrl.Result{RequeueAfter: wait.Jitter(plan.RecheckAfter, resyncJitter)}, nil
+}
+
+// observeTunnel reads what agents on nodes need. What is missing is left empty, for the plan to report.
+func (r *Reconciler) observeTunnel(ctx context.Context, namespace string) (resources.Tunnel, error) {
+	tunnel := resources.Tunnel{Host: r.TunnelHost, Port: r.TunnelPort}
+	if r.TunnelHost == "" {
+		return tunnel, nil
+	}
+	secret, bundle := &corev1.Secret{}, &corev1.ConfigMap{}
+	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pki.KonnectivityAgent}, secret); client.IgnoreNotFound(err) != nil {
+		return tunnel, fmt.Errorf("reading Secret %s/%s: %w", namespace, pki.KonnectivityAgent, err)
+	}
+	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pki.KonnectivityCABundle}, bundle); client.IgnoreNotFound(err) != nil {
+		return tunnel, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, pki.KonnectivityCABundle, err)
+	}
+	tunnel.Cert, tunnel.Key, tunnel.CA = secret.Data[pki.TLSCertKey], secret.Data[pki.TLSKeyKey], []byte(bundle.Data[pki.CACertKey])
+	return tunnel, nil
 }
 
 // apply applies all objects and returns the failures. When the hosted API gives no answer at all the rest isn't tried.

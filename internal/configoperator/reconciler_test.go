@@ -56,6 +56,8 @@ func newWorld(t testing.TB) *world {
 		h.Spec.Etcd.ManagementType = hyperv1.Managed
 		h.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}
 		h.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
+		h.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "10.96.0.0/16"}}
+		h.Spec.Networking.NetworkType, h.Spec.Networking.AllocateNodeCIDRs = hyperv1.Other, ptr.To(hyperv1.AllocateNodeCIDRsEnabled)
 	})
 	status := hcp.Status.DeepCopy()
 	if err := w.client.Create(t.Context(), hcp); err != nil {
@@ -66,17 +68,34 @@ func newWorld(t testing.TB) *world {
 		t.Fatalf("setting the status of the HostedControlPlane: %v", err)
 	}
 	w.hcp = hcp
+	for _, o := range []client.Object{
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: "konnectivity-agent"},
+			Data:       map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")},
+		},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: "konnectivity-ca-bundle"}, Data: map[string]string{"ca.crt": "authority"}},
+	} {
+		if err := w.client.Create(t.Context(), o); err != nil {
+			t.Fatalf("creating what agents need: %v", err)
+		}
+	}
 	return w
 }
 
 // reset removes what another test left in the hosted cluster.
 func (w *world) reset(t testing.TB) {
 	t.Helper()
-	objects, err := resources.Render(resources.Input{HCP: hostedControlPlane()})
+	hcp := hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+		h.Spec.Networking.NetworkType, h.Spec.Networking.AllocateNodeCIDRs = hyperv1.Other, ptr.To(hyperv1.AllocateNodeCIDRsEnabled)
+	})
+	objects, err := resources.Render(input(hcp))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
+		if _, forever := o.(*corev1.Namespace); forever {
+			continue
+		}
 		if err := w.hosted.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +103,22 @@ func (w *world) reset(t testing.TB) {
 }
 
 func (w *world) reconciler(management, hosted client.Client) *Reconciler {
-	return &Reconciler{Management: management, Hosted: hosted, Clock: clocktesting.NewFakePassiveClock(noon)}
+	in := input(w.hcp)
+	return &Reconciler{
+		Management: management, Hosted: hosted, Clock: clocktesting.NewFakePassiveClock(noon),
+		Images: in.Images, TunnelHost: in.Tunnel.Host, TunnelPort: in.Tunnel.Port,
+	}
+}
+
+// input is what a release with everything gives.
+func input(hcp *hyperv1.HostedControlPlane) resources.Input {
+	in := resources.Input{HCP: hcp, Images: map[string]string{}, Tunnel: resources.Tunnel{
+		Host: "10.244.0.1", Port: 30091, CA: []byte("authority"), Cert: []byte("certificate"), Key: []byte("key"),
+	}}
+	for _, tag := range resources.ImageTags() {
+		in.Images[tag] = "registry.example.com/" + tag + ":1"
+	}
+	return in
 }
 
 func (w *world) request() ctrl.Request {
@@ -115,7 +149,7 @@ func (w *world) check(t testing.TB) {
 	g.Expect(slice.Endpoints).To(HaveLen(1))
 	g.Expect(slice.Endpoints[0].Addresses).To(Equal([]string{"10.97.0.10"}))
 	g.Expect(slice.Labels).To(And(HaveKeyWithValue(hyperv1.ManagedLabel, "true"), HaveKeyWithValue(discoveryv1.LabelServiceName, "kubernetes")))
-	objects, err := resources.Render(resources.Input{HCP: w.hcp})
+	objects, err := resources.Render(input(w.hcp))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
 		live := o.DeepCopyObject().(client.Object)

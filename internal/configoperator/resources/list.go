@@ -12,6 +12,23 @@ import (
 // Input is everything that objects may depend on. Adding a source means adding a field.
 type Input struct {
 	HCP *hyperv1.HostedControlPlane
+	// Images of the hosted cluster's release, by tag. What has no image here does not exist in the release, and is left out.
+	Images map[string]string
+	// Tunnel from the control plane to the nodes; without a host there is none.
+	Tunnel Tunnel
+}
+
+// Tags of images that run on nodes.
+const (
+	imageKubeProxy   = "kube-proxy"
+	imageCoreDNS     = "coredns"
+	imageFlannel     = "kube-flannel"
+	ImageTunnelAgent = "apiserver-network-proxy-agent"
+)
+
+// ImageTags are the tags of a release that resources use.
+func ImageTags() []string {
+	return []string{ImageTunnelAgent, imageCoreDNS, imageFlannel, imageKubeProxy}
 }
 
 // Resource is a group of objects with one purpose.
@@ -28,6 +45,11 @@ var all = []Resource{
 	{Name: "API server endpoints", Render: apiServerEndpoints},
 	{Name: "kubelet access", Render: kubeletAccess},
 	{Name: "node certificates", Render: nodeCertificates},
+	{Name: "system namespace", Render: systemNamespace},
+	{Name: "node proxy", Render: nodeProxy},
+	{Name: "pod network", Render: podNetwork},
+	{Name: "tunnel agents", Render: tunnelAgents},
+	{Name: "cluster DNS", Render: clusterDNS},
 }
 
 // Render returns the objects of every resource, marked as managed by us, and the joined errors of those that can't be rendered.

@@ -14,6 +14,14 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
+func testImages() map[string]string {
+	images := map[string]string{}
+	for _, tag := range ImageTags() {
+		images[tag] = "10.244.0.1:5000/hypershift/" + tag + "@sha256:" + strings.Repeat("d", 64)
+	}
+	return images
+}
+
 // hcp is valid by default: a LoadBalancer with an IP address.
 func hcp(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.HostedControlPlane {
 	h := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
@@ -30,9 +38,20 @@ func TestRender(t *testing.T) {
 		folder string
 		all    bool // compare every object, not just those that differ between cases
 		hcp    *hyperv1.HostedControlPlane
+		images map[string]string
+		tunnel Tunnel
 	}{
 		"When the API is published by an address it should point the endpoints there": {
 			folder: "address", all: true, hcp: hcp(),
+		},
+		"When the release has what runs on nodes it should make all of it": {
+			folder: "workers", all: true, images: testImages(),
+			hcp: hcp(func(h *hyperv1.HostedControlPlane) {
+				h.Spec.Networking.NetworkType = hyperv1.Other
+				h.Spec.Networking.AllocateNodeCIDRs = ptr.To(hyperv1.AllocateNodeCIDRsEnabled)
+				h.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14", HostPrefix: 24}}
+			}),
+			tunnel: Tunnel{Host: "10.244.0.1", Port: 30091, CA: []byte("ca"), Cert: []byte("cert"), Key: []byte("key")},
 		},
 		"When the API is published by a node port it should point the endpoints to that port": {
 			folder: "nodeport", hcp: hcp(func(h *hyperv1.HostedControlPlane) {
@@ -58,7 +77,7 @@ func TestRender(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			objects, err := Render(Input{HCP: tc.hcp})
+			objects, err := Render(Input{HCP: tc.hcp, Images: tc.images, Tunnel: tc.tunnel})
 			g.Expect(err).NotTo(HaveOccurred())
 			dir := filepath.Join("testdata", tc.folder)
 			want := map[string]bool{}
@@ -112,4 +131,37 @@ func compare(t *testing.T, path string, got []byte) {
 		t.Fatalf("reading golden file: %v (make golden writes it)", err)
 	}
 	NewWithT(t).Expect(string(got)).To(Equal(string(want)), "%s differs; make golden rewrites it", path)
+}
+
+func TestLeftOut(t *testing.T) {
+	has := func(t *testing.T, in Input, kind, name string) bool {
+		objects, err := Render(in)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for _, o := range objects {
+			if o.GetObjectKind().GroupVersionKind().Kind == kind && o.GetName() == name {
+				return true
+			}
+		}
+		return false
+	}
+	in := Input{HCP: hcp(), Images: testImages()}
+	t.Run("When the user brings a network it should make none", func(t *testing.T) {
+		NewWithT(t).Expect(has(t, in, "DaemonSet", "kube-flannel-ds")).To(BeFalse())
+	})
+	t.Run("When the tunnel has no address it should make no agents", func(t *testing.T) {
+		NewWithT(t).Expect(has(t, in, "DaemonSet", "konnectivity-agent")).To(BeFalse())
+	})
+	t.Run("When the release has no images it should make nothing that runs", func(t *testing.T) {
+		NewWithT(t).Expect(has(t, Input{HCP: hcp()}, "DaemonSet", "kube-proxy")).To(BeFalse())
+	})
+	t.Run("When agents have no certificate yet it should say what is missing and render the rest", func(t *testing.T) {
+		g := NewWithT(t)
+		objects, err := Render(Input{HCP: hcp(), Images: testImages(), Tunnel: Tunnel{Host: "10.244.0.1", Port: 1}})
+		g.Expect(err).To(MatchError(ContainSubstring("Secret konnectivity-agent or ConfigMap konnectivity-ca-bundle")))
+		g.Expect(objects).NotTo(BeEmpty())
+	})
+	t.Run("When the Service network has no tenth address it should name the field", func(t *testing.T) {
+		_, err := dnsAddress(hcp(func(h *hyperv1.HostedControlPlane) { h.Spec.Networking.ServiceNetwork[0].CIDR = "172.31.0.0/30" }))
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.networking.serviceNetwork")))
+	})
 }

@@ -7,10 +7,14 @@ package configoperator
 
 import (
 	"embed"
+	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -35,6 +39,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		"--hosted-control-plane="+hcp.Name,
 		"--platform-type="+string(hcp.Spec.Platform.Type),
 	)
+	if component.TunnelOffered(ctx) && ctx.Infra.KonnectivityHost != "" {
+		main.Args = append(main.Args, "--konnectivity-address="+ctx.Infra.KonnectivityHost, fmt.Sprintf("--konnectivity-port=%d", ctx.Infra.KonnectivityPort))
+	}
 	if ctx.EnableCIDebugOutput {
 		main.Args = append(main.Args, "--enable-ci-debug-output=true")
 	}
@@ -45,8 +52,30 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		{"OPERATE_ON_RELEASE_IMAGE", hcp.Spec.ReleaseImage},
 		{"OPENSHIFT_RELEASE_VERSION", ctx.UserRelease.Version},
 		{"KUBERNETES_VERSION", ctx.UserRelease.KubernetesVersion},
+		// No flag: the operator is the release's, and one that was built before this knows no such flag.
+		{"RELEASE_IMAGES", images(ctx)},
 	} {
 		main.Env = append(main.Env, corev1.EnvVar{Name: env[0], Value: env[1]})
 	}
 	return nil
+}
+
+// images are those of the hosted cluster's release that the operator runs on nodes. On an OpenShift payload the release's own
+// operators bring all of them but the tunnel's agent.
+func images(ctx component.WorkloadContext) string {
+	var list []string
+	for _, tag := range resources.ImageTags() {
+		image, ok := ctx.UserRelease.ImageFor(tag)
+		if tag == resources.ImageTunnelAgent {
+			if override := strings.TrimSpace(ctx.HCP.Annotations[hyperv1.KonnectivityAgentImageAnnotation]); override != "" {
+				image, ok = override, true
+			}
+		} else if !ctx.UserRelease.Kubernetes {
+			continue
+		}
+		if ok {
+			list = append(list, tag+"="+image)
+		}
+	}
+	return strings.Join(list, ",")
 }

@@ -1,0 +1,162 @@
+// Package manager is the process that runs the controllers of package-operator.run.
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/metrics"
+	"hcp.internal/platform/internal/packages/objectdeployment"
+	"hcp.internal/platform/internal/packages/objectset"
+	"hcp.internal/platform/internal/packages/objectsetphase"
+	"hcp.internal/platform/internal/packages/phase"
+	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/watch"
+)
+
+// Leader election as the installed manifests and their users know it. The times let a leader survive a restart of the API server.
+const (
+	leaseName     = "8a4hp84a6s.package-operator-lock"
+	leaseDuration = 137 * time.Second
+	renewDeadline = 107 * time.Second
+	retryPeriod   = 26 * time.Second
+)
+
+// Deps is what controllers of other packages are set up with; see Extension.
+type Deps struct {
+	Manager ctrl.Manager
+	// Live reads and writes without a cache.
+	Live client.Client
+	// Watches watches objects that packages own, in this cluster.
+	Watches *watch.Cache
+	Metrics *metrics.Recorder
+	Options Options
+}
+
+// Extension adds controllers to the process, for both scopes.
+type Extension func(ctx context.Context, d Deps) error
+
+// NewScheme has the kinds that the controllers use.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+}
+
+// CacheOptions keeps in memory what is read often. Revisions are the bulk of it: they are handed out without a copy, and whoever reads
+// one changes nothing but its metadata and status, of which he makes copies.
+func CacheOptions() cache.Options {
+	byObject := map[client.Object]cache.ByObject{}
+	for _, s := range scope.Both() {
+		byObject[s.Object(&v1alpha1.ObjectSet{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
+		byObject[s.Object(&v1alpha1.ObjectSetPhase{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
+	}
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject}
+}
+
+// Config finds the API server: from a kubeconfig, KUBECONFIG, or the credentials of the pod.
+func Config(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster (give --kubeconfig outside of it): %w", err)
+	}
+	cfg.QPS = -1 // priority and fairness of the API server does this job
+	cfg.UserAgent = "package-operator-manager"
+	return cfg, nil
+}
+
+// New sets the process up; its Start runs it. Only errors of the machine or of the cluster's API are returned.
+func New(ctx context.Context, cfg *rest.Config, o Options, extensions ...Extension) (ctrl.Manager, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Cache: CacheOptions(),
+		// Slices are large and rarely looked at.
+		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&v1alpha1.ObjectSlice{}, &v1alpha1.ClusterObjectSlice{}}}},
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
+		HealthProbeBindAddress: o.HealthAddr, PprofBindAddress: o.PprofAddr,
+		LeaderElection: o.LeaderElection, LeaderElectionID: leaseName, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
+		// Names are ours alone; a test may run the process twice.
+		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
+		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, fmt.Errorf("adding health checks: %w", err)
+	}
+	deps, err := dependencies(cfg, mgr, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := controllers(ctx, deps); err != nil {
+		return nil, err
+	}
+	for _, add := range extensions {
+		if err := add(ctx, deps); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, nil
+}
+
+func dependencies(cfg *rest.Config, mgr ctrl.Manager, o Options) (Deps, error) {
+	watches, err := watch.New(cfg, mgr.GetHTTPClient(), mgr.GetRESTMapper())
+	if err != nil {
+		return Deps{}, err
+	}
+	if err := mgr.Add(watches); err != nil {
+		return Deps{}, err
+	}
+	live, err := client.New(cfg, client.Options{HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Scheme: mgr.GetScheme()})
+	if err != nil {
+		return Deps{}, fmt.Errorf("setting up a client: %w", err)
+	}
+	if o.Registry == nil {
+		o.Registry = ctrlmetrics.Registry
+	}
+	recorder, err := metrics.New(o.Registry, watches)
+	if err != nil {
+		return Deps{}, fmt.Errorf("registering metrics: %w", err)
+	}
+	return Deps{Manager: mgr, Live: live, Watches: watches, Metrics: recorder, Options: o}, nil
+}
+
+// controllers adds those of revisions, in both scopes.
+func controllers(ctx context.Context, d Deps) error {
+	engine := func(rules phase.Rules) *phase.Engine {
+		return &phase.Engine{Client: d.Live, Mapper: d.Manager.GetRESTMapper(), Watch: d.Watches, Rules: rules, ForceAdoption: d.Options.ForceAdoption}
+	}
+	for _, s := range scope.Both() {
+		c, live := s.Client(d.Manager.GetClient()), s.Reader(d.Live)
+		deployments := &objectdeployment.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}}
+		sets := &objectset.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Metrics: d.Metrics, Engine: engine(phase.Unclassed())}
+		phases := &objectsetphase.Reconciler{Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Engine: engine(phase.SameCluster())}
+		err := errors.Join(deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches), phases.SetupWithManager(d.Manager, d.Watches))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package phase
+
+import (
+	"bytes"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/watch"
+)
+
+// ownedFields returns the fields that our field manager owns, as the API server writes them. Somebody else who changes one of them takes it
+// out of there, and that is how it is noticed.
+func ownedFields(obj *unstructured.Unstructured) ([]byte, bool) {
+	entries := obj.GetManagedFields()
+	if watch.Updated(entries) {
+		return nil, false // to be migrated first
+	}
+	for _, f := range entries {
+		if f.Manager == v1alpha1.FieldOwner && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == "" && f.FieldsV1 != nil {
+			return f.FieldsV1.Raw, true
+		}
+	}
+	return nil, false
+}
+
+// covered says whether every field of desired, down to the first list, is among the owned ones.
+func covered(desired map[string]any, raw []byte) bool {
+	set := &fieldpath.Set{}
+	if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
+		return false
+	}
+	return coveredBy(desired, set, true)
+}
+
+func coveredBy(desired map[string]any, set *fieldpath.Set, top bool) bool {
+	for name, value := range desired {
+		if top && (name == "apiVersion" || name == "kind") {
+			continue
+		}
+		if value == nil {
+			continue
+		}
+		element := fieldpath.PathElement{FieldName: &name}
+		if set.Members.Has(element) {
+			continue // as a whole
+		}
+		children, found := set.Children.Get(element)
+		if top && name == "metadata" && found {
+			value = ownMetadata(value)
+		}
+		fields, isMap := value.(map[string]any)
+		switch {
+		case !found && !(isMap && len(fields) == 0):
+			return false
+		case found && isMap && !coveredBy(fields, children, false):
+			return false
+		}
+	}
+	return true
+}
+
+// ownMetadata leaves out what nobody owns.
+func ownMetadata(metadata any) any {
+	m, ok := metadata.(map[string]any)
+	if !ok {
+		return metadata
+	}
+	out := map[string]any{}
+	for _, name := range []string{"labels", "annotations"} {
+		if v, ok := m[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// contains says whether have has every value of want. Values of have that want doesn't speak of don't matter.
+func contains(have, want map[string]any) bool {
+	for key, w := range want {
+		if h, found := have[key]; found {
+			if !matches(h, w) {
+				return false
+			}
+		} else if !unset(w) {
+			return false
+		}
+	}
+	return true
+}
+
+func matches(have, want any) bool {
+	switch w := want.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		return ok && contains(h, w)
+	case []any:
+		h, ok := have.([]any)
+		return ok && inOrder(h, w)
+	case int64:
+		if f, ok := have.(float64); ok {
+			return f == float64(w)
+		}
+	case float64:
+		if i, ok := have.(int64); ok {
+			return w == float64(i)
+		}
+	}
+	return reflect.DeepEqual(have, want)
+}
+
+// inOrder says whether the items of want are among those of have, in the same order. Others may stand between them, as in lists that are merged by
+// a key; in those that are not, ownership of the list as a whole would be lost.
+func inOrder(have, want []any) bool {
+	i := 0
+	for _, h := range have {
+		if i < len(want) && matches(h, want[i]) {
+			i++
+		}
+	}
+	return i == len(want)
+}
+
+func unset(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, child := range v {
+			if !unset(child) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}

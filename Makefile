@@ -89,7 +89,7 @@ e2e: kubernetes build ## One run of make up's path in a state folder of its own 
 
 .PHONY: bench
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
-	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/bench $(TEST_FLAGS)
+	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench $(TEST_FLAGS)
 
 TABLES ?= ../shared/spec/schema
 .PHONY: schema-diff

@@ -50,7 +50,7 @@ func tryExamples(t *testing.T, folder string) {
 	}
 }
 
-func manifests(t *testing.T, file string) []*unstructured.Unstructured {
+func manifests(t testing.TB, file string) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -36,6 +36,9 @@ const caBundle = "/etc/ssl/certs/ca-certificates.crt"
 // nodeImageTag is the tag of a release that names the image of workers of platform Local.
 const nodeImageTag = "local-node"
 
+// tunnelTags are the tags of a release for the two ends of the tunnel to workers, which our own image has.
+var tunnelTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent"}
+
 // Images are references by digest of what has been pushed.
 type Images struct {
 	Platform, CoreDNS, Pause string
@@ -153,7 +156,7 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 		return err
 	}
 	if published != nil && !s.RefreshReleases {
-		for _, ours := range []string{"controlplane-operator", nodeImageTag} {
+		for _, ours := range append([]string{"controlplane-operator", nodeImageTag}, tunnelTags...) {
 			if published[ours] != "" {
 				tags[ours] = published[ours]
 			}
@@ -178,6 +181,9 @@ func releaseTags(bundle, kubeProxy string, images Images) map[string]string {
 	}
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
 		tags[component] = bundle
+	}
+	for _, end := range tunnelTags {
+		tags[end] = images.Platform
 	}
 	return tags
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
-	"path"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -50,7 +48,6 @@ func nodeProxy(in Input) ([]client.Object, error) {
 	find[*corev1.ConfigMap](objects).Data = map[string]string{"config.yaml": string(config), "kubeconfig": kubeconfig}
 	daemons := find[*appsv1.DaemonSet](objects)
 	complete(&daemons.Spec.Template, image, string(config), kubeconfig)
-	useNodePrograms(&daemons.Spec.Template.Spec)
 	return objects, nil
 }
 
@@ -87,7 +84,6 @@ func podNetwork(in Input) ([]client.Object, error) {
 	find[*corev1.ConfigMap](objects).Data = map[string]string{"net-conf.json": string(data), "kubeconfig": kubeconfig}
 	daemons := find[*appsv1.DaemonSet](objects)
 	complete(&daemons.Spec.Template, image, string(data), kubeconfig)
-	useNodePrograms(&daemons.Spec.Template.Spec)
 	return objects, nil
 }
 
@@ -155,19 +151,4 @@ func complete(template *corev1.PodTemplateSpec, image string, configuration ...s
 		template.Annotations = map[string]string{}
 	}
 	template.Annotations[configHashAnnotation] = fmt.Sprintf("%x", hash.Sum64())
-}
-
-// nodeProgramDirs hold nft and the libraries that it needs.
-var nodeProgramDirs = []string{"/lib", "/lib64", "/usr/lib", "/usr/sbin"}
-
-// useNodePrograms lets a container call programs of its node. The images of a release hold static programs only, and the
-// packet filter's has to fit the node's kernel.
-func useNodePrograms(pod *corev1.PodSpec) {
-	for _, dir := range nodeProgramDirs {
-		name := "node" + strings.ReplaceAll(path.Clean(dir), "/", "-")
-		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name }) {
-			pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir, Type: ptr.To(corev1.HostPathUnset)}}})
-		}
-		pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
-	}
 }

@@ -69,7 +69,7 @@ func TestReleaseTags(t *testing.T) {
 		g := NewWithT(t)
 		tags := releaseTags("bundle", "proxy", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
-			"cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
+			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
 			"kube-scheduler", "kubelet", "local-node", "pause",
 		}))
 		g.Expect(tags["kubelet"]).To(Equal("bundle"))

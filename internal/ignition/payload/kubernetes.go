@@ -70,7 +70,7 @@ func (Kubernetes) Generate(_ context.Context, in Inputs) ([]byte, error) {
 	cfg := user.Ignition
 	cfg.Ignition.Version = config.PayloadVersion
 	cfg.Storage.Files = append(cfg.Storage.Files, files...)
-	for _, dir := range []string{manifestsDir, volumePluginDir, trustDir, certsDir, cniConfDir, cniBinDir, kubeletDir} {
+	for _, dir := range []string{manifestsDir, volumePluginDir, trustDir, certsDir, cniConfDir, kubeletDir} {
 		cfg.Storage.Directories = append(cfg.Storage.Directories, ignition.Directory{
 			Node: ignition.Node{Path: dir}, DirectoryEmbedded1: ignition.DirectoryEmbedded1{Mode: util.IntToPtr(modeDir)}})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
@@ -66,7 +67,7 @@ var roles = []role{
 	{
 		name:     "hypershift-operator",
 		short:    "Operator of the management cluster: hosted clusters and their workers",
-		commands: func() []*cobra.Command { return []*cobra.Command{hostedcluster.Command()} },
+		commands: func() []*cobra.Command { return []*cobra.Command{hostedcluster.Command(nodepool.Setup)} },
 	},
 	{
 		name:  "control-plane-operator",

@@ -62,8 +62,8 @@ type flags struct {
 	leaderElect               bool
 }
 
-// Command is "hypershift-operator run".
-func Command() *cobra.Command {
+// Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
+func Command(extensions ...Extension) *cobra.Command {
 	f := flags{}
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -78,7 +78,7 @@ which it can't find out by itself there.`,
   # from a shell
   hypershift-operator run --kubeconfig ~/.kube/config --control-plane-operator-image registry.example.com/hypershift/operator:v1 --metrics-addr 127.0.0.1:9000`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), extensions) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod")
@@ -106,7 +106,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme))
 }
 
-func (f flags) run(ctx context.Context) error {
+func (f flags) run(ctx context.Context, extensions []Extension) error {
 	cfg, err := restConfig(f.kubeconfig)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (f flags) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.setup(mgr, cfg, image); err != nil {
+	if err := f.setup(mgr, cfg, image, extensions); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("starting", "controlPlaneOperatorImage", image)
@@ -178,7 +178,7 @@ func podLock(cfg *rest.Config, namespace, podName string) (resourcelock.Interfac
 	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, leaseName, nil, leases, resourcelock.ResourceLockConfig{Identity: podName})
 }
 
-func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string) error {
+func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []Extension) error {
 	overrides, err := release.ParseOverrides(f.registryOverrides)
 	if err != nil {
 		return fmt.Errorf("--registry-overrides: %w", err)
@@ -202,9 +202,10 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string) error {
 	if err != nil {
 		return err
 	}
+	releases := release.NewRegistryProvider(release.Options{Overrides: overrides})
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
-		Releases:      release.NewRegistryProvider(release.Options{Overrides: overrides}),
+		Releases:      releases,
 		OperatorImage: image, Capabilities: caps,
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars},
 		RandomID:   randomID, UUID: uuid.NewString,
@@ -215,7 +216,16 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string) error {
 	if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
 		r.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
 	}
-	return r.SetupWithManager(mgr, sources)
+	if err := r.SetupWithManager(mgr, sources); err != nil {
+		return err
+	}
+	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope}
+	for _, extend := range extensions {
+		if err := extend(mgr, shared); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // operatorComponent is how control-plane-operators are deployed; the environment is that of the operator itself.

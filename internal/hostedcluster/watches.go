@@ -55,6 +55,10 @@ func CacheOptions() cache.Options {
 			&appsv1.Deployment{}:             {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
 			&hyperv1.ControlPlaneComponent{}: owned,
 			&clusterv1.Cluster{}:             owned,
+			&clusterv1.MachineDeployment{}:   owned,
+			&clusterv1.MachineSet{}:          owned,
+			&clusterv1.Machine{}:             owned,
+			&clusterv1.MachineHealthCheck{}:  owned,
 			&corev1.Node{}:                   {Transform: keepZone},
 		},
 	}

@@ -21,6 +21,8 @@ type Platform struct{}
 // NodeImageTag is the tag of a release that holds the image of machines.
 const NodeImageTag = "local-node"
 
+const templateKind = "LocalMachineTemplate"
+
 // InfraCR implements platform.Platform: a LocalCluster named after the HostedCluster. Its provider copies nothing to the outside, so
 // that there is an object as soon as there is a HostedControlPlane; the endpoint comes when it is known.
 func (Platform) InfraCR(hc *hyperv1.HostedCluster, hcpNamespace string, endpoint hyperv1.APIEndpoint) (client.Object, error) {
@@ -63,7 +65,10 @@ func (Platform) CAPIProviderPolicyRules() []rbacv1.PolicyRule {
 
 // Traits implements platform.Platform. The provider writes what a machine offers into the template's status.
 func (Platform) Traits() machine.Traits {
-	return machine.Traits{Managed: true, Architectures: []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64}, ScaleFromZero: true}
+	return machine.Traits{
+		Managed: true, TemplateKind: infrav1.GroupVersion.WithKind(templateKind),
+		Architectures: []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64}, ScaleFromZero: true,
+	}
 }
 
 // MachineTemplate implements platform.Platform. Machines have no bounds of their own: they share the management cluster's node.
@@ -74,10 +79,12 @@ func (Platform) MachineTemplate(in machine.Input) (*machine.Template, error) {
 			in.Release.Version, in.Release.Image, NodeImageTag)
 	}
 	template := &infrav1.LocalMachineTemplate{
-		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "LocalMachineTemplate"},
+		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: templateKind},
 	}
 	template.Spec.Template.Spec = infrav1.LocalMachineSpec{Image: image}
-	return &machine.Template{Object: template}, nil
+	// The image is that of the release, so machines are replaced when the version changes, and not when the same version was built again.
+	identity := struct{ Version string }{in.Release.Version}
+	return &machine.Template{Object: template, Identity: identity}, nil
 }
 
 // DeleteCredentials implements platform.Platform.

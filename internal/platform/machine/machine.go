@@ -3,6 +3,7 @@ package machine
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -43,6 +44,8 @@ type Capacity struct {
 type Traits struct {
 	// Managed is whether Cluster API makes machines. Without it a NodePool is complete once its user data exists.
 	Managed bool
+	// TemplateKind is the kind of machine templates, when Managed.
+	TemplateKind schema.GroupVersionKind
 	// Architectures that spec.arch may have.
 	Architectures []string
 	// ScaleFromZero tells that autoscalers know what a machine would offer, so that a pool may shrink to none.

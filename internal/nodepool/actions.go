@@ -1,0 +1,381 @@
+package nodepool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/nodepool/machines"
+	"hcp.internal/platform/internal/nodepool/token"
+)
+
+// ownLabels let what we make into our caches.
+func ownLabels() map[string]string {
+	return map[string]string{hostedcluster.OwnedByLabel: FieldOwner}
+}
+
+// specOf is the spec of a machine template.
+func specOf(template client.Object) (any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
+	if err != nil {
+		return nil, fmt.Errorf("reading the machine template: %w", err)
+	}
+	return content["spec"], nil
+}
+
+// paused stops Cluster API, health checks included, and everything else with it.
+func (p *pass) paused() bool {
+	pause := parsePause(p.spec().PausedUntil, p.now)
+	if !pause.active {
+		for _, obj := range p.workloads() {
+			if _, ok := obj.GetAnnotations()[machines.PausedAnnotation]; ok {
+				p.unpause = append(p.unpause, obj)
+			}
+		}
+		return true
+	}
+	for _, obj := range p.workloads() {
+		if obj.GetAnnotations()[machines.PausedAnnotation] != "true" {
+			p.pause = append(p.pause, obj)
+		}
+	}
+	if !pause.until.IsZero() {
+		p.recheckAfter = pause.until.Sub(p.now) + time.Second // times in the spec have whole seconds
+	}
+	return false
+}
+
+// workloads are the objects of Cluster API that bear the pool's name and are there.
+func (p *pass) workloads() []client.Object {
+	var list []client.Object
+	if p.obs.deployment != nil {
+		list = append(list, p.obs.deployment)
+	}
+	if p.obs.set != nil {
+		list = append(list, p.obs.set)
+	}
+	if p.obs.healthCheck != nil {
+		list = append(list, p.obs.healthCheck)
+	}
+	return list
+}
+
+// unmanaged finishes pools whose machines others make: there is nothing to wait for.
+func (p *pass) unmanaged() bool {
+	if p.obs.platform.Traits().Managed {
+		return true
+	}
+	p.complete()
+	p.retire()
+	return false
+}
+
+// complete notes that every machine is what it is to be.
+func (p *pass) complete() {
+	p.version = p.target.version
+	p.annotations = map[string]string{
+		hyperv1.NodePoolCurrentConfigAnnotation:        p.target.configHash,
+		hyperv1.NodePoolCurrentConfigVersionAnnotation: p.target.hash,
+	}
+	if p.target.template != "" {
+		p.annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation] = p.target.template
+	}
+}
+
+// noted is an annotation of the NodePool as it is after this pass.
+func (p *pass) noted(key string) string {
+	if v, ok := p.annotations[key]; ok {
+		return v
+	}
+	return p.obs.pool.Annotations[key]
+}
+
+// machineObjects decides about the template, the MachineDeployment or the MachineSet.
+func (p *pass) machineObjects() bool {
+	obs := p.obs
+	pool := machines.Pool{
+		NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels(),
+		Replicas:      machines.Replicas(p.spec(), liveReplicas(obs), p.scalesFromZero()),
+		ScaleFromZero: machines.CapacityAnnotations(p.spec(), obs.template.Capacity),
+		FailureDomain: obs.template.FailureDomain,
+	}
+	p.applyTemplate()
+	p.locked = p.spec().AutoScaling != nil && liveReplicas(obs) != nil
+	if p.inPlace() {
+		p.planSet(pool)
+	} else {
+		p.planDeployment(pool)
+	}
+	return true
+}
+
+func (p *pass) scalesFromZero() bool {
+	return p.obs.platform.Traits().ScaleFromZero || p.obs.template.Capacity != nil
+}
+
+// applyTemplate makes the machine template. One that exists stays as it is: its name stands for its content.
+func (p *pass) applyTemplate() {
+	if slices.ContainsFunc(p.obs.templates, func(t metav1.PartialObjectMetadata) bool { return t.Name == p.target.template }) {
+		return
+	}
+	template := p.obs.template.Object.DeepCopyObject().(client.Object)
+	template.SetNamespace(p.obs.namespace)
+	template.SetName(p.target.template)
+	template.SetLabels(ownLabels())
+	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: keyOf(p.obs.pool)})
+	p.createTemplate = template
+}
+
+func (p *pass) targetGeneration() machines.Generation {
+	gvk := p.obs.template.Object.GetObjectKind().GroupVersionKind()
+	return machines.Generation{
+		UserData: token.UserDataName(p.obs.pool.Name, p.target.hash), Version: p.target.version,
+		Template: clusterv1.ContractVersionedObjectReference{APIGroup: gvk.Group, Kind: gvk.Kind, Name: p.target.template},
+	}
+}
+
+// generationOf is what a live template makes machines from.
+func generationOf(t *clusterv1.MachineTemplateSpec) machines.Generation {
+	g := machines.Generation{Version: t.Spec.Version, Template: t.Spec.InfrastructureRef}
+	if t.Spec.Bootstrap.DataSecretName != nil {
+		g.UserData = *t.Spec.Bootstrap.DataSecretName
+	}
+	return g
+}
+
+// nextGeneration is what machines are to be made from now: the target, unless that is known not to work.
+func (p *pass) nextGeneration(live *clusterv1.MachineTemplateSpec) machines.Generation {
+	want := p.targetGeneration()
+	if live == nil {
+		return want // machines that wait for their configuration are better than machines that wait to be made
+	}
+	have := generationOf(live)
+	if have.UserData == want.UserData {
+		return want
+	}
+	if p.held = p.reasonToHold(); p.held != "" {
+		return have
+	}
+	return want
+}
+
+// payloadPatience is how long a rollout waits for the ignition server to judge a new configuration. Generating one takes seconds.
+const payloadPatience = 30 * time.Second
+
+// reasonToHold says why machines must not be replaced yet: the ignition server has refused the new configuration, or has not seen it.
+func (p *pass) reasonToHold() string {
+	secret := p.tokenSecret(p.target.hash)
+	if secret == nil {
+		p.recheck(payloadPatience)
+		return "waiting for the ignition server to generate the new configuration"
+	}
+	switch reason := string(secret.Data[token.ReasonKey]); reason {
+	case hyperv1.AsExpectedReason:
+		return ""
+	case "":
+		left := secret.CreationTimestamp.Add(payloadPatience).Sub(p.now)
+		if left <= 0 {
+			return "" // an ignition server that does not say anything must not hold up everything
+		}
+		p.recheck(left)
+		return "waiting for the ignition server to generate the new configuration"
+	default:
+		return fmt.Sprintf("not replacing machines, because the ignition server can't use the new configuration: %s: %s", reason, secret.Data[token.MessageKey])
+	}
+}
+
+// recheck brings the next pass forward.
+func (p *pass) recheck(after time.Duration) {
+	if p.recheckAfter == 0 || after < p.recheckAfter {
+		p.recheckAfter = after
+	}
+}
+
+func (p *pass) planDeployment(pool machines.Pool) {
+	live := p.obs.deployment
+	var template *clusterv1.MachineTemplateSpec
+	if live != nil {
+		template = &live.Spec.Template
+	}
+	pool.Now = p.nextGeneration(template)
+	md := pool.Deployment()
+	if live != nil {
+		md.ResourceVersion = live.ResourceVersion
+	}
+	p.workload = md
+	if live != nil && generationOf(template) == p.targetGeneration() && machines.DeploymentComplete(live) {
+		p.complete()
+	}
+}
+
+// planSet decides about the MachineSet of a pool whose machines are changed in place. Two annotations are the contract with who changes
+// them: what they are to have is ours, what all of them have is theirs, except at the start, and when the target goes back to what machines
+// had before a change that has begun. Without noting that change as what they have now, nobody would take it back.
+func (p *pass) planSet(pool machines.Pool) {
+	live := p.obs.set
+	v := machines.Versions{Target: p.target.hash}
+	if live == nil {
+		pool.Now = p.targetGeneration()
+		set := pool.Set(v)
+		set.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation] = p.target.hash
+		p.createSet = set
+		return
+	}
+	pool.Now = p.nextGeneration(&live.Spec.Template)
+	current, known := live.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation]
+	before := live.Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation]
+	if p.held != "" {
+		v.Target = before
+	}
+	switch {
+	case !known: // a crash right after its creation by somebody who knows less than we do
+		p.markCurrent = before
+	case before != "" && before != v.Target && v.Target == current:
+		p.markCurrent = before
+	}
+	set := pool.Set(v)
+	set.ResourceVersion = live.ResourceVersion
+	p.workload = set
+	if before == p.target.hash && current == p.target.hash {
+		p.complete()
+	}
+}
+
+// healthChecks decides about the MachineHealthCheck. Before a machine has fetched its configuration nothing is known to work, and replacing
+// machines would not help; what there is stays as it is then.
+func (p *pass) healthChecks() bool {
+	const t = hyperv1.NodePoolAutorepairEnabledConditionType
+	obs := p.obs
+	if !p.spec().Management.AutoRepair {
+		if obs.healthCheck != nil {
+			p.delete = append(p.delete, obs.healthCheck)
+		}
+		p.set(bad(t, hyperv1.AsExpectedReason, "spec.management.autoRepair is not set"))
+		return true
+	}
+	settings, err := machines.HealthCheckSettingsFor(obs.platform.Traits().SlowBoot, obs.pool.Annotations, obs.hc.Annotations)
+	if err != nil {
+		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, err.Error()))
+		return true
+	}
+	if obs.healthCheck == nil && !p.reached() {
+		if findCondition(obs.pool.Status.Conditions, t) == nil {
+			p.set(bad(t, hyperv1.NodePoolIgnitionNotReachedReason, "machines are repaired once one of them has fetched its configuration"))
+		}
+		return true
+	}
+	pool := machines.Pool{NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels()}
+	p.after = append(p.after, pool.HealthCheck(settings))
+	p.set(good(t))
+	return true
+}
+
+// cleanUp removes what no machine can come from any more.
+func (p *pass) cleanUp() bool {
+	p.retire()
+	used := map[string]bool{p.target.template: true}
+	for _, t := range p.liveTemplates() {
+		used[t.Spec.InfrastructureRef.Name] = true
+	}
+	for i := range p.obs.templates {
+		if t := &p.obs.templates[i]; !used[t.Name] && t.DeletionTimestamp.IsZero() {
+			p.delete = append(p.delete, t)
+		}
+	}
+	return true
+}
+
+// liveTemplates are all from which a machine could be made.
+func (p *pass) liveTemplates() []*clusterv1.MachineTemplateSpec {
+	var list []*clusterv1.MachineTemplateSpec
+	for i := range p.obs.sets {
+		list = append(list, &p.obs.sets[i].Spec.Template)
+	}
+	if p.obs.deployment != nil {
+		list = append(list, &p.obs.deployment.Spec.Template)
+	}
+	if p.obs.set != nil {
+		list = append(list, &p.obs.set.Spec.Template)
+	}
+	return list
+}
+
+// updating reports what is being rolled out, and what keeps it from being finished.
+func (p *pass) updating() {
+	target := p.target
+	if target.hash == "" {
+		return // a gate is closed and says why; what was known before still holds
+	}
+	why := p.progress()
+	report := func(t string, changing bool, what string) {
+		if !changing {
+			p.set(bad(t, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage))
+			return
+		}
+		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, what+why))
+	}
+	report(hyperv1.NodePoolUpdatingVersionConditionType, target.version != p.version, "Updating version to "+target.version)
+	report(hyperv1.NodePoolUpdatingConfigConditionType, p.noted(hyperv1.NodePoolCurrentConfigAnnotation) != target.configHash, "Updating config to "+target.configHash)
+	if target.template != "" {
+		report(hyperv1.NodePoolUpdatingPlatformMachineTemplateConditionType, p.noted(hyperv1.NodePoolPlatformMachineTemplateAnnotation) != target.template,
+			"Updating machine template to "+target.template)
+	}
+	p.stuckInPlace()
+}
+
+// stuckInPlace reports an upgrade in place that has stopped.
+func (p *pass) stuckInPlace() {
+	if p.obs.set == nil || !p.inPlace() {
+		return
+	}
+	message, stuck := p.obs.set.Annotations[hyperv1.NodePoolUpgradeInProgressFalseAnnotation]
+	if !stuck {
+		return
+	}
+	for i, c := range p.conditions {
+		updating := c.Type == hyperv1.NodePoolUpdatingVersionConditionType || c.Type == hyperv1.NodePoolUpdatingConfigConditionType
+		if updating && c.Status == corev1.ConditionTrue {
+			p.conditions[i] = bad(c.Type, hyperv1.NodePoolInplaceUpgradeFailedReason, message)
+			p.conditions[i].Severity = severityError
+		}
+	}
+}
+
+// progress says how far a rollout is.
+func (p *pass) progress() string {
+	if p.held != "" {
+		return "; " + p.held
+	}
+	if p.inPlace() {
+		if p.obs.set != nil {
+			if message := p.obs.set.Annotations[hyperv1.NodePoolUpgradeInProgressTrueAnnotation]; message != "" {
+				return "; " + message
+			}
+		}
+		return ""
+	}
+	md := p.obs.deployment
+	if md == nil || md.Spec.Replicas == nil {
+		return ""
+	}
+	userData := token.UserDataName(p.obs.pool.Name, p.target.hash)
+	var updated []clusterv1.Machine
+	for _, m := range p.obs.machines {
+		if m.Spec.Bootstrap.DataSecretName != nil && *m.Spec.Bootstrap.DataSecretName == userData {
+			updated = append(updated, m)
+		}
+	}
+	message := fmt.Sprintf("; %d of %d machines are made from it", len(updated), *md.Spec.Replicas)
+	if f := machines.AllReady(updated, 0); f.Status != metav1.ConditionTrue {
+		message += ": " + f.Message
+	}
+	return message
+}

@@ -1,0 +1,137 @@
+package nodepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/nodepool/machines"
+)
+
+// apply carries a plan out. Each write stands on those before it, so the first failure ends the pass, and the next one goes on there.
+func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
+	a := apply.New(r.Client, FieldOwner)
+	if err := errors.Join(r.setPaused(ctx, p.pause, `"true"`), r.setPaused(ctx, p.unpause, "null")); err != nil {
+		return err
+	}
+	if p.createToken != nil {
+		// Created and not applied: two passes must not choose two tokens.
+		if err := r.Client.Create(ctx, p.createToken, client.FieldOwner(FieldOwner)); err != nil {
+			return fmt.Errorf("creating Secret %s: %w", client.ObjectKeyFromObject(p.createToken), err)
+		}
+		ctrl.LoggerFrom(ctx).Info("made a token for machines", "secret", p.createToken.Name)
+	}
+	for _, s := range p.patches {
+		if err := r.patchSecret(ctx, obs.namespace, s); err != nil {
+			return err
+		}
+	}
+	if err := a.All(ctx, p.apply...); err != nil {
+		return err
+	}
+	if t := p.createTemplate; t != nil {
+		if err := r.Client.Create(ctx, t, client.FieldOwner(FieldOwner)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating %T %s: %w", t, client.ObjectKeyFromObject(t), err)
+		}
+	}
+	if err := r.applyWorkload(ctx, a, obs, p); err != nil {
+		return err
+	}
+	if err := a.All(ctx, p.after...); err != nil {
+		return err
+	}
+	for _, obj := range p.delete {
+		if err := a.Delete(ctx, obj); err != nil {
+			return err
+		}
+	}
+	return r.annotate(ctx, obs.pool, p.annotations)
+}
+
+func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *observed, p *plan) error {
+	if p.markCurrent != "" {
+		if err := r.markCurrent(ctx, obs, p.markCurrent); err != nil {
+			return err
+		}
+		// The MachineSet has a new version now, which the next pass sees.
+		p.recheckAfter = conflictRetry
+		return nil
+	}
+	switch {
+	case p.createSet != nil:
+		if err := r.Client.Create(ctx, p.createSet, client.FieldOwner(FieldOwner)); err != nil {
+			return fmt.Errorf("creating MachineSet %s: %w", client.ObjectKeyFromObject(p.createSet), err)
+		}
+	case p.workload != nil && p.locked:
+		return a.ApplyLocked(ctx, p.workload)
+	case p.workload != nil:
+		return a.Apply(ctx, p.workload)
+	}
+	return nil
+}
+
+// setPaused sets or removes the annotation that stops Cluster API. It is a patch of this one key, because it comes and goes.
+func (r *Reconciler) setPaused(ctx context.Context, list []client.Object, value string) error {
+	for _, obj := range list {
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, machines.PausedAnnotation, value)
+		target := obj.DeepCopyObject().(client.Object)
+		if err := r.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("pausing %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+		}
+	}
+	return nil
+}
+
+// markCurrent notes what machines have on the MachineSet, which must be the one that was read: others write this annotation, too.
+func (r *Reconciler) markCurrent(ctx context.Context, obs *observed, hash string) error {
+	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, obs.set.ResourceVersion, hyperv1.NodePoolCurrentConfigVersionAnnotation, hash)
+	if err := r.Client.Patch(ctx, obs.set.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("noting the configuration of machines on MachineSet %s: %w", client.ObjectKeyFromObject(obs.set), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) patchSecret(ctx context.Context, namespace string, s secretPatch) error {
+	body, err := s.body()
+	if err != nil {
+		return fmt.Errorf("encoding a patch of Secret %s: %w", s.name, err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name}}
+	if err := r.Client.Patch(ctx, secret, client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patching Secret %s/%s: %w", namespace, s.name, err)
+	}
+	return nil
+}
+
+// annotate writes the bookkeeping on the NodePool, and nothing when it is there already.
+func (r *Reconciler) annotate(ctx context.Context, pool *hyperv1.NodePool, annotations map[string]string) error {
+	changed := false
+	before := pool.DeepCopy()
+	for k, v := range annotations {
+		if pool.Annotations[k] != v {
+			if pool.Annotations == nil {
+				pool.Annotations = map[string]string{}
+			}
+			pool.Annotations[k], changed = v, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	status := pool.Status.DeepCopy()
+	if err := r.Client.Patch(ctx, pool, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("annotating NodePool %s: %w", keyOf(pool), err)
+	}
+	pool.Status = *status
+	ctrl.LoggerFrom(ctx).Info("every machine is up to date", "hash", annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation])
+	return nil
+}

@@ -1,0 +1,74 @@
+package machines
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/machine"
+)
+
+// Replicas is how many machines a pool is to have. live is what the MachineDeployment or MachineSet asks for, nil when there is none.
+//
+// With autoScaling the number is the autoscaler's, as long as it keeps to the bounds. A pool that can't start from no machine, because
+// nothing tells the autoscaler what one would offer, keeps at least one.
+func Replicas(spec *hyperv1.NodePoolSpec, live *int32, scaleFromZero bool) int32 {
+	a := spec.AutoScaling
+	if a == nil {
+		return max(ptr.Deref(spec.Replicas, 0), 0)
+	}
+	least := ptr.Deref(a.Min, 0)
+	if least == 0 && !scaleFromZero {
+		least = 1
+	}
+	return min(max(ptr.Deref(live, least), least), a.Max)
+}
+
+// mebibyte is the unit of the memory annotation.
+const mebibyte = 1 << 20
+
+// CapacityAnnotations tell an autoscaler what a machine of the pool would offer. They are for templates that do not say so themselves.
+func CapacityAnnotations(spec *hyperv1.NodePoolSpec, c *machine.Capacity) map[string]string {
+	if c == nil {
+		return nil
+	}
+	annotations := map[string]string{
+		CPUAnnotation:    strconv.FormatInt(c.CPU.Value(), 10),
+		MemoryAnnotation: strconv.FormatInt(c.Memory.Value()/mebibyte, 10),
+	}
+	if c.GPU > 0 {
+		annotations[GPUAnnotation] = strconv.FormatInt(c.GPU, 10)
+	}
+	labels := maps.Clone(spec.NodeLabels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[archLabel] = spec.Arch
+	pairs := make([]string, 0, len(labels))
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, k+"="+labels[k])
+	}
+	annotations[CapacityLabelsAnnotation] = strings.Join(pairs, ",")
+	if taints := capacityTaints(spec.Taints); taints != "" {
+		annotations[CapacityTaintsAnnotation] = taints
+	}
+	return annotations
+}
+
+func capacityTaints(taints []hyperv1.Taint) string {
+	list := make([]string, 0, len(taints))
+	for _, t := range taints {
+		value := ""
+		if t.Value != "" {
+			value = "=" + t.Value
+		}
+		list = append(list, fmt.Sprintf("%s%s:%s", t.Key, value, t.Effect))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}

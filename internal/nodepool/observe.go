@@ -1,0 +1,283 @@
+package nodepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/nodepool/nodeconfig"
+	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/platform/machine"
+	"hcp.internal/platform/internal/release"
+)
+
+// observed is everything that a decision may look at. Adding a read means adding a field.
+type observed struct {
+	pool *hyperv1.NodePool
+	hc   *hyperv1.HostedCluster
+	// namespace of the control plane; namespaceErr says why nothing can be made in it.
+	namespace    string
+	namespaceErr error
+
+	platform    platform.Platform // nil with platformErr
+	platformErr error
+	release     *release.Release // nil with releaseErr
+	releaseErr  error
+
+	// userConfig are the ConfigMaps of spec.config, coreConfig those that the control plane made.
+	userConfig, coreConfig []nodeconfig.Source
+	userConfigErr          error
+
+	ignitionCA []byte // PEM; nil: not there yet
+	// pullSecret and trustBundle are contents; the errors say what is wrong with them.
+	pullSecret, trustBundle       []byte
+	pullSecretErr, trustBundleErr error
+
+	template    *machine.Template // nil: no machines of ours, or an error
+	templateErr error
+
+	secrets     []corev1.Secret // token and user data Secrets of the pool, of all generations
+	deployment  *clusterv1.MachineDeployment
+	set         *clusterv1.MachineSet
+	sets        []clusterv1.MachineSet // of the pool, those of the deployment included
+	machines    []clusterv1.Machine    // by name
+	healthCheck *clusterv1.MachineHealthCheck
+	templates   []metav1.PartialObjectMetadata // machine templates of the pool
+}
+
+// releases is what observing needs of release.Registry.
+type releases interface {
+	Lookup(ctx context.Context, image string, pullSecret []byte) (*release.Release, error)
+}
+
+// observe reads everything. An error means that the API server could not be read; what is wrong with the input is in the result.
+func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (*observed, error) {
+	obs := &observed{pool: pool, hc: hc, namespace: hostedcluster.Namespace(hc.Namespace, hc.Name)}
+	if err := r.observeNamespace(ctx, obs); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(r.observeReferences(ctx, obs), r.observeConfig(ctx, obs)); err != nil {
+		return nil, err
+	}
+	if obs.pullSecretErr == nil {
+		obs.release, obs.releaseErr = r.releasesFor(hc).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
+	} else {
+		obs.releaseErr = obs.pullSecretErr
+	}
+	if obs.platform, obs.platformErr = platform.For(pool.Spec.Platform.Type); obs.platformErr != nil {
+		obs.platform = nil
+	} else if obs.release != nil {
+		obs.template, obs.templateErr = obs.platform.MachineTemplate(machine.Input{HostedCluster: hc, NodePool: pool, Release: obs.release})
+	}
+	return obs, r.observeMachines(ctx, obs)
+}
+
+// releasesFor is the provider that knows the mirrors of hc.
+func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {
+	registry, ok := r.Releases.(*release.Registry)
+	if !ok {
+		return r.Releases
+	}
+	var mirrors []release.Mirror
+	for _, s := range hc.Spec.ImageContentSources {
+		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
+	}
+	return registry.WithMirrors(mirrors)
+}
+
+// observeNamespace finds out whether the namespace is that of our HostedCluster: two of them can have the same name for it.
+func (r *Reconciler) observeNamespace(ctx context.Context, obs *observed) error {
+	ns := &corev1.Namespace{}
+	err := r.Client.Get(ctx, client.ObjectKey{Name: obs.namespace}, ns)
+	switch {
+	case apierrors.IsNotFound(err):
+		obs.namespaceErr = fmt.Errorf("namespace %s does not exist yet", obs.namespace)
+	case err != nil:
+		return fmt.Errorf("reading Namespace %s: %w", obs.namespace, err)
+	case ns.Annotations[hyperv1.HostedClusterAnnotation] != keyOf(obs.hc):
+		obs.namespaceErr = fmt.Errorf("namespace %s belongs to another hosted cluster", obs.namespace)
+	case !ns.DeletionTimestamp.IsZero():
+		obs.namespaceErr = fmt.Errorf("namespace %s is being deleted", obs.namespace)
+	}
+	return nil
+}
+
+// observeReferences reads what the HostedCluster and the control plane have for machines. These are read from the API server: a cache of
+// all Secrets would be large and a risk.
+func (r *Reconciler) observeReferences(ctx context.Context, obs *observed) error {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: obs.hc.Namespace, Name: obs.hc.Spec.PullSecret.Name}
+	switch found, err := r.get(ctx, key, secret); {
+	case err != nil:
+		return err
+	case !found:
+		obs.pullSecretErr = fmt.Errorf("Secret %s, which spec.pullSecret of the HostedCluster names, does not exist", key)
+	case len(secret.Data[pullSecretKey]) == 0:
+		obs.pullSecretErr = fmt.Errorf("Secret %s, which spec.pullSecret of the HostedCluster names, has no key %s", key, pullSecretKey)
+	default:
+		obs.pullSecret = secret.Data[pullSecretKey]
+	}
+	if ref := obs.hc.Spec.AdditionalTrustBundle; ref != nil {
+		cm := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: obs.hc.Namespace, Name: ref.Name}
+		switch found, err := r.get(ctx, key, cm); {
+		case err != nil:
+			return err
+		case !found || cm.Data[caBundleKey] == "":
+			obs.trustBundleErr = fmt.Errorf("ConfigMap %s, which spec.additionalTrustBundle of the HostedCluster names, does not exist or has no key %s", key, caBundleKey)
+		default:
+			obs.trustBundle = []byte(cm.Data[caBundleKey])
+		}
+	}
+	ca := &corev1.Secret{}
+	found, err := r.get(ctx, client.ObjectKey{Namespace: obs.namespace, Name: ignitionCASecret}, ca)
+	if found {
+		obs.ignitionCA = ca.Data[ignitionCAKey]
+	}
+	return err
+}
+
+// get reads from the API server and tells whether the object exists.
+func (r *Reconciler) get(ctx context.Context, key client.ObjectKey, obj client.Object) (bool, error) {
+	err := r.Live.Get(ctx, key, obj)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s: %w", obj, key, err)
+	}
+	return true, nil
+}
+
+// observeConfig reads the manifests that configure machines.
+func (r *Reconciler) observeConfig(ctx context.Context, obs *observed) error {
+	for _, ref := range obs.pool.Spec.Config {
+		cm := &corev1.ConfigMap{}
+		found, err := r.get(ctx, client.ObjectKey{Namespace: obs.pool.Namespace, Name: ref.Name}, cm)
+		if err != nil {
+			return err
+		}
+		text, ok := cm.Data[configKey]
+		switch {
+		case !found:
+			obs.userConfigErr = errors.Join(obs.userConfigErr, fmt.Errorf("ConfigMap %q, which spec.config names, does not exist in namespace %s", ref.Name, obs.pool.Namespace))
+		case !ok:
+			obs.userConfigErr = errors.Join(obs.userConfigErr, fmt.Errorf("ConfigMap %q, which spec.config names, has no key %s", ref.Name, configKey))
+		default:
+			obs.userConfig = append(obs.userConfig, nodeconfig.Source{Name: fmt.Sprintf("ConfigMap %q", ref.Name), Data: text})
+		}
+	}
+	list := &corev1.ConfigMapList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(obs.namespace), client.MatchingLabels{hyperv1.CoreIgnitionConfigLabel: "true"}); err != nil {
+		return fmt.Errorf("listing the ConfigMaps with the control plane's machine configuration: %w", err)
+	}
+	for _, cm := range list.Items {
+		obs.coreConfig = append(obs.coreConfig, nodeconfig.Source{Name: fmt.Sprintf("ConfigMap %s/%s", cm.Namespace, cm.Name), Data: cm.Data[configKey]})
+	}
+	slices.SortFunc(obs.coreConfig, func(a, b nodeconfig.Source) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// observeMachines reads the pool's objects of Cluster API, and its Secrets.
+func (r *Reconciler) observeMachines(ctx context.Context, obs *observed) error {
+	if err := r.readSecrets(ctx, obs); err != nil {
+		return err
+	}
+	if !r.ClusterAPI {
+		return nil
+	}
+	key := client.ObjectKey{Namespace: obs.namespace, Name: obs.pool.Name}
+	md, ms, mhc := &clusterv1.MachineDeployment{}, &clusterv1.MachineSet{}, &clusterv1.MachineHealthCheck{}
+	for obj, found := range map[client.Object]func(){
+		md:  func() { obs.deployment = md },
+		ms:  func() { obs.set = ms },
+		mhc: func() { obs.healthCheck = mhc },
+	} {
+		err := r.Client.Get(ctx, key, obj)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("reading %T %s: %w", obj, key, err)
+		case obj.GetAnnotations()[hyperv1.NodePoolAnnotation] == keyOf(obs.pool):
+			found()
+		}
+	}
+	var err error
+	if obs.machines, obs.sets, err = r.readMachines(ctx, obs.namespace, keyOf(obs.pool)); err != nil {
+		return err
+	}
+	if obs.template == nil {
+		return nil
+	}
+	obs.templates, err = r.readTemplates(ctx, obs)
+	return err
+}
+
+func (r *Reconciler) readSecrets(ctx context.Context, obs *observed) error {
+	secrets := &corev1.SecretList{}
+	if err := r.Client.List(ctx, secrets, r.ofPool(obs.namespace, keyOf(obs.pool))...); err != nil {
+		return fmt.Errorf("listing the Secrets of the pool: %w", err)
+	}
+	obs.secrets = slices.DeleteFunc(secrets.Items, func(s corev1.Secret) bool { return s.Annotations[hyperv1.NodePoolAnnotation] != keyOf(obs.pool) })
+	slices.SortFunc(obs.secrets, func(a, b corev1.Secret) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func (r *Reconciler) readMachines(ctx context.Context, namespace, pool string) ([]clusterv1.Machine, []clusterv1.MachineSet, error) {
+	machines, sets := &clusterv1.MachineList{}, &clusterv1.MachineSetList{}
+	if err := r.Client.List(ctx, machines, r.ofPool(namespace, pool)...); err != nil {
+		return nil, nil, fmt.Errorf("listing the Machines of the pool: %w", err)
+	}
+	if err := r.Client.List(ctx, sets, r.ofPool(namespace, pool)...); err != nil {
+		return nil, nil, fmt.Errorf("listing the MachineSets of the pool: %w", err)
+	}
+	ours := slices.DeleteFunc(machines.Items, func(m clusterv1.Machine) bool { return m.Annotations[hyperv1.NodePoolAnnotation] != pool })
+	slices.SortFunc(ours, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	return ours, slices.DeleteFunc(sets.Items, func(s clusterv1.MachineSet) bool { return poolOfSet(&s) != pool }), nil
+}
+
+// readTemplates lists the machine templates of the pool.
+func (r *Reconciler) readTemplates(ctx context.Context, obs *observed) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	gvk := obs.platform.Traits().TemplateKind
+	gvk.Kind += "List"
+	list.SetGroupVersionKind(gvk)
+	if err := r.Client.List(ctx, list, client.InNamespace(obs.namespace)); err != nil {
+		return nil, fmt.Errorf("listing machine templates: %w", err)
+	}
+	ours := slices.DeleteFunc(list.Items, func(t metav1.PartialObjectMetadata) bool {
+		return t.Annotations[hyperv1.NodePoolAnnotation] != keyOf(obs.pool)
+	})
+	slices.SortFunc(ours, func(a, b metav1.PartialObjectMetadata) int { return strings.Compare(a.Name, b.Name) })
+	return ours, nil
+}
+
+// poolOfSet is the NodePool of a MachineSet. One that a MachineDeployment made has our annotation in its template at least.
+func poolOfSet(ms *clusterv1.MachineSet) string {
+	if pool := ms.Annotations[hyperv1.NodePoolAnnotation]; pool != "" {
+		return pool
+	}
+	return ms.Spec.Template.Annotations[hyperv1.NodePoolAnnotation]
+}
+
+// poolIndex is the name of the index by which caches find what belongs to a pool without looking at anything else.
+const poolIndex = "nodePool"
+
+// ofPool are the options to list what belongs to a pool. Callers filter again: without a cache there is no index.
+func (r *Reconciler) ofPool(namespace, pool string) []client.ListOption {
+	options := []client.ListOption{client.InNamespace(namespace)}
+	if r.Indexed {
+		options = append(options, client.MatchingFields{poolIndex: pool})
+	}
+	return options
+}

@@ -1,0 +1,194 @@
+package nodepool
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/nodepool/machines"
+)
+
+// plan is what a pass does and reports, in the order of its fields. The zero plan does nothing.
+type plan struct {
+	// pause, unpause are the pool's objects of Cluster API to stop, or to let go on.
+	pause, unpause []client.Object
+
+	createToken *corev1.Secret
+	patches     []secretPatch
+	apply       []client.Object // user data
+	// createTemplate is a machine template that does not exist yet; its content never changes.
+	createTemplate client.Object
+	// markCurrent is the version of machines to note on the MachineSet before its target changes; empty: none.
+	markCurrent string
+	createSet   *clusterv1.MachineSet
+	// workload is the MachineDeployment or the MachineSet. With locked it is written only over the version that was read, because
+	// somebody else sets the number of replicas, too.
+	workload client.Object
+	locked   bool
+	after    []client.Object // MachineHealthCheck
+	delete   []client.Object
+
+	// annotations to set on the NodePool.
+	annotations map[string]string
+
+	conditions []hyperv1.NodePoolCondition
+	removed    []string // types of conditions that have nothing to say
+	version    string   // status.version
+	replicas   int32    // status.replicas
+	nodes      []hyperv1.NodeVersion
+
+	// err is returned so that the pass is repeated, although nothing went wrong with a write.
+	err error
+	// recheckAfter is when something changes that no event tells of; 0: wait for an event.
+	recheckAfter time.Duration
+}
+
+// pass is a plan in the making.
+type pass struct {
+	obs *observed
+	now time.Time
+	// token is a new one, for a Secret that has none yet.
+	token string
+	plan
+
+	target target
+	// held is why a rollout does not begin; empty: it may.
+	held string
+}
+
+// target is what machines are to be.
+type target struct {
+	hash, configHash, version string
+	// config is the text of all manifests, encoded.
+	config, encoded string
+	template        string // name of the machine template
+}
+
+// stage is a part of the decision. It returns false to stop the pass: what comes later needs what it found missing.
+type stage func(*pass) bool
+
+// gates check the input, in the order in which a user has to repair it. Nothing is written unless all are open.
+var gates = []stage{
+	(*pass).autoscaling,
+	(*pass).updateManagement,
+	(*pass).platformFits,
+	(*pass).validRelease,
+	(*pass).ignitionEndpoint,
+	(*pass).architecture,
+	(*pass).reconciliationActive,
+	(*pass).versionSkew,
+	(*pass).machineConfig,
+	(*pass).references,
+	(*pass).machineTemplate,
+}
+
+// actions decide what is written.
+var actions = []stage{
+	(*pass).paused,
+	(*pass).secrets,
+	(*pass).unmanaged,
+	(*pass).machineObjects,
+	(*pass).healthChecks,
+	(*pass).cleanUp,
+}
+
+// planFor decides what a pass does with a NodePool that is not being deleted.
+//
+// It never takes machines away: it says what machines are to be made from, and Cluster API replaces them within the bounds of
+// spec.management. A rollout does not begin while the new configuration is known to be unusable.
+func planFor(obs *observed, now time.Time, token string) plan {
+	p := &pass{obs: obs, now: now, token: token}
+	p.version = obs.pool.Status.Version
+	p.reportMachines()
+	open := run(p, gates)
+	if open {
+		run(p, actions)
+	}
+	p.updating()
+	p.payload()
+	return p.plan
+}
+
+func run(p *pass, stages []stage) bool {
+	for _, s := range stages {
+		if !s(p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pass) set(c hyperv1.NodePoolCondition) { p.conditions = append(p.conditions, c) }
+
+func (p *pass) spec() *hyperv1.NodePoolSpec { return &p.obs.pool.Spec }
+
+func (p *pass) inPlace() bool {
+	return p.spec().Management.UpgradeType == hyperv1.UpgradeTypeInPlace
+}
+
+// reportMachines sums up what there is.
+func (p *pass) reportMachines() {
+	obs := p.obs
+	ready := machines.DeploymentReady(obs.deployment)
+	if p.inPlace() {
+		ready = machines.SetReady(obs.set)
+	}
+	managed := obs.platform == nil || obs.platform.Traits().Managed
+	if !managed {
+		ready = machines.Finding{Status: "True", Reason: hyperv1.AsExpectedReason, Message: "machines of this platform are made by others"}
+	}
+	if blocked := machines.RemediationBlocked(obs.healthCheck); blocked != nil {
+		ready = *blocked
+	}
+	p.set(fromFinding(hyperv1.NodePoolReadyConditionType, ready))
+	p.replicas = availableReplicas(obs)
+	p.nodes = machines.NodeVersions(obs.machines, p.version)
+	if managed {
+		want := wantedReplicas(obs)
+		p.set(fromFinding(hyperv1.NodePoolAllMachinesReadyConditionType, machines.AllReady(obs.machines, want)))
+		p.set(fromFinding(hyperv1.NodePoolAllNodesHealthyConditionType, machines.AllHealthy(obs.machines, want)))
+	}
+	if names := machines.NetworkConflict(obs.machines, podNetworks(obs.hc)); names != "" {
+		p.set(condition(hyperv1.NodePoolClusterNetworkCIDRConflictType, corev1.ConditionTrue, hyperv1.InvalidConfigurationReason,
+			"addresses of machines lie in spec.networking.clusterNetwork of the HostedCluster, so that pods on them can't be reached: "+names))
+	} else {
+		p.removed = append(p.removed, hyperv1.NodePoolClusterNetworkCIDRConflictType)
+	}
+}
+
+// availableReplicas is how many machines work.
+func availableReplicas(obs *observed) int32 {
+	switch {
+	case obs.pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace && obs.set != nil:
+		return deref(obs.set.Status.AvailableReplicas)
+	case obs.pool.Spec.Management.UpgradeType != hyperv1.UpgradeTypeInPlace && obs.deployment != nil:
+		return deref(obs.deployment.Status.AvailableReplicas)
+	}
+	return 0
+}
+
+// wantedReplicas is how many machines there are to be, as far as that is known.
+func wantedReplicas(obs *observed) int32 {
+	return machines.Replicas(&obs.pool.Spec, liveReplicas(obs), true)
+}
+
+// liveReplicas is what the MachineDeployment or MachineSet asks for; nil: there is none.
+func liveReplicas(obs *observed) *int32 {
+	switch {
+	case obs.pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace && obs.set != nil:
+		return obs.set.Spec.Replicas
+	case obs.pool.Spec.Management.UpgradeType != hyperv1.UpgradeTypeInPlace && obs.deployment != nil:
+		return obs.deployment.Spec.Replicas
+	}
+	return nil
+}
+
+func deref(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

@@ -1,0 +1,141 @@
+package nodepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/patch"
+)
+
+// Reconciler reconciles NodePools. It is the only writer of their status and of the objects that bear their annotation, except for what
+// the ignition server and Cluster API write into these.
+type Reconciler struct {
+	Client client.Client // reads from caches that hold only what is ours, writes
+	Live   client.Reader // uncached: users' objects, and where a stale read would destroy something
+	Clock  clock.PassiveClock
+	// Releases is usually a *release.Registry.
+	Releases releases
+	// NewToken gives a token for machines: an RFC 4122 UUID of random bits.
+	NewToken func() string
+	// ClusterAPI: its kinds are served.
+	ClusterAPI bool
+	// Indexed: Client has the indexes that SetupWithManager makes.
+	Indexed bool
+	// Scope restricts the operator to HostedClusters with this value of annotation hypershift.openshift.io/scope; nil: all.
+	Scope *string
+}
+
+// conflictRetry is long enough for a cache to catch up.
+const conflictRetry = 50 * time.Millisecond
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if err != nil && apierrors.IsConflict(err) {
+		// We looked at an old version: that is a reason to look again, and no failure.
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pool := &hyperv1.NodePool{}
+	if err := r.Client.Get(ctx, req.NamespacedName, pool); err != nil {
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{}, r.sweepOrphans(ctx, req.NamespacedName)
+		}
+		return ctrl.Result{}, err
+	}
+	hc, err := r.hostedCluster(ctx, pool)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if hc != nil && r.Scope != nil && hc.Annotations[hyperv1.HostedClusterScopeAnnotation] != *r.Scope {
+		return ctrl.Result{}, nil
+	}
+	if !pool.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, pool)
+	}
+	if hc == nil || !hc.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reportMissingCluster(ctx, pool, hc)
+	}
+	if err := r.adopt(ctx, pool, hc); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.work(ctx, pool, hc)
+}
+
+func (r *Reconciler) hostedCluster(ctx context.Context, pool *hyperv1.NodePool) (*hyperv1.HostedCluster, error) {
+	hc := &hyperv1.HostedCluster{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: pool.Namespace, Name: pool.Spec.ClusterName}, hc)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the HostedCluster of NodePool %s: %w", keyOf(pool), err)
+	}
+	return hc, nil
+}
+
+// reportMissingCluster says what a pool without a HostedCluster waits for. The HostedCluster's arrival causes the next pass.
+func (r *Reconciler) reportMissingCluster(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) error {
+	before, message := pool.DeepCopy(), fmt.Sprintf("HostedCluster %s/%s, which spec.clusterName names, does not exist", pool.Namespace, pool.Spec.ClusterName)
+	if hc != nil {
+		message = fmt.Sprintf("HostedCluster %s/%s is being deleted", hc.Namespace, hc.Name)
+	}
+	setCondition(&pool.Status.Conditions, bad(hyperv1.NodePoolReadyConditionType, hyperv1.NodePoolNotFoundReason, message), pool.Generation, r.Clock.Now())
+	return patch.Status(ctx, r.Client, before, pool)
+}
+
+// adopt stores our finalizer, before the first object exists that a crash could leak, and the HostedCluster as an owner, so that the pool
+// goes with it.
+func (r *Reconciler) adopt(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) error {
+	before := pool.DeepCopy()
+	changed := controllerutil.AddFinalizer(pool, Finalizer)
+	owner := metav1.OwnerReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Name: hc.Name, UID: hc.UID}
+	if !slices.ContainsFunc(pool.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == hc.UID }) {
+		pool.OwnerReferences, changed = append(pool.OwnerReferences, owner), true
+	}
+	if !changed {
+		return nil
+	}
+	// With the resourceVersion, because both are lists that others write, too.
+	if err := r.Client.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adding finalizer and owner to NodePool %s: %w", keyOf(pool), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
+	obs, err := r.observe(ctx, pool, hc)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observing NodePool %s: %w", keyOf(pool), err)
+	}
+	now := r.Clock.Now()
+	p := planFor(obs, now, r.NewToken())
+	err = r.apply(ctx, obs, &p)
+	before := pool.DeepCopy()
+	if err == nil {
+		pool.Status.Version = p.version
+	}
+	pool.Status.Replicas = p.replicas
+	pool.Status.NodesInfo.NodeVersions = p.nodes
+	for _, c := range p.conditions {
+		setCondition(&pool.Status.Conditions, c, pool.Generation, now)
+	}
+	for _, t := range p.removed {
+		removeCondition(&pool.Status.Conditions, t)
+	}
+	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(p.err, err, patch.Status(ctx, r.Client, before, pool))
+}

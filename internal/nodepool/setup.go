@@ -1,0 +1,157 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster"
+)
+
+// concurrentReconciles is how many NodePools are worked on at once; a pass mostly waits for the API server.
+const concurrentReconciles = 10
+
+// Failed passes are repeated after 1 s, 2 s, … up to 10 s.
+const (
+	retryShortest = time.Second
+	retryLongest  = 10 * time.Second
+)
+
+// Setup registers the controller with the operator that shared describes.
+func Setup(mgr ctrl.Manager, shared hostedcluster.Shared) error {
+	r := &Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: shared.Clock, Releases: shared.Releases, NewToken: uuid.NewString,
+		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope,
+	}
+	return r.SetupWithManager(mgr, shared.Sources)
+}
+
+// SetupWithManager registers the controller and its indexes. sources comes from hostedcluster.NewSourceCache and has been added to the
+// manager.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) error {
+	if err := r.index(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	r.Indexed = true
+	b := ctrl.NewControllerManagedBy(mgr).Named("nodepool").
+		For(&hyperv1.NodePool{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(r.byCluster)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byAnnotation))
+	if r.ClusterAPI {
+		for _, obj := range []client.Object{&clusterv1.MachineDeployment{}, &clusterv1.MachineSet{}, &clusterv1.Machine{}, &clusterv1.MachineHealthCheck{}} {
+			b = b.Watches(obj, handler.EnqueueRequestsFromMapFunc(byAnnotation))
+		}
+	}
+	configMap := &metav1.PartialObjectMetadata{}
+	configMap.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	b = b.WatchesRawSource(source.Kind(sources, configMap, handler.TypedEnqueueRequestsFromMapFunc(
+		func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
+			return r.byConfigMap(ctx, o)
+		})))
+	return b.WithOptions(controller.Options{
+		MaxConcurrentReconciles: concurrentReconciles,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
+	}).Complete(r)
+}
+
+// index lets a pass read what belongs to its pool without looking at anything else.
+func (r *Reconciler) index(indexer client.FieldIndexer) error {
+	byKey := func(obj client.Object) []string {
+		if key := poolOf(obj); key != "" {
+			return []string{key}
+		}
+		return nil
+	}
+	kinds := []client.Object{&corev1.Secret{}}
+	if r.ClusterAPI {
+		kinds = append(kinds, &clusterv1.Machine{}, &clusterv1.MachineSet{})
+	}
+	for _, obj := range kinds {
+		if err := indexer.IndexField(context.TODO(), obj, poolIndex, byKey); err != nil { // the context is not used: nothing runs yet
+			return fmt.Errorf("indexing %T by NodePool: %w", obj, err)
+		}
+	}
+	err := indexer.IndexField(context.TODO(), &hyperv1.NodePool{}, configIndex, func(obj client.Object) []string {
+		var names []string
+		for _, ref := range obj.(*hyperv1.NodePool).Spec.Config {
+			names = append(names, ref.Name)
+		}
+		return names
+	})
+	if err != nil {
+		return fmt.Errorf("indexing NodePools by configuration: %w", err)
+	}
+	return nil
+}
+
+// configIndex finds the NodePools that a ConfigMap configures.
+const configIndex = "config"
+
+func poolOf(obj client.Object) string {
+	if ms, ok := obj.(*clusterv1.MachineSet); ok {
+		return poolOfSet(ms)
+	}
+	return obj.GetAnnotations()[hyperv1.NodePoolAnnotation]
+}
+
+// byAnnotation finds the NodePool of an object that we, or others for us, made.
+func byAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
+	if key, ok := parseKey(poolOf(obj)); ok {
+		return []reconcile.Request{{NamespacedName: key}}
+	}
+	return nil
+}
+
+// byCluster finds the NodePools of a HostedCluster.
+func (r *Reconciler) byCluster(ctx context.Context, obj client.Object) []reconcile.Request {
+	pools := &hyperv1.NodePoolList{}
+	if err := r.Client.List(ctx, pools, client.InNamespace(obj.GetNamespace())); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range pools.Items {
+		if np := &pools.Items[i]; np.Spec.ClusterName == obj.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(np)})
+		}
+	}
+	return requests
+}
+
+// byConfigMap finds the NodePools that name a ConfigMap, and those of the control plane in whose namespace it is.
+func (r *Reconciler) byConfigMap(ctx context.Context, obj client.Object) []reconcile.Request {
+	pools := &hyperv1.NodePoolList{}
+	if err := r.Client.List(ctx, pools, client.InNamespace(obj.GetNamespace()), client.MatchingFields{configIndex: obj.GetName()}); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range pools.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
+	}
+	if len(requests) > 0 || !coreConfigName(obj.GetName()) {
+		return requests
+	}
+	ns := &corev1.Namespace{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: obj.GetNamespace()}, ns); err != nil {
+		return nil // no control-plane namespace
+	}
+	if key, ok := parseKey(ns.Annotations[hyperv1.HostedClusterAnnotation]); ok {
+		return r.byCluster(ctx, &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	}
+	return nil
+}

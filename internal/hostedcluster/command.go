@@ -219,6 +219,9 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err := r.SetupWithManager(mgr, sources); err != nil {
 		return err
 	}
+	if err := addFleet(mgr, cfg, f.namespace, r.Clock); err != nil {
+		return err
+	}
 	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 )
@@ -127,6 +128,7 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 	if err := patch.Status(ctx, r.Client, before, hc); err != nil {
 		return err
 	}
+	metrics.ObserveTransitions(before, hc)
 	if hasBeenAvailable(hc) || !isAvailable(hc) {
 		return nil
 	}

@@ -25,6 +25,7 @@ var validators = []validator{
 	hostnamesAreUnique,
 	labelsAreValid,
 	referencesAreUsable,
+	authenticationIsValid,
 	signingKeyHasIssuer,
 	namedCertificatesDoNotCollide,
 	networksMakeSense,

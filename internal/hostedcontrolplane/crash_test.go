@@ -31,6 +31,7 @@ func keysOf[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 var expectedSecrets = []string{
 	"admin-kubeconfig", "bootstrap-kubeconfig", "cluster-signer-ca", "demo-abcde-kubeconfig", "etcd-client-tls", "etcd-metrics-client-tls",
 	"etcd-metrics-signer", "etcd-peer-tls", "etcd-server-tls", "etcd-signer", "hcco-client", "hcco-kubeconfig", "hcco-signer",
+	"ignition-server-ca-cert", "ignition-server-serving-cert",
 	"kas-aggregator-client-signer", "kas-aggregator-crt", "kas-bootstrap-client", "kas-bootstrap-container-client",
 	"kas-bootstrap-container-kubeconfig", "kas-bootstrap-container-signer", "kas-kubelet-client-crt", "kas-server-crt", "kas-server-private-crt",
 	"kcm-server", "konnectivity-agent", "konnectivity-client", "konnectivity-cluster", "konnectivity-server", "konnectivity-signer",

@@ -1,0 +1,34 @@
+package hostedcluster
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestPublishVersions(t *testing.T) {
+	t.Run("When the operator starts it should say which versions it hosts", func(t *testing.T) {
+		g := NewWithT(t)
+		env := testenv.Start(t)
+		scheme, err := NewScheme()
+		g.Expect(err).NotTo(HaveOccurred())
+		c, ns := env.Client(t, scheme), env.Namespace(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { publishVersions(ctx, apply.New(c, FieldOwner), ns); close(ended) }()
+		t.Cleanup(func() { stop(); <-ended })
+		cm := &corev1.ConfigMap{}
+		g.Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "supported-versions"}, cm) }).WithTimeout(20 * time.Second).Should(Succeed())
+		g.Expect(cm.Labels).To(HaveKeyWithValue("hypershift.openshift.io/supported-versions", "true"))
+		g.Expect(cm.Data["supported-versions"]).To(HavePrefix(`{"versions":["5.1","5.0","4.23",`))
+		g.Expect(cm.Data["supported-versions"]).To(HaveSuffix(`"1.36","1.35","1.34"]}`))
+		g.Expect(cm.Data).To(HaveKey("server-version"))
+	})
+}

@@ -1,0 +1,143 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+var (
+	clusterCount = newMetric("hypershift_hostedclusters", "Hosted clusters by platform.", "platform")
+	clusterFails = newMetric("hypershift_hostedclusters_failure_conditions",
+		"Hosted clusters whose condition is not as expected, by platform; not_ is before conditions that should be True.", "platform", "condition")
+	identityProviders = newMetric("hypershift_cluster_identity_providers", "Identity providers that hosted clusters are configured with, by type.", "identity_provider")
+
+	waitingAvailability = newMetric("hypershift_cluster_waiting_initial_availability_duration_seconds",
+		"Age of a hosted cluster that has not been available yet.", identity...)
+	rollingOut = newMetric("hypershift_cluster_initial_rolling_out_duration_seconds",
+		"Age of a hosted cluster whose first version is not rolled out completely yet.", identity...)
+	upgrading = newMetric("hypershift_cluster_upgrading_duration_seconds", "How long the upgrade that is under way has taken.",
+		with(identity, "previous_version", "new_version")...)
+	limitedSupport = newMetric("hypershift_cluster_limited_support_enabled", "1 when the hosted cluster has limited support.", identity...)
+	silenceAlerts  = newMetric("hypershift_cluster_silence_alerts", "1 when alerts about the hosted cluster are silenced.", identity...)
+	proxy          = newMetric("hypershift_cluster_proxy", "1 for a hosted cluster with a proxy; the labels say which parts of it are set.",
+		with(identity, "proxy_http", "proxy_https", "proxy_trusted_ca")...)
+	proxyCAValid  = newMetric("hypershift_cluster_proxy_ca_valid", "1 when the certificates that the proxy's are checked with are usable.", identity...)
+	invalidAWS    = newMetric("hypershift_cluster_invalid_aws_creds", "1 when AWS does not accept the credentials of the hosted cluster.", identity...)
+	invalidGCP    = newMetric("hypershift_cluster_invalid_gcp_creds", "1 when Google Cloud does not accept the credentials of the hosted cluster.", identity...)
+	deleting      = newMetric("hypershift_cluster_deleting_duration_seconds", "How long the deletion of the hosted cluster has taken.", identity...)
+	deletingGuest = newMetric("hypershift_cluster_guest_cloud_resources_deleting_duration_seconds",
+		"How long the deletion has waited for cloud resources that the hosted cluster made.", identity...)
+	etcdNeedsHelp = newMetric("hypershift_etcd_manual_intervention_required", "1 when etcd could not be recovered without a person.",
+		with(identity, "environment", "internal_id")...)
+)
+
+// Labels by which a fleet manager knows the cluster.
+const (
+	environmentLabel = "api.openshift.com/environment"
+	internalIDLabel  = "api.openshift.com/id"
+)
+
+// expectedTrue and expectedFalse are the steady state of a hosted cluster.
+var (
+	expectedTrue = []string{
+		hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.InfrastructureReady,
+		hyperv1.ValidHostedClusterConfiguration, hyperv1.SupportedHostedCluster, hyperv1.ClusterVersionSucceeding, hyperv1.ClusterVersionAvailable,
+		hyperv1.ClusterVersionReleaseAccepted, hyperv1.ReconciliationActive, hyperv1.ReconciliationSucceeded, hyperv1.ConfigOperatorReconciliationSucceeded,
+		hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.ValidReleaseImage, hyperv1.ValidReleaseInfo, hyperv1.PlatformCredentialsFound,
+		hyperv1.IgnitionEndpointAvailable,
+	}
+	expectedFalse = []string{hyperv1.HostedClusterProgressing, hyperv1.HostedClusterDegraded, hyperv1.ClusterVersionProgressing}
+)
+
+// samples are all values, in no particular order.
+func samples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool, now time.Time) []sample {
+	out := slices.Concat(fleet(clusters), poolSamples(clusters, pools))
+	for i := range clusters {
+		out = append(out, ofCluster(&clusters[i], now)...)
+	}
+	return out
+}
+
+// fleet are the counts over all clusters.
+func fleet(clusters []hyperv1.HostedCluster) (out []sample) {
+	count, providers := map[string]int{}, map[string]int{}
+	fails := map[[2]string]int{}
+	for i := range clusters {
+		hc := &clusters[i]
+		platform := string(hc.Spec.Platform.Type)
+		count[platform]++
+		for _, kind := range expectedTrue {
+			fails[[2]string{platform, "not_" + kind}] += one(!conditions.IsTrue(hc.Status.Conditions, kind))
+		}
+		for _, kind := range expectedFalse {
+			fails[[2]string{platform, kind}] += one(!conditions.IsFalse(hc.Status.Conditions, kind))
+		}
+		if c := hc.Spec.Configuration; c != nil && c.OAuth != nil {
+			for _, p := range c.OAuth.IdentityProviders {
+				providers[string(p.Type)]++
+			}
+		}
+	}
+	for _, platform := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, sample{clusterCount, float64(count[platform]), []string{platform}})
+	}
+	for key, n := range fails {
+		out = append(out, sample{clusterFails, float64(n), key[:]})
+	}
+	for provider, n := range providers {
+		out = append(out, sample{identityProviders, float64(n), []string{provider}})
+	}
+	return out
+}
+
+func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
+	id := []string{hc.Namespace, hc.Name, hc.Spec.ClusterID}
+	add := func(m *metric, value float64, more ...string) { out = append(out, sample{m, value, with(id, more...)}) }
+	age := now.Sub(hc.CreationTimestamp.Time).Seconds()
+
+	if hc.Annotations[hyperv1.HasBeenAvailableAnnotation] != "true" {
+		add(waitingAvailability, age)
+	}
+	if v := hc.Status.Version; v == nil || !slices.ContainsFunc(v.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate }) {
+		add(rollingOut, age)
+	} else if current := v.History[0]; len(v.History) > 1 && current.State == configv1.PartialUpdate {
+		add(upgrading, now.Sub(current.StartedTime.Time).Seconds(), v.History[1].Version, current.Version)
+	}
+	add(limitedSupport, float64(one(hc.Labels[hyperv1.LimitedSupportLabel] == "true")))
+	add(silenceAlerts, float64(one(hc.Labels[hyperv1.SilenceClusterAlertsLabel] == "true")))
+	if c := hc.Spec.Configuration; c != nil && c.Proxy != nil {
+		flag := func(set bool) string { return map[bool]string{true: "1", false: "0"}[set] }
+		add(proxy, 1, flag(c.Proxy.HTTPProxy != ""), flag(c.Proxy.HTTPSProxy != ""), flag(c.Proxy.TrustedCA.Name != ""))
+		if c.Proxy.TrustedCA.Name != "" {
+			add(proxyCAValid, float64(one(conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidProxyConfiguration))))
+		}
+	}
+	switch hc.Spec.Platform.Type {
+	case hyperv1.AWSPlatform:
+		add(invalidAWS, float64(one(conditions.IsFalse(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider))))
+	case hyperv1.GCPPlatform:
+		add(invalidGCP, float64(one(conditions.IsFalse(hc.Status.Conditions, hyperv1.ValidGCPCredentials))))
+	}
+	if deleted := hc.DeletionTimestamp; deleted != nil {
+		add(deleting, now.Sub(deleted.Time).Seconds())
+		if conditions.IsFalse(hc.Status.Conditions, hyperv1.CloudResourcesDestroyed) {
+			add(deletingGuest, now.Sub(deleted.Time).Seconds())
+		}
+	}
+	recovery := conditions.Get(hc.Status.Conditions, hyperv1.EtcdRecoveryActive)
+	failed := recovery != nil && recovery.Reason == hyperv1.EtcdRecoveryJobFailedReason
+	add(etcdNeedsHelp, float64(one(failed)), hc.Labels[environmentLabel], hc.Labels[internalIDLabel])
+	return out
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,136 @@
+package metrics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
+
+func cluster() *hyperv1.HostedCluster {
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", CreationTimestamp: ago(time.Hour)}}
+	hc.Spec.ClusterID, hc.Spec.Platform.Type = "id", hyperv1.NonePlatform
+	return hc
+}
+
+func TestOfCluster(t *testing.T) {
+	history := func(states ...configv1.UpdateState) *hyperv1.ClusterVersionStatus {
+		v := &hyperv1.ClusterVersionStatus{}
+		for i, s := range states {
+			v.History = append(v.History, configv1.UpdateHistory{State: s, Version: fmt.Sprintf("1.%d", 36-i), StartedTime: ago(time.Minute)})
+		}
+		return v
+	}
+	for name, tc := range map[string]struct {
+		change func(*hyperv1.HostedCluster)
+		want   []string
+	}{
+		"When it is new it should tell how long it has been waited for": {want: []string{
+			`hypershift_cluster_waiting_initial_availability_duration_seconds clusters demo id = 3600`,
+			`hypershift_cluster_initial_rolling_out_duration_seconds clusters demo id = 3600`}},
+		"When it runs it should tell of no waiting": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version = history(configv1.CompletedUpdate)
+		}},
+		"When it is upgraded it should tell from what to what, and since when": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version = history(configv1.PartialUpdate, configv1.CompletedUpdate)
+		}, want: []string{`hypershift_cluster_upgrading_duration_seconds clusters demo id 1.35 1.36 = 60`}},
+		"When it goes it should tell since when": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version, hc.DeletionTimestamp = history(configv1.CompletedUpdate), ptr.To(ago(time.Second))
+		}, want: []string{`hypershift_cluster_deleting_duration_seconds clusters demo id = 1`}},
+		"When it has a proxy it should tell which parts are set": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version = history(configv1.CompletedUpdate)
+			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPSProxy: "https://proxy.example.com"}}
+		}, want: []string{`hypershift_cluster_proxy clusters demo id 0 1 0 = 1`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hc := cluster()
+			if tc.change != nil {
+				tc.change(hc)
+			}
+			var got []string
+			for _, s := range ofCluster(hc, noon) {
+				if s.value != 0 {
+					got = append(got, fmt.Sprintf("%s %s = %v", nameOf(s.metric), strings.Join(s.labels, " "), s.value))
+				}
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func nameOf(m *metric) string {
+	return strings.Split(m.desc.String(), `"`)[1]
+}
+
+func TestCollector(t *testing.T) {
+	t.Run("When Prometheus asks it should get every family that a fleet has", func(t *testing.T) {
+		g := NewWithT(t)
+		hc := cluster()
+		hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterAvailable, Status: metav1.ConditionTrue}, {Type: hyperv1.HostedClusterDegraded, Status: metav1.ConditionFalse}}
+		np := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}}
+		np.Spec.ClusterName, np.Spec.Replicas, np.Spec.Platform.Type, np.Status.Replicas = "demo", ptr.To[int32](3), hyperv1.NonePlatform, 2
+		np.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolReadyConditionType, Status: corev1.ConditionTrue}}
+		scheme := runtime.NewScheme()
+		g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())
+		registry := prometheus.NewPedanticRegistry()
+		g.Expect(Register(registry, NewCollector(fake.NewClientBuilder().WithScheme(scheme).WithObjects(hc, np).Build(), clocktesting.NewFakePassiveClock(noon)))).To(Succeed())
+		families, err := registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		values := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				var labels []string
+				for _, l := range m.Label {
+					labels = append(labels, l.GetName()+"="+l.GetValue())
+				}
+				slices.Sort(labels)
+				values[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetGauge().GetValue()
+			}
+		}
+		for name, want := range map[string]float64{
+			"hypershift_hostedclusters{platform=None}":                                                                        1,
+			"hypershift_hostedclusters_failure_conditions{condition=not_Available,platform=None}":                             0,
+			"hypershift_hostedclusters_failure_conditions{condition=not_EtcdAvailable,platform=None}":                         1,
+			"hypershift_hostedclusters_failure_conditions{condition=Degraded,platform=None}":                                  0,
+			"hypershift_hostedclusters_failure_conditions{condition=Progressing,platform=None}":                               1,
+			"hypershift_hostedcluster_nodepools{_id=id,name=demo,namespace=clusters,platform=None}":                           1,
+			"hypershift_nodepools{platform=None}":                                                                             1,
+			"hypershift_nodepools_failure_conditions{condition=not_Ready,platform=None}":                                      0,
+			"hypershift_nodepools_size{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}":               3,
+			"hypershift_nodepools_available_replicas{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}": 2,
+		} {
+			g.Expect(values).To(HaveKeyWithValue(name, want))
+		}
+	})
+}
+
+func TestNewlyTrue(t *testing.T) {
+	g := NewWithT(t)
+	before, after := cluster(), cluster()
+	after.Status.Conditions = []metav1.Condition{{Type: hyperv1.EtcdAvailable, Status: metav1.ConditionTrue, LastTransitionTime: ago(0)}}
+	g.Expect(newlyTrue(before, after)).To(Equal([]string{"EtcdAvailable"}))
+	g.Expect(newlyTrue(after, after)).To(BeEmpty())
+	before.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+	g.Expect(newlyTrue(before, after)).To(BeEmpty(), "it was available once")
+}

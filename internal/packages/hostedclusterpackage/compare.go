@@ -1,0 +1,69 @@
+package hostedclusterpackage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// sameSpec tells whether two Packages install the same. Configurations are compared as JSON, whatever the order of their keys.
+func sameSpec(a, b packagesv1.PackageSpec) bool {
+	return a.Image == b.Image && a.Component == b.Component && a.Paused == b.Paused && sameConfig(a.Config, b.Config)
+}
+
+func sameConfig(a, b *runtime.RawExtension) bool {
+	x, y := raw(a), raw(b)
+	if bytes.Equal(x, y) {
+		return true
+	}
+	var u, v any
+	return json.Unmarshal(x, &u) == nil && json.Unmarshal(y, &v) == nil && reflect.DeepEqual(u, v)
+}
+
+func raw(r *runtime.RawExtension) []byte {
+	if r == nil || len(r.Raw) == 0 {
+		return []byte("null")
+	}
+	return r.Raw
+}
+
+// template is what of a HostedClusterPackage's template reaches Packages.
+type template struct {
+	Labels      map[string]string      `json:"labels,omitempty"`
+	Annotations map[string]string      `json:"annotations,omitempty"`
+	Spec        packagesv1.PackageSpec `json:"spec"`
+}
+
+func templateOf(p *packagesv1.HostedClusterPackage) template {
+	return template{p.Spec.Template.Labels, p.Spec.Template.Annotations, p.Spec.Template.Spec}
+}
+
+// encode is the template as JSON with sorted keys, also within its configuration.
+func (t template) encode() ([]byte, error) {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return nil, fmt.Errorf("spec.template can't be encoded: %w", err)
+	}
+	var generic any
+	if err := json.Unmarshal(data, &generic); err != nil {
+		return nil, fmt.Errorf("spec.template can't be decoded: %w", err)
+	}
+	return json.Marshal(generic)
+}
+
+// hash names the template. 16 hexadecimal digits.
+func (t template) hash() (string, error) {
+	data, err := t.encode()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8]), nil
+}

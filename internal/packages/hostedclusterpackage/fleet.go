@@ -1,0 +1,183 @@
+package hostedclusterpackage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/packages/rollout"
+)
+
+var (
+	namespaceKind   = corev1.SchemeGroupVersion.WithKind("Namespace")
+	hostedListKind  = hyperv1.GroupVersion.WithKind("HostedClusterList")
+	errNotTheNewest = errors.New("the HostedClusterPackage was changed meanwhile")
+)
+
+// fleet is the rollout.Fleet of one pass.
+type fleet struct {
+	client client.Client
+	live   client.Reader
+	clock  clock.PassiveClock
+	// owner as observed; Record brings it up to date.
+	owner *packagesv1.HostedClusterPackage
+	view  view
+	// newest and good are what is applied.
+	newest, good template
+	// matching are the control-plane namespaces of clusters that the selector matches, read when first asked for.
+	matching map[string]bool
+}
+
+// Look implements rollout.Fleet.
+func (f *fleet) Look(ctx context.Context, namespace string) (rollout.Package, bool, error) {
+	p := &packagesv1.Package{}
+	err := f.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: f.owner.Name}, p)
+	if apierrors.IsNotFound(err) {
+		return rollout.Package{}, false, nil
+	}
+	if err != nil {
+		return rollout.Package{}, false, fmt.Errorf("reading package %s/%s: %w", namespace, f.owner.Name, err)
+	}
+	out := f.view.packageOf(p)
+	out.AppliedAt = appliedAt(p)
+	return out, true, nil
+}
+
+// Record implements rollout.Fleet.
+func (f *fleet) Record(ctx context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error {
+	if !slices.Equal(processing, f.owner.Status.Processing) {
+		after := f.owner.DeepCopy()
+		after.Status.Processing = processing
+		return f.write(ctx, after)
+	}
+	live := &packagesv1.HostedClusterPackage{}
+	if err := f.live.Get(ctx, client.ObjectKeyFromObject(f.owner), live); err != nil {
+		return err
+	}
+	if live.UID != f.owner.UID || live.Generation != f.owner.Generation || !live.DeletionTimestamp.IsZero() ||
+		!slices.Equal(live.Status.Processing, f.owner.Status.Processing) {
+		return errNotTheNewest
+	}
+	return nil
+}
+
+func (f *fleet) write(ctx context.Context, after *packagesv1.HostedClusterPackage) error {
+	if err := patch.Status(ctx, f.client, f.owner, after); err != nil {
+		if apierrors.IsConflict(err) {
+			return errNotTheNewest
+		}
+		return err
+	}
+	f.owner = after
+	return nil
+}
+
+// Report implements rollout.Fleet.
+func (f *fleet) Report(ctx context.Context, status packagesv1.HostedClusterPackageStatus) error {
+	after := f.owner.DeepCopy()
+	have := after.Status.Conditions
+	conditions.Set(&have, f.clock.Now(), status.Conditions...)
+	status.Conditions = have
+	after.Status = status
+	return f.write(ctx, after)
+}
+
+// Apply implements rollout.Fleet. It sends what the template says and nothing else, and takes nothing from other field managers.
+func (f *fleet) Apply(ctx context.Context, c rollout.Change) error {
+	obj, err := f.desired(c)
+	if err != nil {
+		return err
+	}
+	if err := f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), FieldOwner); err != nil {
+		return fmt.Errorf("applying package %s/%s of hosted cluster %s: %w", c.Namespace, f.owner.Name, c.Cluster, err)
+	}
+	return nil
+}
+
+func (f *fleet) desired(c rollout.Change) (*unstructured.Unstructured, error) {
+	t, annotations := f.newest, map[string]string{}
+	if c.Version == rollout.LastGood {
+		t = f.good
+		annotations[rollout.ReturnedAnnotation] = f.view.hash
+	}
+	for k, v := range t.Annotations {
+		annotations[k] = v
+	}
+	data, err := json.Marshal(t.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encoding spec.template.spec: %w", err)
+	}
+	var spec map[string]any
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return nil, fmt.Errorf("decoding spec.template.spec: %w", err)
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	obj.SetGroupVersionKind(packagesv1.GroupVersion.WithKind("Package"))
+	obj.SetNamespace(c.Namespace)
+	obj.SetName(f.owner.Name)
+	if len(t.Labels) > 0 {
+		obj.SetLabels(t.Labels)
+	}
+	if len(annotations) > 0 {
+		obj.SetAnnotations(annotations)
+	}
+	obj.SetOwnerReferences([]metav1.OwnerReference{ownerReference(f.owner)})
+	return obj, nil
+}
+
+func ownerReference(owner *packagesv1.HostedClusterPackage) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: packagesv1.GroupVersion.String(), Kind: "HostedClusterPackage", Name: owner.Name, UID: owner.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}
+}
+
+// Delete implements rollout.Fleet.
+func (f *fleet) Delete(ctx context.Context, p rollout.Package) error {
+	if f.matching == nil {
+		if err := f.lookForClusters(ctx); err != nil {
+			return err
+		}
+	}
+	if f.matching[p.Namespace] {
+		return nil // a cache did not know yet
+	}
+	obj := &packagesv1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: f.owner.Name}}
+	err := f.client.Delete(ctx, obj, client.Preconditions{UID: &p.UID})
+	if apierrors.IsConflict(err) {
+		return nil // it is another one by now, and the next pass looks at that
+	}
+	return ignoreNotFound(err)
+}
+
+func (f *fleet) lookForClusters(ctx context.Context) error {
+	selector, err := selectorOf(f.owner)
+	if err != nil {
+		return err
+	}
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(hostedListKind)
+	if err := f.live.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("listing hosted clusters: %w", err)
+	}
+	f.matching = map[string]bool{}
+	for i := range list.Items {
+		f.matching[ControlPlaneNamespace(list.Items[i].Namespace, list.Items[i].Name)] = true
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package hostedclusterpackage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// historyLimit is how many templates are remembered, the newest and the good one included.
+const historyLimit = 10
+
+// Revision is a template that a HostedClusterPackage had.
+type Revision struct {
+	Number    int64
+	Hash      string
+	Spec      packagesv1.PackageSpec
+	Completed *time.Time // when the whole fleet had it and was available; nil when it never was
+
+	template template
+	object   appsv1.ControllerRevision
+}
+
+// History reads which templates a HostedClusterPackage had, the oldest first. namespace is the operator's.
+func History(ctx context.Context, c client.Reader, namespace string, owner *packagesv1.HostedClusterPackage) ([]Revision, error) {
+	var list appsv1.ControllerRevisionList
+	err := c.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{OwnerLabel: string(owner.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("listing the history of %s: %w", owner.Name, err)
+	}
+	var out []Revision
+	for _, o := range list.Items {
+		r := Revision{Number: o.Revision, object: o}
+		if err := json.Unmarshal(o.Data.Raw, &r.template); err != nil {
+			continue // somebody else's; it says nothing about our templates
+		}
+		r.Spec = r.template.Spec
+		if r.Hash, err = r.template.hash(); err != nil {
+			continue
+		}
+		if t, err := time.Parse(time.RFC3339, o.Annotations[CompletedAnnotation]); err == nil {
+			r.Completed = &t
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Revision) int { return cmp.Compare(a.Number, b.Number) })
+	return out, nil
+}
+
+// memory keeps what is known of histories, of which this process is the only writer.
+type memory struct {
+	mu   sync.Mutex
+	seen map[types.UID]past
+}
+
+// past is what a pass needs of a history.
+type past struct {
+	hash      string
+	completed bool
+	good      *template
+}
+
+func (m *memory) get(uid types.UID, hash string) (past, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, ok := m.seen[uid]
+	return p, ok && p.hash == hash
+}
+
+func (m *memory) put(uid types.UID, p past) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen == nil {
+		m.seen = map[types.UID]past{}
+	}
+	m.seen[uid] = p
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.seen, uid)
+}
+
+// remember makes the template the newest of the history, and says what the pass needs of the rest.
+func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClusterPackage, t template, hash string) (past, error) {
+	if p, ok := r.memory.get(owner.UID, hash); ok {
+		return p, nil
+	}
+	list, err := History(ctx, r.Live, r.Namespace, owner)
+	if err != nil {
+		return past{}, err
+	}
+	p := past{hash: hash}
+	var newest int64
+	for _, rev := range list {
+		newest = rev.Number
+		if rev.Completed != nil && rev.Hash != hash {
+			p.good = &rev.template
+		}
+	}
+	i := slices.IndexFunc(list, func(rev Revision) bool { return rev.Hash == hash })
+	switch {
+	case i < 0:
+		err = r.create(ctx, owner, t, hash, newest+1)
+	case list[i].Number != newest:
+		// A template that comes back is the newest again, and has yet to show that it is good.
+		again := list[i].object.DeepCopy()
+		again.Revision = newest + 1
+		delete(again.Annotations, CompletedAnnotation)
+		err = r.Client.Patch(ctx, again, client.MergeFromWithOptions(&list[i].object, client.MergeFromWithOptimisticLock{}), FieldOwner)
+	default:
+		p.completed = list[i].Completed != nil
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return past{}, errNotTheNewest
+	}
+	if err != nil {
+		return past{}, fmt.Errorf("recording the template: %w", err)
+	}
+	if err := r.prune(ctx, list, p.good); err != nil {
+		return past{}, err
+	}
+	r.memory.put(owner.UID, p)
+	return p, nil
+}
+
+func (r *Reconciler) create(ctx context.Context, owner *packagesv1.HostedClusterPackage, t template, hash string, number int64) error {
+	data, err := t.encode()
+	if err != nil {
+		return err
+	}
+	ref := ownerReference(owner)
+	ref.BlockOwnerDeletion = ptr.To(false)
+	return r.Client.Create(ctx, &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: revisionName(owner.Name, hash), Labels: map[string]string{OwnerLabel: string(owner.UID)},
+			OwnerReferences: []metav1.OwnerReference{ref},
+		},
+		Data: runtime.RawExtension{Raw: data}, Revision: number,
+	}, FieldOwner)
+}
+
+// revisionName keeps within the 253 characters that a name may have.
+func revisionName(owner, hash string) string {
+	return owner[:min(len(owner), 253-1-len(hash))] + "-" + hash
+}
+
+// prune removes the oldest, except the one to return to.
+func (r *Reconciler) prune(ctx context.Context, list []Revision, good *template) error {
+	for i, rev := range list {
+		if len(list)-i < historyLimit {
+			return nil
+		}
+		if good != nil && good == &list[i].template {
+			continue
+		}
+		if err := r.Client.Delete(ctx, &rev.object); ignoreNotFound(err) != nil {
+			return fmt.Errorf("removing an old template: %w", err)
+		}
+	}
+	return nil
+}
+
+// complete notes that the fleet has the template and is available.
+func (r *Reconciler) complete(ctx context.Context, owner *packagesv1.HostedClusterPackage, p past) error {
+	if p.completed {
+		return nil
+	}
+	rev := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: revisionName(owner.Name, p.hash)}}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
+		CompletedAnnotation: r.Clock.Now().UTC().Format(time.RFC3339),
+	}}})
+	if err != nil {
+		return err
+	}
+	if err := r.Client.Patch(ctx, rev, client.RawPatch(types.MergePatchType, data), FieldOwner); err != nil {
+		r.memory.forget(owner.UID) // somebody removed it: it is made again
+		return fmt.Errorf("recording that the rollout is complete: %w", err)
+	}
+	p.completed = true
+	r.memory.put(owner.UID, p)
+	return nil
+}

@@ -1,0 +1,21 @@
+package hostedclusterpackage
+
+import (
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// FieldOwner is the field manager of Packages, as published.
+const FieldOwner = client.FieldOwner("package-operator")
+
+// OwnerLabel of a ControllerRevision holds the UID of its HostedClusterPackage.
+const OwnerLabel = "package-operator.run/hostedclusterpackage-uid"
+
+// CompletedAnnotation of a ControllerRevision tells when its template was up in the whole fleet. RFC 3339.
+const CompletedAnnotation = "package-operator.run/rollout-completed"
+
+// ControlPlaneNamespace is where the control plane of a hosted cluster runs, and so where its Package goes.
+func ControlPlaneNamespace(hostedClusterNamespace, hostedClusterName string) string {
+	return hostedClusterNamespace + "-" + strings.ReplaceAll(hostedClusterName, ".", "-")
+}

@@ -1,0 +1,176 @@
+package hostedclusterpackage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/packages/rollout"
+)
+
+// Observe reads what a rollout rests on. hash is that of the template, good the template to return to, nil when there is none. Nothing is
+// written, so that a forecast uses it as the controller does.
+func Observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage) (rollout.Observed, error) {
+	hash, err := templateOf(owner).hash()
+	if err != nil {
+		return rollout.Observed{}, err
+	}
+	return observe(ctx, c, owner, view{spec: owner.Spec.Template.Spec, hash: hash})
+}
+
+// view is what Packages are compared with.
+type view struct {
+	spec packagesv1.PackageSpec
+	hash string
+	good *packagesv1.PackageSpec
+}
+
+func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, v view) (rollout.Observed, error) {
+	in := rollout.Observed{Settings: settings(owner), Packages: map[string]rollout.Package{}, Processing: owner.Status.Processing}
+	in.Settings.HasGood = v.good != nil
+	selector, err := selectorOf(owner)
+	if err != nil {
+		return in, err
+	}
+	var clusters hyperv1.HostedClusterList
+	if err := c.List(ctx, &clusters, client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
+		return in, fmt.Errorf("listing hosted clusters: %w", err)
+	}
+	namespaces, err := terminating(ctx, c)
+	if err != nil {
+		return in, err
+	}
+	matched := map[string]bool{}
+	for i := range clusters.Items {
+		cluster := clusterOf(&clusters.Items[i], in.Settings.LabelKey, namespaces)
+		matched[cluster.Namespace] = true
+		in.Clusters = append(in.Clusters, cluster)
+	}
+	var packages packagesv1.PackageList
+	if err := c.List(ctx, &packages, client.UnsafeDisableDeepCopy); err != nil {
+		return in, fmt.Errorf("listing packages: %w", err)
+	}
+	for i := range packages.Items {
+		p := &packages.Items[i]
+		switch {
+		case p.Name == owner.Name && matched[p.Namespace]:
+			in.Packages[p.Namespace] = v.packageOf(p)
+		case p.DeletionTimestamp.IsZero() && metav1.IsControlledBy(p, owner):
+			in.Orphans = append(in.Orphans, v.packageOf(p))
+		}
+	}
+	return in, nil
+}
+
+func settings(owner *packagesv1.HostedClusterPackage) rollout.Settings {
+	s := rollout.Settings{Name: owner.Name, Generation: owner.Generation, MaxUnavailable: rollout.Unlimited}
+	s.Options, _ = rollout.ParseOptions(owner.Annotations) // reported as an event; what can't be read is off
+	if rolling := owner.Spec.Strategy.RollingUpgrade; rolling != nil {
+		s.Tolerated = rolling.MaxUnavailable
+		if owner.Spec.Strategy.Instant == nil {
+			s.MaxUnavailable = rolling.MaxUnavailable
+		}
+	}
+	if p := owner.Spec.Partition; p != nil {
+		s.Partitioned, s.LabelKey = true, p.LabelKey
+		if p.Order != nil && p.Order.AlphanumericAsc == nil {
+			s.Static = p.Order.Static
+		}
+	}
+	return s
+}
+
+func selectorOf(owner *packagesv1.HostedClusterPackage) (labels.Selector, error) {
+	if owner.Spec.HostedClusterSelector == nil {
+		return labels.Everything(), nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(owner.Spec.HostedClusterSelector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.hostedClusterSelector: %w", err)
+	}
+	return selector, nil
+}
+
+// terminating tells for each namespace whether it is on its way out.
+func terminating(ctx context.Context, c client.Reader) (map[string]bool, error) {
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(namespaceKind.GroupVersion().WithKind("NamespaceList"))
+	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	out := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		out[list.Items[i].Name] = !list.Items[i].DeletionTimestamp.IsZero()
+	}
+	return out, nil
+}
+
+func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string]bool) rollout.Cluster {
+	c := rollout.Cluster{
+		Name: types.NamespacedName{Namespace: hc.Namespace, Name: hc.Name}, Namespace: ControlPlaneNamespace(hc.Namespace, hc.Name),
+		Label: hc.Labels[labelKey],
+	}
+	leaving, exists := namespaces[c.Namespace]
+	switch {
+	case !hc.DeletionTimestamp.IsZero():
+		c.Unready, c.Leaving = "is being deleted", true
+	case !conditions.IsTrue(hc.Status.Conditions, string(hyperv1.HostedClusterAvailable)):
+		c.Unready = "is not Available"
+	case !exists:
+		c.Unready = "has no control-plane namespace " + c.Namespace
+	case leaving:
+		c.Unready = "has its control-plane namespace " + c.Namespace + " being deleted"
+	}
+	return c
+}
+
+// packageOf is what matters of a Package. Conditions count if they are about its present generation.
+func (v view) packageOf(p *packagesv1.Package) rollout.Package {
+	is := func(kind string, status metav1.ConditionStatus) bool {
+		c := conditions.Get(p.Status.Conditions, kind)
+		return c != nil && c.Status == status && c.ObservedGeneration == p.Generation
+	}
+	out := rollout.Package{
+		UID: p.UID, Namespace: p.Namespace,
+		Current:   sameSpec(p.Spec, v.spec),
+		Good:      v.good != nil && sameSpec(p.Spec, *v.good),
+		Available: is(packagesv1.ConditionAvailable, metav1.ConditionTrue),
+		Progressed: is(packagesv1.ConditionProgressing, metav1.ConditionFalse) &&
+			is(packagesv1.ConditionUnpacked, metav1.ConditionTrue),
+		Paused:   is(packagesv1.ConditionPaused, metav1.ConditionTrue),
+		Held:     p.Spec.Paused && !v.spec.Paused,
+		Returned: v.hash != "" && p.Annotations[rollout.ReturnedAnnotation] == v.hash,
+	}
+	for _, kind := range []string{packagesv1.ConditionAvailable, packagesv1.ConditionProgressing} {
+		if c := conditions.Get(p.Status.Conditions, kind); c != nil && c.LastTransitionTime.After(out.SettledAt) {
+			out.SettledAt = c.LastTransitionTime.Time
+		}
+	}
+	return out
+}
+
+// appliedAt is when we last changed a Package, as the API server remembers; zero when it doesn't.
+func appliedAt(p client.Object) time.Time {
+	for _, f := range p.GetManagedFields() {
+		if f.Manager == string(FieldOwner) && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == "" && f.Time != nil {
+			return f.Time.Time
+		}
+	}
+	return time.Time{}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

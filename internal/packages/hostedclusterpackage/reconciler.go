@@ -1,0 +1,144 @@
+package hostedclusterpackage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/rollout"
+)
+
+const (
+	// safety is how long a rollout waits at most for an event that got lost.
+	safety = 5 * time.Minute
+	// retry is how soon a pass is tried again that another write overtook.
+	retry = 200 * time.Millisecond
+)
+
+// Reconciler rolls HostedClusterPackages out. It is the only writer of their status and, as field manager package-operator, of the Packages
+// that they control.
+type Reconciler struct {
+	Client client.Client // cached reads, writes
+	Live   client.Reader // past the cache: where a stale read would take down too much
+	// Namespace of the operator, where histories are kept.
+	Namespace string
+	Clock     clock.PassiveClock
+	Events    events.EventRecorder
+
+	memory memory
+}
+
+// Reconcile makes one pass over a fleet.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	owner := &packagesv1.HostedClusterPackage{}
+	if err := r.Client.Get(ctx, req.NamespacedName, owner); err != nil {
+		return ctrl.Result{}, ignoreNotFound(err)
+	}
+	if !owner.DeletionTimestamp.IsZero() {
+		r.memory.forget(owner.UID)
+		return ctrl.Result{}, nil // its Packages are garbage
+	}
+	r.warn(owner)
+	newest := templateOf(owner)
+	hash, err := newest.hash()
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	history, err := r.remember(ctx, owner, newest, hash)
+	if err != nil {
+		return overtaken(err)
+	}
+	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, newest: newest, view: view{spec: newest.Spec, hash: hash}}
+	if history.good != nil {
+		f.good, f.view.good = *history.good, &history.good.Spec
+	}
+	in, err := observe(ctx, r.Client, owner, f.view)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.readTimes(ctx, &in); err != nil {
+		return ctrl.Result{}, err
+	}
+	plan, err := rollout.Step(ctx, f, in, r.Clock.Now())
+	r.report(owner, plan)
+	if err != nil {
+		if !errors.Is(err, errNotTheNewest) {
+			// Status keeps the counts of the last pass that came through, so this is where a person finds out.
+			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RolloutFailed", "Reconcile", "%.900s", err.Error())
+		}
+		return overtaken(err)
+	}
+	if plan.Status.Conditions[1].Status == metav1.ConditionFalse {
+		return ctrl.Result{RequeueAfter: plan.Again}, r.complete(ctx, owner, history)
+	}
+	if plan.Again == 0 || plan.Again > safety {
+		plan.Again = safety
+	}
+	return ctrl.Result{RequeueAfter: plan.Again}, nil
+}
+
+// overtaken asks for another pass, without noise, when somebody wrote meanwhile.
+func overtaken(err error) (ctrl.Result, error) {
+	if errors.Is(err, errNotTheNewest) {
+		return ctrl.Result{RequeueAfter: retry}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// readTimes finds out when the Packages that are in flight were changed, which caches don't keep. Only deadlines need it.
+func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed) error {
+	if in.Settings.Options.Deadline == 0 {
+		return nil
+	}
+	for _, ref := range in.Processing {
+		p, ok := in.Packages[ref.Namespace]
+		if !ok || p.UID != ref.UID || p.Available {
+			continue
+		}
+		obj := &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(packagesv1.GroupVersion.WithKind("Package"))
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, obj); err != nil {
+			if ignoreNotFound(err) == nil {
+				continue
+			}
+			return fmt.Errorf("reading package %s/%s: %w", ref.Namespace, ref.Name, err)
+		}
+		p.AppliedAt = appliedAt(obj)
+		in.Packages[ref.Namespace] = p
+	}
+	return nil
+}
+
+// warn tells of what is asked for and can't be meant.
+func (r *Reconciler) warn(owner *packagesv1.HostedClusterPackage) {
+	if owner.Status.ObservedGeneration == int32(owner.Generation) { //nolint:gosec // the published width
+		return // told already
+	}
+	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "StrategyIsInstant", "Reconcile",
+			"spec.strategy has both instant and rollingUpgrade: instant wins, and all packages change at once; remove spec.strategy.instant to roll")
+	}
+	if _, err := rollout.ParseOptions(owner.Annotations); err != nil {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "InvalidAnnotation", "Reconcile", "%v", err)
+	}
+}
+
+// report tells of what people want to hear about: returns to an older version.
+func (r *Reconciler) report(owner *packagesv1.HostedClusterPackage, plan rollout.Plan) {
+	for _, c := range plan.Apply {
+		if c.Version == rollout.LastGood {
+			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "PackageReturned", "Return",
+				"hosted cluster %s returns to the last good version", c.Cluster)
+		}
+	}
+}

@@ -8,9 +8,10 @@ import (
 
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
-	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
+	"hcp.internal/platform/internal/nodepool"
+	packagehypershift "hcp.internal/platform/internal/packages/hypershift"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
 	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/platform/local/provider"
@@ -97,7 +98,7 @@ var roles = []role{
 	{
 		name:     "package-operator-manager",
 		short:    "Operator of packages: rolls out what they hold and keeps it so",
-		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command()} },
+		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command(packagehypershift.Extend)} },
 		whole:    true,
 	},
 	{

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -44,6 +45,9 @@ type Options struct {
 	affinity, tolerations string
 }
 
+// ErrRestart is what a Runnable returns to end the process, with success, because its next start will do more.
+var ErrRestart = errors.New("to be started again")
+
 // Command is "package-operator-manager". extensions add controllers to those of revisions.
 func Command(extensions ...Extension) *cobra.Command {
 	o := Options{}
@@ -84,7 +88,10 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
 				return err
 			}
 			ctrl.LoggerFrom(cmd.Context()).Info("starting", "namespace", o.Namespace)
-			return mgr.Start(cmd.Context())
+			if err := mgr.Start(cmd.Context()); !errors.Is(err, ErrRestart) {
+				return err
+			}
+			return nil
 		},
 	}
 	o.addFlags(cmd.Flags())

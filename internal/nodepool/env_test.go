@@ -68,7 +68,7 @@ func newWorld(t testing.TB) *world {
 	hc.Status = status
 	g.Expect(w.client.Status().Update(t.Context(), hc)).To(Succeed())
 	for _, obj := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.hcpNS, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: w.ns + "/demo"}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.hcpNS, Labels: map[string]string{hyperv1.HostedControlPlaneLabel: "true"}, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: w.ns + "/demo"}}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "pull"}, Data: map[string][]byte{pullSecretKey: []byte(`{"auths":{}}`)}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcpNS, Name: ignitionCASecret}, Data: map[string][]byte{ignitionCAKey: []byte("certificate")}},
 	} {
@@ -78,7 +78,7 @@ func newWorld(t testing.TB) *world {
 }
 
 func exampleHostedCluster(ns string) *hyperv1.HostedCluster {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo"}}
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo", Annotations: map[string]string{hyperv1.HostedClusterScopeAnnotation: ns}}}
 	hc.Spec = hyperv1.HostedClusterSpec{
 		Release: hyperv1.Release{Image: "registry/release:1.36.3"}, InfraID: "demo-abcde",
 		Platform: hyperv1.PlatformSpec{Type: hyperv1.LocalPlatform}, PullSecret: corev1.LocalObjectReference{Name: "pull"},

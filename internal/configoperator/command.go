@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/approver"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/kube/apply"
@@ -22,7 +23,7 @@ import (
 const resourcesController = "resources"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, reencryption.Controller}
+var allControllers = []string{resourcesController, approver.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

@@ -26,10 +26,11 @@ const (
 	listTimeout = 10 * time.Second
 )
 
-// Drift watches our labelled objects in the hosted cluster and calls for a pass when one changes. It is a watch and no
-// cache, on purpose: what it would hold is chosen by the tenant, who may label a million objects.
+// Drift watches objects in the hosted cluster, our labelled ones if not said otherwise, and calls for a pass when one changes.
+// It is a watch and no cache, on purpose: what it would hold is chosen by the tenant, who may label a million objects.
 type Drift struct {
 	client client.WithWatch
+	which  []client.ListOption
 	notify chan<- struct{} // has room for one: more would say the same
 
 	mu    sync.Mutex
@@ -37,9 +38,13 @@ type Drift struct {
 	start chan schema.GroupVersionKind
 }
 
-// NewDrift returns a Drift that sends on notify, which must be buffered.
+// NewDrift returns a Drift of our labelled objects that sends on notify, which must be buffered.
 func NewDrift(hosted client.WithWatch, notify chan<- struct{}) *Drift {
-	return &Drift{client: hosted, notify: notify, kinds: map[schema.GroupVersionKind]bool{}, start: make(chan schema.GroupVersionKind, 64)}
+	return newDrift(hosted, notify, client.MatchingLabels{hyperv1.ManagedLabel: "true"})
+}
+
+func newDrift(hosted client.WithWatch, notify chan<- struct{}, which ...client.ListOption) *Drift {
+	return &Drift{client: hosted, which: which, notify: notify, kinds: map[schema.GroupVersionKind]bool{}, start: make(chan schema.GroupVersionKind, 64)}
 }
 
 // Ensure sees to it that a kind is watched. It doesn't wait.
@@ -89,17 +94,16 @@ func (d *Drift) follow(ctx context.Context, gvk schema.GroupVersionKind) {
 
 // watch reports changes from now on until the watch breaks in a way that loses changes. It calls worked at each change.
 func (d *Drift) watch(ctx context.Context, gvk schema.GroupVersionKind, worked func()) error {
-	ours := client.MatchingLabels{hyperv1.ManagedLabel: "true"}
 	place := newList(gvk)
 	listCtx, cancel := context.WithTimeout(ctx, listTimeout)
-	err := d.client.List(listCtx, place, ours, client.Limit(1))
+	err := d.client.List(listCtx, place, append([]client.ListOption{client.Limit(1)}, d.which...)...)
 	cancel()
 	if err != nil {
 		return fmt.Errorf("finding the place to watch %s from: %w", gvk.Kind, err)
 	}
 	events, err := watchtools.NewRetryWatcherWithContext(ctx, place.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return d.client.Watch(ctx, newList(gvk), ours, &client.ListOptions{Raw: &options})
+			return d.client.Watch(ctx, newList(gvk), append([]client.ListOption{&client.ListOptions{Raw: &options}}, d.which...)...)
 		},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -37,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/approver"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -52,10 +55,13 @@ const (
 // soon; an attempt on a server that is down costs one refused connection.
 const minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
 
+// requestPause is the least time between two passes over certificate signing requests: machines wait for them.
+const requestPause = 200 * time.Millisecond
+
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		hyperv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
+		hyperv1.AddToScheme, clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
@@ -108,6 +114,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 			return nil, err
 		}
 	}
+	if o.enabled(approver.Controller) {
+		if err := addApprover(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
+	}
 	if o.enabled(reencryption.Controller) {
 		if err := addReencryption(mgr, uncached, hostedAPI, o); err != nil {
 			return nil, err
@@ -131,13 +142,42 @@ func addResources(mgr manager.Manager, management client.Client, hosted client.W
 		Named(resourcesController).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			go forward(ctx, changed, queue, mgr.GetCache(), o)
+			go forward(ctx, changed, driftPause, queue, mgr.GetCache(), o)
 			return nil
 		})).
 		WithOptions(oneByOne()).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", resourcesController, err)
+	}
+	return nil
+}
+
+// addApprover adds the controller that decides on certificates of nodes.
+func addApprover(mgr manager.Manager, management client.Client, hosted client.WithWatch, o Options) error {
+	changed := make(chan struct{}, 1)
+	requests := newDrift(hosted, changed)
+	requests.Ensure(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"))
+	if err := mgr.Add(requests); err != nil {
+		return fmt.Errorf("adding the watch of certificate signing requests: %w", err)
+	}
+	r := &approver.Reconciler{
+		Management: management, Hosted: hosted, Clock: clock.RealClock{},
+		Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
+			return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
+		},
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(approver.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			go forward(ctx, changed, requestPause, queue, mgr.GetCache(), o)
+			return nil
+		})).
+		WithOptions(oneByOne()).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", approver.Controller, err)
 	}
 	return nil
 }
@@ -194,8 +234,8 @@ func oneByOne() controller.Options {
 	return controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}
 }
 
-// forward turns changes in the hosted cluster into passes, at most one in driftPause.
-func forward(ctx context.Context, changed <-chan struct{}, queue workqueue.TypedRateLimitingInterface[reconcile.Request], reader client.Reader, o Options) {
+// forward turns changes in the hosted cluster into passes, at most one in pause.
+func forward(ctx context.Context, changed <-chan struct{}, pause time.Duration, queue workqueue.TypedRateLimitingInterface[reconcile.Request], reader client.Reader, o Options) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -206,14 +246,14 @@ func forward(ctx context.Context, changed <-chan struct{}, queue workqueue.Typed
 		if err := reader.List(ctx, list, client.InNamespace(o.Namespace)); err == nil {
 			for i := range list.Items {
 				if name := list.Items[i].Name; o.HostedControlPlane == "" || o.HostedControlPlane == name {
-					queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: name}}, driftPause)
+					queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: name}}, pause)
 				}
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(driftPause):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -45,6 +45,7 @@ func TestPreviews(t *testing.T) {
 		tryExamples(t, examples)
 		tryExamples(t, examples+"/techpreview")
 	})).To(BeTrue())
+	g.Expect(t.Run("rules", everyRule)).To(BeTrue())
 	g.Expect(t.Run("etcd backup", func(t *testing.T) {
 		judge(t, baseEtcdBackup, map[string]verdict{
 			"When a backup says where it goes it should be accepted": {},
@@ -105,6 +106,12 @@ spec: {subnetSelectorTerms: [{id: subnet-1}]}
 
 func TestHostedKinds(t *testing.T) {
 	install(t, config.HostedCRDs)
+	crds, err := config.HostedCRDs()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, crd := range crds {
+		kind := crd.Spec.Names.Kind
+		t.Run(kind, func(t *testing.T) { tryRules(t, kind, crd, readRules(t, kind), nil) })
+	}
 	judge(t, baseNodeClass, map[string]verdict{
 		"When a node class selects a subnet it should be accepted": {},
 		"When a node class says nothing it should be rejected":     {object: `spec: {subnetSelectorTerms: null}`, reject: "at least 1 properties"},

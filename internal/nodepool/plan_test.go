@@ -126,7 +126,9 @@ func writes(p plan) bool {
 }
 
 func TestGates(t *testing.T) {
-	pool := func(change func(*hyperv1.NodePoolSpec)) func(*observed) { return func(o *observed) { change(&o.pool.Spec) } }
+	pool := func(change func(*hyperv1.NodePoolSpec)) func(*observed) {
+		return func(o *observed) { change(&o.pool.Spec) }
+	}
 	for name, tc := range map[string]struct {
 		change    func(*observed)
 		condition string
@@ -162,13 +164,17 @@ func TestGates(t *testing.T) {
 			func(o *observed) { o.ignitionCA = nil },
 			hyperv1.IgnitionEndpointAvailable, "False/IgnitionCACertMissing: Secret clusters-demo/ignition-server-ca-cert is not there yet"},
 		"When the namespace is another cluster's it should touch nothing": {
-			func(o *observed) { o.namespaceErr = fmt.Errorf("namespace clusters-demo belongs to another hosted cluster") },
+			func(o *observed) {
+				o.namespaceErr = fmt.Errorf("namespace clusters-demo belongs to another hosted cluster")
+			},
 			hyperv1.IgnitionEndpointAvailable, "False/IgnitionEndpointMissing: namespace clusters-demo belongs to another hosted cluster"},
 		"When the release is for another architecture it should refuse": {
 			pool(func(s *hyperv1.NodePoolSpec) { s.Arch = hyperv1.ArchitectureARM64 }),
 			hyperv1.NodePoolValidArchPlatform, "False/InvalidArchPlatform: spec.arch is arm64, and release 1.36.3 is for AMD64: use a release for several architectures, or one for ARM64"},
 		"When a ConfigMap does not exist it should name it": {
-			func(o *observed) { o.userConfigErr = fmt.Errorf(`ConfigMap "tuning", which spec.config names, does not exist`) },
+			func(o *observed) {
+				o.userConfigErr = fmt.Errorf(`ConfigMap "tuning", which spec.config names, does not exist`)
+			},
 			hyperv1.NodePoolValidMachineConfigConditionType, `False/ValidationFailed: ConfigMap "tuning", which spec.config names, does not exist`},
 		"When a node label is none it should name it": {
 			pool(func(s *hyperv1.NodePoolSpec) { s.NodeLabels = map[string]string{"zone": "not a value"} }),
@@ -207,7 +213,9 @@ func TestGates(t *testing.T) {
 }
 
 func TestRollout(t *testing.T) {
-	template := func(p plan) clusterv1.MachineTemplateSpec { return p.workload.(*clusterv1.MachineDeployment).Spec.Template }
+	template := func(p plan) clusterv1.MachineTemplateSpec {
+		return p.workload.(*clusterv1.MachineDeployment).Spec.Template
+	}
 	// complete is a pool that has come to rest with configuration a.
 	complete := func(t *testing.T) (*observed, plan) {
 		obs := configured(example(t), "a")
@@ -426,7 +434,9 @@ func TestPauseAndRepair(t *testing.T) {
 	})
 	t.Run("When others make the machines it should be done with the user data", func(t *testing.T) {
 		g := NewWithT(t)
-		none := func(o *observed) { o.pool.Spec.Platform.Type, o.hc.Spec.Platform.Type = hyperv1.NonePlatform, hyperv1.NonePlatform }
+		none := func(o *observed) {
+			o.pool.Spec.Platform.Type, o.hc.Spec.Platform.Type = hyperv1.NonePlatform, hyperv1.NonePlatform
+		}
 		p := planFor(example(t, none), noon, "token")
 		g.Expect(p.version).To(Equal("1.36.3"))
 		g.Expect(p.workload).To(BeNil())

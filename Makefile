@@ -14,7 +14,7 @@ capi_ldflags    := -s -w $(capi_x)gitVersion=$(CAPI_VERSION) $(capi_x)gitMajor=1
 
 .PHONY: help
 help: ## Show this help.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Use
 
@@ -87,6 +87,20 @@ test-all: kubernetes
 e2e: kubernetes build ## One run of make up's path in a state folder of its own (as root).
 	go test -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
 
+.PHONY: e2e-upgrade
+e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35 to 1.36, failed requests counted (as root, 30 minutes; builds 1.35).
+	go test -count=1 -v -timeout 90m -tags e2e,upgrade -run '^TestUpgrade$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s).
+	hack/fuzz.sh
+
+SEEDS ?= 10000
+
+.PHONY: sim
+sim: ## Play SEEDS simulated fleets with the planner of rollouts, and check each step.
+	SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -run TestSimulation ./internal/packages/rollout
+
 .PHONY: bench
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
 	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench $(TEST_FLAGS)
@@ -102,6 +116,14 @@ schema-compat: ## Fail when definitions refuse what those of the previous releas
 
 schema-baseline: ## Make today's definitions the ones that schema-compat compares with; part of making a release.
 	hack/schema-compat.sh -write
+
+.PHONY: lint
+lint: ## Run golangci-lint at the pinned version (built at first, 5 minutes).
+	hack/lint.sh
+
+.PHONY: vuln
+vuln: ## Look up known vulnerabilities in what we link (needs the network).
+	hack/vuln.sh
 
 .PHONY: verify
 verify: ## Generated files are fresh, definitions compatible with the previous release, code formatted and vetted.

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
+	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/version"
 	localcli "hcp.internal/platform/internal/local/cli"
 )
@@ -73,6 +74,7 @@ func command() *cobra.Command {
 		destroy.Command(),
 		dump.Command(),
 		localcli.Command(),
+		rollout.Command(),
 		version.Command(),
 	)
 	return root

@@ -15,6 +15,8 @@ const (
 	DeadlineAnnotation = "package-operator.run/rollout-deadline"
 	// OnFailureAnnotation is "hold" (default), "return-cluster" or "return-group": what to do with a failed Package. Needs the deadline.
 	OnFailureAnnotation = "package-operator.run/rollout-on-failure"
+	// PausedAnnotation is "true" while no Package is to be changed. Those of new clusters are made all the same.
+	PausedAnnotation = "package-operator.run/rollout-paused"
 )
 
 // ReturnedAnnotation of a Package holds the hash of the template that was taken back from it.
@@ -37,6 +39,7 @@ const longestOption = 30 * 24 * time.Hour
 type Options struct {
 	Soak, Deadline time.Duration // 0 is off
 	OnFailure      OnFailure
+	Paused         bool
 }
 
 // ParseOptions reads the annotations of a HostedClusterPackage. An error names the annotations and what to write instead; the options are
@@ -67,6 +70,12 @@ func ParseOptions(annotations map[string]string) (Options, error) {
 			wrong = append(wrong, fmt.Sprintf("annotation %s needs %s, for without a deadline nothing fails", OnFailureAnnotation, DeadlineAnnotation))
 			o.OnFailure = Hold
 		}
+	}
+	if text, ok := annotations[PausedAnnotation]; ok {
+		if text != "true" && text != "false" {
+			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is neither true nor false, and is taken for true", PausedAnnotation, text))
+		}
+		o.Paused = text != "false"
 	}
 	if wrong != nil {
 		sort.Strings(wrong)

@@ -172,6 +172,8 @@ func (m *maker) judge(index int, x member, returning bool) Decision {
 		return d(Create, "it has no Package yet; new ones are made at once")
 	case p.Held && !p.Current:
 		return d(Skip, "its Package was paused by somebody; unpause it to go on")
+	case m.in.Settings.Options.Paused && !p.done():
+		return d(Wait, "the rollout is paused; resume it to go on")
 	case p.Current && m.failed(x):
 		return m.failure(d)
 	case returning && p.Current && m.in.Settings.HasGood:

@@ -216,6 +216,17 @@ func TestFailures(t *testing.T) {
 			g.Expect(Make(f.in, noon).Apply).To(Equal(want), string(on))
 		}
 	})
+	t.Run("When the rollout is paused it should change nothing, and still serve new clusters", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 9, Options: Options{Paused: true}}, "a", "b", "c")
+		f.template()
+		f.down("b")
+		delete(f.in.Packages, "ns-c")
+		p := Make(f.in, noon)
+		g.Expect(p.Apply).To(BeEmpty())
+		g.Expect(p.Create).To(HaveLen(1))
+		g.Expect(p.Status.Conditions[1].Message).To(ContainSubstring("The rollout is paused."))
+	})
 	t.Run("When a group soaks the next one should wait, and know how long", func(t *testing.T) {
 		g := NewWithT(t)
 		f := newFleet(Settings{MaxUnavailable: 1, Partitioned: true, Options: Options{Soak: 10 * time.Minute}}, "a=x", "b=y")

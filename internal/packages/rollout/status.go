@@ -104,6 +104,9 @@ func (m *maker) explain(progressing bool) string {
 
 func (m *maker) whatHolds() []string {
 	var out []string
+	if m.in.Settings.Options.Paused {
+		out = append(out, "The rollout is paused.")
+	}
 	if m.plan.Group != "" {
 		out = append(out, fmt.Sprintf("Group %s is current.", m.plan.Group))
 	}

@@ -1,0 +1,269 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/packages/hostedclusterpackage"
+	"hcp.internal/platform/internal/packages/rollout"
+)
+
+// preview is the answer of "rollout plan".
+type preview struct {
+	Name     string `json:"name"`
+	Clusters int    `json:"clusters"`
+	Current  int    `json:"upToDate"`
+	// Used of Budget Packages are unavailable, in flight or missing now; a Budget of -1 has no limit.
+	Used       int                `json:"used"`
+	Budget     int                `json:"budget"`
+	PerCluster string             `json:"timePerCluster"`
+	Forecast   rollout.Forecast   `json:"forecast"`
+	Now        []rollout.Decision `json:"now"`
+	Warnings   []string           `json:"warnings,omitempty"`
+}
+
+type planOptions struct {
+	connect.Flags
+	file       string
+	perCluster time.Duration
+	fail       []string
+	format     output.Format
+}
+
+// Plan is "rollout plan".
+func Plan() *cobra.Command {
+	o := planOptions{perCluster: 2 * time.Minute}
+	cmd := &cobra.Command{
+		Use:   "plan {-f FILE | hostedclusterpackage/NAME}",
+		Short: "Show what a HostedClusterPackage would do to the fleet, without doing it",
+		Long: `Show the waves of a rollout, who is passed over and why, how the budget is used and how long it takes.
+
+The plan is made by the planner that the controller uses, for the clusters and packages as they are now. Nothing is written.`,
+		Example: `  # before applying a change
+  kubectl package rollout plan -f addon.yaml --time-per-cluster 3m
+  # what if a cluster fails?
+  kubectl package rollout plan -f addon.yaml --fail clusters/canary
+  # what is left of a rollout that runs
+  kubectl package rollout plan hostedclusterpackage/addon -o json`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: complete(&o.Flags),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.Client()
+			if err != nil {
+				return err
+			}
+			owner, err := o.owner(cmd.Context(), c, cmd.InOrStdin(), args)
+			if err != nil {
+				return err
+			}
+			p, err := o.preview(cmd.Context(), c, owner, time.Now())
+			if err != nil {
+				return err
+			}
+			if o.format != output.Text {
+				return o.format.Value(cmd.OutOrStdout(), p)
+			}
+			return p.print(cmd.OutOrStdout())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&o.file, "filename", "f", "", "Manifest of the HostedClusterPackage; - for standard input")
+	fs.DurationVar(&o.perCluster, "time-per-cluster", o.perCluster, "How long one package is assumed to be down while it is updated")
+	fs.StringArrayVar(&o.fail, "fail", nil, "Assume that this hosted cluster (namespace/name) fails; may be given several times")
+	o.AddFlags(fs)
+	o.format.AddFlag(cmd)
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // only fails for a flag that isn't there
+	return cmd
+}
+
+// owner is the HostedClusterPackage to plan for: that of the file, with what the cluster knows of it, or that of the arguments.
+func (o *planOptions) owner(ctx context.Context, c client.Reader, stdin io.Reader, args []string) (*packagesv1.HostedClusterPackage, error) {
+	if (o.file == "") == (len(args) == 0) {
+		return nil, errors.New("arguments invalid: give either -f FILE or hostedclusterpackage/NAME")
+	}
+	if o.file == "" {
+		name, err := nameOf(args)
+		if err != nil {
+			return nil, err
+		}
+		return get(ctx, c, name)
+	}
+	wanted, err := readManifest(o.file, stdin)
+	if err != nil {
+		return nil, err
+	}
+	live := &packagesv1.HostedClusterPackage{}
+	err = c.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+	if apierrors.IsNotFound(err) {
+		return wanted, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading HostedClusterPackage %q: %w", wanted.Name, err)
+	}
+	wanted.UID, wanted.Generation, wanted.Status = live.UID, live.Generation+1, live.Status
+	return wanted, nil
+}
+
+// maxManifest bounds what is read from standard input.
+const maxManifest = 3 << 20
+
+func readManifest(file string, stdin io.Reader) (*packagesv1.HostedClusterPackage, error) {
+	var raw []byte
+	var err error
+	if file == "-" {
+		raw, err = io.ReadAll(io.LimitReader(stdin, maxManifest))
+	} else {
+		raw, err = connect.ReadFile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	out := &packagesv1.HostedClusterPackage{}
+	if err := yaml.UnmarshalStrict(raw, out); err != nil {
+		return nil, fmt.Errorf("%s: not a HostedClusterPackage: %w", file, err)
+	}
+	if out.Kind != "HostedClusterPackage" || out.APIVersion != packagesv1.GroupVersion.String() {
+		return nil, fmt.Errorf("%s: kind %s of %s: want one HostedClusterPackage of %s", file, out.Kind, out.APIVersion, packagesv1.GroupVersion)
+	}
+	if out.Name == "" {
+		return nil, fmt.Errorf("%s: metadata.name is missing", file)
+	}
+	if out.Spec.Template.Spec.Image == "" {
+		return nil, fmt.Errorf("%s: spec.template.spec.image is missing", file)
+	}
+	// As the API server does.
+	if s := &out.Spec.Strategy; s.RollingUpgrade == nil && s.Instant == nil {
+		s.Instant = &packagesv1.HostedClusterPackageStrategyInstant{}
+	} else if s.RollingUpgrade != nil && s.RollingUpgrade.MaxUnavailable == 0 {
+		s.RollingUpgrade.MaxUnavailable = 1
+	}
+	return out, nil
+}
+
+func (o *planOptions) preview(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, now time.Time) (*preview, error) {
+	if o.perCluster < time.Second {
+		return nil, fmt.Errorf("--time-per-cluster %s: at least 1s", o.perCluster)
+	}
+	in, err := hostedclusterpackage.Observe(ctx, c, owner)
+	if err != nil {
+		return nil, err
+	}
+	a := rollout.Assumptions{PerCluster: o.perCluster, Fail: map[types.NamespacedName]bool{}}
+	known := map[types.NamespacedName]bool{}
+	for _, cluster := range in.Clusters {
+		known[cluster.Name] = true
+	}
+	for _, f := range o.fail {
+		ns, name, ok := strings.Cut(f, "/")
+		key := types.NamespacedName{Namespace: ns, Name: name}
+		if !ok || !known[key] {
+			return nil, fmt.Errorf("--fail %s: the selector matches no such hosted cluster; write it as namespace/name", f)
+		}
+		a.Fail[key] = true
+	}
+	plan := rollout.Make(in, now)
+	p := &preview{
+		Name: owner.Name, Clusters: len(in.Clusters), Current: int(plan.Status.UpdatedPackages), Used: plan.Used, Budget: plan.Budget,
+		PerCluster: o.perCluster.String(), Now: plan.Decisions, Forecast: rollout.Predict(in, a, now),
+	}
+	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {
+		p.Warnings = append(p.Warnings, "spec.strategy has both instant and rollingUpgrade: instant wins")
+	}
+	if _, err := rollout.ParseOptions(owner.Annotations); err != nil {
+		p.Warnings = append(p.Warnings, err.Error())
+	}
+	return p, nil
+}
+
+// shownClusters bounds how many names of a wave are printed.
+const shownClusters = 8
+
+func (p *preview) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "HostedClusterPackage %s: %d hosted clusters, %d up to date; %s.\n", p.Name, p.Clusters, p.Current, budget(p.Used, p.Budget))
+	for _, warning := range p.Warnings {
+		fmt.Fprintf(&b, "Warning: %s\n", warning)
+	}
+	if len(p.Forecast.Waves) > 0 {
+		rows := [][]string{{"WAVE", "AFTER", "GROUP", "UNAVAILABLE", "CLUSTERS"}}
+		for i, wave := range p.Forecast.Waves {
+			group := wave.Group
+			if group == "" {
+				group = "-"
+			}
+			clusters := names(wave.Clusters)
+			if wave.Returned {
+				clusters += " (back to the last good version)"
+			}
+			rows = append(rows, []string{fmt.Sprint(i + 1), wave.After.String(), group, share(wave.Used, wave.Budget), clusters})
+		}
+		b.WriteString("\n")
+		if err := output.Table(&b, rows); err != nil {
+			return err
+		}
+	}
+	if len(p.Forecast.Rest) > 0 {
+		rows := [][]string{{"CLUSTER", "GROUP", "WHY IT IS LEFT"}}
+		for _, d := range p.Forecast.Rest {
+			group := d.Group
+			if group == "" {
+				group = "-"
+			}
+			rows = append(rows, []string{d.Cluster.String(), group, d.Reason})
+		}
+		b.WriteString("\n")
+		if err := output.Table(&b, rows); err != nil {
+			return err
+		}
+	}
+	b.WriteString("\n")
+	switch {
+	case p.Forecast.Finished && len(p.Forecast.Waves) == 0:
+		b.WriteString("Nothing to do.\n")
+	case p.Forecast.Finished:
+		fmt.Fprintf(&b, "Ends after %s, at %s for each cluster.\n", p.Forecast.Duration, p.PerCluster)
+	default:
+		fmt.Fprintf(&b, "Stops after %s with %d hosted clusters left.\n", p.Forecast.Duration, len(p.Forecast.Rest))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func budget(used, of int) string {
+	if of == rollout.Unlimited {
+		return "all at once"
+	}
+	return fmt.Sprintf("%d may be unavailable, %d are", of, used)
+}
+
+func share(used, of int) string {
+	if of == rollout.Unlimited {
+		return fmt.Sprint(used)
+	}
+	return fmt.Sprintf("%d/%d", used, of)
+}
+
+func names(list []types.NamespacedName) string {
+	var out []string
+	for i, n := range list {
+		if i == shownClusters {
+			out = append(out, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		out = append(out, n.String())
+	}
+	return strings.Join(out, ", ")
+}

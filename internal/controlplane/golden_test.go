@@ -94,7 +94,7 @@ func mounted() []client.Object {
 	} {
 		objs = append(objs, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"data": []byte(name)}})
 	}
-	for _, name := range []string{"etcd-ca", "client-ca", "aggregator-client-ca", "kubelet-client-ca", "root-ca", "konnectivity-ca-bundle"} {
+	for _, name := range []string{"etcd-ca", "client-ca", "aggregator-client-ca", "kubelet-client-ca", "root-ca", "konnectivity-ca-bundle", "total-client-ca"} {
 		objs = append(objs, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"ca.crt": name}})
 	}
 	for name, letter := range map[string]string{"new-key": "n", "old-key": "o"} {

@@ -186,7 +186,7 @@ func (w *world) settle() {
 		w.rolledOut(name)
 	}
 	w.mustPass()
-	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server"} {
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server", "control-plane-pki-operator"} {
 		w.rolledOut(name)
 	}
 	w.mustPass()
@@ -210,9 +210,9 @@ func TestReconcile(t *testing.T) {
 		w.mustPass()
 		g.Expect(w.why()).To(Equal(map[string]string{
 			"etcd": rolls, "kube-apiserver": waits, "kube-controller-manager": waits, "kube-scheduler": waits, "hosted-cluster-config-operator": waits,
-			"ignition-server": waits,
+			"ignition-server": waits, "control-plane-pki-operator": waits,
 		}))
-		clients := []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server"}
+		clients := []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server", "control-plane-pki-operator"}
 		g.Expect(w.exists(&appsv1.Deployment{}, "kube-apiserver")).To(BeTrue(), "it starts together with etcd")
 		for _, name := range clients {
 			g.Expect(w.exists(&appsv1.Deployment{}, name)).To(BeFalse(), "%s leaves the processors to etcd", name)
@@ -268,7 +268,7 @@ func TestReconcile(t *testing.T) {
 		g.Expect(w.why()).To(Equal(map[string]string{
 			"etcd": rolls + " 1.36.3", "kube-apiserver": waits + " 1.36.3", "kube-controller-manager": waits + " 1.36.3",
 			"kube-scheduler": waits + " 1.36.3", "hosted-cluster-config-operator": waits + " 1.36.3",
-			"ignition-server": waits + " 1.36.3",
+			"ignition-server": waits + " 1.36.3", "control-plane-pki-operator": waits + " 1.36.3",
 		}))
 		g.Expect(w.image("kube-apiserver")).To(Equal(before), "kube-apiserver waits for etcd")
 

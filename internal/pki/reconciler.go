@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	counted "hcp.internal/platform/internal/kube/apply" // its name is taken in this package
 )
 
 // parallelWrites bounds how many requests a wave has in flight: enough to hide the latency of an API server under load, few enough not to add to
@@ -48,6 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, spec Spec) (Plan, error) {
 	}
 	for _, s := range plan.Delete {
 		uid := s.UID
+		counted.Count("Secret", "delete", r.Owner)
 		if err := r.Client.Delete(ctx, s, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 			return plan, fmt.Errorf("deleting secret %s/%s: %w", s.Namespace, s.Name, err)
 		}
@@ -99,11 +102,17 @@ func (r *Reconciler) write(ctx context.Context, wave []Write) error {
 		group.Go(func() error {
 			obj := w.object()
 			var err error
+			kind, verb := "ConfigMap", "update"
+			if w.Secret != nil {
+				kind = "Secret"
+			}
 			if obj.GetResourceVersion() == "" {
+				verb = "create"
 				err = r.Client.Create(ctx, obj, client.FieldOwner(r.Owner))
 			} else {
 				err = r.Client.Update(ctx, obj, client.FieldOwner(r.Owner))
 			}
+			counted.Count(kind, verb, r.Owner)
 			switch {
 			case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 				return fmt.Errorf("writing %s: %w", w.name(), ErrOutdated)

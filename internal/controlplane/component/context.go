@@ -52,6 +52,8 @@ type Context struct {
 	// RegistryOverrides is handed on to operators as their flag --registry-overrides: source=mirror,…
 	RegistryOverrides string
 
+	// RegistryMirrors are the mirrors of the management cluster: source=mirror,…
+	RegistryMirrors string
 	// CertRotationScale is what counts as a day for the rotation of certificates, as a Go duration; empty: a day.
 	CertRotationScale string
 
@@ -113,6 +115,7 @@ type WorkloadContext struct {
 	EnableCIDebugOutput bool
 	MetricsSet          string
 	RegistryOverrides   string
+	RegistryMirrors     string
 	CertRotationScale   string
 
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
@@ -129,7 +132,7 @@ func (ctx Context) Workload() WorkloadContext {
 		HCP: ctx.HCP, Release: ctx.Release, UserRelease: user, Infra: ctx.Infra,
 		Signer: ctx.Signer, Capabilities: ctx.Capabilities, Management: ctx.Management, OperatorImage: ctx.OperatorImage,
 		OmitOwnerReference: ctx.OmitOwnerReference, EnableCIDebugOutput: ctx.EnableCIDebugOutput,
-		MetricsSet: ctx.MetricsSet, RegistryOverrides: ctx.RegistryOverrides, CertRotationScale: ctx.CertRotationScale,
+		MetricsSet: ctx.MetricsSet, RegistryOverrides: ctx.RegistryOverrides, RegistryMirrors: ctx.RegistryMirrors, CertRotationScale: ctx.CertRotationScale,
 		BootstrapHosted: ctx.BootstrapHosted,
 	}
 }

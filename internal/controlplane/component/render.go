@@ -91,6 +91,10 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 		out.Unwanted = append(out.Unwanted, obj)
 		return nil
 	}
+	if isMonitor(obj) && !monitored(ctx) {
+		out.Unwanted = append(out.Unwanted, obj)
+		return nil
+	}
 	if isMonitor(obj) && !monitoringReady(ctx) {
 		return nil
 	}
@@ -105,6 +109,11 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 		}
 	}
 	c.own(ctx, obj)
+	if isMonitor(obj) {
+		if err := adaptMonitor(ctx, c.name, obj); err != nil {
+			return fmt.Errorf("adapting the monitor: %w", err)
+		}
+	}
 	if account, ok := obj.(*corev1.ServiceAccount); ok {
 		if err := keepPullSecrets(ctx, account); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,7 +65,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		{"AVAILABILITY_PROBER_IMAGE", image("availability-prober")},
 		{"TOKEN_MINTER_IMAGE", image("token-minter")},
 		{"OPERATE_ON_RELEASE_IMAGE", component.ReleaseImage(ctx.HCP)},
-		{"OPENSHIFT_IMG_OVERRIDES", ctx.RegistryOverrides},
+		{"OPENSHIFT_IMG_OVERRIDES", strings.Trim(ctx.RegistryOverrides+","+ctx.RegistryMirrors, ",")},
 		{"CERT_ROTATION_SCALE", o.CertRotationScale},
 		{"HYPERSHIFT_FEATURESET", o.FeatureSet},
 		{"METRICS_SET", ctx.MetricsSet},

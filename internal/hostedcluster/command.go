@@ -202,11 +202,12 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err != nil {
 		return err
 	}
-	releases := release.NewRegistryProvider(release.Options{Overrides: overrides})
+	mirrors := &ManagementMirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
+	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get})
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Releases:      releases,
-		OperatorImage: image, Capabilities: caps,
+		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars},
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorComponent,

@@ -21,6 +21,10 @@ const (
 	OwnerNameLabel      = "hypershift.openshift.io/owner.name"
 )
 
+// copyOfAnnotation is on copies of the user's objects in control-plane namespaces, with the name of the source. Only what bears it is
+// deleted when nothing refers to the source any more.
+const copyOfAnnotation = "hypershift.openshift.io/copy-of"
+
 // monitoringLabel lets an observability operator find control-plane namespaces.
 const monitoringLabel = "hypershift.openshift.io/monitoring"
 

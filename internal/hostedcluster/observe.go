@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,6 +46,9 @@ type observed struct {
 	// operatorImage is what the control-plane-operator runs from, operatorLabels the labels of that image; nil means unknown.
 	operatorImage  string
 	operatorLabels map[string]string
+
+	// copies are the copies of sources in the control-plane namespace that exist, whether still wanted or not.
+	copies []client.Object
 
 	ignition *appsv1.Deployment
 	// ignitionEndpoint is where machines reach the ignition server; empty until it is known.
@@ -100,6 +105,9 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		if err := r.readSource(ctx, hc.Namespace, ref.key(), obs.sources); err != nil {
 			return obs, err
 		}
+	}
+	if obs.copies, err = r.copies(ctx, hc); err != nil {
+		return obs, err
 	}
 	if obs.ignition, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: ignitionServer}, &appsv1.Deployment{}); err != nil {
 		return obs, err
@@ -181,7 +189,10 @@ func (r *Reconciler) readSource(ctx context.Context, ns string, key sourceKey, i
 		into[key] = sourceObject{missing: true}
 		return err
 	}
-	into[key] = sourceObject{data: secret.Data, labels: secret.Labels, annotations: secret.Annotations, secretType: secret.Type, immutable: secret.Immutable}
+	into[key] = sourceObject{data: secret.Data, labels: secret.Labels, annotations: secret.Annotations, secretType: secret.Type, immutable: secret.Immutable, uid: secret.UID, owners: sets.New[types.UID]()}
+	for _, owner := range secret.OwnerReferences {
+		into[key].owners.Insert(owner.UID)
+	}
 	return nil
 }
 

@@ -103,7 +103,7 @@ func steps(obs *observed, o options) []step {
 	}
 	all = append(all, step{name: stepCredentials, class: critical, apply: obs.credentials, err: obs.credentialsErr})
 	all = append(all, copySteps(obs)...)
-	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), publish(obs))
+	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), staleCopies(obs), publish(obs))
 	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
 	if obs.target != nil {
 		all = append(all, policies(obs))

@@ -35,6 +35,8 @@ type Reconciler struct {
 	OperatorImage string
 	Capabilities  Capabilities
 	Management    *ManagementCluster
+	// Mirrors are those of the management cluster, which control planes are told of; nil: none.
+	Mirrors *ManagementMirrors
 	// RandomID gives n characters of [a-z0-9], and UUID an RFC 4122 UUID.
 	RandomID func(n int) string
 	UUID     func() string
@@ -115,7 +117,7 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	now := r.Clock.Now()
 	setStatus(&obs, now)
 	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring})
-	w := newWriter(r.Client, hc)
+	w := newWriter(r.Client, hc, now)
 	err = errors.Join(p.err, runSteps(ctx, w, r.withOperator(&obs, w, p.steps)))
 	if !apierrors.IsConflict(err) { // a conflict is no failure, only a reason to look again
 		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))
@@ -145,7 +147,7 @@ func (r *Reconciler) withOperator(obs *observed, w *writer, steps []step) []step
 	if i < 0 {
 		return steps
 	}
-	return slices.Insert(steps, i, step{name: stepOperators, class: blockable, run: func(ctx context.Context) error {
+	return slices.Insert(steps, i, r.ownCreated(obs), step{name: stepOperators, class: blockable, run: func(ctx context.Context) error {
 		return r.deployOperator(ctx, obs, w)
 	}})
 }
@@ -158,9 +160,13 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 	}
 	management.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
 	management.DefaultSecurityContextUID = obs.uid
+	mirrors, err := r.Mirrors.Get(ctx)
+	if err != nil {
+		return err
+	}
 	hcp := hostedControlPlane(obs)
 	if obs.hcp != nil {
-		hcp.Generation = obs.hcp.Generation
+		hcp.Generation, hcp.Status.Conditions = obs.hcp.Generation, obs.hcp.Status.Conditions
 	}
 	cctx := component.Context{
 		Context:             ctx,
@@ -177,6 +183,7 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 		EnableCIDebugOutput: r.EnableCIDebugOutput,
 		MetricsSet:          r.MetricsSet,
 		RegistryOverrides:   r.RegistryOverrides,
+		RegistryMirrors:     formatMirrors(mirrors),
 	}
 	err = r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(cctx)
 	return errors.Join(err, r.deployCAPI(cctx, obs))

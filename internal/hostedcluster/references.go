@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,6 +62,8 @@ type sourceObject struct {
 	annotations map[string]string
 	secretType  corev1.SecretType
 	immutable   *bool
+	uid         types.UID
+	owners      sets.Set[types.UID] // of a Secret
 	missing     bool
 }
 
@@ -216,6 +219,10 @@ func (r reference) copyOf(hcpNamespace string, s sourceObject) (client.Object, e
 	if r.mirrorMeta {
 		meta.Labels, meta.Annotations, immutable = maps.Clone(s.labels), mirroredAnnotations(s.annotations), s.immutable
 	}
+	if meta.Annotations == nil {
+		meta.Annotations = map[string]string{}
+	}
+	meta.Annotations[copyOfAnnotation] = r.name
 	data := s.data
 	switch {
 	case r.convert != nil:
@@ -256,7 +263,7 @@ func configMapWith(meta metav1.ObjectMeta, data map[string][]byte, immutable *bo
 func mirroredAnnotations(from map[string]string) map[string]string {
 	kept := map[string]string{}
 	for k, v := range from {
-		if strings.HasPrefix(k, hyperv1.ReferencedResourceAnnotationPrefix) || k == corev1.LastAppliedConfigAnnotation || k == hyperv1.DesiredStateHashAnnotation {
+		if strings.HasPrefix(k, hyperv1.ReferencedResourceAnnotationPrefix) || k == corev1.LastAppliedConfigAnnotation || k == copyOfAnnotation || k == hyperv1.DesiredStateHashAnnotation {
 			continue
 		}
 		kept[k] = v

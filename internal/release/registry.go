@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -47,8 +48,10 @@ func set[T int | int64 | time.Duration](field *T, value T) {
 type Options struct {
 	Overrides []Override // applied to the release reference and to every image in it
 	Mirrors   []Mirror   // tried in order before the image itself
-	Limits    Limits
-	Clock     clock.PassiveClock // default: the real clock
+	// MoreMirrors, if set, are tried behind Mirrors. It is asked for every lookup that the cache does not answer.
+	MoreMirrors func(context.Context) ([]Mirror, error)
+	Limits      Limits
+	Clock       clock.PassiveClock // default: the real clock
 	// Transport is what requests go through; default: a pooled transport with time-outs.
 	Transport http.RoundTripper
 }
@@ -119,7 +122,14 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 	if err != nil {
 		return nil, &LookupError{Image: image, Kind: ErrBadPullSecret, Detail: trimPrefix(err, ErrBadPullSecret)}
 	}
-	for _, ref := range candidates(rewrite(image, r.options.Overrides), r.options.Mirrors) {
+	mirrors := r.options.Mirrors
+	if r.options.MoreMirrors != nil {
+		// Without them an image may still be had; that they cannot be read is reported by who else asks for them.
+		if more, err := r.options.MoreMirrors(ctx); err == nil {
+			mirrors = slices.Concat(mirrors, more)
+		}
+	}
+	for _, ref := range candidates(rewrite(image, r.options.Overrides), mirrors) {
 		var got *content
 		if got, err = r.fetchOne(ctx, ref, keys, fingerprint(pullSecret), what); err == nil {
 			return got, nil

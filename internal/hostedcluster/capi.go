@@ -27,6 +27,9 @@ import (
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/platform"
 )
 
 // Cluster-scoped rights of the Cluster API programs: to find out which version of a kind follows which version of the contract.
@@ -83,17 +86,28 @@ func capiStep(obs *observed) step {
 		return s // what refers to it comes after it
 	}
 	s.apply = []client.Object{infra, capiCluster(obs.hc, infra, false)}
-	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !ptr.Deref(obs.capiCluster.Status.Initialization.ControlPlaneInitialized, false) {
+	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !initialized(obs.capiCluster) {
 		s.initialized = obs.capiCluster
 	}
 	return s
 }
 
+// initialized tells whether Cluster API knows that the control plane has served: one controller looks at the field, others at the condition.
+func initialized(cluster *clusterv1.Cluster) bool {
+	return ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) &&
+		conditions.IsTrue(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
+}
+
 // markInitialized tells Cluster API that the control plane has served. It would look for that in a field of version v1beta2 of its contract,
-// which a HostedControlPlane, whose schema is fixed, does not have. Cluster API itself never takes it back.
-func markInitialized(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) error {
-	body := []byte(`{"status":{"initialization":{"controlPlaneInitialized":true}}}`)
-	if err := c.Status().Patch(ctx, cluster.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); err != nil {
+// which a HostedControlPlane, whose schema is fixed, does not have. Cluster API itself never takes it back, nor a condition that is True.
+func markInitialized(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
+	after := cluster.DeepCopy()
+	after.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	conditions.Set(&after.Status.Conditions, now, metav1.Condition{
+		Type: clusterv1.ClusterControlPlaneInitializedCondition, Status: metav1.ConditionTrue, ObservedGeneration: cluster.Generation,
+		Reason: clusterv1.ClusterControlPlaneInitializedReason,
+	})
+	if err := patch.Status(ctx, c, cluster, after); err != nil {
 		return fmt.Errorf("marking Cluster %s initialized: %w", client.ObjectKeyFromObject(cluster), err)
 	}
 	return nil
@@ -251,6 +265,40 @@ func (r *Reconciler) remainingCluster(ctx context.Context, hc *hyperv1.HostedClu
 		left.cluster = nil
 		return nil
 	}
-	left.manager, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: clusterapi.Name}, &appsv1.Deployment{})
+	if left.manager, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: clusterapi.Name}, &appsv1.Deployment{}); err != nil {
+		return err
+	}
+	left.provider, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: capiprovider.Name}, &appsv1.Deployment{})
 	return err
+}
+
+// orphanedAfter is how long machines of a pool may take while one of the programs that remove them does not run. It is longer than a restart.
+const orphanedAfter = time.Minute
+
+// orphaned tells that machines wait for somebody who does not come. Where a cluster lies in its namespace altogether, the namespace will take
+// them with it.
+func orphaned(r remains, now time.Time) bool {
+	runs := func(d *appsv1.Deployment) bool { return d != nil && d.Status.AvailableReplicas > 0 }
+	if !r.contained || r.cluster == nil || (runs(r.manager) && runs(r.provider)) {
+		return false
+	}
+	for i := range r.pools {
+		if since := r.pools[i].DeletionTimestamp; since.IsZero() || now.Sub(since.Time) < orphanedAfter {
+			return false
+		}
+	}
+	return true
+}
+
+// deleteOrphans lets the platform take the finalizers off machines.
+func (r *Reconciler) deleteOrphans(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	p, err := platform.For(hc.Spec.Platform.Type)
+	if err != nil || !r.Capabilities.ClusterAPI {
+		return nil
+	}
+	orphans, ok := p.(platform.OrphanDeleter)
+	if !ok {
+		return nil
+	}
+	return orphans.DeleteOrphanedMachines(ctx, r.Client, hc, namespaceOf(hc))
 }

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -17,6 +18,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/platform/local"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -76,6 +78,7 @@ func TestClusterAPI(t *testing.T) {
 		g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed())
 		g.Expect(w.client.Get(ctx, key, cluster)).To(Succeed())
 		g.Expect(cluster.Status.Initialization.ControlPlaneInitialized).To(HaveValue(BeTrue()))
+		g.Expect(meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)).To(BeTrue())
 		infra := &infrav1.LocalCluster{}
 		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "demo"}, infra)).To(Succeed())
 		g.Expect(infra.Spec.ControlPlaneEndpoint).To(Equal(infrav1.APIEndpoint{Host: "10.97.0.1", Port: 6443}))
@@ -148,6 +151,21 @@ func TestTeardownOfCluster(t *testing.T) {
 		"When the machines are outside of the namespace nothing should be forced": {
 			left: left(func(r *remains) { being(r); r.manager = nil; r.contained = false }), after: 600,
 			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeFalse()) }},
+		"When machines wait for a manager that does not run they should not for ever": {
+			left: left(func(r *remains) {
+				r.manager.Status.AvailableReplicas = 0
+				r.pools = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}}
+			}), after: 60,
+			check: func(g Gomega, p teardown) { g.Expect(p.orphans).To(BeTrue()) }},
+		"When all that remove machines work they should have all the time they need": {
+			left: left(func(r *remains) {
+				r.provider = r.manager
+				r.pools = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}}
+			}), after: 3600,
+			check: func(g Gomega, p teardown) { g.Expect(p.orphans).To(BeFalse()) }},
+		"When the namespace ends with those who would remove machines they should not be waited for": {
+			left:  left(func(r *remains) { r.cluster = nil; r.namespace.DeletionTimestamp = &deleted }),
+			check: func(g Gomega, p teardown) { g.Expect(p.orphans).To(BeTrue()) }},
 		"When it is gone the namespace should go": {
 			left: left(func(r *remains) { r.cluster = nil }),
 			check: func(g Gomega, p teardown) {
@@ -156,4 +174,28 @@ func TestTeardownOfCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { tc.check(NewWithT(t), planTeardown(tc.left, at(tc.after))) })
 	}
+}
+
+func TestOrphanedMachines(t *testing.T) {
+	t.Run("When machines are orphaned it should let go those that are being deleted, and no other", func(t *testing.T) {
+		w := newWorld(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		machine := func(name string) *clusterv1.Machine {
+			return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name, Finalizers: []string{clusterv1.MachineFinalizer}},
+				Spec: clusterv1.MachineSpec{ClusterName: "demo", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("x")},
+					InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "LocalMachine", Name: name}}}
+		}
+		g.Expect(w.client.Create(ctx, machine("kept"))).To(Succeed())
+		g.Expect(w.client.Create(ctx, machine("gone"))).To(Succeed())
+		g.Expect(w.client.Delete(ctx, machine("gone"))).To(Succeed())
+		for range 2 {
+			g.Expect(local.Platform{}.DeleteOrphanedMachines(ctx, w.client, nil, w.ns)).To(Succeed())
+		}
+		list := &clusterv1.MachineList{}
+		g.Expect(w.client.List(ctx, list, client.InNamespace(w.ns))).To(Succeed())
+		g.Expect(list.Items).To(HaveLen(1))
+		g.Expect(list.Items[0].Name).To(Equal("kept"))
+		g.Expect(list.Items[0].Finalizers).NotTo(BeEmpty())
+	})
 }

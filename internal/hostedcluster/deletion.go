@@ -58,6 +58,7 @@ type remains struct {
 	operator  *appsv1.Deployment             // the control-plane-operator
 	cluster   *clusterv1.Cluster
 	manager   *appsv1.Deployment // of Cluster API, read when there is a cluster
+	provider  *appsv1.Deployment // of machines, read with the manager
 	// contained: everything of the cluster lies in its namespace.
 	contained bool
 }
@@ -71,6 +72,8 @@ type teardown struct {
 	annotateCleanup bool
 	// stripFinalizers of the HostedControlPlane: nobody else will.
 	stripFinalizers bool
+	// orphans: nobody removes the finalizers of machines that are being deleted.
+	orphans bool
 	// unpauseCluster lets Cluster API remove what belongs to the Cluster.
 	unpauseCluster bool
 	// stripCluster: nobody else will remove the finalizer of the Cluster.
@@ -95,6 +98,7 @@ func planTeardown(r remains, now time.Time) teardown {
 		t.waiting = append(t.waiting, waitingFor("NodePool", np, "its controller removes the machines first"))
 	}
 	if len(r.pools) > 0 {
+		t.orphans = orphaned(r, now)
 		return t
 	}
 	if r.cluster != nil {
@@ -116,6 +120,8 @@ func planTeardown(r remains, now time.Time) teardown {
 		t.delete = []client.Object{r.namespace}
 		t.recheckAfter = time.Second // for the pods
 	}
+	// Whoever would have removed finalizers in it ends with it.
+	t.orphans = r.contained && !r.namespace.DeletionTimestamp.IsZero()
 	for i := range r.pods {
 		// A namespace that is being deleted takes no new pods, so none of these comes back.
 		if pod := &r.pods[i]; r.contained && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > podGrace) {
@@ -305,6 +311,9 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 		ctrl.LoggerFrom(ctx).Info("removing the finalizers of a HostedControlPlane that its operator does not remove", "finalizers", left.hcp.Finalizers)
 		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.hcp, hyperv1.HostedControlPlaneFinalizer))
 	}
+	if next.orphans {
+		errs = append(errs, r.deleteOrphans(ctx, left.hc))
+	}
 	if next.stripCluster {
 		ctrl.LoggerFrom(ctx).Info("removing the finalizer of a Cluster that its manager does not remove")
 		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.cluster, clusterv1.ClusterFinalizer))
@@ -362,7 +371,7 @@ func (r *Reconciler) unmarkSources(ctx context.Context, hc *hyperv1.HostedCluste
 			}
 		}
 	}
-	return newWriter(r.Client, hc).execute(ctx, s)
+	return newWriter(r.Client, hc, r.Clock.Now()).execute(ctx, s)
 }
 
 // gracePeriod is how long the HostedCluster has to stay although everything is gone. It starts with the condition that says so.

@@ -28,6 +28,7 @@ import (
 	"hcp.internal/platform/internal/packages/objectsetphase"
 	"hcp.internal/platform/internal/packages/phase"
 	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/status"
 	"hcp.internal/platform/internal/packages/watch"
 )
 
@@ -150,9 +151,14 @@ func controllers(ctx context.Context, d Deps) error {
 	}
 	for _, s := range scope.Both() {
 		c, live := s.Client(d.Manager.GetClient()), s.Reader(d.Live)
-		deployments := &objectdeployment.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}}
-		sets := &objectset.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Metrics: d.Metrics, Engine: engine(phase.Unclassed())}
-		phases := &objectsetphase.Reconciler{Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Engine: engine(phase.SameCluster())}
+		writer := func(kind string) *status.Writer { return &status.Writer{Client: c, Kind: s.GroupVersionKind(kind)} }
+		deployments := &objectdeployment.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
+		sets := &objectset.Reconciler{
+			Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: d.Metrics, Engine: engine(phase.Unclassed()),
+		}
+		phases := &objectsetphase.Reconciler{
+			Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"), Engine: engine(phase.SameCluster()),
+		}
 		err := errors.Join(deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches), phases.SetupWithManager(d.Manager, d.Watches))
 		if err != nil {
 			return err

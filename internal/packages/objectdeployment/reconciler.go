@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/revision"
 	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/status"
 )
 
 // Reconciler keeps the revisions of the ObjectDeployments of one scope. It is the only writer of their status, creates ObjectSets, and changes
@@ -34,6 +34,8 @@ type Reconciler struct {
 	// Live reads without a cache.
 	Live  client.Reader
 	Clock clock.PassiveClock
+	// Status writes the status of this scope's ObjectDeployments.
+	Status *status.Writer
 
 	// hashes are those of templates by UID; computing one takes longer than all the rest of a quiet pass.
 	hashes sync.Map
@@ -45,6 +47,9 @@ type hashed struct {
 	hash       string
 }
 
+// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
+const cacheDelay = 20 * time.Millisecond
+
 // retryCollision is how long a name that was taken waits for the count of collisions to come back through the cache.
 const retryCollision = 100 * time.Millisecond
 
@@ -54,11 +59,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, read); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.hashes.Delete(req.NamespacedName)
+			r.Status.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !read.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the garbage collector deletes the revisions, and each tears itself down
+	}
+	if r.Status.Behind(read) {
+		return ctrl.Result{RequeueAfter: cacheDelay}, nil
 	}
 	// The spec is the cache's, and only read. The rest is a copy.
 	d := &v1alpha1.ObjectDeployment{ObjectMeta: *read.ObjectMeta.DeepCopy(), Spec: read.Spec, Status: *read.Status.DeepCopy()}
@@ -85,8 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) report(ctx context.Context, before, after *v1alpha1.ObjectDeployment) error {
-	return patch.Status(ctx, r.Client, &v1alpha1.ObjectDeployment{ObjectMeta: after.ObjectMeta, Status: before.Status},
-		&v1alpha1.ObjectDeployment{ObjectMeta: after.ObjectMeta, Status: after.Status})
+	return r.Status.Patch(ctx, after, before.Status, after.Status)
 }
 
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, d *v1alpha1.ObjectDeployment) (observed, error) {
@@ -187,7 +195,8 @@ func (r *Reconciler) setLifecycle(ctx context.Context, change lifecycle) error {
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	answer := &v1alpha1.ObjectSet{ObjectMeta: metav1.ObjectMeta{Namespace: change.set.Namespace, Name: change.set.Name}}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: change.set.Namespace, Name: change.set.Name}}
+	answer.SetGroupVersionKind(r.Scope.GroupVersionKind("ObjectSet"))
 	err = r.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), client.FieldOwner(v1alpha1.FieldOwner))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("making revision %s %s: %w", change.set.Name, change.state, err)

@@ -18,10 +18,10 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/owner"
 	"hcp.internal/platform/internal/packages/phase"
 	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/status"
 )
 
 // Finalizers of every ObjectSet.
@@ -29,6 +29,9 @@ var Finalizers = []string{v1alpha1.CachedFinalizer, v1alpha1.MetricsFinalizer}
 
 // retryRefused is how long it takes until objects that were refused are looked at again: what stood in the way is not watched.
 const retryRefused = 30 * time.Second
+
+// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
+const cacheDelay = 20 * time.Millisecond
 
 // Metrics records how revisions are.
 type Metrics interface {
@@ -49,6 +52,9 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 	Metrics Metrics
 
+	// Status writes the status of this scope's ObjectSets.
+	Status *status.Writer
+
 	// uids are those of the ObjectSets that have something in use, by key, for those that vanish without being torn down.
 	uids sync.Map
 }
@@ -59,11 +65,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, read); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Metrics.ForgetObjectSet(req.NamespacedName)
+			r.Status.Forget(req.NamespacedName)
 			if uid, ok := r.uids.LoadAndDelete(req.NamespacedName); ok {
 				return ctrl.Result{}, r.Engine.Forget(ctx, uid.(types.UID))
 			}
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.Status.Behind(read) {
+		return ctrl.Result{RequeueAfter: cacheDelay}, nil
 	}
 	r.uids.Store(req.NamespacedName, read.UID)
 	// The spec is the cache's, and only read. The rest is a copy.
@@ -94,11 +104,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // report writes the status once, if it differs.
 func (r *Reconciler) report(ctx context.Context, os *v1alpha1.ObjectSet, change func(*v1alpha1.ObjectSet)) error {
-	before := &v1alpha1.ObjectSet{ObjectMeta: os.ObjectMeta, Status: *os.Status.DeepCopy()}
+	before := *os.Status.DeepCopy()
 	os.Status.Revision = os.Spec.Revision
 	change(os)
-	after := &v1alpha1.ObjectSet{ObjectMeta: os.ObjectMeta, Status: os.Status}
-	return patch.Status(ctx, r.Client, before, after)
+	return r.Status.Patch(ctx, os, before, os.Status)
 }
 
 // ensureFinalizers stores the finalizers before the first object exists. An ObjectDeployment creates its ObjectSets with them.
@@ -121,11 +130,13 @@ func (r *Reconciler) setFinalizers(ctx context.Context, os *v1alpha1.ObjectSet, 
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	answer := &v1alpha1.ObjectSet{ObjectMeta: metav1.ObjectMeta{Namespace: os.Namespace, Name: os.Name}}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: os.Namespace, Name: os.Name}}
+	answer.SetGroupVersionKind(r.Scope.GroupVersionKind("ObjectSet"))
 	if err := r.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return fmt.Errorf("setting finalizers of %s: %w", client.ObjectKeyFromObject(os), err)
 	}
 	os.ResourceVersion, os.Finalizers = answer.ResourceVersion, want
+	r.Status.Wrote(os, os.ResourceVersion)
 	return nil
 }
 

@@ -27,12 +27,12 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/objectset"
 	"hcp.internal/platform/internal/packages/owner"
 	"hcp.internal/platform/internal/packages/phase"
 	"hcp.internal/platform/internal/packages/probe"
 	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/status"
 	"hcp.internal/platform/internal/packages/watch"
 )
 
@@ -44,6 +44,9 @@ const (
 // retryRefused is how long it takes until objects that were refused are looked at again: what stood in the way is not watched.
 const retryRefused = 30 * time.Second
 
+// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
+const cacheDelay = 20 * time.Millisecond
+
 // Reconciler rolls out ObjectSetPhases of one scope and class. It is the only writer of their status and of their objects.
 type Reconciler struct {
 	Scope scope.Scope
@@ -54,6 +57,8 @@ type Reconciler struct {
 	// Engine reads and writes objects, in whatever cluster they live.
 	Engine *phase.Engine
 	Clock  clock.PassiveClock
+	// Status writes the status of this scope's ObjectSetPhases.
+	Status *status.Writer
 
 	uids sync.Map
 }
@@ -62,6 +67,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	read := &v1alpha1.ObjectSetPhase{}
 	if err := r.Client.Get(ctx, req.NamespacedName, read); err != nil {
+		r.Status.Forget(req.NamespacedName)
 		if uid, ok := r.uids.LoadAndDelete(req.NamespacedName); ok && apierrors.IsNotFound(err) {
 			return ctrl.Result{}, r.Engine.Forget(ctx, uid.(types.UID))
 		}
@@ -69,6 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if read.Labels[v1alpha1.PhaseClassLabel] != r.Class {
 		return ctrl.Result{}, nil
+	}
+	if r.Status.Behind(read) {
+		return ctrl.Result{RequeueAfter: cacheDelay}, nil
 	}
 	r.uids.Store(req.NamespacedName, read.UID)
 	// The spec is the cache's, and only read. The rest is a copy.
@@ -85,10 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before := &v1alpha1.ObjectSetPhase{ObjectMeta: osp.ObjectMeta, Status: *osp.Status.DeepCopy()}
+	before := *osp.Status.DeepCopy()
 	report(osp, result, r.Clock.Now())
-	after := &v1alpha1.ObjectSetPhase{ObjectMeta: osp.ObjectMeta, Status: osp.Status}
-	if err := patch.Status(ctx, r.Client, before, after); err != nil {
+	if err := r.Status.Patch(ctx, osp, before, osp.Status); err != nil {
 		return ctrl.Result{}, err
 	}
 	if len(result.Violations) > 0 || len(result.Collisions()) > 0 {
@@ -269,11 +277,13 @@ func (r *Reconciler) setFinalizers(ctx context.Context, osp *v1alpha1.ObjectSetP
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	answer := &v1alpha1.ObjectSetPhase{ObjectMeta: metav1.ObjectMeta{Namespace: osp.Namespace, Name: osp.Name}}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: osp.Namespace, Name: osp.Name}}
+	answer.SetGroupVersionKind(r.Scope.GroupVersionKind("ObjectSetPhase"))
 	if err := r.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return fmt.Errorf("setting finalizers of %s: %w", client.ObjectKeyFromObject(osp), err)
 	}
 	osp.ResourceVersion, osp.Finalizers = answer.ResourceVersion, want
+	r.Status.Wrote(osp, osp.ResourceVersion)
 	return nil
 }
 

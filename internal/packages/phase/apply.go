@@ -72,7 +72,7 @@ func (e *Engine) apply(ctx context.Context, o Owner, p Phase, items []*item) ([]
 		return violations, err
 	}
 	for _, it := range writes {
-		err := e.write(ctx, o, it)
+		err := e.write(ctx, o, p, it)
 		if text, isViolation := ViolationOf(err); isViolation && !apierrors.IsConflict(err) {
 			return []Violation{{Position: position(p.Name, it), Errors: []string{text}}}, nil
 		}
@@ -109,12 +109,44 @@ func (e *Engine) dryRun(ctx context.Context, o Owner, it *item) error {
 	if err != nil {
 		return err
 	}
-	create := obj.DeepCopy()
-	err = e.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldOwner), client.ForceOwnership, client.DryRunAll)
+	_, err = e.send(ctx, obj, client.ForceOwnership, client.DryRunAll)
 	if apierrors.IsNotFound(err) {
-		return e.Client.Create(ctx, create, client.FieldOwner(v1alpha1.FieldOwner), client.DryRunAll)
+		return e.Client.Create(ctx, obj, client.FieldOwner(v1alpha1.FieldOwner), client.DryRunAll)
 	}
 	return err
+}
+
+// send applies an object and asks for no more than metadata in return.
+func (e *Engine) send(ctx context.Context, obj *unstructured.Unstructured, opts ...client.PatchOption) (*metav1.PartialObjectMetadata, error) {
+	data, err := obj.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding it: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	answer.SetGroupVersionKind(obj.GroupVersionKind())
+	opts = append(opts, client.FieldOwner(v1alpha1.FieldOwner))
+	return answer, e.Client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), opts...)
+}
+
+// sendFor applies an object. The answer is the whole object when somebody wants to look at it.
+func (e *Engine) sendFor(ctx context.Context, p Phase, it *item, obj *unstructured.Unstructured, opts ...client.PatchOption) error {
+	if len(it.spec.ConditionMappings) == 0 && !p.Probes.Selects(it.kind.GroupKind(), obj.GetLabels()) {
+		answer, err := e.send(ctx, obj, opts...)
+		if err == nil {
+			it.live, it.full = answer, nil
+		}
+		return err
+	}
+	data, err := obj.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encoding it: %w", err)
+	}
+	opts = append(opts, client.FieldOwner(v1alpha1.FieldOwner))
+	if err := e.Client.Patch(ctx, obj, client.RawPatch(types.ApplyPatchType, data), opts...); err != nil {
+		return err
+	}
+	it.live, it.full = obj, obj
+	return nil
 }
 
 // owned is the object to send, with its owners.
@@ -131,9 +163,9 @@ func (e *Engine) owned(o Owner, it *item) (*unstructured.Unstructured, error) {
 }
 
 // write creates, adopts or repairs an object.
-func (e *Engine) write(ctx context.Context, o Owner, it *item) error {
+func (e *Engine) write(ctx context.Context, o Owner, p Phase, it *item) error {
 	if it.live == nil {
-		return e.create(ctx, o, it)
+		return e.create(ctx, o, p, it)
 	}
 	if err := e.migrate(ctx, it); err != nil {
 		return err
@@ -144,24 +176,20 @@ func (e *Engine) write(ctx context.Context, o Owner, it *item) error {
 	}
 	// What was decided holds for the object as it was seen, and for no other.
 	obj.SetResourceVersion(it.live.GetResourceVersion())
-	if err := e.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldOwner), client.ForceOwnership); err != nil {
-		return err
-	}
-	it.live, it.full = obj, obj
-	return nil
+	return e.sendFor(ctx, p, it, obj, client.ForceOwnership)
 }
 
 // create applies an object that is not there. Server-side apply can't insist on that. When somebody else was faster, our fields are
 // given up again at once, which leaves the object as they made it.
-func (e *Engine) create(ctx context.Context, o Owner, it *item) error {
+func (e *Engine) create(ctx context.Context, o Owner, p Phase, it *item) error {
 	obj, err := e.owned(o, it)
 	if err != nil {
 		return err
 	}
-	if err := e.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(v1alpha1.FieldOwner)); err != nil {
+	if err := e.sendFor(ctx, p, it, obj); err != nil {
 		return err
 	}
-	for _, f := range obj.GetManagedFields() {
+	for _, f := range it.live.GetManagedFields() {
 		if f.Manager == v1alpha1.FieldOwner || f.Subresource != "" {
 			continue
 		}
@@ -169,11 +197,10 @@ func (e *Engine) create(ctx context.Context, o Owner, it *item) error {
 		nothing.SetGroupVersionKind(it.kind)
 		nothing.SetNamespace(it.key.Namespace)
 		nothing.SetName(it.key.Name)
-		nothing.SetResourceVersion(obj.GetResourceVersion())
-		err := e.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(v1alpha1.FieldOwner))
+		nothing.SetResourceVersion(it.live.GetResourceVersion())
+		_, err := e.send(ctx, nothing)
 		return errors.Join(errLostRace, err)
 	}
-	it.live, it.full = obj, obj
 	return nil
 }
 

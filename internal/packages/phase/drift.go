@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"hcp.internal/api/packages/v1alpha1"
@@ -14,7 +13,7 @@ import (
 
 // ownedFields returns the fields that our field manager owns, as the API server writes them. Somebody else who changes one of them takes it
 // out of there, and that is how it is noticed.
-func ownedFields(obj *unstructured.Unstructured) ([]byte, bool) {
+func ownedFields(obj metav1.Object) ([]byte, bool) {
 	entries := obj.GetManagedFields()
 	if watch.Updated(entries) {
 		return nil, false // to be migrated first

@@ -83,6 +83,21 @@ func (m *memory) put(uid types.UID, key memoryKey, j *judgement) {
 	}
 }
 
+// follow notes that an object which was judged at one resourceVersion has another one, by a write of ours that does not concern this owner.
+func (m *memory) follow(uid types.UID, key memoryKey, from, to string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.owners[uid]
+	if known == nil {
+		return
+	}
+	if j := known.objects[key]; j != nil && j.resourceVersion == from {
+		moved := *j
+		moved.resourceVersion = to
+		known.objects[key] = &moved
+	}
+}
+
 func (m *memory) drop(uid types.UID, key memoryKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -93,20 +93,17 @@ func (e *Engine) read(ctx context.Context, it *item) error {
 }
 
 // intact says whether nobody has changed what we applied. When our field manager owns exactly what it did after our last write and the
-// object's content did not change since, it is; else the values are compared.
+// object's content has the same generation, it is. Else values are compared, and the API server may spell them in another way than we did; it
+// then gets an apply that changes nothing, once.
 func (e *Engine) intact(o Owner, it *item) bool {
 	fields, owned := ownedFields(it.full)
 	if !owned {
 		return false
 	}
 	j := e.memory.get(o.Entry.UID, memoryKey{it.kind, it.key})
-	if j != nil && !j.drifted && j.uid == it.full.GetUID() {
-		if j.fields != hashOf(fields) {
-			return false
-		}
-		if j.generation != 0 && j.generation == it.full.GetGeneration() && sameMetadata(it.desired, it.full) {
-			return true
-		}
+	if j != nil && !j.drifted && j.uid == it.full.GetUID() && j.fields == hashOf(fields) &&
+		j.generation != 0 && j.generation == it.full.GetGeneration() && sameMetadata(it.desired, it.full) {
+		return true
 	}
 	return covered(it.desired.Object, fields) && contains(it.full.Object, it.desired.Object)
 }
@@ -150,9 +147,9 @@ func (e *Engine) judge(ctx context.Context, o Owner, p Phase, it *item) *judgeme
 		controller := owner.Controller(owners)
 		j.controlled = controller != nil && controller.Same(o.Entry)
 	}
+	fields, _ := ownedFields(it.live)
+	j.fields = hashOf(fields)
 	if it.full != nil {
-		fields, _ := ownedFields(it.full)
-		j.fields = hashOf(fields)
 		j.failures = p.Probes.Check(ctx, it.full)
 		j.conditions = mapped(it.spec.ConditionMappings, it.full)
 	}

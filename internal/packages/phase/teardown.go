@@ -120,8 +120,14 @@ func (e *Engine) release(ctx context.Context, o Owner, it *item, owners []owner.
 	obj.SetNamespace(it.key.Namespace)
 	obj.SetName(it.key.Name)
 	err = e.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(v1alpha1.FieldOwner))
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		return fmt.Errorf("giving it up: %w", err)
+	}
+	for _, other := range rest {
+		e.memory.follow(other.UID, memoryKey{it.kind, it.key}, it.live.GetResourceVersion(), obj.ResourceVersion)
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ const syncTimeout = 30 * time.Second
 // together.
 const settle = 50 * time.Millisecond
 
+// settleOthers is how long an owner waits that is not the object's controller. All that it could do is to report; most often it is archived first.
+const settleOthers = time.Second
+
 // ErrNotWatched is what Get returns for a kind that nobody has asked to be watched.
 var ErrNotWatched = errors.New("kind is not watched")
 
@@ -268,21 +271,21 @@ func (c *Cache) notify(obj any, deleted bool) {
 	subscribers := c.subscribers
 	c.mu.Unlock()
 	for _, s := range subscribers {
-		for _, req := range s.affected(metadata, deleted) {
-			s.queue.AddAfter(req, settle)
-		}
+		s.enqueue(metadata, deleted)
 	}
 }
 
-func (s subscriber) affected(obj *metav1.PartialObjectMetadata, deleted bool) []reconcile.Request {
+func (s subscriber) enqueue(obj *metav1.PartialObjectMetadata, deleted bool) {
 	if s.requests != nil {
-		return s.requests(obj)
+		for _, req := range s.requests(obj) {
+			s.queue.AddAfter(req, settle)
+		}
+		return
 	}
 	owners, err := s.strategy.Read(obj)
 	if err != nil {
-		return nil // whoever works on the object next reports it
+		return // whoever works on the object next reports it
 	}
-	var out []reconcile.Request
 	for _, o := range owners {
 		if o.GroupKind() != s.owner || (!deleted && s.known(o.UID, obj)) {
 			continue
@@ -292,9 +295,12 @@ func (s subscriber) affected(obj *metav1.PartialObjectMetadata, deleted bool) []
 		if o.Namespace == "" && !strings.HasPrefix(s.owner.Kind, "Cluster") {
 			key.Namespace = obj.Namespace
 		}
-		out = append(out, reconcile.Request{NamespacedName: key})
+		delay := settle
+		if !o.Controller {
+			delay = settleOthers
+		}
+		s.queue.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 	}
-	return out
 }
 
 func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {

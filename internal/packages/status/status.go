@@ -1,0 +1,116 @@
+// Package status writes the status of objects that have one writer, with as little as an API server needs to hear, and keeps that
+// writer from working on a state older than what it wrote itself.
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Writer writes the status of objects of a kind. It is safe for concurrent use.
+type Writer struct {
+	// Client writes.
+	Client client.Client
+	// Kind of the objects.
+	Kind schema.GroupVersionKind
+
+	// written is the resourceVersion of the last write by key. A cache that is behind would make the next pass compare with what is no
+	// longer there, and leave it so.
+	written sync.Map
+}
+
+// Behind says whether an object, as it was read from a cache, is older than what was written last.
+func (w *Writer) Behind(obj metav1.Object) bool {
+	version, ok := w.written.Load(keyOf(obj))
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), version.(string))
+	if err == nil && order < 0 {
+		return true
+	}
+	w.written.Delete(keyOf(obj))
+	return false
+}
+
+// Wrote notes that another part of the object was written, too.
+func (w *Writer) Wrote(obj metav1.Object, resourceVersion string) {
+	w.written.Store(keyOf(obj), resourceVersion)
+}
+
+// Forget drops what is known about an object that is gone.
+func (w *Writer) Forget(key client.ObjectKey) { w.written.Delete(key) }
+
+func keyOf(obj metav1.Object) client.ObjectKey {
+	return client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// Patch writes the fields in which two states of an object's status differ, and nothing when none do. Fields that the Go type doesn't know
+// stay. The object must not have changed since it was read; if it has, the error is a conflict. An object that is gone is no error.
+func (w *Writer) Patch(ctx context.Context, obj metav1.Object, before, after any) error {
+	difference, err := differences(before, after)
+	if err != nil || len(difference) == 0 {
+		return err
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": obj.GetResourceVersion()}, "status": difference})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	answer.SetGroupVersionKind(w.Kind)
+	if err := w.Client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("patching status of %s: %w", keyOf(obj), err)
+	}
+	obj.SetResourceVersion(answer.ResourceVersion)
+	w.written.Store(keyOf(obj), answer.ResourceVersion)
+	return nil
+}
+
+// differences are the top-level fields that changed; null stands for one that is gone.
+func differences(before, after any) (map[string]json.RawMessage, error) {
+	from, err := fields(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := fields(after)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	for name, value := range to {
+		if !bytes.Equal(from[name], value) {
+			out[name] = value
+		}
+	}
+	for name := range from {
+		if _, kept := to[name]; !kept {
+			out[name] = json.RawMessage("null")
+		}
+	}
+	return out, nil
+}
+
+func fields(status any) (map[string]json.RawMessage, error) {
+	data, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a status: %w", err)
+	}
+	out := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("decoding a status: %w", err)
+	}
+	return out, nil
+}

@@ -146,10 +146,10 @@ func (o Options) Validate() error {
 	errs := []error{
 		label("--name", o.Name),
 		label("--namespace", o.Namespace),
-		domainName("--base-domain", o.BaseDomain, true),
-		domainName("--base-domain-prefix", o.BaseDomainPrefix, true),
-		domainName("--kas-dns-name", o.KASDNSName, true),
-		domainName("--external-dns-domain", o.ExternalDNSDomain, true),
+		domainName("--base-domain", o.BaseDomain),
+		domainName("--base-domain-prefix", o.BaseDomainPrefix),
+		domainName("--kas-dns-name", o.KASDNSName),
+		domainName("--external-dns-domain", o.ExternalDNSDomain),
 		availability("--control-plane-availability-policy", o.Availability),
 		availability("--infra-availability-policy", o.InfraAvailability),
 		cidrs("--service-cidr", o.ServiceCIDRs, 1),
@@ -201,8 +201,9 @@ func label(flag, value string) error {
 	return nil
 }
 
-func domainName(flag, value string, optional bool) error {
-	if value == "" && optional {
+// domainName lets an empty value pass: no flag of that kind is required.
+func domainName(flag, value string) error {
+	if value == "" {
 		return nil
 	}
 	if len(value) > 253 || !domain.MatchString(value) {

@@ -18,7 +18,7 @@ func writeArchive(dir, archive string) (err error) {
 	if err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // fails when it was renamed, which is the end that is meant
 	zipped := gzip.NewWriter(file)
 	packed := tar.NewWriter(zipped)
 	walkErr := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

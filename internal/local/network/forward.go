@@ -36,8 +36,11 @@ func forwardRules(opts Options) [][]string {
 // where there is no iptables, it changes nothing.
 func allowForwarding(ctx context.Context, opts Options, do iptables) error {
 	rules, err := do(ctx, "-S", "FORWARD")
-	if err != nil || !slices.Contains(strings.Split(rules, "\n"), "-P FORWARD DROP") {
-		return nil // no such chain: nothing drops
+	if err != nil {
+		return nil //nolint:nilerr // because without iptables there is no such chain, and nothing drops
+	}
+	if !slices.Contains(strings.Split(rules, "\n"), "-P FORWARD DROP") {
+		return nil
 	}
 	for _, rule := range forwardRules(opts) {
 		if _, err := do(ctx, append([]string{"-C", "FORWARD"}, rule...)...); err == nil {
@@ -56,7 +59,7 @@ func RemoveForwarding(ctx context.Context) error { return removeForwarding(ctx, 
 func removeForwarding(ctx context.Context, do iptables) error {
 	rules, err := do(ctx, "-S", "FORWARD")
 	if err != nil {
-		return nil // no iptables, no rules
+		return nil //nolint:nilerr // because without iptables there are no rules
 	}
 	for line := range strings.SplitSeq(rules, "\n") {
 		fields := strings.Fields(line)

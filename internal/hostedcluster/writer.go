@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,11 +59,12 @@ type writer struct {
 	client  client.Client
 	applier *apply.Applier
 	hc      *hyperv1.HostedCluster
+	now     time.Time
 }
 
-func newWriter(c client.Client, hc *hyperv1.HostedCluster) *writer {
+func newWriter(c client.Client, hc *hyperv1.HostedCluster, now time.Time) *writer {
 	stamped := stamper{c, backReference(hc)}
-	return &writer{client: stamped, applier: apply.New(stamped, FieldOwner), hc: hc}
+	return &writer{client: stamped, applier: apply.New(stamped, FieldOwner), hc: hc, now: now}
 }
 
 // execute does everything that the step asks for, whatever fails on the way.
@@ -84,7 +86,7 @@ func (w *writer) execute(ctx context.Context, s step) error {
 		errs = append(errs, w.annotate(ctx, key, "null"))
 	}
 	if s.initialized != nil {
-		errs = append(errs, markInitialized(ctx, w.client, s.initialized))
+		errs = append(errs, markInitialized(ctx, w.client, s.initialized, w.now))
 	}
 	if s.run != nil {
 		errs = append(errs, s.run(ctx))

@@ -85,9 +85,9 @@ type OVNKubernetesConfig struct {
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="v4InternalSubnet is immutable"
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="v4InternalSubnet must be an IPv4 network such as 100.64.0.0/16"
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).prefixLength() <= 30",message="v4InternalSubnet must have a prefix length of at most 30"
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && int(self.split('.')[0]) > 0",message="v4InternalSubnet cannot start with 0"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])[.]){3}(25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])/(3[0-2]|[12]?[0-9])$')",message="v4InternalSubnet must be an IPv4 network such as 100.64.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/[0-9]{1,3}$') && int(self.split('/')[1]) <= 30",message="v4InternalSubnet must have a prefix length of at most 30"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])[.]){3}(25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])/(3[0-2]|[12]?[0-9])$') && int(self.split('.')[0]) > 0",message="v4InternalSubnet cannot start with 0"
 	V4InternalSubnet string `json:"v4InternalSubnet,omitempty"`
 
 	// v6InternalSubnet is the IPv6 network between switches and routers of older releases. It cannot change.
@@ -96,8 +96,8 @@ type OVNKubernetesConfig struct {
 	// +kubebuilder:validation:MinLength=4
 	// +kubebuilder:validation:MaxLength=48
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="v6InternalSubnet is immutable"
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 6",message="v6InternalSubnet must be an IPv6 network such as fd98::/48"
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).prefixLength() <= 125",message="v6InternalSubnet must have a prefix length of at most 125"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:(:[0-9a-fA-F]{1,4}){1,6}|:((:[0-9a-fA-F]{1,4}){1,7}|:))/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="v6InternalSubnet must be an IPv6 network such as fd98::/48"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/[0-9]{1,3}$') && int(self.split('/')[1]) <= 125",message="v6InternalSubnet must have a prefix length of at most 125"
 	V6InternalSubnet string `json:"v6InternalSubnet,omitempty"`
 }
 
@@ -114,8 +114,8 @@ type OVNIPv4Subnet string
 //
 // +kubebuilder:validation:MinLength=3
 // +kubebuilder:validation:MaxLength=48
-// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 6",message="must be an IPv6 network such as fd97::/64"
-// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).prefixLength() <= 125",message="must have a prefix length of at most 125"
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:(:[0-9a-fA-F]{1,4}){1,6}|:((:[0-9a-fA-F]{1,4}){1,7}|:))/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="must be an IPv6 network such as fd97::/64"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/[0-9]{1,3}$') && int(self.split('/')[1]) <= 125",message="must have a prefix length of at most 125"
 type OVNIPv6Subnet string
 
 // OVNIPv4Config gives the IPv4 networks for internal use. They may not overlap with any network that pods must reach.

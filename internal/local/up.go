@@ -51,6 +51,8 @@ type Steps struct {
 	Install func(ctx context.Context, c Cluster, say Say) error
 	// Demo creates the hosted cluster clusters/demo, waits for it and writes its kubeconfig. It must be idempotent.
 	Demo func(ctx context.Context, c Cluster, say Say) error
+	// Workers waits for the workers of clusters/demo.
+	Workers func(ctx context.Context, c Cluster, say Say) error
 }
 
 // Up brings the cluster up, or verifies and repairs one that is up.
@@ -359,6 +361,7 @@ func (u *Up) hosted(ctx context.Context) error {
 	}{
 		{"installing the operators", u.Settings.SkipInstall, u.Steps.Install},
 		{"creating the hosted cluster clusters/demo", u.Settings.SkipInstall || u.Settings.SkipDemo, u.Steps.Demo},
+		{"waiting for its workers", u.Settings.SkipInstall || u.Settings.SkipDemo, u.Steps.Workers},
 	}
 	for _, s := range steps {
 		if s.skip || s.run == nil {

@@ -24,8 +24,13 @@ import (
 // demo is the hosted cluster that "up" creates, in the namespace create.DefaultNamespace.
 const demo = "demo"
 
+// demoWorkers is how many workers it gets: two, so that a replicated workload survives one of them.
+const demoWorkers = 2
+
 // steps wires the operators and the demo cluster into "up": the same functions that "install" and "create cluster" call.
-func steps() local.Steps { return local.Steps{Install: installOperators, Demo: createDemo} }
+func steps() local.Steps {
+	return local.Steps{Install: installOperators, Demo: createDemo, Workers: waitForWorkers}
+}
 
 func installOperators(ctx context.Context, c local.Cluster, say local.Say) error {
 	o := install.NewOptions()
@@ -41,6 +46,7 @@ func createDemo(ctx context.Context, c local.Cluster, say local.Say) error {
 	o.Connect.Kubeconfig = c.Kubeconfig
 	o.Name = demo
 	o.ReleaseImage = c.DemoRelease
+	o.NodePool.Replicas = demoWorkers
 	o.Wait = true
 	api, err := o.Connect.Client()
 	if err != nil {

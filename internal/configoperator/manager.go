@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
+	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -119,6 +121,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 			return nil, err
 		}
 	}
+	if o.enabled(nodes.Controller) {
+		if err := addNodes(mgr, hostedAPI); err != nil {
+			return nil, err
+		}
+	}
 	if o.enabled(reencryption.Controller) {
 		if err := addReencryption(mgr, uncached, hostedAPI, o); err != nil {
 			return nil, err
@@ -178,6 +185,35 @@ func addApprover(mgr manager.Manager, management client.Client, hosted client.Wi
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", approver.Controller, err)
+	}
+	return nil
+}
+
+// servesMachines tells whether the management cluster has Cluster API, which one for control planes alone need not have.
+func servesMachines(mgr manager.Manager) (bool, error) {
+	_, err := mgr.GetRESTMapper().RESTMapping(clusterv1.GroupVersion.WithKind("Machine").GroupKind(), clusterv1.GroupVersion.Version)
+	if meta.IsNoMatchError(err) {
+		ctrl.Log.Info("the management cluster has no Machines; controllers of nodes are off until this process starts again")
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking whether the management cluster has Machines: %w", err)
+	}
+	return true, nil
+}
+
+// addNodes adds the controller that labels new nodes.
+func addNodes(mgr manager.Manager, hosted client.Client) error {
+	if ok, err := servesMachines(mgr); !ok {
+		return err
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(nodes.Controller).
+		For(&clusterv1.Machine{}, builder.WithPredicates(nodes.Matters())).
+		WithOptions(oneByOne()).
+		Complete(&nodes.Reconciler{Management: mgr.GetClient(), Hosted: hosted})
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", nodes.Controller, err)
 	}
 	return nil
 }

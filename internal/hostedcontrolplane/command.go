@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
@@ -238,6 +239,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	if err := setup(mgr, r, wake); err != nil {
 		return err
+	}
+	if err := mgr.Add(defrag.New(mgr.GetClient(), o.Namespace)); err != nil {
+		return fmt.Errorf("adding the defragmentation of etcd: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the operator: %w", err)

@@ -1,0 +1,131 @@
+package defrag
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+func three(change func(m []member)) []member {
+	m := []member{{url: "a", id: 1, leader: 2}, {url: "b", id: 2, leader: 2}, {url: "c", id: 3, leader: 2}}
+	for i := range m {
+		m[i].size, m[i].inUse = 200<<20, 100<<20
+	}
+	if change != nil {
+		change(m)
+	}
+	return m
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		members   []member
+		unhealthy string
+		order     string
+	}{
+		"When all are fragmented it should do the leader last":           {members: three(nil), order: "acb"},
+		"When one is small it should leave it":                           {members: three(func(m []member) { m[0].size, m[0].inUse = 99<<20, 1 }), order: "cb"},
+		"When one is not fragmented enough it should leave it":           {members: three(func(m []member) { m[1].inUse = 111 << 20 }), order: "ac"},
+		"When one does not answer it should touch none":                  {members: three(func(m []member) { m[2].unhealthy = "no answer" }), unhealthy: "c: no answer"},
+		"When one knows no leader it should touch none":                  {members: three(func(m []member) { m[0].leader = 0 }), unhealthy: "a knows no leader"},
+		"When they do not agree on the leader it should touch none":      {members: three(func(m []member) { m[1].leader = 3 }), unhealthy: "a and b know different leaders"},
+		"When not all could be looked at it should touch none":           {members: three(nil)[:2], unhealthy: "2 of 3 members were looked at"},
+		"When a member says nothing of its size it should not divide by": {members: three(func(m []member) { m[0].size, m[0].inUse = 0, 0 }), order: "cb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(unhealthy(tc.members, 3)).To(Equal(tc.unhealthy))
+			if tc.unhealthy != "" {
+				return
+			}
+			order := ""
+			for _, m := range worthIt(tc.members) {
+				order += m.url
+			}
+			g.Expect(order).To(Equal(tc.order))
+		})
+	}
+	t.Run("When sizes are anything it should choose no member twice, and the leader last", rapid.MakeCheck(func(t *rapid.T) {
+		members := three(func(m []member) {
+			for i := range m {
+				m[i].size = rapid.Int64Range(0, 1<<33).Draw(t, "size")
+				m[i].inUse = rapid.Int64Range(0, m[i].size).Draw(t, "in use")
+			}
+		})
+		seen := map[string]bool{}
+		chosen := worthIt(members)
+		for i, m := range chosen {
+			if seen[m.url] || m.isLeader() && i != len(chosen)-1 || m.size < minSize {
+				t.Fatalf("%+v", chosen)
+			}
+			seen[m.url] = true
+		}
+	}))
+}
+
+// TestRound is against a real etcd, which is a cluster of one.
+func TestRound(t *testing.T) {
+	g := NewWithT(t)
+	ports, err := testenv.FreePorts(2)
+	g.Expect(err).NotTo(HaveOccurred())
+	url, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	p, err := testenv.StartProcess(testenv.KubeBinary(t), t.TempDir(), "etcd", nil, "--data-dir=etcd", "--unsafe-no-fsync", "--log-level=warn",
+		"--listen-client-urls="+url, "--advertise-client-urls="+url, "--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(p.Kill)
+	e := endpoints{http.DefaultClient}
+	g.Eventually(func() string { return unhealthy([]member{e.status(t.Context(), url)}, 1) }).WithTimeout(30 * time.Second).Should(BeEmpty())
+
+	// 110 values of 1 MiB under one key, of which only the last one stays.
+	value := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 1<<20))
+	key := base64.StdEncoding.EncodeToString([]byte("k"))
+	var revision string
+	for range 110 {
+		revision = post(t, url+"/v3/kv/put", map[string]any{"key": key, "value": value})
+	}
+	post(t, url+"/v3/kv/compaction", map[string]any{"revision": revision, "physical": true})
+	before := e.status(t.Context(), url)
+	g.Expect(before.size).To(BeNumerically(">=", minSize))
+
+	d := &Defragmenter{poll: 10 * time.Millisecond, patience: 10 * time.Second, urls: func() []string { return []string{url} },
+		connect: func(context.Context) (*http.Client, error) { return &http.Client{}, nil }}
+	g.Eventually(func() int64 {
+		g.Expect(d.round(t.Context())).To(Succeed())
+		return e.status(t.Context(), url).size
+	}).WithTimeout(30 * time.Second).Should(BeNumerically("<", 10<<20))
+}
+
+func post(t *testing.T, url string, body any) (revision string) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(url, "application/json", bytes.NewReader(raw)) //nolint:noctx // because it is a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Header struct {
+			Revision string `json:"revision"`
+		} `json:"header"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status, err)
+	}
+	return answer.Header.Revision
+}

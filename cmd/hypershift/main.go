@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hcp.internal/platform/internal/cli/cloudonly"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/destroy"
 	"hcp.internal/platform/internal/cli/dump"
@@ -68,10 +69,14 @@ func command() *cobra.Command {
 	}
 	createCommand := create.Command()
 	createCommand.AddCommand(kubeconfig.Command())
+	createCommand.AddCommand(cloudonly.Creates()...)
+	destroyCommand := destroy.Command()
+	destroyCommand.AddCommand(cloudonly.Destroys()...)
+	root.AddCommand(cloudonly.Roots()...)
 	root.AddCommand(
 		install.Command(),
 		createCommand,
-		destroy.Command(),
+		destroyCommand,
 		dump.Command(),
 		localcli.Command(),
 		rollout.Command(),

@@ -74,6 +74,15 @@ func platformOf(kind hyperv1.PlatformType) platform {
 	return platform{kind: kind}
 }
 
+// PlatformArgs are the platforms as the CLI writes them.
+func PlatformArgs() []string {
+	var args []string
+	for _, p := range platforms {
+		args = append(args, p.arg)
+	}
+	return args
+}
+
 // platformArg is the platform as the CLI writes it.
 func platformArg(kind hyperv1.PlatformType) string { return platformOf(kind).arg }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/refuse"
 )
 
 // Command is `hypershift destroy` with the subcommand cluster.
@@ -22,13 +24,32 @@ func Command() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	clusters.AddCommand(clusterCommand("none", "whose workers you brought yourself"), clusterCommand("local", "of the local management cluster"))
+	for _, arg := range create.PlatformArgs() {
+		clusters.AddCommand(clusterCommand(arg))
+	}
 	cmd.AddCommand(clusters)
 	return cmd
 }
 
-func clusterCommand(platform, which string) *cobra.Command {
+// special are platforms without infrastructure of their own, and how a cluster there is called.
+var special = map[string]string{
+	"none":  "whose workers you brought yourself",
+	"local": "of the local management cluster",
+	"agent": "whose workers come from the assisted installer's pool",
+}
+
+// noInfrastructure is what a person should know at the end of a command that doesn't remove what a cluster used in a cloud.
+const noInfrastructure = `
+This version removes nothing from a cloud's account but what the operators made: network, roles and DNS zones that you made for
+the cluster are left.`
+
+func clusterCommand(platform string) *cobra.Command {
+	which, complete := special[platform]
+	if !complete {
+		which = "on " + platform
+	}
 	o := NewOptions()
+	var unneeded refuse.Unneeded
 	cmd := &cobra.Command{
 		Use:   platform,
 		Short: "Destroy a hosted cluster " + which,
@@ -39,9 +60,21 @@ It prints what it waits for. It can be interrupted and run again at any time.`, 
   # The operator is gone, or stuck: leave behind what it holds
   hypershift destroy cluster %[1]s --name demo --cluster-grace-period 1m --force`, platform),
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return Cluster(cmd.Context(), o, cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, note := range unneeded.Notes(cmd.Flags()) {
+				fmt.Fprintln(cmd.ErrOrStderr(), note)
+			}
+			return Cluster(cmd.Context(), o, cmd.OutOrStdout())
+		},
 	}
 	fs := cmd.Flags()
+	if !complete {
+		cmd.Long += "\n" + noInfrastructure
+		// The published tool removes network and roles with these; here there is nothing that they could change.
+		unneeded.Values(fs, "region", "base-domain", "base-domain-prefix", "aws-creds", "sts-creds", "role-arn", "aws-infra-grace-period",
+			"azure-creds", "location", "resource-group-name", "dns-zone-rg-name", "secret-creds")
+		unneeded.Switches(fs, "preserve-iam", "preserve-resource-group")
+	}
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster")
 	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier of what the cluster owns, to clean up when the HostedCluster is gone already")

@@ -131,10 +131,26 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 		return err
 	}
 	metrics.ObserveTransitions(before, hc)
+	if err := r.endRestoration(ctx, hc); err != nil {
+		return err
+	}
 	if hasBeenAvailable(hc) || !isAvailable(hc) {
 		return nil
 	}
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hyperv1.HasBeenAvailableAnnotation)
+	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
+	}
+	return nil
+}
+
+// endRestoration takes the mark of a restoration off, once the hosted cluster was found whole: others treat it as one in an exception.
+func (r *Reconciler) endRestoration(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	_, restoring := hc.Annotations[hyperv1.HostedClusterRestoredFromBackupAnnotation]
+	if !restoring || !conditions.IsTrue(hc.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
+		return nil
+	}
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, hyperv1.HostedClusterRestoredFromBackupAnnotation)
 	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
 	}

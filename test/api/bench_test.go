@@ -36,14 +36,6 @@ func definitionClient(b *testing.B) client.WithWatch {
 	return testenv.Start(b).Client(b, scheme)
 }
 
-// renamed returns a copy of a definition in another group, so that it can stand beside the original.
-func renamed(crd *apiextensionsv1.CustomResourceDefinition, prefix string) *apiextensionsv1.CustomResourceDefinition {
-	out := crd.DeepCopy()
-	out.Spec.Group = prefix + out.Spec.Group
-	out.Name = out.Spec.Names.Plural + "." + out.Spec.Group
-	return out
-}
-
 // establish creates definitions and waits until all are served.
 func establish(ctx context.Context, c client.Client, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, crd := range crds {
@@ -185,18 +177,4 @@ func exampleHostedCluster(b *testing.B, file string) *unstructured.Unstructured 
 	}
 	b.Fatalf("%s has no HostedCluster", file)
 	return nil
-}
-
-func withoutRules(s *apiextensionsv1.JSONSchemaProps) {
-	s.XValidations = nil
-	for name, prop := range s.Properties {
-		withoutRules(&prop)
-		s.Properties[name] = prop
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		withoutRules(s.Items.Schema)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		withoutRules(s.AdditionalProperties.Schema)
-	}
 }

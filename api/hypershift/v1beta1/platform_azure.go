@@ -28,7 +28,7 @@ type AzureSubnetResourceID string
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.topology) || has(self.topology)",message="topology cannot be removed once set"
 // +kubebuilder:validation:XValidation:rule="!has(self.topology) || !has(oldSelf.topology) || (self.topology == 'Public') == (oldSelf.topology == 'Public')",message="topology cannot change from or to Public"
 // +kubebuilder:validation:XValidation:rule="has(self.topology) && (self.topology == 'Private' || self.topology == 'PublicAndPrivate') ? has(self.private) : !has(self.private)",message="private is required when topology is Private or PublicAndPrivate, and forbidden otherwise"
-// +kubebuilder:validation:XValidation:rule="!has(self.private) || self.private.type != 'PrivateLink' || self.azureAuthenticationConfig.azureAuthenticationConfigType != 'WorkloadIdentities' || has(self.azureAuthenticationConfig.workloadIdentities.controlPlaneOperator)",message="azureAuthenticationConfig.workloadIdentities.controlPlaneOperator is required when private.type is PrivateLink"
+// +kubebuilder:validation:XValidation:rule="!has(self.private) || self.private.type != 'PrivateLink' || self.azureAuthenticationConfig.azureAuthenticationConfigType != 'WorkloadIdentities' || !has(self.azureAuthenticationConfig.workloadIdentities) || has(self.azureAuthenticationConfig.workloadIdentities.controlPlaneOperator)",message="azureAuthenticationConfig.workloadIdentities.controlPlaneOperator is required when private.type is PrivateLink"
 type AzurePlatformSpec struct {
 	// cloud names the Azure cloud.
 	//

@@ -43,6 +43,7 @@ bin/hypershift:
 kubernetes: ## Build etcd, the Kubernetes components and kubectl from their modules (8 minutes at first, then cached).
 	@mkdir -p bin/kubernetes/$(K8S_VERSION)
 	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubernetes/$(K8S_VERSION)/kube .
+	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubernetes/$(K8S_VERSION)/node ./node
 	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubectl ./kubectl
 
 .PHONY: capi

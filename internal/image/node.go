@@ -95,14 +95,16 @@ func ClusterAPI(manager string, caBundle []byte) (v1.Image, error) {
 		Base(caBundle), []File{{Path: "/usr/bin/manager", Mode: 0o755, Source: manager}})
 }
 
-// KubeProxy is the image of kube-proxy: the bundle and, from files, the programs that it calls.
-func KubeProxy(bundle string, files []File, caBundle []byte) (v1.Image, error) {
-	kube := []File{{Path: "/usr/bin/kube", Mode: 0o755, Source: bundle}}
-	for _, n := range kubeNames {
-		kube = append(kube, File{Path: "/usr/bin/" + n, Link: "kube"})
+// KubernetesNode is the image of kubelet and kube-proxy, one binary, and, from files, the programs that kube-proxy calls. Workers take the
+// kubelet from it, so that kube-proxy's image is there already.
+func KubernetesNode(binary string, files []File, caBundle []byte) (v1.Image, error) {
+	kube := []File{
+		{Path: "/usr/bin/kube", Mode: 0o755, Source: binary},
+		{Path: "/usr/bin/kubelet", Link: "kube"},
+		{Path: "/usr/bin/kube-proxy", Link: "kube"},
 	}
 	tools := append(append([]File{}, files...), alternatives()...)
-	return assemble(Config{Entrypoint: []string{"/usr/bin/kube-proxy"}}, Base(caBundle), kube, tools)
+	return assemble(Config{Entrypoint: []string{"/usr/bin/kube-proxy"}}, Base(caBundle), tools, kube)
 }
 
 // Flannel is the image of the pod network of hosted clusters: its program and, from files, the programs that it calls.

@@ -21,7 +21,7 @@ const (
 	repoKubernetes = components.RegistryHost + "/hypershift/kubernetes"
 	repoCoreDNS    = components.RegistryHost + "/hypershift/coredns"
 	repoRelease    = components.RegistryHost + "/hypershift/release"
-	repoKubeProxy  = components.RegistryHost + "/hypershift/kube-proxy"
+	repoKubeNode   = components.RegistryHost + "/hypershift/kubernetes-node"
 	repoClusterAPI = components.RegistryHost + "/hypershift/cluster-api"
 	repoFlannel    = components.RegistryHost + "/hypershift/flannel"
 	repoNode       = components.RegistryHost + "/hypershift/node"
@@ -46,7 +46,7 @@ type Images struct {
 	Flannel                  string
 	Releases                 map[string]string // version to reference by tag
 
-	networkTools []image.File // what kube-proxy's image holds beside the bundle
+	networkTools []image.File // what kube-proxy's image holds beside it
 }
 
 func binaries(root string) image.Binaries {
@@ -140,17 +140,17 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 	if err != nil {
 		return err
 	}
-	proxy, err := image.KubeProxy(filepath.Join(s.Root, builds.KubernetesBinary(version)), images.networkTools, b.CABundle)
+	img, err = image.KubernetesNode(filepath.Join(s.Root, builds.KubernetesNodeBinary(version)), images.networkTools, b.CABundle)
 	if err != nil {
-		return fmt.Errorf("building the image of kube-proxy %s: %w", version, err)
+		return fmt.Errorf("building the image of kubelet and kube-proxy %s: %w", version, err)
 	}
-	kubeProxy, err := image.Push(ctx, repoKubeProxy+":"+version, proxy)
+	node, err := image.Push(ctx, repoKubeNode+":"+version, img)
 	if err != nil {
 		return err
 	}
 	ref := repoRelease + ":" + version
 	images.Releases[version] = ref
-	tags := releaseTags(bundle, kubeProxy, *images)
+	tags := releaseTags(bundle, node, *images)
 	published, err := image.PublishedRelease(ctx, ref)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 		if maps.Equal(tags, published) {
 			return nil
 		}
-		tags = releaseTags(bundle, kubeProxy, *images)
+		tags = releaseTags(bundle, node, *images)
 	}
 	release, err := image.Release(version, tags)
 	if err != nil {
@@ -174,12 +174,12 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 	return err
 }
 
-func releaseTags(bundle, kubeProxy string, images Images) map[string]string {
+func releaseTags(bundle, node string, images Images) map[string]string {
 	tags := map[string]string{
-		"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform, "kube-proxy": kubeProxy,
+		"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform, "kube-proxy": node, "kubelet": node,
 		"cluster-capi-controllers": images.ClusterAPI, nodeImageTag: images.Node, "kube-flannel": images.Flannel,
 	}
-	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
+	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		tags[component] = bundle
 	}
 	for _, end := range tunnelTags {

@@ -67,12 +67,12 @@ func TestFullVersion(t *testing.T) {
 func TestReleaseTags(t *testing.T) {
 	t.Run("When a release is built it should have every tag that hosted control planes ask for", func(t *testing.T) {
 		g := NewWithT(t)
-		tags := releaseTags("bundle", "proxy", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
+		tags := releaseTags("bundle", "node", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
 			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
 			"kube-scheduler", "kubelet", "local-node", "pause",
 		}))
-		g.Expect(tags["kubelet"]).To(Equal("bundle"))
+		g.Expect([]string{tags["etcd"], tags["kubelet"], tags["kube-proxy"]}).To(Equal([]string{"bundle", "node", "node"}))
 	})
 }
 

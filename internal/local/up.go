@@ -130,7 +130,11 @@ func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
 		if err != nil {
 			return err
 		}
-		targets = append(targets, t)
+		node, err := builds.KubernetesNode(v)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, t, node)
 	}
 	for _, t := range targets {
 		say("%s", t.Name)

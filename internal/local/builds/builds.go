@@ -79,6 +79,19 @@ func Kubernetes(version string) (Target, error) {
 	}, nil
 }
 
+// KubernetesNode is what workers run of a release: kubelet and kube-proxy alone.
+func KubernetesNode(version string) (Target, error) {
+	t, err := Kubernetes(version)
+	if err != nil {
+		return Target{}, err
+	}
+	t.Name, t.Package, t.Out = "kubelet and kube-proxy "+version, "./node", KubernetesNodeBinary(version)
+	return t, nil
+}
+
+// KubernetesNodeBinary is where that is, relative to the root.
+func KubernetesNodeBinary(version string) string { return "bin/kubernetes/v" + version + "/node" }
+
 // KubernetesBinary is where the bundle of a release is, relative to the root.
 func KubernetesBinary(version string) string { return "bin/kubernetes/v" + version + "/kube" }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,9 @@ var (
 	hostedListKind  = hyperv1.GroupVersion.WithKind("HostedClusterList")
 	errNotTheNewest = errors.New("the HostedClusterPackage was changed meanwhile")
 )
+
+// parallel is how many Packages are written at the same time, so that a wave does not wait for answers one after the other.
+const parallel = 16
 
 // fleet is the rollout.Fleet of one pass.
 type fleet struct {
@@ -97,8 +101,26 @@ func (f *fleet) Report(ctx context.Context, status packagesv1.HostedClusterPacka
 	return f.write(ctx, after)
 }
 
-// Apply implements rollout.Fleet. It sends what the template says and nothing else, and takes nothing from other field managers.
-func (f *fleet) Apply(ctx context.Context, c rollout.Change) error {
+// Apply implements rollout.Fleet.
+func (f *fleet) Apply(ctx context.Context, changes []rollout.Change) error {
+	errs := make([]error, len(changes))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, c := range changes {
+		group.Go(func() error {
+			errs[i] = f.apply(ctx, c)
+			return nil // that of one stops nobody
+		})
+	}
+	_ = group.Wait() // always nil
+	return errors.Join(errs...)
+}
+
+// apply sends what the template says and nothing else, and takes nothing from other field managers.
+func (f *fleet) apply(ctx context.Context, c rollout.Change) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	obj, err := f.desired(c)
 	if err != nil {
 		return err

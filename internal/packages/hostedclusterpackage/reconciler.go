@@ -41,7 +41,8 @@ type Reconciler struct {
 // Reconcile makes one pass over a fleet.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	owner := &packagesv1.HostedClusterPackage{}
-	if err := r.Client.Get(ctx, req.NamespacedName, owner); err != nil {
+	// Our own last write may not have reached the cache, and then this pass would be in vain.
+	if err := r.Live.Get(ctx, req.NamespacedName, owner); err != nil {
 		return ctrl.Result{}, ignoreNotFound(err)
 	}
 	if !owner.DeletionTimestamp.IsZero() {

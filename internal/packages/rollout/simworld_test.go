@@ -63,7 +63,15 @@ func (s *sim) Record(_ context.Context, processing []packagesv1.HostedClusterPac
 }
 
 // Apply implements Fleet, and is where safety is checked.
-func (s *sim) Apply(_ context.Context, c Change) error {
+func (s *sim) Apply(_ context.Context, changes []Change) error {
+	var errs []error
+	for _, c := range changes {
+		errs = append(errs, s.apply(c))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *sim) apply(c Change) error {
 	return s.write(func() {
 		version := s.shownHCP.version
 		if c.Version == LastGood {

@@ -17,8 +17,8 @@ type Fleet interface {
 	// Record stores status.processing. It fails when the HostedClusterPackage isn't the one that was observed any more, also when there
 	// is nothing to change.
 	Record(ctx context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error
-	// Apply makes or changes a Package.
-	Apply(ctx context.Context, c Change) error
+	// Apply makes or changes Packages, in any order or at the same time. A failure of one keeps no other from being tried; errors are joined.
+	Apply(ctx context.Context, changes []Change) error
 	// Delete removes a Package, if it still has that UID, and if a look past any cache finds no hosted cluster that it belongs to.
 	Delete(ctx context.Context, p Package) error
 	// Report stores status, unless it is stored already. It fails as Record does.
@@ -45,11 +45,8 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 	for _, p := range plan.Delete {
 		errs = append(errs, fleet.Delete(ctx, p))
 	}
-	for _, c := range slices.Concat(plan.Create, plan.Apply) {
-		if ctx.Err() != nil {
-			return plan, errors.Join(append(errs, ctx.Err())...)
-		}
-		errs = append(errs, fleet.Apply(ctx, c))
+	if changes := slices.Concat(plan.Create, plan.Apply); len(changes) > 0 {
+		errs = append(errs, fleet.Apply(ctx, changes))
 	}
 	if err := errors.Join(errs...); err != nil {
 		// Counts that are stored are fresh. These would be of a pass that did not come through.

@@ -84,8 +84,10 @@ func (w *world) create(obj client.Object) {
 // pass reconciles every component once, as a fresh process on c.
 func (w *world) pass(c client.WithWatch) error {
 	ctx := component.Context{
-		Context: w.t.Context(), Client: c, Apply: apply.New(c, "control-plane-operator"), Clock: clocktesting.NewFakePassiveClock(noon),
-		HCP: w.hcp, Release: w.release,
+		Client: c, Apply: apply.New(c, "control-plane-operator"), Clock: clocktesting.NewFakePassiveClock(noon),
+	}
+	ctx.WorkloadContext = component.WorkloadContext{
+		Context: w.t.Context(), HCP: w.hcp, Release: w.release,
 		Infra:           endpoints.Status{AdvertiseAddress: "10.97.0.1"},
 		Management:      component.Management{Nodes: 3, Zones: 3, SetDefaultSecurityContext: true},
 		BootstrapHosted: func(context.Context, []byte) error { return w.bootstrap },

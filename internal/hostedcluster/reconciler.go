@@ -185,21 +185,23 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 		hcp.Generation, hcp.Status.Conditions = obs.hcp.Generation, obs.hcp.Status.Conditions
 	}
 	cctx := component.Context{
-		Context:             ctx,
-		Client:              w.client,
-		Apply:               w.applier,
-		Clock:               r.Clock,
-		HCP:                 hcp,
-		Release:             obs.target,
-		UserRelease:         obs.userRelease,
-		Capabilities:        r.Management,
-		Management:          management,
-		OperatorImage:       obs.operatorImage,
-		OmitOwnerReference:  true,
-		EnableCIDebugOutput: r.EnableCIDebugOutput,
-		MetricsSet:          r.MetricsSet,
-		RegistryOverrides:   r.RegistryOverrides,
-		RegistryMirrors:     formatMirrors(mirrors),
+		Client: w.client,
+		Apply:  w.applier,
+		Clock:  r.Clock,
+		WorkloadContext: component.WorkloadContext{
+			Context:             ctx,
+			HCP:                 hcp,
+			Release:             obs.target,
+			UserRelease:         obs.userRelease,
+			Capabilities:        r.Management,
+			Management:          management,
+			OperatorImage:       obs.operatorImage,
+			OmitOwnerReference:  true,
+			EnableCIDebugOutput: r.EnableCIDebugOutput,
+			MetricsSet:          r.MetricsSet,
+			RegistryOverrides:   r.RegistryOverrides,
+			RegistryMirrors:     formatMirrors(mirrors),
+		},
 	}
 	err = r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(cctx)
 	return errors.Join(err, r.deployCAPI(cctx, obs))

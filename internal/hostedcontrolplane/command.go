@@ -232,7 +232,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader},
 		Checker: newHealthChecker(clk, wake.Wake), Background: ctx,
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
-		Context: component.Context{
+		Context: component.WorkloadContext{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
 			CertRotationScale: os.Getenv(envCertRotation),
 		},

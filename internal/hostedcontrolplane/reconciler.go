@@ -63,7 +63,7 @@ type Reconciler struct {
 	// Management looks at the management cluster.
 	Management Management
 	// Context holds the settings of the process that components see; the rest is filled in here.
-	Context component.Context
+	Context component.WorkloadContext
 }
 
 // Checker says what the published endpoint answered last.
@@ -216,7 +216,7 @@ func (r *Reconciler) certificates(ctx context.Context, obs *Observed) (time.Dura
 // reconcileComponents runs every component, in the order of registration. One that fails stops no other.
 func (r *Reconciler) reconcileComponents(ctx context.Context, applier *apply.Applier, obs *Observed) error {
 	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
-	c := r.Context
+	c := component.Context{WorkloadContext: r.Context}
 	c.Context, c.Client, c.Apply, c.Clock = ctx, r.Client, applier, r.Clock
 	c.HCP, c.Release, c.UserRelease, c.Infra = obs.HCP, obs.Release, obs.UserRelease, obs.Infra
 	c.Signer = clientSigner{reader: r.Client, spec: spec, source: r.pkiSource}

@@ -113,7 +113,7 @@ func (w *world) reconciler(c client.Client) *Reconciler {
 		Releases: w, Images: Images{Own: map[string]string{operatorTag: "own:1"}},
 		PKI:     &pki.Reconciler{Client: c, Owner: FieldOwner, Clock: w.clock, Keys: keys, Rand: rand.Reader},
 		Checker: w, Background: w.t.Context(), Management: w,
-		Context: component.Context{BootstrapHosted: func(context.Context, []byte) error { return nil }},
+		Context: component.WorkloadContext{BootstrapHosted: func(context.Context, []byte) error { return nil }},
 	}
 }
 

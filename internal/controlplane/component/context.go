@@ -13,9 +13,10 @@ import (
 	"hcp.internal/platform/internal/release"
 )
 
-// Context is what a component is reconciled with. One is made per pass over a HostedControlPlane.
+// Context is what a component is reconciled with: everything that adapt functions get, and what writes. One is made per pass over a
+// HostedControlPlane.
 type Context struct {
-	Context context.Context
+	WorkloadContext
 
 	// Client reads (from a cache, usually) and writes what cannot go through Apply: the status of ControlPlaneComponents and
 	// the deletion of Jobs.
@@ -24,6 +25,48 @@ type Context struct {
 	Apply *apply.Applier
 	// Clock is for the transition times of conditions.
 	Clock clock.PassiveClock
+}
+
+// Management is what components may know of the management cluster.
+type Management struct {
+	// Nodes and Zones count what pods can be spread over. Zero means unknown, and the spread is then required as if there
+	// were enough.
+	Nodes, Zones int
+	// SetDefaultSecurityContext is true where nobody else gives pods a user, that is, on clusters without the
+	// SecurityContextConstraints of OpenShift.
+	SetDefaultSecurityContext bool
+	// DefaultSecurityContextUID is that user. Zero means DefaultSecurityContextUID.
+	DefaultSecurityContextUID int64
+	// NativeSidecars is true when init containers may have restartPolicy Always (Kubernetes 1.29 and newer).
+	NativeSidecars bool
+}
+
+// DefaultSecurityContextUID is the user of control plane pods when the namespace does not have one of its own.
+const DefaultSecurityContextUID int64 = 1001
+
+// Signer issues client certificates that the hosted API server accepts.
+type Signer interface {
+	// ClientCertificate returns a PEM certificate and key for the subject, signed by the cluster signer. existing is the data
+	// of the Secret as it is; while its certificate (tls.crt, tls.key) is still good, it comes back unchanged.
+	ClientCertificate(ctx context.Context, hcp *hyperv1.HostedControlPlane, subject Subject, existing map[string][]byte) (cert, key []byte, err error)
+}
+
+// Subject is who a certificate is for.
+type Subject struct {
+	CommonName    string
+	Organizations []string
+}
+
+// Capabilities tells which kinds are served by the management cluster and may be used.
+type Capabilities interface {
+	Accessible(ctx context.Context, gvk schema.GroupVersionKind) (bool, error)
+}
+
+// WorkloadContext is what adapt functions and predicates get: everything that can be read, nothing that writes.
+type WorkloadContext struct {
+	Context context.Context
+	// Reader reads what the pass reads. Context.Workload sets it.
+	Reader client.Reader
 
 	// HCP is the control plane; its namespace is where everything goes. It is not changed.
 	HCP *hyperv1.HostedControlPlane
@@ -62,79 +105,14 @@ type Context struct {
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
 }
 
-// Management is what components may know of the management cluster.
-type Management struct {
-	// Nodes and Zones count what pods can be spread over. Zero means unknown, and the spread is then required as if there
-	// were enough.
-	Nodes, Zones int
-	// SetDefaultSecurityContext is true where nobody else gives pods a user, that is, on clusters without the
-	// SecurityContextConstraints of OpenShift.
-	SetDefaultSecurityContext bool
-	// DefaultSecurityContextUID is that user. Zero means DefaultSecurityContextUID.
-	DefaultSecurityContextUID int64
-	// NativeSidecars is true when init containers may have restartPolicy Always (Kubernetes 1.29 and newer).
-	NativeSidecars bool
-}
-
-// DefaultSecurityContextUID is the user of control plane pods when the namespace does not have one of its own.
-const DefaultSecurityContextUID int64 = 1001
-
-// Signer issues client certificates that the hosted API server accepts.
-type Signer interface {
-	// ClientCertificate returns a PEM certificate and key for the subject, signed by the cluster signer. existing is the data
-	// of the Secret as it is; while its certificate (tls.crt, tls.key) is still good, it comes back unchanged.
-	ClientCertificate(ctx context.Context, hcp *hyperv1.HostedControlPlane, subject Subject, existing map[string][]byte) (cert, key []byte, err error)
-}
-
-// Subject is who a certificate is for.
-type Subject struct {
-	CommonName    string
-	Organizations []string
-}
-
-// Capabilities tells which kinds are served by the management cluster and may be used.
-type Capabilities interface {
-	Accessible(ctx context.Context, gvk schema.GroupVersionKind) (bool, error)
-}
-
-// WorkloadContext is what adapt functions and predicates get: everything of Context that can be read, nothing that writes.
-type WorkloadContext struct {
-	Context context.Context
-	Reader  client.Reader
-
-	HCP           *hyperv1.HostedControlPlane
-	Release       *release.Release
-	UserRelease   *release.Release
-	Infra         endpoints.Status
-	Signer        Signer
-	Capabilities  Capabilities
-	Management    Management
-	OperatorImage string
-
-	OmitOwnerReference  bool
-	EnableCIDebugOutput bool
-	MetricsSet          string
-	RegistryOverrides   string
-	RegistryMirrors     string
-	CertRotationScale   string
-
-	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
-}
-
-// Workload is the reduced context of ctx.
+// Workload is the reduced context of ctx: it reads through the Client, and UserRelease is set.
 func (ctx Context) Workload() WorkloadContext {
-	user := ctx.UserRelease
-	if user == nil {
-		user = ctx.Release
+	reduced := ctx.WorkloadContext
+	reduced.Reader = ctx.Client
+	if reduced.UserRelease == nil {
+		reduced.UserRelease = reduced.Release
 	}
-	return WorkloadContext{
-		Context: ctx.Context, Reader: ctx.Client,
-		HCP: ctx.HCP, Release: ctx.Release, UserRelease: user, Infra: ctx.Infra,
-		Signer: ctx.Signer, Capabilities: ctx.Capabilities, Management: ctx.Management, OperatorImage: ctx.OperatorImage,
-		OmitOwnerReference: ctx.OmitOwnerReference, EnableCIDebugOutput: ctx.EnableCIDebugOutput,
-		MetricsSet: ctx.MetricsSet, RegistryOverrides: ctx.RegistryOverrides, RegistryMirrors: ctx.RegistryMirrors, CertRotationScale: ctx.CertRotationScale,
-		BootstrapHosted: ctx.BootstrapHosted,
-	}
+	return reduced
 }
 
 // HighlyAvailable says whether the control plane has to survive the loss of one replica.

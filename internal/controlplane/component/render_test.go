@@ -66,10 +66,10 @@ func contextOf(t testing.TB, mutate func(*hyperv1.HostedControlPlane), objs ...c
 	if mutate != nil {
 		mutate(hcp)
 	}
-	return Context{
-		Context: t.Context(), Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(), HCP: hcp,
+	return Context{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(), WorkloadContext: WorkloadContext{
+		Context: t.Context(), HCP: hcp,
 		Release: &release.Release{Version: "1.36.3", Image: "release:1", Images: map[string]string{"web": "registry/web:1", "controlplane-operator": "registry/hcp:1"}},
-	}.Workload()
+	}}.Workload()
 }
 
 func deploymentOf(t testing.TB, c *WorkloadComponent, ctx WorkloadContext) *appsv1.Deployment {

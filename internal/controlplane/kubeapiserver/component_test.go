@@ -33,7 +33,7 @@ func contextOf(t *testing.T, hcp *hyperv1.HostedControlPlane, objs ...client.Obj
 		t.Fatal(err)
 	}
 	hcp.Namespace = "ns"
-	return component.Context{Context: t.Context(), HCP: hcp, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build()}.Workload()
+	return component.WorkloadContext{Context: t.Context(), HCP: hcp, Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build()}
 }
 
 func TestAuditPolicy(t *testing.T) {

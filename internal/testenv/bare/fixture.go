@@ -96,12 +96,12 @@ func Context(t testing.TB, hcp *hyperv1.HostedControlPlane, objs ...client.Objec
 		infra.KonnectivityHost, infra.KonnectivityPort = "10.244.0.1", 30091
 	}
 	reader := fake.NewClientBuilder().WithScheme(Scheme(t)).WithObjects(objs...).Build()
-	return component.Context{
-		Context: t.Context(), Client: reader, HCP: hcp, Release: Release(),
+	return component.WorkloadContext{
+		Context: t.Context(), Reader: reader, HCP: hcp, Release: Release(), UserRelease: Release(),
 		Infra:         infra,
 		Management:    component.Management{Nodes: 1, SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042, NativeSidecars: true},
 		OperatorImage: "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("c", 64),
-	}.Workload()
+	}
 }
 
 // Credentials are what the PKI makes for the control plane.

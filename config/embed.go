@@ -18,7 +18,7 @@ import (
 const (
 	// DefaultSet is the set of CustomResourceDefinitions that an installation gets when it does not ask for another one.
 	DefaultSet = "default"
-	// TechPreviewSet is the default set and previews. Its folder holds only what differs from the default set.
+	// TechPreviewSet is the default set and previews.
 	TechPreviewSet = "techpreview"
 )
 
@@ -59,13 +59,8 @@ func CRDs(set string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownSet, set, strings.Join(Sets(), ", "))
 	}
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	if err := read(path.Join("crd", DefaultSet), byName); err != nil {
+	if err := read(path.Join("crd", set), byName); err != nil {
 		return nil, err
-	}
-	if set != DefaultSet {
-		if err := read(path.Join("crd", set), byName); err != nil {
-			return nil, err
-		}
 	}
 	return sorted(byName), nil
 }

@@ -20,9 +20,13 @@ done
 # The package operator's kinds are installed by themselves, so they are in no set.
 mkdir -p ../config/packageoperator "$made/packageoperator"
 mv "$made"/techpreview/package-operator.run_*.yaml "$made/packageoperator/"
-# What is a preview stays in techpreview; that set is laid over the default one, so the rest moves there.
+# Both sets are complete; the default one lacks what is a preview.
 go -C ../tools run ./crdgate "$made"
-for set in crd/default crd/techpreview crd/hosted packageoperator; do
+# Cluster API's definitions come from the module that its manager is built from.
+mkdir -p "$made/capi"
+go -C ../capi mod download sigs.k8s.io/cluster-api
+go -C ../tools run ./capicrds "$(go -C ../capi list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/config/crd/bases" "$made/capi"
+for set in capi crd/default crd/techpreview crd/hosted packageoperator; do
 	mkdir -p "../config/$set"
 	for file in "$made/${set#crd/}"/*.yaml; do
 		cmp -s "$file" "../config/$set/${file##*/}" || cp "$file" "../config/$set/"
@@ -31,12 +35,6 @@ for set in crd/default crd/techpreview crd/hosted packageoperator; do
 		[ -e "$made/${set#crd/}/${file##*/}" ] || rm "$file"
 	done
 done
-
-# Cluster API's definitions come from the module that its manager is built from.
-mkdir -p ../config/capi
-find ../config/capi -name '*.yaml' -delete
-go -C ../capi mod download sigs.k8s.io/cluster-api
-go -C ../tools run ./capicrds "$(go -C ../capi list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/config/crd/bases" ../config/capi
 
 gofmt -l -w .
 go -C ../tools run ./apidocs ../api ../docs/reference/api.md

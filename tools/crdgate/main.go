@@ -2,8 +2,7 @@
 //
 //	crdgate FOLDER
 //
-// FOLDER/techpreview holds everything, as controller-gen wrote it. crdgate writes FOLDER/default without what is a preview,
-// and removes from FOLDER/techpreview what is the same in both. A kind or a field is a preview when its description holds
+// FOLDER/techpreview holds everything, as controller-gen wrote it. crdgate writes FOLDER/default without what is a preview. A kind or a field is a preview when its description holds
 // "(TechPreview)". The rules of an object that mention a field which was taken out go with it.
 package main
 
@@ -64,7 +63,7 @@ func split(folder string) error {
 		}
 		out := filepath.Join(folder, "default", filepath.Base(name))
 		if !changed {
-			if err := os.Rename(name, out); err != nil {
+			if err := os.WriteFile(out, raw, 0o644); err != nil {
 				return err
 			}
 			continue

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,6 +22,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/packages/objectdeployment"
@@ -29,6 +31,7 @@ import (
 	"hcp.internal/platform/internal/packages/phase"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
+	"hcp.internal/platform/internal/packages/template"
 	"hcp.internal/platform/internal/packages/watch"
 )
 
@@ -48,7 +51,9 @@ type Deps struct {
 	// Watches watches objects that packages own, in this cluster.
 	Watches *watch.Cache
 	Metrics *metrics.Recorder
-	Options Options
+	// Environment is what templates see of the cluster; who finds out more than the version of Kubernetes replaces its source.
+	Environment *template.Environment
+	Options     Options
 }
 
 // Extension adds controllers to the process, for both scopes.
@@ -141,7 +146,26 @@ func dependencies(cfg *rest.Config, mgr ctrl.Manager, o Options) (Deps, error) {
 	if err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
-	return Deps{Manager: mgr, Live: live, Watches: watches, Metrics: recorder, Options: o}, nil
+	environment, err := kubernetesOnly(cfg, mgr)
+	if err != nil {
+		return Deps{}, err
+	}
+	return Deps{Manager: mgr, Live: live, Watches: watches, Metrics: recorder, Environment: environment, Options: o}, nil
+}
+
+// kubernetesOnly is the environment as far as every cluster has it.
+func kubernetesOnly(cfg *rest.Config, mgr ctrl.Manager) (*template.Environment, error) {
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("setting up discovery: %w", err)
+	}
+	return template.NewEnvironment(func(context.Context, string) (any, error) {
+		v, err := disco.ServerVersion()
+		if err != nil {
+			return nil, err
+		}
+		return manifests.PackageEnvironment{Kubernetes: manifests.PackageEnvironmentKubernetes{Version: v.GitVersion}}, nil
+	}), nil
 }
 
 // controllers adds those of revisions, in both scopes.
@@ -159,7 +183,11 @@ func controllers(ctx context.Context, d Deps) error {
 		phases := &objectsetphase.Reconciler{
 			Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"), Engine: engine(phase.SameCluster()),
 		}
-		err := errors.Join(deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches), phases.SetupWithManager(d.Manager, d.Watches))
+		templates := &template.Reconciler{
+			Scope: s, Client: c, Live: d.Live, Clock: clock.RealClock{}, Status: writer("ObjectTemplate"), Engine: engine(phase.Templated()), Environment: d.Environment,
+			RetryInterval: d.Options.ObjectTemplateRetryInterval, OptionalRetryInterval: d.Options.ObjectTemplateOptionalRetryInterval,
+		}
+		err := errors.Join(templates.SetupWithManager(d.Manager, d.Watches), deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches), phases.SetupWithManager(d.Manager, d.Watches))
 		if err != nil {
 			return err
 		}

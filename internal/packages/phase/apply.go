@@ -130,7 +130,7 @@ func (e *Engine) send(ctx context.Context, obj *unstructured.Unstructured, opts 
 
 // sendFor applies an object. The answer is the whole object when somebody wants to look at it.
 func (e *Engine) sendFor(ctx context.Context, p Phase, it *item, obj *unstructured.Unstructured, opts ...client.PatchOption) error {
-	if len(it.spec.ConditionMappings) == 0 && !p.Probes.Selects(it.kind.GroupKind(), obj.GetLabels()) {
+	if !p.looksAt(it.spec, obj.GetLabels()) {
 		answer, err := e.send(ctx, obj, opts...)
 		if err == nil {
 			it.live, it.full = answer, nil

@@ -28,6 +28,8 @@ type Owner struct {
 	Revision   int64
 	// Paused looks at objects and writes none.
 	Paused bool
+	// Content is what objects were made from, for an owner whose objects can change.
+	Content string
 	// Labels for every object, besides those of Rules.
 	Labels map[string]string
 	// Siblings are the UIDs of other revisions and of their ObjectSetPhases: objects are adopted from lower ones, and left to higher ones.
@@ -39,6 +41,13 @@ type Phase struct {
 	Name    string
 	Objects []v1alpha1.ObjectSetObject
 	Probes  probe.Set
+	// Conditions, if any, are taken from objects besides those that are mapped.
+	Conditions func(*unstructured.Unstructured) []metav1.Condition
+}
+
+// looksAt says whether somebody wants to know more of an object than that it is there.
+func (p Phase) looksAt(spec v1alpha1.ObjectSetObject, labels map[string]string) bool {
+	return p.Conditions != nil || len(spec.ConditionMappings) > 0 || p.Probes.Selects(spec.Object.GroupVersionKind().GroupKind(), labels)
 }
 
 // Action is what was done to an object.
@@ -290,6 +299,9 @@ func (e *Engine) desired(o Owner, it *item) *unstructured.Unstructured {
 	}
 	labels[v1alpha1.CacheLabel] = v1alpha1.CacheLabelValue
 	obj.SetLabels(labels)
+	if e.Rules.NoRevision {
+		return obj
+	}
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

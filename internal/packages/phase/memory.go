@@ -55,7 +55,7 @@ type ownerMemory struct {
 
 // prepare drops what was judged under other circumstances.
 func (m *memory) prepare(o Owner) {
-	asked := fmt.Sprint(o.Revision, o.Labels)
+	asked := fmt.Sprint(o.Revision, o.Labels, o.Content)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.owners == nil {

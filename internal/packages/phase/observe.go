@@ -30,7 +30,7 @@ func (e *Engine) observe(ctx context.Context, o Owner, p Phase, it *item) error 
 		return err
 	}
 	// What is adopted is written anyway, and the answer has everything. What is refused is of no interest.
-	if (v == keep || (v == leave && e.looks(p, it))) && it.full == nil {
+	if (v == keep || (v == leave && p.looksAt(it.spec, it.live.GetLabels()))) && it.full == nil {
 		if err := e.read(ctx, it); err != nil {
 			return err
 		}
@@ -69,11 +69,6 @@ func (e *Engine) decide(o Owner, it *item) (verdict, error) {
 		it.collision = refusal(why, it.kind, it.key)
 	}
 	return v, nil
-}
-
-// looks says whether somebody wants to know more of an object than that it is there.
-func (e *Engine) looks(p Phase, it *item) bool {
-	return len(it.spec.ConditionMappings) > 0 || p.Probes.Selects(it.kind.GroupKind(), it.live.GetLabels())
 }
 
 // read reads the object itself; live is nil afterwards when there is none.
@@ -152,6 +147,9 @@ func (e *Engine) judge(ctx context.Context, o Owner, p Phase, it *item) *judgeme
 	if it.full != nil {
 		j.failures = p.Probes.Check(ctx, it.full)
 		j.conditions = mapped(it.spec.ConditionMappings, it.full)
+		if p.Conditions != nil {
+			j.conditions = append(j.conditions, p.Conditions(it.full)...)
+		}
 	}
 	if it.action == ActionCollision {
 		// It may be resolved by changes that no watch shows, such as the end of a revision.

@@ -26,6 +26,9 @@ type Rules struct {
 	// HoldOnCollision creates and adopts nothing while an object of the phase is refused.
 	HoldOnCollision bool
 
+	// NoRevision leaves the annotation with the revision out.
+	NoRevision bool
+
 	checks []check
 }
 
@@ -71,6 +74,11 @@ func SameCluster() Rules {
 // OtherCluster are the rules of phases with a class whose objects live in another cluster than the ObjectSetPhase.
 func OtherCluster() Rules {
 	return Rules{Owners: owner.Annotation{}, RefuseOrphans: true, DefaultLabels: managedBy, checks: classed()}
+}
+
+// Templated are the rules of objects that come from an ObjectTemplate.
+func Templated() Rules {
+	return Rules{Owners: owner.References{}, DefaultNamespace: true, NoRevision: true, checks: []check{named, registered, noOwnerReferences, withinNamespace, namespacedOnly}}
 }
 
 func classed() []check {

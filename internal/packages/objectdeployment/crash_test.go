@@ -1,0 +1,207 @@
+package objectdeployment_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/objectdeployment"
+	"hcp.internal/platform/internal/packages/objectset"
+	. "hcp.internal/platform/internal/packages/packagestest"
+	"hcp.internal/platform/internal/packages/phase"
+	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/status"
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+func configMap(ns, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+}
+
+// unwatched is a watch that knows nothing, so that everything is read.
+type unwatched struct{}
+
+func (unwatched) Use(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
+func (unwatched) Free(context.Context, types.UID) error                           { return nil }
+func (unwatched) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: kind.Kind}, key.Name)
+}
+
+// unindexed lists without an index, which only caches have.
+type unindexed struct{ client.Client }
+
+func (c unindexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	o := client.ListOptions{}
+	o.ApplyOptions(opts)
+	uid, _ := o.FieldSelector.RequiresExactMatch("controller")
+	o.FieldSelector = nil
+	if err := c.Client.List(ctx, list, &o); err != nil {
+		return err
+	}
+	sets := list.(*v1alpha1.ObjectSetList)
+	var kept []v1alpha1.ObjectSet
+	for _, os := range sets.Items {
+		controller := metav1.GetControllerOf(&os)
+		if (controller == nil && uid == "none") || (controller != nil && string(controller.UID) == uid) {
+			kept = append(kept, os)
+		}
+	}
+	sets.Items = kept
+	return nil
+}
+
+type noMetrics struct{}
+
+func (noMetrics) ObjectSet(*v1alpha1.ObjectSet)    {}
+func (noMetrics) ForgetObjectSet(client.ObjectKey) {}
+
+// run makes fresh reconcilers and calls them until the deployment has settled.
+func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns string) error {
+	s := scope.Namespaced
+	writer := func(kind string) *status.Writer { return &status.Writer{Client: c, Kind: s.GroupVersionKind(kind)} }
+	deployments := &objectdeployment.Reconciler{Scope: s, Client: unindexed{c}, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
+	sets := &objectset.Reconciler{
+		Scope: s, Client: c, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: noMetrics{},
+		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: unwatched{}, Rules: phase.Unclassed()},
+	}
+	for range 8 {
+		if _, err := deployments.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "web"}}); err != nil {
+			return err
+		}
+		list := &v1alpha1.ObjectSetList{}
+		if err := c.List(ctx, list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if _, err := sets.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestCrash(t *testing.T) {
+	w := Serve(t)
+	mapper := mapperFor(t, w.Env.Config)
+	prepare := func(t testing.TB) (string, *v1alpha1.ObjectDeployment) {
+		g := NewWithT(t)
+		ns := w.Namespace(t)
+		od := ObjectDeployment(ns, "web", Phase("a", ConfigMap("shared", map[string]any{"v": "1"}), ConfigMap("old", nil)), Phase("b", ConfigMap("second", nil)))
+		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
+		return ns, od
+	}
+	update := func(t testing.TB, od *v1alpha1.ObjectDeployment) {
+		g := NewWithT(t)
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
+		od.Spec.Template.Spec.Phases[0] = Phase("a", ConfigMap("shared", map[string]any{"v": "2"}), ConfigMap("new", nil))
+		g.Expect(w.Client.Update(t.Context(), od)).To(Succeed())
+	}
+	testenv.CrashAtEveryWrite(t, 2, func(t testing.TB) testenv.CrashCase {
+		ns, od := prepare(t)
+		g := NewWithT(t)
+		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
+		update(t, od)
+		return testenv.CrashCase{
+			Client: w.Client,
+			Run:    func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
+			Check: func(t testing.TB) {
+				g := NewWithT(t)
+				g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
+				g.Expect(HasCondition(od, &od.Status.Conditions, "Available", "True", "Available", "Latest Revision is Available.")()).To(Succeed())
+				g.Expect(od.Status.Revision).To(Equal(int64(2)))
+				for name, there := range map[string]bool{"shared": true, "new": true, "second": true, "old": false} {
+					cm := configMap(ns, name)
+					err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
+					g.Expect(err == nil).To(Equal(there), name)
+					if there {
+						g.Expect(cm.OwnerReferences).To(HaveLen(1), name)
+						g.Expect(cm.Annotations).To(HaveKeyWithValue(v1alpha1.RevisionAnnotation, "2"))
+						g.Expect(cm.Labels).To(HaveKeyWithValue(v1alpha1.CacheLabel, "True"))
+					}
+				}
+				list := &v1alpha1.ObjectSetList{}
+				g.Expect(w.Client.List(t.Context(), list, client.InNamespace(ns))).To(Succeed())
+				g.Expect(list.Items).To(HaveLen(2))
+			},
+		}
+	})
+	t.Run("When everything is settled it should write nothing, also after a restart", func(t *testing.T) {
+		ns, od := prepare(t)
+		g := NewWithT(t)
+		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
+		update(t, od)
+		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
+		testenv.ExpectQuiet(t, w.Client, func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) })
+	})
+	t.Run("When somebody creates an object in the moment that we do it should stay theirs", func(t *testing.T) {
+		ns, _ := prepare(t)
+		g := NewWithT(t)
+		// The object appears between our look and our write.
+		racing := &racingClient{WithWatch: w.Client, before: func() {
+			theirs := configMap(ns, "second")
+			theirs.Data = map[string]string{"theirs": "x"}
+			g.Expect(w.Client.Create(t.Context(), theirs, client.FieldOwner("somebody"))).To(Succeed())
+		}, name: "second"}
+		err := run(t.Context(), racing, mapper, ns)
+		g.Expect(err).To(HaveOccurred())
+		cm := configMap(ns, "second")
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)).To(Succeed())
+		g.Expect(cm.OwnerReferences).To(BeEmpty())
+		g.Expect(cm.Labels).To(BeEmpty())
+		g.Expect(cm.Annotations).To(BeEmpty())
+		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
+		list := &v1alpha1.ObjectSetList{}
+		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(ns))).To(Succeed())
+		for _, os := range list.Items {
+			g.Expect(meta.FindStatusCondition(os.Status.Conditions, "Available").Reason).To(Equal("CollisionDetected"))
+		}
+	})
+}
+
+// racingClient lets something happen before the first real write of an object.
+type racingClient struct {
+	client.WithWatch
+	name   string
+	before func()
+	done   bool
+}
+
+func (c *racingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	o := client.PatchOptions{}
+	o.ApplyOptions(opts)
+	if obj.GetName() == c.name && len(o.DryRun) == 0 && !c.done {
+		c.done = true
+		c.before()
+	}
+	return c.WithWatch.Patch(ctx, obj, patch, opts...)
+}
+
+func mapperFor(t *testing.T, cfg *rest.Config) meta.RESTMapper {
+	t.Helper()
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mapper
+}

@@ -46,7 +46,7 @@ func createDemo(ctx context.Context, c local.Cluster, say local.Say) error {
 	o.Connect.Kubeconfig = c.Kubeconfig
 	o.Name = demo
 	o.ReleaseImage = c.DemoRelease
-	o.NodePool.Replicas = demoWorkers
+	o.NodePool.Replicas, o.NodePool.AutoRepair = demoWorkers, true
 	o.Wait = true
 	api, err := o.Connect.Client()
 	if err != nil {

@@ -142,22 +142,13 @@ func (p *pass) targetGeneration() machines.Generation {
 	}
 }
 
-// generationOf is what a live template makes machines from.
-func generationOf(t *clusterv1.MachineTemplateSpec) machines.Generation {
-	g := machines.Generation{Version: t.Spec.Version, Template: t.Spec.InfrastructureRef}
-	if t.Spec.Bootstrap.DataSecretName != nil {
-		g.UserData = *t.Spec.Bootstrap.DataSecretName
-	}
-	return g
-}
-
 // nextGeneration is what machines are to be made from now: the target, unless that is known not to work.
 func (p *pass) nextGeneration(live *clusterv1.MachineTemplateSpec) machines.Generation {
 	want := p.targetGeneration()
 	if live == nil {
 		return want // machines that wait for their configuration are better than machines that wait to be made
 	}
-	have := generationOf(live)
+	have := machines.GenerationOf(live)
 	if have.UserData == want.UserData {
 		return want
 	}
@@ -211,7 +202,7 @@ func (p *pass) planDeployment(pool machines.Pool) {
 		md.ResourceVersion = live.ResourceVersion
 	}
 	p.workload = md
-	if live != nil && generationOf(template) == p.targetGeneration() && machines.DeploymentComplete(live) {
+	if want := p.targetGeneration(); live != nil && machines.GenerationOf(template) == want && machines.DeploymentComplete(live, p.obs.sets, want) {
 		p.complete()
 	}
 }

@@ -73,6 +73,11 @@ func TestOperator(t *testing.T) {
 		key := client.ObjectKey{Namespace: w.hcpNS, Name: "workers"}
 		g.Eventually(func() error { return w.client.Get(ctx, key, md) }, patience, often).Should(Succeed())
 
+		set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcpNS, Name: "workers-1", Labels: md.Spec.Template.Labels},
+			Spec: clusterv1.MachineSetSpec{ClusterName: "demo-abcde", Replicas: md.Spec.Replicas, Selector: md.Spec.Selector, Template: md.Spec.Template}}
+		g.Expect(w.client.Create(ctx, set)).To(Succeed())
+		set.Status = clusterv1.MachineSetStatus{Replicas: md.Spec.Replicas, AvailableReplicas: md.Spec.Replicas}
+		g.Expect(w.client.Status().Update(ctx, set)).To(Succeed())
 		md.Status = completeStatus(md)
 		g.Expect(w.client.Status().Update(ctx, md)).To(Succeed())
 		g.Eventually(func() string { return w.pool(t).Status.Version }, patience, often).Should(Equal("1.36.3"))

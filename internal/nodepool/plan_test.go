@@ -84,6 +84,9 @@ func settled(obs *observed, p plan) *observed {
 		next.deployment = w.DeepCopy()
 		next.deployment.Generation, next.deployment.ResourceVersion = 7, "7"
 		next.deployment.Status = completeStatus(next.deployment)
+		// Cluster API makes a MachineSet of each template, and moves the machines to the last one.
+		next.sets = slices.DeleteFunc(slices.Clone(next.sets), func(s clusterv1.MachineSet) bool { return s.Status.AvailableReplicas != nil })
+		next.sets = append(next.sets, clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{Template: w.Spec.Template}, Status: clusterv1.MachineSetStatus{AvailableReplicas: w.Spec.Replicas}})
 	case *clusterv1.MachineSet:
 		current := obs.set.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation]
 		next.set = w.DeepCopy()
@@ -314,7 +317,7 @@ func TestRollout(t *testing.T) {
 		g.Expect(of(p, hyperv1.NodePoolUpdatingConfigConditionType)).To(HavePrefix("False"))
 		md := p.workload.(*clusterv1.MachineDeployment)
 		g.Expect(*md.Spec.Replicas).To(BeEquivalentTo(5))
-		g.Expect(generationOf(&md.Spec.Template)).To(Equal(generationOf(ptr.To(template(first)))))
+		g.Expect(machines.GenerationOf(&md.Spec.Template)).To(Equal(machines.GenerationOf(ptr.To(template(first)))))
 		g.Expect(md.Spec.Template.Labels).To(HaveKeyWithValue("managed.hypershift.openshift.io.example.com/zone", "a"))
 		g.Expect(md.Spec.Template.Annotations).To(HaveKeyWithValue("hypershift.openshift.io/nodePoolTaints", `[{"key":"dedicated","value":"db","effect":"NoSchedule"}]`))
 		g.Expect(*md.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds).To(BeEquivalentTo(2), "rounded up")
@@ -333,7 +336,8 @@ func TestRollout(t *testing.T) {
 		obs, _ := complete(t)
 		b := settled(configured(obs, "b"), planFor(configured(obs, "b"), noon, "token-b"))
 		b = settled(b, planFor(b, noon, "unused"))
-		b.deployment.Status.UpToDateReplicas = ptr.To[int32](0)
+		b.sets[0].Status.Replicas = ptr.To[int32](2) // a machine of a before is still there
+		b.sets[0].Spec.Template = clusterv1.MachineTemplateSpec{}
 		m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "workers-x"}, Spec: b.deployment.Spec.Template.Spec}
 		m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: "PodPending", Message: "Insufficient memory"}}
 		b.machines = []clusterv1.Machine{m}
@@ -503,9 +507,9 @@ func checkPlan(rt *rapid.T, obs *observed, p plan, targetHash string) {
 		live[hash] = true
 	}
 	md := p.workload.(*clusterv1.MachineDeployment)
-	now := generationOf(&md.Spec.Template)
+	now := machines.GenerationOf(&md.Spec.Template)
 	if obs.deployment != nil {
-		have := generationOf(&obs.deployment.Spec.Template)
+		have := machines.GenerationOf(&obs.deployment.Spec.Template)
 		hash, _ := token.HashOf("workers", have.UserData)
 		live[hash] = true
 		if now != have && now.UserData != token.UserDataName("workers", targetHash) {

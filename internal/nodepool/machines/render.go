@@ -43,7 +43,12 @@ type Generation struct {
 	Template clusterv1.ContractVersionedObjectReference
 }
 
-// Selector is that of the pool's Machines.
+// GenerationOf is what machines of a template are made from.
+func GenerationOf(t *clusterv1.MachineTemplateSpec) Generation {
+	return Generation{Version: t.Spec.Version, Template: t.Spec.InfrastructureRef, UserData: ptr.Deref(t.Spec.Bootstrap.DataSecretName, "")}
+}
+
+// selector is that of the pool's Machines.
 func (p Pool) selector() map[string]string {
 	s := Selector(p.InfraID, p.ClusterName, p.NodePool.Name)
 	return map[string]string{s: s}

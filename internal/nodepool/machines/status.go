@@ -24,11 +24,25 @@ type Finding struct {
 
 var fine = Finding{Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: hyperv1.AllIsWellMessage}
 
-// DeploymentComplete tells that every machine of a MachineDeployment is there, available and as the template says.
-func DeploymentComplete(md *clusterv1.MachineDeployment) bool {
+// DeploymentComplete tells that every machine of a MachineDeployment is there, available and made from target. sets are those of the pool.
+//
+// The counters of the MachineDeployment alone do not tell: right after a change of the template, machines still count as up to date, because
+// that is a condition of each Machine, which is changed later. So the MachineSets are asked what machines were made from.
+func DeploymentComplete(md *clusterv1.MachineDeployment, sets []clusterv1.MachineSet, target Generation) bool {
 	want, s := ptr.Deref(md.Spec.Replicas, 0), md.Status
-	return s.ObservedGeneration >= md.Generation && ptr.Deref(s.Replicas, 0) == want &&
-		ptr.Deref(s.AvailableReplicas, 0) == want && ptr.Deref(s.UpToDateReplicas, 0) == want
+	if s.ObservedGeneration < md.Generation || ptr.Deref(s.Replicas, 0) != want || ptr.Deref(s.AvailableReplicas, 0) != want || ptr.Deref(s.UpToDateReplicas, 0) != want {
+		return false
+	}
+	available := int32(0)
+	for i := range sets {
+		set := &sets[i]
+		if GenerationOf(&set.Spec.Template) == target {
+			available += ptr.Deref(set.Status.AvailableReplicas, 0)
+		} else if ptr.Deref(set.Spec.Replicas, 0) > 0 || ptr.Deref(set.Status.Replicas, 0) > 0 {
+			return false
+		}
+	}
+	return available == want
 }
 
 // DeploymentReady sums a MachineDeployment up.

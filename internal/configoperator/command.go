@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
+	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/configoperator/resources"
@@ -24,7 +25,7 @@ import (
 const resourcesController = "resources"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, approver.Controller, nodes.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, approver.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

@@ -41,8 +41,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
+	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
+	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -125,6 +127,9 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 		if err := addNodes(mgr, hostedAPI); err != nil {
 			return nil, err
 		}
+	}
+	if err := addInPlace(mgr, uncached, hostedAPI, o); err != nil {
+		return nil, err
 	}
 	if o.enabled(reencryption.Controller) {
 		if err := addReencryption(mgr, uncached, hostedAPI, o); err != nil {
@@ -214,6 +219,34 @@ func addNodes(mgr manager.Manager, hosted client.Client) error {
 		Complete(&nodes.Reconciler{Management: mgr.GetClient(), Hosted: hosted})
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", nodes.Controller, err)
+	}
+	return nil
+}
+
+// addInPlace adds the controllers that change machines in place.
+func addInPlace(mgr manager.Manager, management, hosted client.Client, o Options) error {
+	if !o.enabled(inplace.Controller) && !o.enabled(inplace.DrainController) {
+		return nil
+	}
+	if ok, err := servesMachines(mgr); !ok {
+		return err
+	}
+	image := o.Images[resources.ImageMachineConfig]
+	for name, r := range map[string]reconcile.Reconciler{
+		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image},
+		inplace.DrainController: &inplace.Drainer{Management: management, Hosted: hosted, Clock: clock.RealClock{}},
+	} {
+		if !o.enabled(name) {
+			continue
+		}
+		err := builder.ControllerManagedBy(mgr).
+			Named(name).
+			For(&clusterv1.MachineSet{}, builder.WithPredicates(inplace.Matters())).
+			WithOptions(oneByOne()).
+			Complete(r)
+		if err != nil {
+			return fmt.Errorf("adding controller %s: %w", name, err)
+		}
 	}
 	return nil
 }

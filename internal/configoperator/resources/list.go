@@ -24,11 +24,13 @@ const (
 	imageCoreDNS     = "coredns"
 	imageFlannel     = "kube-flannel"
 	ImageTunnelAgent = "apiserver-network-proxy-agent"
+	// ImageMachineConfig changes nodes in place. It is OpenShift's; a Kubernetes release that can do it has it, too.
+	ImageMachineConfig = "machine-config-operator"
 )
 
 // ImageTags are the tags of a release that resources use.
 func ImageTags() []string {
-	return []string{ImageTunnelAgent, imageCoreDNS, imageFlannel, imageKubeProxy}
+	return []string{ImageTunnelAgent, imageCoreDNS, imageFlannel, imageKubeProxy, ImageMachineConfig}
 }
 
 // Resource is a group of objects with one purpose.

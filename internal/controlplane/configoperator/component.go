@@ -70,7 +70,7 @@ func images(ctx component.WorkloadContext) string {
 			if override := strings.TrimSpace(ctx.HCP.Annotations[hyperv1.KonnectivityAgentImageAnnotation]); override != "" {
 				image, ok = override, true
 			}
-		} else if !ctx.UserRelease.Kubernetes {
+		} else if !ctx.UserRelease.Kubernetes && tag != resources.ImageMachineConfig {
 			continue
 		}
 		if ok {

@@ -1,0 +1,63 @@
+// Package inplace changes the machines of a NodePool without replacing them.
+//
+//	MachineSet annotations      target != current: an upgrade is under way
+//	Node annotations            desiredConfig (ours) ──▶ the daemon on the node works ──▶ currentConfig, state (the node's)
+//	                            desiredDrain (the node's) ──▶ cordon and evict, or uncordon ──▶ lastAppliedDrain (ours)
+//
+// At most maxUnavailable nodes have a desired configuration that isn't their current one. Each of them gets a pod, the
+// machine-config-daemon, with the configuration as a ConfigMap; it asks for a drain, writes the files, restarts the machine and
+// reports. The pods and the ConfigMap are in a namespace of their own in the hosted cluster.
+//
+// What nodes report is their word only. A node can say that it is done or degraded, which concerns itself; it can't make
+// another one drain, and the number of nodes under way never exceeds the limit, whatever they say.
+package inplace
+
+import "time"
+
+const (
+	// Controller and DrainController are the names of the two controllers.
+	Controller      = "inplaceupgrader"
+	DrainController = "drainer"
+
+	// poll is how often an upgrade that is under way is looked at; payloadPoll, while its configuration is being made.
+	poll        = 10 * time.Second
+	payloadPoll = 5 * time.Second
+	// drainPoll is how often a drain goes on: evictions that a budget forbids are tried again.
+	drainPoll = 5 * time.Second
+	// maxEvictions are asked for at a time, and evictionTimeout bounds each: a healthy API server answers at once.
+	maxEvictions    = 10
+	evictionTimeout = 2 * time.Second
+	// stuckAfter is how long a pod on an unreachable node may be deleting before the drain goes on without it.
+	stuckAfter = 5 * time.Minute
+	// passTimeout bounds a pass.
+	passTimeout = time.Minute
+	// maxPods bounds the pods of a node that one pass looks at; kubelets run 110.
+	maxPods = 1000
+	// maxReason bounds what a node says about itself.
+	maxReason = 256
+
+	annotationPrefix   = "machineconfiguration.openshift.io/"
+	currentConfig      = annotationPrefix + "currentConfig"
+	desiredConfig      = annotationPrefix + "desiredConfig"
+	stateAnnotation    = annotationPrefix + "state"
+	reasonAnnotation   = annotationPrefix + "reason"
+	desiredDrain       = annotationPrefix + "desiredDrain"
+	lastAppliedDrain   = annotationPrefix + "lastAppliedDrain"
+	stateDone          = "Done"
+	stateDegraded      = "Degraded"
+	drainPrefix        = "drain-"
+	uncordonPrefix     = "uncordon-"
+	daemonPrefix       = "machine-config-daemon-"
+	configMapConfigKey = "config"
+	configMapHashKey   = "hash"
+
+	// Keys of a token Secret.
+	payloadKey        = "payload"
+	releaseVersionKey = "release-version"
+)
+
+// namespaceOf is where an upgrade's objects are in the hosted cluster; its ConfigMap has the same name.
+func namespaceOf(machineSet string) string { return machineSet + "-upgrade" }
+
+// tokenSecret is the Secret with what machines of a version are configured with.
+func tokenSecret(machineSet, version string) string { return "token-" + machineSet + "-" + version }

@@ -1,0 +1,231 @@
+package inplace
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+// pool is a MachineSet with two machines in an API server that is both clusters.
+type pool struct {
+	client client.WithWatch
+	set    *clusterv1.MachineSet
+	nodes  []string
+}
+
+func newPool(t testing.TB) *pool {
+	t.Helper()
+	env := testenv.Start(t)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &pool{client: env.Client(t, scheme)}
+	ns := env.Namespace(t)
+	create := func(o client.Object) {
+		if err := p.client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := ns + "-p" // namespaces of the hosted cluster are made after it
+	infra := clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "LocalMachine", Name: "x"}
+	p.set = &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Annotations: map[string]string{
+		hyperv1.NodePoolTargetConfigVersionAnnotation: "v2", hyperv1.NodePoolCurrentConfigVersionAnnotation: "v1", hyperv1.NodePoolMaxUnavailableAnnotation: "1",
+	}}}
+	p.set.Spec.ClusterName, p.set.Spec.Replicas = "demo", ptr.To[int32](2)
+	p.set.Spec.Selector.MatchLabels = map[string]string{"pool": name}
+	p.set.Spec.Template.Labels = map[string]string{"pool": name}
+	p.set.Spec.Template.Spec = clusterv1.MachineSpec{ClusterName: "demo", InfrastructureRef: infra, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("user-data-" + name + "-v2")}}
+	create(p.set)
+	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokenSecret(name, "v2")}, Data: map[string][]byte{payloadKey: []byte("H4sI"), releaseVersionKey: []byte("1.36.3")}})
+	for _, suffix := range []string{"-a", "-b"} {
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name + suffix, Labels: map[string]string{"pool": name}}}
+		m.Spec = clusterv1.MachineSpec{ClusterName: "demo", InfrastructureRef: infra, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("user-data-" + name + "-v1")}}
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(p.set, clusterv1.GroupVersion.WithKind("MachineSet"))}
+		create(m)
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
+		if err := p.client.Status().Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+		create(node)
+		t.Cleanup(func() { _ = p.client.Delete(t.Context(), node) })
+		p.nodes = append(p.nodes, m.Name)
+	}
+	return p
+}
+
+func (p *pool) request() ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p.set)}
+}
+
+func (p *pool) pass(t testing.TB, c client.WithWatch) error {
+	_, err := (&Reconciler{Management: c, Hosted: c, Image: "registry.example.com/daemon:1"}).Reconcile(t.Context(), p.request())
+	return err
+}
+
+func (p *pool) node(t testing.TB, i int) *corev1.Node {
+	t.Helper()
+	node := &corev1.Node{}
+	if err := p.client.Get(t.Context(), client.ObjectKey{Name: p.nodes[i]}, node); err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+// says is what the daemon on a node would write.
+func (p *pool) says(t testing.TB, i int, annotations map[string]string) {
+	t.Helper()
+	node := p.node(t, i)
+	before := node.DeepCopy()
+	for k, v := range annotations {
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, k, v)
+	}
+	if err := p.client.Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pool) annotations(t testing.TB) map[string]string {
+	t.Helper()
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(p.set), p.set); err != nil {
+		t.Fatal(err)
+	}
+	return p.set.Annotations
+}
+
+// finish plays both nodes until the set is done.
+func (p *pool) finish(t testing.TB) {
+	t.Helper()
+	for range 6 {
+		for i := range p.nodes {
+			if p.node(t, i).Annotations[desiredConfig] == "v2" {
+				p.says(t, i, map[string]string{currentConfig: "v2", stateAnnotation: stateDone})
+			}
+		}
+		if err := p.pass(t, p.client); err != nil {
+			t.Fatal(err)
+		}
+		if p.annotations(t)[hyperv1.NodePoolCurrentConfigVersionAnnotation] == "v2" {
+			return
+		}
+	}
+	t.Fatal("the upgrade doesn't end")
+}
+
+func TestReconcile(t *testing.T) {
+	t.Run("When an upgrade runs it should take one node after the other and clean up at the end", func(t *testing.T) {
+		g := NewWithT(t)
+		p := newPool(t)
+		g.Expect(p.pass(t, p.client)).To(Succeed())
+		g.Expect(p.node(t, 0).Annotations[desiredConfig]).To(Equal("v2"))
+		g.Expect(p.node(t, 1).Annotations).NotTo(HaveKey(desiredConfig))
+		g.Expect(p.annotations(t)[hyperv1.NodePoolUpgradeInProgressTrueAnnotation]).To(Equal("Upgrade in progress. Total Nodes: 2. Upgraded: 0"))
+		pod := &corev1.Pod{}
+		g.Expect(p.client.Get(t.Context(), client.ObjectKey{Namespace: namespaceOf(p.set.Name), Name: daemonPrefix + p.nodes[0]}, pod)).To(Succeed())
+		g.Expect(pod.Spec.NodeName).To(Equal(p.nodes[0]))
+		testenv.ExpectQuiet(t, p.client, func(c client.WithWatch) error { return p.pass(t, c) })
+
+		p.finish(t)
+		a := p.annotations(t)
+		g.Expect(a).NotTo(Or(HaveKey(hyperv1.NodePoolUpgradeInProgressTrueAnnotation), HaveKey(hyperv1.NodePoolUpgradeInProgressFalseAnnotation)))
+		m := &clusterv1.Machine{}
+		g.Expect(p.client.Get(t.Context(), client.ObjectKey{Namespace: p.set.Namespace, Name: p.nodes[1]}, m)).To(Succeed())
+		g.Expect(m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation]).To(Equal("1.36.3"))
+		ns := &corev1.Namespace{}
+		err := p.client.Get(t.Context(), client.ObjectKey{Name: namespaceOf(p.set.Name)}, ns)
+		g.Expect(apierrors.IsNotFound(err) || !ns.DeletionTimestamp.IsZero()).To(BeTrue())
+		testenv.ExpectQuiet(t, p.client, func(c client.WithWatch) error { return p.pass(t, c) })
+	})
+	t.Run("When a node is degraded it should begin no other and say which", func(t *testing.T) {
+		g := NewWithT(t)
+		p := newPool(t)
+		g.Expect(p.pass(t, p.client)).To(Succeed())
+		p.says(t, 0, map[string]string{stateAnnotation: stateDegraded, reasonAnnotation: "disk full\x00\n"})
+		g.Expect(p.pass(t, p.client)).To(Succeed())
+		g.Expect(p.annotations(t)[hyperv1.NodePoolUpgradeInProgressFalseAnnotation]).To(Equal("Node " + p.nodes[0] + " in nodepool degraded: disk full"))
+		g.Expect(p.node(t, 1).Annotations).NotTo(HaveKey(desiredConfig))
+		p.finish(t)
+	})
+}
+
+func TestCrash(t *testing.T) {
+	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		p := newPool(t)
+		return testenv.CrashCase{
+			Client: p.client,
+			Run:    func(c client.WithWatch) error { return p.pass(t, c) },
+			Check: func(t testing.TB) {
+				g := NewWithT(t)
+				g.Expect(p.node(t, 0).Annotations[desiredConfig]).To(Equal("v2"))
+				g.Expect(p.node(t, 1).Annotations).NotTo(HaveKey(desiredConfig))
+				p.finish(t)
+			},
+		}
+	})
+}
+
+func TestDrainer(t *testing.T) {
+	g := NewWithT(t)
+	p := newPool(t)
+	now := time.Now()
+	pass := func(c client.WithWatch) error {
+		_, err := (&Drainer{Management: c, Hosted: c, Clock: clocktesting.NewFakePassiveClock(now)}).Reconcile(t.Context(), p.request())
+		return err
+	}
+	pod := func(name string) *corev1.Pod {
+		po := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: name, Labels: map[string]string{"app": "web"}}}
+		po.Spec = corev1.PodSpec{NodeName: p.nodes[0], AutomountServiceAccountToken: ptr.To(false), TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+		g.Expect(p.client.Create(t.Context(), po)).To(Succeed())
+		po.Status.Phase = corev1.PodRunning
+		po.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		g.Expect(p.client.Status().Update(t.Context(), po)).To(Succeed())
+		return po
+	}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "web"}}
+	budget.Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	g.Expect(p.client.Create(t.Context(), budget)).To(Succeed())
+	web := pod("web")
+
+	testenv.ExpectQuiet(t, p.client, pass) // nobody asks for anything
+	p.says(t, 0, map[string]string{desiredDrain: "drain-v2"})
+	g.Expect(pass(p.client)).To(Succeed())
+	g.Expect(p.node(t, 0).Spec.Unschedulable).To(BeTrue())
+	g.Expect(p.node(t, 1).Spec.Unschedulable).To(BeFalse())
+	g.Expect(p.client.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed(), "When a budget forbids it the pod should stay")
+	g.Expect(p.node(t, 0).Annotations).NotTo(HaveKey(lastAppliedDrain))
+
+	g.Expect(p.client.Delete(t.Context(), budget)).To(Succeed())
+	g.Eventually(func() string {
+		g.Expect(pass(p.client)).To(Succeed())
+		return p.node(t, 0).Annotations[lastAppliedDrain]
+	}).WithTimeout(10 * time.Second).Should(Equal("drain-v2"))
+	g.Expect(apierrors.IsNotFound(p.client.Get(t.Context(), client.ObjectKeyFromObject(web), web))).To(BeTrue())
+	testenv.ExpectQuiet(t, p.client, pass)
+
+	p.says(t, 0, map[string]string{desiredDrain: "uncordon-v2"})
+	g.Expect(pass(p.client)).To(Succeed())
+	g.Expect(p.node(t, 0).Spec.Unschedulable).To(BeFalse())
+	g.Expect(p.node(t, 0).Annotations[lastAppliedDrain]).To(Equal("uncordon-v2"))
+}

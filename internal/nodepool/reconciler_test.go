@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -75,6 +76,24 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			Client: w.client,
 			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c) },
 			Check:  w.expectPool,
+		}
+	})
+}
+
+func TestCrashAtEveryWriteOfDeletion(t *testing.T) {
+	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		w := newWorld(t)
+		g := NewWithT(t)
+		g.Expect(w.client.Create(t.Context(), examplePool(w.ns))).To(Succeed())
+		g.Expect(w.settle(t.Context(), w.client)).To(Succeed())
+		g.Expect(w.client.Delete(t.Context(), w.pool(t))).To(Succeed())
+		return testenv.CrashCase{
+			Client: w.client,
+			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c) },
+			Check: func(t testing.TB) {
+				NewWithT(t).Expect(apierrors.IsNotFound(w.client.Get(t.Context(), w.request().NamespacedName, &hyperv1.NodePool{}))).To(BeTrue())
+				w.expectNothing(t)
+			},
 		}
 	})
 }

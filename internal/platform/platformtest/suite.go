@@ -11,12 +11,17 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/platform/machine"
+	"hcp.internal/platform/internal/release"
 )
 
 // Run checks the contract of platform.Platform on what newPlatform makes.
 func Run(t *testing.T, newPlatform func() platform.Platform) {
 	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
 	hc.Spec.InfraID = "demo-abcde"
+	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}, Spec: hyperv1.NodePoolSpec{ClusterName: "demo", Arch: hyperv1.ArchitectureAMD64}}
+	// Every tag that a platform may ask for.
+	payload := &release.Release{Version: "1.36.3", Image: "registry/release:1.36.3", Images: map[string]string{"local-node": "registry/node@sha256:0"}}
 
 	t.Run("When the infrastructure object is computed twice it should be the same", func(t *testing.T) {
 		g := NewWithT(t)
@@ -35,6 +40,45 @@ func Run(t *testing.T, newPlatform func() platform.Platform) {
 	t.Run("When there is no HostedControlPlane yet it should still say which provider runs", func(t *testing.T) {
 		_, err := newPlatform().CAPIProvider(hc.DeepCopy(), nil)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("When it has machines it should say which, and describe them the same way twice", func(t *testing.T) {
+		g := NewWithT(t)
+		traits := newPlatform().Traits()
+		g.Expect(traits.Architectures).NotTo(BeEmpty())
+		g.Expect(traits.TemplateKind.Empty()).To(Equal(!traits.Managed), "a kind of templates if, and only if, machines are managed")
+		in := machine.Input{HostedCluster: hc.DeepCopy(), NodePool: pool.DeepCopy(), Release: payload}
+		first, err := newPlatform().MachineTemplate(in)
+		g.Expect(err).NotTo(HaveOccurred())
+		if !traits.Managed {
+			g.Expect(first).To(BeNil())
+			return
+		}
+		second, err := newPlatform().MachineTemplate(in)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(second).To(BeComparableTo(first))
+		g.Expect(first.Object.GetObjectKind().GroupVersionKind()).To(Equal(traits.TemplateKind))
+		g.Expect(first.Object.GetName()).To(BeEmpty(), "the NodePool controller names it")
+		g.Expect(in.NodePool).To(BeComparableTo(pool), "what is looked at is not changed")
+	})
+	t.Run("When Cluster API manages machines it should have an infrastructure object with its kind, and a provider with container manager", func(t *testing.T) {
+		g := NewWithT(t)
+		if !newPlatform().Traits().Managed {
+			return
+		}
+		infra, err := newPlatform().InfraCR(hc.DeepCopy(), "clusters-demo", hyperv1.APIEndpoint{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(infra).NotTo(BeNil())
+		g.Expect(infra.GetObjectKind().GroupVersionKind().Empty()).To(BeFalse())
+		provider, err := newPlatform().CAPIProvider(hc.DeepCopy(), nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(provider.Template.Spec.Containers).To(ContainElement(HaveField("Name", "manager")))
+	})
+	t.Run("When a release lacks what machines need it should be an error, and no panic", func(t *testing.T) {
+		if !newPlatform().Traits().Managed {
+			return
+		}
+		_, err := newPlatform().MachineTemplate(machine.Input{HostedCluster: hc.DeepCopy(), NodePool: pool.DeepCopy(), Release: &release.Release{Version: "1.36.3"}})
+		NewWithT(t).Expect(err).To(HaveOccurred())
 	})
 	t.Run("When nothing was made it should delete nothing and succeed, twice", func(t *testing.T) {
 		g := NewWithT(t)

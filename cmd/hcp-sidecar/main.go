@@ -17,6 +17,7 @@ import (
 
 	"hcp.internal/platform/internal/konnectivity"
 	"hcp.internal/platform/internal/machine/boot"
+	"hcp.internal/platform/internal/machineconfig"
 	"hcp.internal/platform/internal/sidecar/audittail"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
@@ -33,6 +34,7 @@ var roles = []func() *cobra.Command{
 	kasbootstrap.Command,
 	konnectivity.AgentCommand,
 	konnectivity.ServerCommand,
+	machineconfig.Command,
 	boot.Command,
 	pauseCommand,
 	tokenminter.Command,

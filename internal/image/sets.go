@@ -16,7 +16,7 @@ var operatorNames = []string{
 }
 
 // sidecarNames are the names of stock programs that manifests call and our small ones stand in for.
-var sidecarNames = []string{"proxy-server", "proxy-agent"}
+var sidecarNames = []string{"proxy-server", "proxy-agent", "machine-config-daemon"}
 
 // kubeNames are the names that the Kubernetes bundle answers to.
 var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"}

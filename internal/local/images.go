@@ -36,8 +36,9 @@ const caBundle = "/etc/ssl/certs/ca-certificates.crt"
 // nodeImageTag is the tag of a release that names the image of workers of platform Local.
 const nodeImageTag = "local-node"
 
-// tunnelTags are the tags of a release for the two ends of the tunnel to workers, which our own image has.
-var tunnelTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent"}
+// ownTags are the tags of a release for stock programs that ours stand in for: the two ends of the tunnel to workers, and the
+// daemon that changes workers in place.
+var ownTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent", "machine-config-operator"}
 
 // Images are references by digest of what has been pushed.
 type Images struct {
@@ -156,7 +157,7 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 		return err
 	}
 	if published != nil && !s.RefreshReleases {
-		for _, ours := range append([]string{"controlplane-operator", nodeImageTag}, tunnelTags...) {
+		for _, ours := range append([]string{"controlplane-operator", nodeImageTag}, ownTags...) {
 			if published[ours] != "" {
 				tags[ours] = published[ours]
 			}
@@ -182,8 +183,8 @@ func releaseTags(bundle, node string, images Images) map[string]string {
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		tags[component] = bundle
 	}
-	for _, end := range tunnelTags {
-		tags[end] = images.Platform
+	for _, tag := range ownTags {
+		tags[tag] = images.Platform
 	}
 	return tags
 }

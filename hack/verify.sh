@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 before=$(git status --porcelain)
 hack/generate.sh
-for module in . api tools kubernetes; do
+for module in . api tools kubernetes capi; do
   (cd "$module" && go mod tidy)
 done
 hack/schema-compat.sh

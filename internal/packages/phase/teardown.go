@@ -71,6 +71,9 @@ func (e *Engine) teardown(ctx context.Context, o Owner, spec v1alpha1.ObjectSetO
 	case it.key.Namespace == "" && e.Rules.DefaultNamespace:
 		it.key.Namespace = o.Namespace
 	}
+	if done, err := e.releaseKnown(ctx, o, it); done || err != nil {
+		return it, done, err
+	}
 	live, err := e.metadata(ctx, it)
 	if live == nil || err != nil {
 		return it, err == nil, err
@@ -97,6 +100,28 @@ func (e *Engine) teardown(ctx context.Context, o Owner, spec v1alpha1.ObjectSetO
 		return it, false, fmt.Errorf("deleting it: %w", err)
 	}
 	return it, false, nil
+}
+
+// releaseKnown lets go of an object that another revision controls, as far as the watch knows, without reading it first: the patch holds only for
+// the object as the watch has it. That is what becomes of most objects of a revision that is replaced.
+func (e *Engine) releaseKnown(ctx context.Context, o Owner, it *item) (bool, error) {
+	known, err := e.Watch.Get(ctx, it.kind, it.key)
+	if err != nil {
+		return false, nil // then it is read
+	}
+	owners, err := e.Rules.Owners.Read(known)
+	if err != nil || !owner.Has(owners, o.Entry) {
+		return false, nil
+	}
+	if c := owner.Controller(owners); c == nil || c.Same(o.Entry) {
+		return false, nil
+	}
+	it.live = known
+	err = e.release(ctx, o, it, owners)
+	if apierrors.IsConflict(err) {
+		return false, nil // the watch was behind
+	}
+	return err == nil, err
 }
 
 // release takes the owner off an object that somebody else controls, or nobody. The label that the watch selects by goes when no owner is left

@@ -19,6 +19,7 @@ type Config struct {
 	Entrypoint []string
 	User       string // empty: root, unless the pod says otherwise
 	Labels     map[string]string
+	Env        []string // beside PATH, as NAME=value
 }
 
 // searchPath is what containers of our images get as PATH.
@@ -42,7 +43,7 @@ func New(cfg Config, layers ...v1.Layer) (v1.Image, error) {
 	file.Config = v1.Config{
 		Entrypoint: cfg.Entrypoint,
 		User:       cfg.User,
-		Env:        []string{searchPath},
+		Env:        append([]string{searchPath}, cfg.Env...),
 		Labels:     maps.Clone(cfg.Labels),
 	}
 	return mutate.ConfigFile(img, file)

@@ -23,8 +23,8 @@ var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "k
 
 // Binaries are paths of programs on this machine.
 type Binaries struct {
-	Hypershift, Operators, Sidecar, Pause, CoreDNS, Flannel string
-	CABundle                                                []byte // of the machine; may be empty
+	Hypershift, Operators, Sidecar, Pause, CoreDNS, Flannel, Webapp string
+	CABundle                                                        []byte // of the machine; may be empty
 }
 
 // Platform is our own image: the three binaries with the names that manifests call.
@@ -64,6 +64,12 @@ func CoreDNS(b Binaries) (v1.Image, error) {
 // Pause is the image of every pod's sandbox.
 func Pause(b Binaries) (v1.Image, error) {
 	return static(Config{Entrypoint: []string{"/pause"}, User: "65534"}, []File{{Path: "/pause", Mode: 0o755, Source: b.Pause}})
+}
+
+// Webapp is the application of the examples, in a version that it shows.
+func Webapp(b Binaries, version string) (v1.Image, error) {
+	return static(Config{Entrypoint: []string{"/webapp"}, User: "65534", Env: []string{"WEBAPP_VERSION=" + version}},
+		[]File{{Path: "/webapp", Mode: 0o755, Source: b.Webapp}})
 }
 
 // static is assemble for images that hold no C library.

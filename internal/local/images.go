@@ -25,6 +25,7 @@ const (
 	repoClusterAPI = components.RegistryHost + "/hypershift/cluster-api"
 	repoFlannel    = components.RegistryHost + "/hypershift/flannel"
 	repoNode       = components.RegistryHost + "/hypershift/node"
+	repoWebapp     = components.RegistryHost + "/hypershift/webapp"
 )
 
 // packageCache is where downloaded Debian packages are kept, relative to the checkout. "down" leaves it alone, as it does builds.
@@ -55,7 +56,7 @@ func binaries(root string) image.Binaries {
 	ca, _ := os.ReadFile(caBundle) // a machine without one has no use for it
 	return image.Binaries{
 		Hypershift: bin("hypershift"), Operators: bin("hcp-operators"), Sidecar: bin("hcp-sidecar"),
-		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), CABundle: ca,
+		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), Webapp: bin("webapp"), CABundle: ca,
 	}
 }
 
@@ -74,6 +75,23 @@ func pushBase(ctx context.Context, b image.Binaries, images *Images) error {
 			return fmt.Errorf("building %s: %w", i.ref, err)
 		}
 		if *i.out, err = image.Push(ctx, i.ref, img); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exampleVersions are the versions of the application that examples install and upgrade.
+var exampleVersions = []string{"1.0.0", "2.0.0"}
+
+// pushExamples pushes what the tour and the examples run in hosted clusters.
+func pushExamples(ctx context.Context, b image.Binaries) error {
+	for _, version := range exampleVersions {
+		img, err := image.Webapp(b, version)
+		if err != nil {
+			return fmt.Errorf("building the example application: %w", err)
+		}
+		if _, err := image.Push(ctx, repoWebapp+":"+version, img); err != nil {
 			return err
 		}
 	}

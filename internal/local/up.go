@@ -282,6 +282,10 @@ func (u *Up) push(ctx context.Context, say func(string, ...any)) error {
 	if err := pushBase(ctx, b, &u.images); err != nil {
 		return err
 	}
+	say("examples")
+	if err := pushExamples(ctx, b); err != nil {
+		return err
+	}
 	say("our operators")
 	if err := pushPlatform(ctx, b, &u.images); err != nil {
 		return err

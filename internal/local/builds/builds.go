@@ -53,6 +53,7 @@ func Platform() []Target {
 		{Name: "hcp-operators", Dir: ".", Package: "./cmd/hcp-operators", Out: "bin/hcp-operators", LDFlags: strip},
 		{Name: "hcp-sidecar", Dir: ".", Package: "./cmd/hcp-sidecar", Out: "bin/hcp-sidecar", LDFlags: strip},
 		{Name: "pause", Dir: ".", Package: "./cmd/pause", Out: "bin/pause", LDFlags: strip},
+		{Name: "webapp", Dir: ".", Package: "./cmd/webapp", Out: "bin/webapp", LDFlags: strip},
 		{Name: "coredns", Dir: "coredns", Package: ".", Out: "bin/coredns", LDFlags: strip},
 		{Name: "flannel", Dir: "flannel", Package: ".", Out: "bin/flannel", LDFlags: strip},
 	}

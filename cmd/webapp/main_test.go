@@ -1,0 +1,34 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestHandler(t *testing.T) {
+	server := httptest.NewServer(handler("web-1", "2.0.0"))
+	defer server.Close()
+	for name, c := range map[string]struct {
+		path, want string
+		code       int
+	}{
+		"When asked it should say who it is":             {"/", "Hello from web-1, version 2.0.0\n", http.StatusOK},
+		"When probed it should be healthy":               {"/healthz", "ok\n", http.StatusOK},
+		"When asked for something else it has no answer": {"/etc/passwd", "404 page not found\n", http.StatusNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			resp, err := http.Get(server.URL + c.path)
+			g.Expect(err).NotTo(HaveOccurred())
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(resp.StatusCode).To(Equal(c.code))
+			g.Expect(string(body)).To(Equal(c.want))
+		})
+	}
+}

@@ -1,12 +1,14 @@
 // Command webapp is the small web application of the examples: it says who answers, in which version.
 //
-// It imports nothing outside the standard library and needs no rights.
+// "webapp get URL" asks once and prints the answer, so that somebody can try a Service from inside of a pod: the image holds
+// nothing else. It imports nothing outside the standard library and needs no rights.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -20,15 +22,46 @@ const (
 	// slowest is how long a request may take altogether.
 	slowest   = 10 * time.Second
 	maxHeader = 16 << 10
+	maxAnswer = 1 << 20
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, ":8080", os.Getenv("WEBAPP_VERSION")); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "webapp:", err)
 		os.Exit(1)
 	}
+}
+
+func run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 0:
+		return serve(ctx, ":8080", os.Getenv("WEBAPP_VERSION"))
+	case len(args) == 2 && args[0] == "get":
+		return get(ctx, args[1], os.Stdout)
+	}
+	return errors.New("usage: webapp, or webapp get URL")
+}
+
+// get writes the answer of url to out.
+func get(ctx context.Context, url string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, slowest)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("asking %s: status %d", url, resp.StatusCode)
+	}
+	_, err = io.Copy(out, io.LimitReader(resp.Body, maxAnswer))
+	return err
 }
 
 func serve(ctx context.Context, address, version string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -31,4 +32,20 @@ func TestHandler(t *testing.T) {
 			g.Expect(string(body)).To(Equal(c.want))
 		})
 	}
+}
+
+func TestRun(t *testing.T) {
+	server := httptest.NewServer(handler("web-1", "2.0.0"))
+	defer server.Close()
+	t.Run("When told to get it should print the answer", func(t *testing.T) {
+		g := NewWithT(t)
+		var out bytes.Buffer
+		g.Expect(get(t.Context(), server.URL+"/", &out)).To(Succeed())
+		g.Expect(out.String()).To(Equal("Hello from web-1, version 2.0.0\n"))
+		g.Expect(get(t.Context(), server.URL+"/none", &out)).To(MatchError(ContainSubstring("status 404")))
+	})
+	t.Run("When told something else it should say how it is used", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(run(t.Context(), []string{"sh"})).To(MatchError(ContainSubstring("usage")))
+	})
 }

@@ -78,19 +78,8 @@ func newTour(t *testing.T) *tour {
 }
 
 func (w *tour) join(name, risk string, available bool) {
-	node := hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.0.0.1"}}
-	hc := &hyperv1.HostedCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name, Labels: map[string]string{"fleet": w.ns, "risk": risk}},
-		Spec: hyperv1.HostedClusterSpec{
-			Release: hyperv1.Release{Image: "registry.example/release:1"}, PullSecret: corev1.LocalObjectReference{Name: "pull"},
-			Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
-			Networking: hyperv1.ClusterNetworking{ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-				ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}},
-			Services: []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.APIServer, ServicePublishingStrategy: node},
-				{Service: hyperv1.OAuthServer, ServicePublishingStrategy: node}, {Service: hyperv1.Konnectivity, ServicePublishingStrategy: node},
-				{Service: hyperv1.Ignition, ServicePublishingStrategy: node}},
-		},
-	}
+	hc := testenv.HostedCluster(w.ns, name)
+	hc.Labels = map[string]string{"fleet": w.ns, "risk": risk}
 	w.g.Expect(w.c.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns + "-" + name}})).To(Succeed())
 	w.g.Expect(w.c.Create(w.Context(), hc)).To(Succeed())
 	before := hc.DeepCopy()

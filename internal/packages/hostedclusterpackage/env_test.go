@@ -105,7 +105,7 @@ func newWorld(t *testing.T, edit func(*packagesv1.HostedClusterPackage), cluster
 // join adds a hosted cluster that is available, with the namespace of its control plane.
 func (w *world) join(name, label string) {
 	w.Helper()
-	hc := hostedCluster(w.ns, name)
+	hc := testenv.HostedCluster(w.ns, name)
 	hc.Labels = map[string]string{"fleet": w.ns}
 	if label != "" {
 		hc.Labels["risk"] = label

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -21,23 +20,6 @@ import (
 	"hcp.internal/platform/internal/packages/rollout"
 	"hcp.internal/platform/internal/testenv"
 )
-
-func hostedCluster(namespace, name string) *hyperv1.HostedCluster {
-	publish := func(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategyMapping {
-		return hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
-			Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.0.0.1"}}}
-	}
-	return &hyperv1.HostedCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: hyperv1.HostedClusterSpec{
-			Release: hyperv1.Release{Image: "registry.example/release:1"}, PullSecret: corev1.LocalObjectReference{Name: "pull"},
-			Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
-			Networking: hyperv1.ClusterNetworking{ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-				ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}},
-			Services: []hyperv1.ServicePublishingStrategyMapping{publish(hyperv1.APIServer), publish(hyperv1.OAuthServer), publish(hyperv1.Konnectivity), publish(hyperv1.Ignition)},
-		},
-	}
-}
 
 func TestReconcile(t *testing.T) {
 	partitioned := func(p *packagesv1.HostedClusterPackage) {

@@ -198,19 +198,8 @@ func (x *bench) each(n int, do func(i int) error) {
 
 func (x *bench) join(i int) error {
 	ctx, name := x.Context(), fmt.Sprintf("hc-%04d", i)
-	node := hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.0.0.1"}}
-	hc := &hyperv1.HostedCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"risk": fmt.Sprintf("group-%d", i%groups)}},
-		Spec: hyperv1.HostedClusterSpec{
-			Release: hyperv1.Release{Image: "registry.example/release:1"}, PullSecret: corev1.LocalObjectReference{Name: "pull"},
-			Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
-			Networking: hyperv1.ClusterNetworking{ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-				ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}},
-			Services: []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.APIServer, ServicePublishingStrategy: node},
-				{Service: hyperv1.OAuthServer, ServicePublishingStrategy: node}, {Service: hyperv1.Konnectivity, ServicePublishingStrategy: node},
-				{Service: hyperv1.Ignition, ServicePublishingStrategy: node}},
-		},
-	}
+	hc := testenv.HostedCluster(namespace, name)
+	hc.Labels = map[string]string{"risk": fmt.Sprintf("group-%d", i%groups)}
 	if err := x.c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name}}); err != nil {
 		return err
 	}

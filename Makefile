@@ -104,7 +104,7 @@ sim: ## Play SEEDS simulated fleets with the planner of rollouts, and check each
 
 .PHONY: bench
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
-	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/ignition $(TEST_FLAGS)
+	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/ignition ./test/bench/packages $(TEST_FLAGS)
 
 TABLES ?= ../shared/spec/schema
 .PHONY: schema-diff

@@ -1,7 +1,7 @@
 // Command webapp is the small web application of the examples: it says who answers, in which version.
 //
 // "webapp get URL" asks once and prints the answer, so that somebody can try a Service from inside of a pod: the image holds
-// nothing else. It imports nothing outside the standard library and needs no rights.
+// nothing else. "webapp poll URL" asks ten times a second, and counts what fails. It imports nothing outside the standard library and needs no rights.
 package main
 
 import (
@@ -23,6 +23,11 @@ const (
 	slowest   = 10 * time.Second
 	maxHeader = 16 << 10
 	maxAnswer = 1 << 20
+	// pollEvery and pollTimeout make of poll a client that is in no hurry and doesn't try again.
+	pollEvery   = 100 * time.Millisecond
+	pollTimeout = 2 * time.Second
+	// tellEvery is how many requests one line of poll's output is about.
+	tellEvery = 100
 )
 
 func main() {
@@ -40,8 +45,10 @@ func run(ctx context.Context, args []string) error {
 		return serve(ctx, ":8080", os.Getenv("WEBAPP_VERSION"))
 	case len(args) == 2 && args[0] == "get":
 		return get(ctx, args[1], os.Stdout)
+	case len(args) == 2 && args[0] == "poll":
+		return poll(ctx, args[1], os.Stdout)
 	}
-	return errors.New("usage: webapp, or webapp get URL")
+	return errors.New("usage: webapp, webapp get URL, or webapp poll URL")
 }
 
 // get writes the answer of url to out.
@@ -52,7 +59,9 @@ func get(ctx context.Context, url string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	// A connection of its own, so that a Service chooses anew whom to send it to.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -62,6 +71,32 @@ func get(ctx context.Context, url string, out io.Writer) error {
 	}
 	_, err = io.Copy(out, io.LimitReader(resp.Body, maxAnswer))
 	return err
+}
+
+// poll asks url until ctx ends. It prints each failure with its time, and figures now and then and at the end:
+// "1200 asked, 0 failed".
+func poll(ctx context.Context, url string, out io.Writer) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	asked, failed := 0, 0
+	for {
+		select {
+		case <-ctx.Done():
+			_, err := fmt.Fprintf(out, "%d asked, %d failed\n", asked, failed)
+			return err
+		case <-ticker.C:
+		}
+		asked++
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollTimeout)
+		if err := get(once, url, io.Discard); err != nil {
+			failed++
+			fmt.Fprintf(out, "%s failed: %v\n", time.Now().Format(time.TimeOnly), err)
+		}
+		cancel()
+		if asked%tellEvery == 0 {
+			fmt.Fprintf(out, "%d asked, %d failed\n", asked, failed)
+		}
+	}
 }
 
 func serve(ctx context.Context, address, version string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -43,6 +44,23 @@ func TestRun(t *testing.T) {
 		g.Expect(get(t.Context(), server.URL+"/", &out)).To(Succeed())
 		g.Expect(out.String()).To(Equal("Hello from web-1, version 2.0.0\n"))
 		g.Expect(get(t.Context(), server.URL+"/none", &out)).To(MatchError(ContainSubstring("status 404")))
+	})
+	t.Run("When it polls it should count what fails", func(t *testing.T) {
+		g := NewWithT(t)
+		asked := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		shaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			switch asked++; asked {
+			case 2:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case 3:
+				cancel()
+			}
+		}))
+		defer shaky.Close()
+		var out bytes.Buffer
+		g.Expect(poll(ctx, shaky.URL, &out)).To(Succeed())
+		g.Expect(out.String()).To(MatchRegexp(`failed: asking .*: status 503\n3 asked, 1 failed\n$`))
 	})
 	t.Run("When told something else it should say how it is used", func(t *testing.T) {
 		g := NewWithT(t)

@@ -15,12 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-const (
-	// callEvery is short enough that a restart of one API server can't hide between two calls.
-	callEvery = 100 * time.Millisecond
-	// callTimeout is what a careful client gives a small request.
-	callTimeout = 2 * time.Second
-)
+// callEvery is short enough that a restart of one API server can't hide between two calls.
+const callEvery = 100 * time.Millisecond
 
 // caller is a client that reads and writes all the time and counts what fails. It never tries a call again: what a person's
 // tool would hide behind a second try is counted here.

@@ -28,6 +28,8 @@ func TestUp(t *testing.T) {
 		{"When up runs it should end with an available hosted cluster", up},
 		{"When up runs again it should change nothing", upAgain},
 		{"When the hosted API is used with kubectl it should behave as Kubernetes", useHostedAPI},
+		{"When the workers have joined all of their conditions should be good", workersReady},
+		{"When an application runs on them it should be reached from everywhere", runWebapp},
 		{"When nothing changes for a minute nothing of ours should write", staysQuiet},
 		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},
 		{"When an operator is killed it should converge", killOperators},
@@ -166,7 +168,7 @@ func destroy(t *testing.T) {
 	start := time.Now()
 	run(t, 3*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "demo", "--kubeconfig", filepath.Join(stateDir, "kubeconfig"))
 	t.Logf("destroy took %s", time.Since(start).Round(time.Second))
-	for _, kind := range []string{"hostedclusters,hostedcontrolplanes", "persistentvolumes"} {
+	for _, kind := range []string{"hostedclusters,hostedcontrolplanes,nodepools", "machines,machinesets,machinedeployments,localmachines", "persistentvolumes"} {
 		eventually(t, time.Minute, "no "+kind, func() error {
 			if out, err := management().try(t, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(out) != "" {
 				return fmt.Errorf("left: %s (%v)", out, err)

@@ -90,7 +90,7 @@ func TestTunnel(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(got)).To(Equal("still here"))
 		// Buffers of the kernel on three connections and one window.
-		g.Eventually(sent).WithTimeout(10 * time.Second).Should(Receive(BeNumerically("<", 32<<20)))
+		g.Eventually(sent).Should(Receive(BeNumerically("<", 32<<20)))
 	})
 	t.Run("When tunnels end nothing should be left of them", func(t *testing.T) {
 		g := NewWithT(t)
@@ -104,7 +104,7 @@ func TestTunnel(t *testing.T) {
 		for range 50 {
 			_ = w.mustDial(s.front, where).Close()
 		}
-		g.Eventually(runtime.NumGoroutine).WithTimeout(5 * time.Second).Should(BeNumerically("<=", before+5))
+		g.Eventually(runtime.NumGoroutine).Should(BeNumerically("<=", before+5))
 		g.Eventually(func() int { return len(s.tunnels) }).Should(BeZero())
 	})
 	t.Run("When the target closes the client should see the end", func(t *testing.T) {

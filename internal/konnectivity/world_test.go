@@ -24,6 +24,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// TestMain gives what is waited for the time that it takes on a busy machine; gomega's default is one second.
+func TestMain(m *testing.M) {
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	os.Exit(m.Run())
+}
+
 // authority issues certificates for one test.
 type authority struct {
 	t    testing.TB
@@ -227,7 +233,7 @@ func (w *world) mustDial(front, target string) net.Conn {
 		}
 		conn = c
 		return nil
-	}).WithTimeout(10 * time.Second).Should(Succeed())
+	}).WithTimeout(30 * time.Second).Should(Succeed())
 	return conn
 }
 

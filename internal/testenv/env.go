@@ -23,7 +23,8 @@ import (
 	"hcp.internal/platform/config"
 )
 
-// startTimeout is how long etcd and kube-apiserver may take on a machine that is busy with other builds; 3 s when idle.
+// startTimeout is how long etcd and kube-apiserver, and then our definitions, may each take on a machine that is busy with other builds;
+// 3 s when idle.
 const startTimeout = 3 * time.Minute
 
 // Env is a running API server. It is shared by all tests of a binary.
@@ -96,7 +97,7 @@ func (e *Env) installCRDs() error {
 		return err
 	}
 	crds = append(crds, capi...)
-	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute}); err != nil {
+	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout}); err != nil {
 		return fmt.Errorf("installing CustomResourceDefinitions: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package testenv
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,20 +75,6 @@ func (p *Process) Tail() string {
 		data = data[len(data)-tail:]
 	}
 	return string(data)
-}
-
-// FreePorts returns n loopback ports that are free now.
-func FreePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }
 
 // workDir makes this process's folder and removes those that killed test binaries left behind.

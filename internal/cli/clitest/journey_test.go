@@ -121,7 +121,7 @@ func testEscalation(t *testing.T, admin client.Client, env *testenv.Env, namespa
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: cpo.Name, Namespace: plane}},
 	})).To(Succeed())
 	for _, role := range roles {
-		g.Eventually(func() error { return as(plane, cpo.Name).Create(t.Context(), role) }, "5s", "200ms").Should(Succeed(), role.Name)
+		g.Eventually(func() error { return as(plane, cpo.Name).Create(t.Context(), role) }, "1m", "200ms").Should(Succeed(), role.Name)
 	}
 
 	// And no more than that.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
@@ -80,7 +81,7 @@ func TestFollow(t *testing.T) {
 		g.Expect(os.WriteFile(path, []byte("two\n"), 0o600)).To(Succeed())
 		g.Expect(read()).To(Equal("two\n"))
 		cancel()
-		g.Eventually(done).Should(Receive(BeNil()))
+		g.Eventually(done).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
 	})
 }
 

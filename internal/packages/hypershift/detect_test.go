@@ -49,8 +49,8 @@ func TestWaiter(t *testing.T) {
 		w := &waiter{mapper: &mapper{}, clock: clk}
 		ended := make(chan error, 1)
 		go func() { ended <- w.Start(t.Context()) }()
-		g.Eventually(clk.HasWaiters).Should(BeTrue())
+		g.Eventually(clk.HasWaiters).WithTimeout(30 * time.Second).Should(BeTrue())
 		clk.Step(look)
-		g.Eventually(ended).Should(Receive(MatchError(packagemanager.ErrRestart)))
+		g.Eventually(ended).WithTimeout(30 * time.Second).Should(Receive(MatchError(packagemanager.ErrRestart)))
 	})
 }

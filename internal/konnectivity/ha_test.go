@@ -19,6 +19,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/http2"
+
+	"hcp.internal/platform/internal/testenv"
 )
 
 // balancer leads to one of several addresses at random, as a Service does.
@@ -82,7 +84,15 @@ func TestSeveralServers(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	t.Run("When the server restarts at the same address the agent should come back by itself", func(t *testing.T) {
 		w := newWorld(t)
-		first := w.server()
+		ports, err := testenv.FreePorts(1) // nobody takes it while the server is away
+		if err != nil {
+			t.Fatal(err)
+		}
+		agents, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := w.serverOn(agents)
 		w.agent(first.back)
 		conn := w.mustDial(first.front, echo(t))
 		first.stop()
@@ -92,7 +102,7 @@ func TestReconnect(t *testing.T) {
 		}
 		l, err := net.Listen("tcp", first.back)
 		if err != nil {
-			t.Skip("somebody took the port")
+			t.Fatal(err)
 		}
 		second := w.serverOn(l)
 		_ = w.mustDial(second.front, echo(t))

@@ -11,6 +11,7 @@ import (
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
 	"hcp.internal/platform/internal/nodepool"
+	packageconnector "hcp.internal/platform/internal/packages/connector"
 	packagehypershift "hcp.internal/platform/internal/packages/hypershift"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
 	"hcp.internal/platform/internal/pkioperator"
@@ -99,6 +100,12 @@ var roles = []role{
 		name:     "package-operator-manager",
 		short:    "Operator of packages: rolls out what they hold and keeps it so",
 		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command(packagehypershift.Extend)} },
+		whole:    true,
+	},
+	{
+		name:     packageconnector.Name,
+		short:    "Connector to a hosted cluster: rolls out phases of packages there",
+		commands: func() []*cobra.Command { return []*cobra.Command{packageconnector.Command()} },
 		whole:    true,
 	},
 	{

@@ -12,7 +12,7 @@ const stickyTmp = 0o777 | fs.ModeSticky
 // operatorNames are the names that the operators' binary answers to.
 var operatorNames = []string{
 	"hypershift-operator", "control-plane-operator", "hosted-cluster-config-operator", "control-plane-pki-operator", "ignition-server",
-	"capi-provider-local",
+	"capi-provider-local", "package-operator-manager", "package-operator-remote-phase-manager",
 }
 
 // sidecarNames are the names of stock programs that manifests call and our small ones stand in for.

@@ -38,6 +38,8 @@ type Env struct {
 	binary    string
 	etcdURL   string
 	processes []*Process
+	// commands are the arguments of what runs, by name.
+	commands map[string][]string
 }
 
 var shared struct {
@@ -154,6 +156,10 @@ func (e *Env) run(name string, args ...string) error {
 		return err
 	}
 	e.processes = append(e.processes, p)
+	if e.commands == nil {
+		e.commands = map[string][]string{}
+	}
+	e.commands[name] = args
 	return nil
 }
 

@@ -48,4 +48,10 @@ const (
 	ReasonConstraintsFailed            = "ConstraintsFailed"
 	ReasonSourceError                  = "SourceError"
 	ReasonTemplateError                = "TemplateError"
+	// ReasonTargetUnreachable says that the cluster of a phase's objects does not answer. It is tried again by itself.
+	ReasonTargetUnreachable = "TargetUnreachable"
+	// ReasonTargetUnauthorized says that the cluster of a phase's objects refuses the credentials; see the Secret with the kubeconfig.
+	ReasonTargetUnauthorized = "TargetUnauthorized"
+	// ReasonTargetMisbehaves says that the cluster of a phase's objects answers what no API server should.
+	ReasonTargetMisbehaves = "TargetMisbehaves"
 )

@@ -1,0 +1,10 @@
+package connector
+
+// Name of the program, and of everything that it is deployed as.
+const Name = "package-operator-remote-phase-manager"
+
+// DefaultClass is that of phases whose objects go to the hosted cluster.
+const DefaultClass = "hosted-cluster"
+
+// leaseName is that of the published program.
+const leaseName = "klsdfu452p3.package-operator-lock"

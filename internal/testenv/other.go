@@ -1,0 +1,55 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+const apiServer = "kube-apiserver"
+
+var others atomic.Int32
+
+// StartOther starts another API server, for tests of what works between two clusters. It has only Kubernetes' own kinds, and ends with
+// the test.
+func StartOther(t testing.TB) *Env {
+	t.Helper()
+	binary := KubeBinary(t)
+	dir, err := workDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{binary: binary, dir: filepath.Join(dir, fmt.Sprintf("other-%d", others.Add(1)))}
+	if err := os.MkdirAll(env.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(env.stop)
+	if err := env.startServers(); err != nil {
+		t.Fatalf("starting another API server: %v", err)
+	}
+	return env
+}
+
+// KillServer ends the API server at once, as a crash does. Its etcd keeps running.
+func (e *Env) KillServer() {
+	i := slices.IndexFunc(e.processes, func(p *Process) bool { return filepath.Base(p.LogFile) == apiServer+".log" })
+	if i < 0 {
+		return
+	}
+	e.processes[i].Kill()
+	e.processes = slices.Delete(e.processes, i, i+1)
+}
+
+// RestartServer starts the API server again, at the same address, and waits until it is ready.
+func (e *Env) RestartServer(t testing.TB) {
+	t.Helper()
+	if err := e.run(apiServer, e.commands[apiServer]...); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.waitReady(); err != nil {
+		t.Fatal(err)
+	}
+}

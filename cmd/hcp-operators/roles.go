@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hcp.internal/platform/internal/autoscaler"
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
@@ -14,6 +15,7 @@ import (
 	packageconnector "hcp.internal/platform/internal/packages/connector"
 	packagehypershift "hcp.internal/platform/internal/packages/hypershift"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
+	"hcp.internal/platform/internal/packages/pkg"
 	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/platform/local/provider"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
@@ -97,9 +99,15 @@ var roles = []role{
 		whole:    true,
 	},
 	{
+		name:     autoscaler.Name,
+		short:    "Sizes NodePools with spec.autoScaling by the pods of a hosted cluster",
+		commands: func() []*cobra.Command { return []*cobra.Command{autoscaler.Command()} },
+		whole:    true,
+	},
+	{
 		name:     "package-operator-manager",
 		short:    "Operator of packages: rolls out what they hold and keeps it so",
-		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command(packagehypershift.Extend)} },
+		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command(pkg.Extend, packagehypershift.Extend)} },
 		whole:    true,
 	},
 	{

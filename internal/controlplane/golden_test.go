@@ -91,6 +91,7 @@ func mounted() []client.Object {
 		"etcd-peer-tls", "etcd-server-tls", "etcd-client-tls", "kas-server-crt", "kas-server-private-crt", "kas-aggregator-crt",
 		"kas-kubelet-client-crt", "sa-signing-key", "kube-controller-manager-kubeconfig", "cluster-signer-ca", "kcm-server",
 		"kube-scheduler-kubeconfig", "scheduler-server", "hcco-kubeconfig", "audit-webhook", "api-cert", "ignition-server-serving-cert", "service-network-admin-kubeconfig",
+		"demo-x7k2p-kubeconfig",
 	} {
 		objs = append(objs, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"data": []byte(name)}})
 	}

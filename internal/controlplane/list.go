@@ -4,6 +4,7 @@ package controlplane
 import (
 	"sync"
 
+	"hcp.internal/platform/internal/controlplane/autoscaler"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/configoperator"
 	"hcp.internal/platform/internal/controlplane/etcd"
@@ -33,6 +34,7 @@ func workloads() []*component.WorkloadComponent {
 		kubescheduler.NewComponent(),
 		configoperator.NewComponent(),
 		ignitionserver.NewComponent(),
+		autoscaler.NewComponent(),
 		pkioperator.NewComponent(),
 	}
 }

@@ -29,7 +29,6 @@ require (
 require (
 	github.com/bmatcuk/doublestar/v4 v4.9.1 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
-	k8s.io/component-helpers v0.36.3 // indirect
 )
 
 require (

@@ -105,10 +105,12 @@ var roles = []role{
 		whole:    true,
 	},
 	{
-		name:     "package-operator-manager",
-		short:    "Operator of packages: rolls out what they hold and keeps it so",
-		commands: func() []*cobra.Command { return []*cobra.Command{packagemanager.Command(pkg.Extend, packagehypershift.Extend)} },
-		whole:    true,
+		name:  "package-operator-manager",
+		short: "Operator of packages: rolls out what they hold and keeps it so",
+		commands: func() []*cobra.Command {
+			return []*cobra.Command{packagemanager.Command(pkg.Extend, packagehypershift.Extend)}
+		},
+		whole: true,
 	},
 	{
 		name:     packageconnector.Name,

@@ -107,6 +107,10 @@ SEEDS ?= 10000
 sim: ## Play SEEDS simulated fleets with the planner of rollouts, and check each step.
 	SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -run TestSimulation ./internal/packages/rollout
 
+.PHONY: crash
+crash: kubernetes ## Interrupt every reconciler at each of its writes; make test steps over some of the slow ones' (an hour).
+	CRASH_STEP=1 go test -count=1 -timeout 120m $$(grep -rl --include='*_test.go' CrashAtEveryWrite internal | xargs -n1 dirname | sort -u | sed 's,^,./,') $(TEST_FLAGS)
+
 .PHONY: bench
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
 	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/ignition ./test/bench/packages $(TEST_FLAGS)

@@ -3,8 +3,6 @@ package hostedcontrolplane
 import (
 	"iter"
 	"maps"
-	"os"
-	"strconv"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,12 +12,7 @@ import (
 
 // crashStep is every how many writes a crash is tried. Bringing up a control plane takes 100 writes and more, of which most are certificates of the same wave;
 // every eleventh write hits each wave and each component. CRASH_STEP=1 tries all.
-func crashStep() int {
-	if step, err := strconv.Atoi(os.Getenv("CRASH_STEP")); err == nil && step > 0 {
-		return step
-	}
-	return 11
-}
+const crashStep = 11
 
 func requestFor(hcp *hyperv1.HostedControlPlane) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(hcp)}

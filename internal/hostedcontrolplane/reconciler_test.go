@@ -217,7 +217,7 @@ func (w *world) secrets() map[string]*corev1.Secret {
 }
 
 func TestCrashes(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, crashStep(), func(t testing.TB) testenv.CrashCase {
+	testenv.CrashAtEveryWrite(t, crashStep, func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
 			Client: w.c,

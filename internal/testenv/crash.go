@@ -2,6 +2,8 @@ package testenv
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,11 +24,20 @@ type CrashCase struct {
 
 // CrashAtEveryWrite runs a reconciler once for every write that it makes and every kind of fault, interrupts it there,
 // runs it again undisturbed and checks the end. fresh makes a new world (its own namespace) for each of those runs.
-// every above 1 tries only each every-th write, for reconcilers whose run is slow; 1 tries all.
+// every above 1 tries only each every-th write, for reconcilers whose run is slow, and other ones for each kind of fault; 1 tries all.
+// The environment variable CRASH_STEP replaces it (make crash).
 func CrashAtEveryWrite(t *testing.T, every int, fresh func(t testing.TB) CrashCase) {
 	t.Helper()
-	for fault, name := range map[Fault]string{FailWrite: "fails", DropAnswer: "loses its answer", Crash: "is the last one before a crash"} {
-		for at := 1; ; at += every {
+	if step, err := strconv.Atoi(os.Getenv("CRASH_STEP")); err == nil && step > 0 {
+		every = step
+	}
+	faults := []struct {
+		fault Fault
+		name  string
+	}{{FailWrite, "fails"}, {DropAnswer, "loses its answer"}, {Crash, "is the last one before a crash"}}
+	for i, f := range faults {
+		fault, name := f.fault, f.name
+		for at := 1 + i*every/len(faults); ; at += every {
 			if at > maxWrites {
 				t.Fatalf("more than %d writes: the reconciler does not settle", maxWrites)
 			}

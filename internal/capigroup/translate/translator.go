@@ -70,6 +70,7 @@ type Translator struct {
 	holding bool // held has the beginning of the object of inSkip
 	between bool // what is before an element that may be dropped isn't out yet
 	mute    bool // the current value is dropped
+	dropped bool // the last element
 	swallow bool // the newline after a dropped value is dropped, too
 
 	next  *node // of the value that comes
@@ -262,9 +263,6 @@ func (x *Translator) Append(dst, src []byte) ([]byte, error) { //nolint:gocyclo,
 			x.swallow = false
 			nd := x.next
 			if x.between && (nd == nil || nd.pick == nil || c != '{') {
-				if c != ']' {
-					x.top().kept = true
-				}
 				x.between = false
 				dst = append(dst, x.sep...)
 				x.sep = x.sep[:0]
@@ -417,6 +415,8 @@ func (x *Translator) Append(dst, src []byte) ([]byte, error) { //nolint:gocyclo,
 					x.state = inKey
 				}
 				if x.droppable(top) {
+					top.kept = top.kept || top.array && !x.dropped
+					x.dropped = false
 					dst = append(dst, src[last:i]...)
 					last = i
 					x.between = true
@@ -529,7 +529,7 @@ func (x *Translator) release(dst, rest []byte) ([]byte, error) {
 	x.holding = false
 	n, keep := x.next.pick(raw, x.hide)
 	if !keep && (len(x.stack) == 0 || x.top().array) {
-		x.swallow = len(x.stack) == 0
+		x.swallow, x.dropped = len(x.stack) == 0, true
 		x.sep, x.between, x.held = x.sep[:0], false, x.held[:0]
 		return dst, nil
 	}
@@ -540,9 +540,6 @@ func (x *Translator) release(dst, rest []byte) ([]byte, error) {
 		}
 		dst = append(dst, sep...)
 		x.sep, x.between = x.sep[:0], false
-	}
-	if len(x.stack) > 0 {
-		x.top().kept = true
 	}
 	if x.sub == nil {
 		x.sub = &Translator{}

@@ -48,6 +48,7 @@ func TestNodePoolCreate(t *testing.T) {
 		"When max is 0 it should be rejected":         {object: `spec: {autoScaling: {min: 0, max: 0}}`, reject: "greater than or equal to 1"},
 		"When a pool without scale from zero has min 0 it should be rejected": {
 			object: `spec: {autoScaling: {min: 0, max: 2}}`, reject: "autoScaling.min may be 0 only"},
+		"When min is 0 on Local it should be accepted": {object: `spec: {autoScaling: {min: 0, max: 2}, platform: {type: Local}}`},
 		"When min is 0 on AWS it should be accepted": {
 			object: `spec: {autoScaling: {min: 0, max: 2}, platform: {type: AWS, aws: {instanceType: m5.large, subnet: {id: subnet-1}}}}`},
 		"When in-place settings go with Replace it should be rejected": {

@@ -118,7 +118,7 @@ func (p *planner) candidates() []candidate {
 			}
 			c := candidate{group: g, machine: m, node: n, utilization: utilization(n), empty: !slices.ContainsFunc(n.Pods(), movable)}
 			if c.utilization >= p.o.Utilization && !c.empty {
-				p.note(g, fmt.Sprintf("node %s is needed: %.0f %% of it is requested", n.Name(), 100*c.utilization))
+				p.aside(g, fmt.Sprintf("node %s is needed: %.0f %% of it is requested", n.Name(), 100*c.utilization))
 				continue
 			}
 			list = append(list, c)

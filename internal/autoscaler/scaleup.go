@@ -34,6 +34,7 @@ type planner struct {
 	made       int                       // hypothetical nodes so far, for their names
 	groupTotal map[string]int            // size of each group after what was decided
 	leaving    map[string]bool           // machines on their way out, by name
+	asides     map[string]string         // notes of groups that have no other
 	Plan
 }
 
@@ -44,13 +45,18 @@ type planner struct {
 func planFor(obs *Observed, o Options, m Memory, now time.Time, choose func(n int) int) Plan {
 	copied := *obs
 	copied.Groups = slices.Clone(obs.Groups) // some are held by what is found here
-	p := &planner{obs: &copied, o: o, now: now, choose: choose, cluster: &simulate.Cluster{}, nodes: map[string]*simulate.Node{}, groupTotal: map[string]int{}, leaving: map[string]bool{}}
+	p := &planner{obs: &copied, o: o, now: now, choose: choose, cluster: &simulate.Cluster{}, nodes: map[string]*simulate.Node{}, groupTotal: map[string]int{}, leaving: map[string]bool{}, asides: map[string]string{}}
 	p.Notes = map[string]string{}
 	p.Memory = m
 	p.populate()
 	p.scaleUp()
 	p.scaleDown()
 	p.unmark()
+	for name, text := range p.asides {
+		if p.Notes[name] == "" {
+			p.Notes[name] = text
+		}
+	}
 	return p.Plan
 }
 

@@ -15,14 +15,17 @@ import (
 // differingLabels are different for every node, every zone or every pool. Groups that differ in nothing else are alike.
 var differingLabels = []string{
 	corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
-	corev1.LabelInstanceType, corev1.LabelInstanceTypeStable, hyperv1.NodePoolLabel,
+	corev1.LabelInstanceType, corev1.LabelInstanceTypeStable,
 }
+
+// ownLabels start like this: the name of the pool, and the configuration of the machine.
+const ownLabels = hyperv1.NodePoolLabel
 
 // similar tells whether two groups make machines that are alike.
 func (p *planner) similar(a, b *corev1.Node) bool {
 	for _, pair := range [][2]map[string]string{{a.Labels, b.Labels}, {b.Labels, a.Labels}} {
 		for k, v := range pair[0] {
-			if pair[1][k] != v && !slices.Contains(differingLabels, k) && !slices.Contains(p.o.IgnoredLabels, k) {
+			if pair[1][k] != v && !strings.HasPrefix(k, ownLabels) && !slices.Contains(differingLabels, k) && !slices.Contains(p.o.IgnoredLabels, k) {
 				return false
 			}
 		}
@@ -73,6 +76,13 @@ func isDaemon(pod *corev1.Pod) bool {
 func (p *planner) note(g *Group, text string) {
 	if p.Notes[g.Name] == "" {
 		p.Notes[g.Name] = text
+	}
+}
+
+// aside is a note for when there is nothing better to say.
+func (p *planner) aside(g *Group, text string) {
+	if p.asides[g.Name] == "" {
+		p.asides[g.Name] = text
 	}
 }
 

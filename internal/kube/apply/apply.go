@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -225,7 +226,11 @@ func newLike(obj client.Object) client.Object {
 		empty.SetGroupVersionKind(u.GroupVersionKind())
 		return empty
 	}
-	return emptyOf(obj)
+	empty := emptyOf(obj)
+	if _, ok := obj.(*metav1.PartialObjectMetadata); ok { // says nowhere else what it is the metadata of
+		empty.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+	}
+	return empty
 }
 
 func kindOf(scheme *runtime.Scheme, obj client.Object) string {

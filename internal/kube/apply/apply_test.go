@@ -176,6 +176,15 @@ func TestDelete(t *testing.T) {
 	t.Run("When the object is not there it should succeed", func(t *testing.T) {
 		NewWithT(t).Expect(applier.Delete(t.Context(), deployment(env.Namespace(t)))).To(Succeed())
 	})
+	t.Run("When only the metadata is known it should delete the object, too", func(t *testing.T) {
+		g := NewWithT(t)
+		d := deployment(env.Namespace(t))
+		g.Expect(applier.Apply(t.Context(), d)).To(Succeed())
+		known := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+		known.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+		g.Expect(applier.Delete(t.Context(), known)).To(Succeed())
+		g.Expect(apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(d), &appsv1.Deployment{}))).To(BeTrue())
+	})
 	t.Run("When a successor of the same name has taken its place it should leave the successor", func(t *testing.T) {
 		g := NewWithT(t)
 		ns := env.Namespace(t)

@@ -20,6 +20,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/ignition/config"
 	"hcp.internal/platform/internal/ignition/payload"
+	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -76,7 +77,8 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 	return in, release.Kubernetes, nil
 }
 
-// readNodeKeys reads the labels and taints of nodes.
+// readNodeKeys reads the labels and taints of nodes. One label says with which configuration a node began: nothing else does, since Cluster
+// API gives all Machines of a MachineSet its newest user data.
 func readNodeKeys(secret *corev1.Secret, in *payload.Inputs) error {
 	if data := secret.Data[keyLabels]; len(data) > 0 {
 		if err := json.Unmarshal(data, &in.Labels); err != nil {
@@ -93,6 +95,9 @@ func readNodeKeys(secret *corev1.Secret, in *payload.Inputs) error {
 			in.Labels = map[string]string{}
 		}
 		in.Labels[hyperv1.NodePoolLabel] = name
+		if hash, ok := token.HashOf(name, secret.Name); ok {
+			in.Labels[hyperv1.NodePoolFirstConfigVersionLabel] = hash
+		}
 	}
 	return nil
 }

@@ -132,6 +132,10 @@ const (
 	// NodePoolLabel is the name of the NodePool, on ConfigMaps and nodes.
 	NodePoolLabel = "hypershift.openshift.io/nodePool"
 
+	// NodePoolFirstConfigVersionLabel is the hash of the configuration that a node was made with, on the node. A change in place leaves it
+	// as it is: what the node has since is in its annotations.
+	NodePoolFirstConfigVersionLabel = "hypershift.openshift.io/nodePoolFirstConfigVersion"
+
 	// NodePoolCurrentConfigAnnotation is the hash of the configuration that every machine has.
 	NodePoolCurrentConfigAnnotation = "hypershift.openshift.io/nodePoolCurrentConfig"
 

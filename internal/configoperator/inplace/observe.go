@@ -73,7 +73,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, set *clusterv1.Machine
 		w.machines = append(w.machines, *m)
 		out := Machine{
 			Name: m.Name, Leaving: !m.DeletionTimestamp.IsZero(), Node: m.Status.NodeRef.Name,
-			Version: m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation], Born: bornWith(set.Name, m),
+			Version: m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation],
 		}
 		if out.Node != "" {
 			node := &metav1.PartialObjectMetadata{}
@@ -85,23 +85,12 @@ func (r *Reconciler) observeMachines(ctx context.Context, set *clusterv1.Machine
 				return fmt.Errorf("reading Node %s: %w", out.Node, err)
 			}
 			a := node.Annotations
+			out.Born = node.Labels[hyperv1.NodePoolFirstConfigVersionLabel]
 			out.Current, out.Desired, out.State, out.Reason = a[currentConfig], a[desiredConfig], a[stateAnnotation], printable(a[reasonAnnotation])
 		}
 		w.Machines = append(w.Machines, out)
 	}
 	return nil
-}
-
-// bornWith is the version in the name of the Secret that the machine was configured with at first.
-func bornWith(set string, m *clusterv1.Machine) string {
-	if m.Spec.Bootstrap.DataSecretName == nil {
-		return ""
-	}
-	name := *m.Spec.Bootstrap.DataSecretName
-	if i := strings.LastIndex(name, set+"-"); i >= 0 {
-		return name[i+len(set)+1:]
-	}
-	return ""
 }
 
 func annotation(o client.Object, key string) *string {

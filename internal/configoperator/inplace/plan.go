@@ -14,7 +14,8 @@ import (
 type Machine struct {
 	Name    string
 	Leaving bool
-	// Born is the version that the machine was made with.
+	// Born is the version that the node was made with, by its label. The Machine doesn't know: Cluster API gives it the newest user data
+	// of its MachineSet, whatever it was made with. Empty: nobody knows, and it isn't the target.
 	Born string
 	// Version of the release that the Machine is marked with.
 	Version string
@@ -107,15 +108,13 @@ func say(format string, args ...any) *string {
 	return &text
 }
 
-// count counts nodes, those at the target, and machines that have yet to join with something older.
+// count counts nodes, those at the target, and machines that have yet to join: with what, only their nodes will tell.
 func count(obs Observed) (total, done, joining int) {
 	for _, m := range obs.Machines {
 		switch {
 		case m.Leaving:
 		case m.Node == "":
-			if m.Born != obs.Target {
-				joining++
-			}
+			joining++
 		default:
 			total++
 			if m.done(obs.Target) {

@@ -44,6 +44,8 @@ func TestPlan(t *testing.T) {
 			Plan{CreatePods: []string{"a"}, Objects: true, False: ptr.To("Node a in nodepool degraded: disk full"), Recheck: poll}},
 		"When all are done it should be complete":                   {observed(at("a", "v2", "v2", stateDone)), Plan{Mark: []string{"a"}, Complete: true}},
 		"When a machine was made with the target it counts as done": {observed(Machine{Name: "a", Node: "a", Born: "v2", Version: "1.36.3"}), Plan{Complete: true}},
+		"When nobody knows what a machine was made with it should be told the target": {observed(Machine{Name: "a", Node: "a"}),
+			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0"), Recheck: poll}},
 		"When an old machine has yet to join it should not be complete": {observed(at("a", "v2", "v2", stateDone), Machine{Name: "b", Born: "v1"}),
 			Plan{Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 1"), Recheck: poll}},
 		"When a machine is leaving it should not be waited for": {observed(at("a", "v2", "v2", stateDone), Machine{Name: "b", Node: "b", Born: "v1", Leaving: true}), Plan{Mark: []string{"a"}, Complete: true}},

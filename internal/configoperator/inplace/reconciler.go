@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -63,7 +64,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	plan := planFor(w.Observed)
-	if err := r.carryOut(ctx, set, w, plan); err != nil {
+	err = r.carryOut(ctx, set, w, plan)
+	if apierrors.IsConflict(err) { // Cluster API wrote to the MachineSet meanwhile: no failure, a reason to look again
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("changing the machines of MachineSet %s: %w", req, err)
 	}
 	return ctrl.Result{RequeueAfter: plan.Recheck}, nil

@@ -60,14 +60,15 @@ func newPool(t testing.TB) *pool {
 	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokenSecret(name, "v2")}, Data: map[string][]byte{payloadKey: []byte("H4sI"), releaseVersionKey: []byte("1.36.3")}})
 	for _, suffix := range []string{"-a", "-b"} {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name + suffix, Labels: map[string]string{"pool": name}}}
-		m.Spec = clusterv1.MachineSpec{ClusterName: "demo", InfrastructureRef: infra, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("user-data-" + name + "-v1")}}
+		// As Cluster API does: a Machine has the newest user data of its MachineSet, whatever it was made with.
+		m.Spec = *p.set.Spec.Template.Spec.DeepCopy()
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(p.set, clusterv1.GroupVersion.WithKind("MachineSet"))}
 		create(m)
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
 		if err := p.client.Status().Update(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{hyperv1.NodePoolFirstConfigVersionLabel: "v1"}}}
 		create(node)
 		t.Cleanup(func() { _ = p.client.Delete(t.Context(), node) })
 		p.nodes = append(p.nodes, m.Name)

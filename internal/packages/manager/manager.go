@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -70,10 +72,22 @@ func NewScheme() (*runtime.Scheme, error) {
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{}
 	for _, s := range scope.Both() {
-		byObject[s.Object(&v1alpha1.ObjectSet{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
+		byObject[s.Object(&v1alpha1.ObjectSet{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true), Transform: objectset.Reduce}
 		byObject[s.Object(&v1alpha1.ObjectSetPhase{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
 	}
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject}
+	return cache.Options{DefaultTransform: withoutBookkeeping, ByObject: byObject}
+}
+
+// withoutBookkeeping drops what nobody here reads and that can be as large as the rest of an object.
+func withoutBookkeeping(in any) (any, error) {
+	if obj, err := meta.Accessor(in); err == nil {
+		obj.SetManagedFields(nil)
+		if annotations := obj.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
+			obj.SetAnnotations(annotations)
+		}
+	}
+	return in, nil
 }
 
 // Config finds the API server: from a kubeconfig, KUBECONFIG, or the credentials of the pod.
@@ -176,9 +190,10 @@ func controllers(ctx context.Context, d Deps) error {
 	for _, s := range scope.Both() {
 		c, live := s.Client(d.Manager.GetClient()), s.Reader(d.Live)
 		writer := func(kind string) *status.Writer { return &status.Writer{Client: c, Kind: s.GroupVersionKind(kind)} }
-		deployments := &objectdeployment.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
+		events := status.Events{Recorder: d.Manager.GetEventRecorder("package-operator"), Scope: s}
+		deployments := &objectdeployment.Reconciler{Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Status: writer("ObjectDeployment"), Events: events}
 		sets := &objectset.Reconciler{
-			Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: d.Metrics, Engine: engine(phase.Unclassed()),
+			Scope: s, Client: c, Live: live, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: d.Metrics, Engine: engine(phase.Unclassed()), Events: events,
 		}
 		phases := &objectsetphase.Reconciler{
 			Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"), Engine: engine(phase.SameCluster()),

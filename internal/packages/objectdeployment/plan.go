@@ -155,6 +155,9 @@ func obsolete(sets []*v1alpha1.ObjectSet) []*v1alpha1.ObjectSet {
 			return append(slices.Clone(sets[:j]), out...)
 		}
 		older := sets[j-1]
+		if sets[j].Spec.LifecycleState == v1alpha1.LifecycleStateArchived {
+			continue // it wants nothing any more, and the cache doesn't have what it wanted
+		}
 		if older.Spec.LifecycleState == v1alpha1.LifecycleStateArchived || older.Spec.Revision >= sets[j].Spec.Revision {
 			continue
 		}

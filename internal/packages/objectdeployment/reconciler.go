@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/revision"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
@@ -36,6 +38,8 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Status writes the status of this scope's ObjectDeployments.
 	Status *status.Writer
+	// Events tells of rollouts and pauses.
+	Events status.Events
 
 	// hashes are those of templates by UID; computing one takes longer than all the rest of a quiet pass.
 	hashes sync.Map
@@ -52,6 +56,16 @@ const cacheDelay = 20 * time.Millisecond
 
 // retryCollision is how long a name that was taken waits for the count of collisions to come back through the cache.
 const retryCollision = 100 * time.Millisecond
+
+// patience is how long a new revision has to say how it is, before it is reported that nobody knows. Most need less, and save a write.
+const patience = time.Second
+
+// soonKnown says whether the newest revision is so young that it has not reported yet.
+func (o observed) soonKnown(now time.Time) bool {
+	current := o.current()
+	return current != nil && conditions.Get(current.Status.Conditions, v1alpha1.ConditionAvailable) == nil &&
+		now.Sub(current.CreationTimestamp.Time) < patience+time.Second // the timestamp has no fractions of a second
+}
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -89,12 +103,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: retryCollision}, errors.Join(err, r.report(ctx, read, d))
 		}
 	}
-	obs.report(r.Scope.Kind("ObjectSet"), r.Clock.Now())
+	now := r.Clock.Now()
+	if err == nil && obs.soonKnown(now) {
+		return ctrl.Result{RequeueAfter: patience}, nil
+	}
+	obs.report(r.Scope.Kind("ObjectSet"), now)
 	return ctrl.Result{}, errors.Join(err, r.report(ctx, read, d))
 }
 
 func (r *Reconciler) report(ctx context.Context, before, after *v1alpha1.ObjectDeployment) error {
-	return r.Status.Patch(ctx, after, before.Status, after.Status)
+	if err := r.Status.Patch(ctx, after, before.Status, after.Status); err != nil {
+		return err
+	}
+	r.Events.Transitions(after, before.Status.Conditions, after.Status.Conditions)
+	return nil
 }
 
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, d *v1alpha1.ObjectDeployment) (observed, error) {
@@ -149,8 +171,11 @@ const (
 )
 
 func (r *Reconciler) create(ctx context.Context, obs observed, set *v1alpha1.ObjectSet) (creation, error) {
-	err := r.Client.Create(ctx, set.DeepCopy(), client.FieldOwner(v1alpha1.FieldOwner))
+	made := set.DeepCopy()
+	err := r.Client.Create(ctx, made, client.FieldOwner(v1alpha1.FieldOwner))
 	if err == nil {
+		r.Events.Tell(obs.deployment, made, corev1.EventTypeNormal, v1alpha1.ReasonProgressing, "RollOut",
+			fmt.Sprintf("Rolling out revision %d, %s %s.", made.Spec.Revision, r.Scope.Kind("ObjectSet"), made.Name))
 		ctrl.LoggerFrom(ctx).Info("created revision", "objectSet", set.Name, "revision", set.Spec.Revision)
 		return created, nil
 	}

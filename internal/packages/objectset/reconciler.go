@@ -54,6 +54,8 @@ type Reconciler struct {
 
 	// Status writes the status of this scope's ObjectSets.
 	Status *status.Writer
+	// Events tells of revisions that are refused or paused.
+	Events status.Events
 
 	// uids are those of the ObjectSets that have something in use, by key, for those that vanish without being torn down.
 	uids sync.Map
@@ -107,7 +109,13 @@ func (r *Reconciler) report(ctx context.Context, os *v1alpha1.ObjectSet, change 
 	before := *os.Status.DeepCopy()
 	os.Status.Revision = os.Spec.Revision
 	change(os)
-	return r.Status.Patch(ctx, os, before, os.Status)
+	if err := r.Status.Patch(ctx, os, before, os.Status); err != nil {
+		return err
+	}
+	if os.Spec.LifecycleState != v1alpha1.LifecycleStateArchived {
+		r.Events.Transitions(os, before.Conditions, os.Status.Conditions)
+	}
+	return nil
 }
 
 // ensureFinalizers stores the finalizers before the first object exists. An ObjectDeployment creates its ObjectSets with them.
@@ -148,6 +156,7 @@ func Owner(s scope.Scope, os *v1alpha1.ObjectSet) phase.Owner {
 		Generation: os.Generation,
 		Revision:   os.Spec.Revision,
 		Paused:     os.Spec.LifecycleState == v1alpha1.LifecycleStatePaused,
+		Reported:   os.Status.ControllerOf,
 		Labels:     map[string]string{},
 	}
 	for _, key := range []string{v1alpha1.PackageLabel, v1alpha1.InstanceLabel} {

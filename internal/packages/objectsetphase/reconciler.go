@@ -130,6 +130,7 @@ func (r *Reconciler) owner(osp *v1alpha1.ObjectSetPhase) phase.Owner {
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: r.Scope.Kind("ObjectSetPhase"), Name: osp.Name, Namespace: osp.Namespace, UID: osp.UID,
 		},
 		Namespace: osp.Namespace, Generation: osp.Generation, Revision: osp.Spec.Revision, Paused: osp.Spec.Paused,
+		Reported: osp.Status.ControllerOf,
 	}
 }
 

@@ -86,20 +86,32 @@ func (e *Engine) apply(ctx context.Context, o Owner, p Phase, items []*item) ([]
 // preflight asks the API server about every object that is new, except the one that is written first: if that one is refused, nothing
 // has been written.
 func (e *Engine) preflight(ctx context.Context, o Owner, p Phase, writes, fresh []*item) ([]Violation, error) {
-	var out []Violation
+	var untried []*item
 	for _, it := range fresh {
-		if it == writes[0] {
-			continue
+		if it != writes[0] && !it.tried {
+			untried = append(untried, it)
 		}
+	}
+	if len(untried) == 0 {
+		return nil, nil
+	}
+	err := forEach(ctx, untried, func(ctx context.Context, it *item) error {
 		err := e.dryRun(ctx, o, it)
-		if err == nil {
-			continue
-		}
 		text, isViolation := ViolationOf(err)
-		if !isViolation {
-			return nil, fmt.Errorf("%s: trying it out: %w", it, err)
+		if err != nil && !isViolation {
+			return fmt.Errorf("%s: trying it out: %w", it, err)
 		}
-		out = append(out, Violation{Position: position(p.Name, it), Errors: []string{text}})
+		it.tried, it.refused = true, text
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Violation
+	for _, it := range untried {
+		if it.refused != "" {
+			out = append(out, Violation{Position: position(p.Name, it), Errors: []string{it.refused}})
+		}
 	}
 	return out, nil
 }

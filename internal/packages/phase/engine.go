@@ -30,6 +30,8 @@ type Owner struct {
 	Paused bool
 	// Content is what objects were made from, for an owner whose objects can change.
 	Content string
+	// Reported are the objects that the owner said it controls. One that is not among them, and that the watch doesn't know, is most likely not there.
+	Reported []v1alpha1.ControlledObjectReference
 	// Labels for every object, besides those of Rules.
 	Labels map[string]string
 	// Siblings are the UIDs of other revisions and of their ObjectSetPhases: objects are adopted from lower ones, and left to higher ones.
@@ -176,6 +178,10 @@ type item struct {
 	write     bool
 	collision string
 	judged    *judgement
+
+	// tried says that a dry run of the object was answered, refused why not.
+	tried   bool
+	refused string
 }
 
 func (i *item) String() string { return fmt.Sprintf("object %s kind:%s", i.key, i.kind.Kind) }
@@ -225,13 +231,8 @@ func (e *Engine) Reconcile(ctx context.Context, o Owner, p Phase) (Result, error
 	if len(violations) > 0 {
 		return Result{Violations: violations}, nil
 	}
-	for _, it := range items {
-		if it.judged != nil {
-			continue
-		}
-		if err := e.observe(ctx, o, p, it); err != nil {
-			return Result{}, fmt.Errorf("%s: %w", it, err)
-		}
+	if err := e.observeAll(ctx, o, p, items); err != nil {
+		return Result{}, err
 	}
 	if !o.Paused {
 		violations, err := e.apply(ctx, o, p, items)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,8 +16,78 @@ import (
 	"hcp.internal/platform/internal/packages/owner"
 )
 
+// atOnce is how many requests for one phase, which have no order among them, are made at a time.
+const atOnce = 4
+
+// forEach calls do for all items, several at a time, and returns the first error that one of them met.
+func forEach(ctx context.Context, items []*item, do func(ctx context.Context, it *item) error) error {
+	if len(items) == 1 {
+		return do(ctx, items[0])
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, it := range items {
+		group.Go(func() error { return do(ctx, it) })
+	}
+	return group.Wait()
+}
+
+// observeAll reads what decisions about objects need, and makes them. Objects that the watch doesn't know are most often not there: a dry run
+// says so, and at the same time whether the API server takes them. Only what would be written first is read, since it is not tried.
+func (e *Engine) observeAll(ctx context.Context, o Owner, p Phase, items []*item) error {
+	var todo []*item
+	for _, it := range items {
+		if it.judged == nil {
+			todo = append(todo, it)
+		}
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	return forEach(ctx, todo, func(ctx context.Context, it *item) error {
+		var err error
+		if it.live == nil && it != todo[0] && !o.Paused && !o.reported(it) {
+			err = e.try(ctx, o, it)
+		}
+		if err == nil {
+			err = e.observe(ctx, o, p, it)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", it, err)
+		}
+		return nil
+	})
+}
+
+func (o Owner) reported(it *item) bool {
+	return slices.ContainsFunc(o.Reported, func(ref v1alpha1.ControlledObjectReference) bool {
+		return ref.Name == it.key.Name && ref.Namespace == it.key.Namespace && ref.Kind == it.kind.Kind && ref.Group == it.kind.Group
+	})
+}
+
+// try decides that an object is to be created when a dry run says that it would be. In all other cases it decides nothing.
+func (e *Engine) try(ctx context.Context, o Owner, it *item) error {
+	obj, err := e.owned(o, it)
+	if err != nil {
+		return err
+	}
+	answer, err := e.send(ctx, obj, client.ForceOwnership, client.DryRunAll)
+	switch {
+	case err == nil && answer.ResourceVersion == "": // only what is stored has one
+		it.tried, it.action, it.write = true, ActionCreated, true
+	case err != nil:
+		if _, isViolation := ViolationOf(err); !isViolation {
+			return fmt.Errorf("trying it out: %w", err)
+		}
+	}
+	return nil
+}
+
 // observe reads what a decision about an object needs, and makes it.
 func (e *Engine) observe(ctx context.Context, o Owner, p Phase, it *item) error {
+	if it.tried {
+		return nil
+	}
 	if it.live == nil { // the watch knows of none, but it may lack the label
 		if err := e.read(ctx, it); err != nil {
 			return err

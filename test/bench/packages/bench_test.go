@@ -3,7 +3,6 @@
 package packages
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
@@ -58,8 +56,12 @@ func BenchmarkObjectDeployments(b *testing.B) {
 	}
 }
 
+// build makes the binary that is measured; PACKAGES_BENCH_BINARY is one to measure instead, to compare with.
 func build(b *testing.B) string {
 	b.Helper()
+	if binary := os.Getenv("PACKAGES_BENCH_BINARY"); binary != "" {
+		return binary
+	}
 	binary := filepath.Join(b.TempDir(), "hcp-operators")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "../../../cmd/hcp-operators")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -153,12 +155,14 @@ func measure(b *testing.B, binary string, n int) {
 	defer cancel()
 
 	step := func(name string, do func()) {
-		cpu, writes, begin := op.cpu(b), countWrites(b, w.Env.Config), time.Now()
+		cpu, before, begin := op.cpu(b), countRequests(b, w.Env.Config), time.Now()
 		do()
 		took, used := time.Since(begin), op.cpu(b)-cpu
-		wrote := countWrites(b, w.Env.Config) - writes
+		requests := countRequests(b, w.Env.Config).since(before)
 		b.Logf("%-8s %7.1f s  operator %6.1f CPU s (%.1f %% of a core), %3.0f MiB (anonymous %.0f, peak %3.0f), %d writes by all",
-			name, took.Seconds(), used.Seconds(), 100*used.Seconds()/took.Seconds(), op.memory(b, "VmRSS"), op.memory(b, "RssAnon"), op.memory(b, "VmHWM"), wrote)
+			name, took.Seconds(), used.Seconds(), 100*used.Seconds()/took.Seconds(), op.memory(b, "VmRSS"), op.memory(b, "RssAnon"), op.memory(b, "VmHWM"),
+			requests.writes())
+		b.Logf("%-8s requests by all, for each deployment: %s", name, requests.each(n))
 		b.ReportMetric(took.Seconds(), name+"-s")
 		b.ReportMetric(used.Seconds(), name+"-cpu-s")
 	}
@@ -232,19 +236,22 @@ func archived(ctx context.Context, b *testing.B, w *packagestest.World, ns strin
 	})
 }
 
+// follow shows all objects of a kind, and each change, until done is content. An API server may end a watch at any time.
 func follow(ctx context.Context, b *testing.B, w *packagestest.World, ns string, list client.ObjectList, done func(client.Object) bool) {
 	b.Helper()
-	watcher, err := w.Client.Watch(ctx, list, client.InNamespace(ns))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer watcher.Stop()
-	for event := range watcher.ResultChan() {
-		if obj, ok := event.Object.(client.Object); ok && done(obj) {
-			return
+	for ctx.Err() == nil {
+		watcher, err := w.Client.Watch(ctx, list, client.InNamespace(ns))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for event := range watcher.ResultChan() {
+			if obj, ok := event.Object.(client.Object); ok && done(obj) {
+				watcher.Stop()
+				return
+			}
 		}
 	}
-	b.Fatalf("the watch ended: %v", ctx.Err())
+	b.Fatal(ctx.Err())
 }
 
 func gone(ctx context.Context, b *testing.B, w *packagestest.World, ns string) {
@@ -271,37 +278,4 @@ func gone(ctx context.Context, b *testing.B, w *packagestest.World, ns string) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	b.Fatal(ctx.Err())
-}
-
-// countWrites asks the API server how many requests that change something it has answered, dry runs included.
-func countWrites(b *testing.B, cfg *rest.Config) int {
-	b.Helper()
-	httpClient, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	resp, err := httpClient.Get(cfg.Host + "/metrics")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer resp.Body.Close()
-	total := 0
-	scanner := bufio.NewScanner(resp.Body)
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		line := scanner.Text()
-		if !strings.HasPrefix(line, "apiserver_request_total{") || strings.Contains(line, `resource="leases"`) {
-			continue
-		}
-		for _, verb := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE"} {
-			if strings.Contains(line, fmt.Sprintf("verb=%q", verb)) {
-				value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-				if err != nil {
-					b.Fatal(err)
-				}
-				total += int(value)
-			}
-		}
-	}
-	return total
 }

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/machine/boot"
 	"hcp.internal/platform/internal/machineconfig"
 	"hcp.internal/platform/internal/sidecar/audittail"
+	"hcp.internal/platform/internal/sidecar/capiproxy"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
 	"hcp.internal/platform/internal/sidecar/prober"
@@ -29,6 +30,7 @@ import (
 // roles are the programs. Adding one is a package and a line here.
 var roles = []func() *cobra.Command{
 	audittail.Command,
+	capiproxy.Command,
 	prober.Command,
 	etcdinit.Command,
 	kasbootstrap.Command,

@@ -381,3 +381,18 @@ func (r *Request) discovery() *node {
 	}
 	return resourceList
 }
+
+// Failure is the Plan of an answer that is an error: a Status, whatever was asked for.
+func (r *Request) Failure() Plan {
+	s := plainShape
+	if r.Class == ClassObject {
+		s = r.shape()
+	}
+	return Plan{root: s.object, proto: s.object, text: true}
+}
+
+// JSONOnly tells that answers have to be JSON: lists, whose length is known only at their end, and documents whose rules aren't
+// told for protobuf.
+func (r *Request) JSONOnly() bool {
+	return r.Class == ClassDiscovery || r.Class == ClassOpenAPI || r.List || nameForms[r.Group+"/"+r.Resource] != formNone
+}

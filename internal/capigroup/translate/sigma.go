@@ -192,3 +192,15 @@ func (f form) apply(dst, s []byte) (out []byte, changed, theirs bool) {
 	dst = append(dst, repl...)
 	return append(dst, s[to:]...), true, repl == Private
 }
+
+var needles = [][]byte{[]byte(Standard), []byte(Private)}
+
+// Needles tells whether a body spells out a group that σ changes, anywhere. API servers don't escape the characters of groups.
+func Needles(body []byte) bool {
+	for _, needle := range needles {
+		if bytes.Contains(body, needle) {
+			return true
+		}
+	}
+	return false
+}

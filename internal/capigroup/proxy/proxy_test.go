@@ -1,0 +1,532 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/capigroup/translate"
+)
+
+const (
+	machinesPath = "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/machines"
+	storedGV     = translate.Private + "/v1beta2"
+	viewGV       = translate.Standard + "/v1beta2"
+)
+
+// apiServer starts a server that speaks HTTP/2, and a proxy before it.
+func apiServer(t testing.TB, handler http.HandlerFunc, change ...func(*UpstreamConfig)) (front *httptest.Server, back *httptest.Server) {
+	t.Helper()
+	back = httptest.NewUnstartedServer(handler)
+	back.EnableHTTP2 = true
+	back.StartTLS()
+	t.Cleanup(back.Close)
+	return before(t, back, change...), back
+}
+
+func before(t testing.TB, back *httptest.Server, change ...func(*UpstreamConfig)) *httptest.Server {
+	t.Helper()
+	conf := UpstreamConfig{URL: back.URL, CAFile: caFile(t, back)}
+	for _, c := range change {
+		c(&conf)
+	}
+	up, err := NewUpstream(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(New(Config{Upstream: up}))
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+	})
+	return front
+}
+
+func caFile(t testing.TB, s *httptest.Server) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "ca.crt")
+	writeFile(t, name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	return name
+}
+
+func writeFile(t testing.TB, name string, raw []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask(t testing.TB, method, url, contentType, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	return resp, string(raw)
+}
+
+func answerJSON(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, body)
+}
+
+func expectStatus(g *WithT, body, reason string, code int) {
+	var s struct {
+		Kind, APIVersion, Status, Reason, Message string
+		Code                                      int
+	}
+	g.Expect(json.Unmarshal([]byte(body), &s)).To(Succeed(), body)
+	g.Expect([]any{s.Kind, s.APIVersion, s.Status, s.Reason, s.Code}).To(Equal([]any{"Status", "v1", "Failure", reason, code}))
+	g.Expect(s.Message).NotTo(BeEmpty())
+}
+
+func TestPassage(t *testing.T) {
+	var got *http.Request
+	var gotBody []byte
+	front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		gotBody, _ = io.ReadAll(r.Body)
+		w.Header().Add("Warning", `299 - "`+storedGV+` Machine is old"`)
+		w.Header().Set("Audit-Id", "7")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(gotBody)
+	})
+	t.Run("When an object is created it should be stored privately, and look as it was sent", func(t *testing.T) {
+		g := NewWithT(t)
+		body := `{"apiVersion":"` + viewGV + `","kind":"Machine","metadata":{"labels":{"cluster.x-k8s.io/x":"y"}}}`
+		resp, back := ask(t, "POST", front.URL+machinesPath+"?fieldManager=a%20b", "application/json", body, "Authorization", "Bearer mine", "Impersonate-User", "u", "User-Agent", "stock/1")
+		g.Expect(resp.StatusCode).To(Equal(201))
+		g.Expect(back).To(Equal(body))
+		g.Expect(resp.Header["Warning"]).To(Equal([]string{`299 - "` + viewGV + ` Machine is old"`}))
+		g.Expect(resp.Header.Get("Audit-Id")).To(Equal("7"))
+		g.Expect(string(gotBody)).To(Equal(strings.Replace(body, viewGV, storedGV, 1)))
+		g.Expect(got.URL.RequestURI()).To(Equal("/apis/cluster.hypershift.openshift.io/v1beta2/namespaces/n/machines?fieldManager=a%20b"))
+		g.Expect(got.Proto).To(Equal("HTTP/2.0"))
+		g.Expect(got.ContentLength).To(Equal(int64(len(gotBody))))
+		g.Expect(got.Header.Get("Authorization")).To(Equal("Bearer mine"))
+		g.Expect(got.Header.Get("Impersonate-User")).To(Equal("u"))
+		g.Expect(got.Header.Get("User-Agent")).To(Equal("stock/1"))
+		g.Expect(got.Header).NotTo(HaveKey("X-Forwarded-For"))
+	})
+	t.Run("When an applied object is YAML it should be stored all the same", func(t *testing.T) {
+		g := NewWithT(t)
+		ask(t, "PATCH", front.URL+machinesPath+"/m", "application/apply-patch+yaml", "apiVersion: "+viewGV+"\nkind: Machine\n")
+		g.Expect(string(gotBody)).To(MatchJSON(`{"apiVersion":"` + storedGV + `","kind":"Machine"}`))
+		g.Expect(got.Header.Get("Content-Type")).To(Equal("application/apply-patch+yaml"))
+	})
+	t.Run("When a body is larger than what is held it should stream", func(t *testing.T) {
+		g := NewWithT(t)
+		body := `{"apiVersion":"` + viewGV + `","data":"` + strings.Repeat("x", 1400<<10) + `"}`
+		_, back := ask(t, "POST", front.URL+machinesPath, "application/json", body)
+		g.Expect(back == body).To(BeTrue())
+		g.Expect(bytes.HasPrefix(gotBody, []byte(`{"apiVersion":"`+storedGV))).To(BeTrue())
+	})
+	t.Run("When a body isn't JSON, or something follows it, it should go on as it is", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, body := range []string{"\xef\xbb\xbf{}", `{"a":`, "{}garbage", "{\"a\":\"\x00\"}", "\xff"} {
+			ask(t, "POST", front.URL+machinesPath, "application/json", body)
+			g.Expect(string(gotBody)).To(Equal(body))
+		}
+	})
+	t.Run("When a body is of a type that can't be translated it should be refused as Kubernetes does", func(t *testing.T) {
+		g := NewWithT(t)
+		got = nil
+		for _, media := range []string{"application/cbor", "application/apply-patch+cbor", "text/csv"} {
+			resp, body := ask(t, "POST", front.URL+machinesPath, media, "x")
+			g.Expect(resp.StatusCode).To(Equal(415))
+			expectStatus(g, body, "UnsupportedMediaType", 415)
+		}
+		resp, body := ask(t, "GET", front.URL+machinesPath, "", "", "Accept", "application/cbor")
+		g.Expect(resp.StatusCode).To(Equal(406))
+		expectStatus(g, body, "NotAcceptable", 406)
+		g.Expect(got).To(BeNil())
+	})
+	t.Run("When a body is larger than the API server reads it should be refused", func(t *testing.T) {
+		g := NewWithT(t)
+		resp, body := ask(t, "PATCH", front.URL+machinesPath+"/m", "application/json-patch+json", "["+strings.Repeat(" ", maxRequest)+"]")
+		g.Expect(resp.StatusCode).To(Equal(413))
+		expectStatus(g, body, "RequestEntityTooLarge", 413)
+	})
+	t.Run("When a body nests too deeply it should be refused", func(t *testing.T) {
+		g := NewWithT(t)
+		resp, body := ask(t, "POST", front.URL+machinesPath, "application/json", `{"spec":"`+strings.Repeat("x", smallBody)+`","status":`+strings.Repeat("[", 10000))
+		g.Expect(resp.StatusCode).To(Equal(400))
+		expectStatus(g, body, "BadRequest", 400)
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	var reached atomic.Int32
+	front, _ := apiServer(t, func(w http.ResponseWriter, _ *http.Request) { reached.Add(1) })
+	address := strings.TrimPrefix(front.URL, "http://")
+	for name, request := range map[string]string{
+		"an absolute URI":      "GET http://evil.example/apis HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"a tunnel":             "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n",
+		"another host":         "GET /apis HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+		"dots":                 "GET /apis/x/../cluster.x-k8s.io/v1/machines HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"escaped dots":         "GET /apis/x/%2e%2e/cluster.x-k8s.io/v1/machines HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"an escaped slash":     "GET /apis/cluster.x-k8s.io%2fv1beta2/machines HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"two slashes":          "GET //apis/cluster.x-k8s.io/v1beta2/machines HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"the private groups":   "GET /apis/cluster.hypershift.openshift.io/v1beta2/machines HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"a private definition": "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/machines.cluster.hypershift.openshift.io HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"an asterisk":          "OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+	} {
+		t.Run("When a request names "+name+" it should not get through", func(t *testing.T) {
+			g := NewWithT(t)
+			conn, err := net.Dial("tcp", address)
+			g.Expect(err).NotTo(HaveOccurred())
+			defer conn.Close()
+			g.Expect(conn.SetDeadline(time.Now().Add(20 * time.Second))).To(Succeed())
+			_, err = io.WriteString(conn, request)
+			g.Expect(err).NotTo(HaveOccurred())
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			if name == "an asterisk" { // net/http answers that by itself
+				return
+			}
+			g.Expect(resp.StatusCode).To(BeElementOf(400, 403, 404, 405))
+			g.Expect(resp.Header.Get("Content-Type")).To(Equal("application/json"))
+		})
+	}
+	NewWithT(t).Expect(reached.Load()).To(BeZero())
+}
+
+func TestFailures(t *testing.T) {
+	t.Run("When the API server refuses connections it should be unavailable, and say when to come again", func(t *testing.T) {
+		g := NewWithT(t)
+		front, back := apiServer(t, nil)
+		back.Close()
+		resp, body := ask(t, "GET", front.URL+machinesPath, "", "")
+		g.Expect(resp.StatusCode).To(Equal(503))
+		g.Expect(resp.Header.Get("Retry-After")).To(Equal("1"))
+		expectStatus(g, body, "ServiceUnavailable", 503)
+		g.Expect(body).NotTo(ContainSubstring("127.0.0.1"))
+	})
+	t.Run("When it answers with an error it should pass that with its headers", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, code := range []int{400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504} {
+			front, _ := apiServer(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "3")
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(code)
+				_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","message":"machines.`+translate.Private+` \"x\"","details":{"group":"`+translate.Private+`"}}`)
+			})
+			for _, query := range []string{"", "/x", "?watch=1"} {
+				resp, body := ask(t, "GET", front.URL+machinesPath+query, "", "")
+				g.Expect(resp.StatusCode).To(Equal(code))
+				g.Expect(resp.Header.Get("Retry-After")).To(Equal("3"))
+				g.Expect(body).To(Equal(`{"kind":"Status","apiVersion":"v1","message":"machines.` + translate.Standard + ` \"x\"","details":{"group":"` + translate.Standard + `"}}`))
+			}
+		}
+	})
+	t.Run("When an answer breaks off it should never look complete", func(t *testing.T) {
+		for name, cut := range map[string]func(w http.ResponseWriter){
+			"by a reset":       func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+			"by its end alone": func(http.ResponseWriter) {},
+		} {
+			for _, size := range []int{10, 300 << 10} {
+				g := NewWithT(t)
+				front, _ := apiServer(t, func(w http.ResponseWriter, _ *http.Request) {
+					answerJSON(w, `{"items":["`+strings.Repeat("x", size))
+					_ = http.NewResponseController(w).Flush()
+					cut(w)
+				})
+				resp, err := http.Get(front.URL + machinesPath)
+				if err != nil {
+					continue // before the headers: as good
+				}
+				_, err = io.ReadAll(resp.Body)
+				resp.Body.Close()
+				g.Expect(err).To(HaveOccurred(), "%s after %d", name, size)
+			}
+		}
+	})
+	t.Run("When a small answer is not JSON it should be an error of a gateway", func(t *testing.T) {
+		g := NewWithT(t)
+		front, _ := apiServer(t, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, `{"apiVersion":"`+storedGV+`"]`) })
+		resp, body := ask(t, "GET", front.URL+machinesPath, "", "")
+		g.Expect(resp.StatusCode).To(Equal(502))
+		expectStatus(g, body, "InternalError", 502)
+	})
+	t.Run("When a client leaves a watch it should be cancelled at the API server at once", func(t *testing.T) {
+		g := NewWithT(t)
+		left := make(chan struct{})
+		front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+			answerJSON(w, `{"type":"ADDED","object":{}}`+"\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			close(left)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, "GET", front.URL+machinesPath+"?watch=true", nil)
+		resp, err := http.DefaultClient.Do(req)
+		g.Expect(err).NotTo(HaveOccurred())
+		line, err := bufio.NewReader(resp.Body).ReadString('\n')
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(line).To(Equal(`{"type":"ADDED","object":{}}` + "\n"))
+		cancel()
+		g.Eventually(left, "5s").Should(BeClosed())
+		resp.Body.Close()
+	})
+	t.Run("When the proxy's server stops a watch should end for the client", func(t *testing.T) {
+		g := NewWithT(t)
+		front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+			answerJSON(w, "{}\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		resp, err := http.Get(front.URL + machinesPath + "?watch=true")
+		g.Expect(err).NotTo(HaveOccurred())
+		front.CloseClientConnections()
+		_, err = io.ReadAll(resp.Body)
+		g.Expect(err).To(HaveOccurred())
+	})
+}
+
+func TestCredentials(t *testing.T) {
+	var tokens sync.Map
+	valid := atomic.Value{}
+	valid.Store("one")
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		tokens.Store(r.Header.Get("Authorization"), string(body))
+		if a := r.Header.Get("Authorization"); a != "Bearer "+valid.Load().(string) && a != "Bearer theirs" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		answerJSON(w, "{}")
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	writeFile(t, file, []byte("one\n"))
+	front, _ := apiServer(t, handler, func(c *UpstreamConfig) { c.TokenFile, c.Clock = file, clock.RealClock{} })
+	g := NewWithT(t)
+	resp, _ := ask(t, "GET", front.URL+machinesPath, "", "")
+	g.Expect(resp.StatusCode).To(Equal(200))
+	resp, _ = ask(t, "GET", front.URL+machinesPath, "", "", "Authorization", "Bearer theirs")
+	g.Expect(resp.StatusCode).To(Equal(200))
+
+	// The token is replaced before the proxy looks again: one 401 is answered by looking.
+	writeFile(t, file, []byte("two"))
+	valid.Store("two")
+	resp, _ = ask(t, "POST", front.URL+machinesPath, "application/json", `{"x":1}`)
+	g.Expect(resp.StatusCode).To(Equal(200))
+	body, _ := tokens.Load("Bearer two")
+	g.Expect(body).To(Equal(`{"x":1}`))
+
+	// A token that is not valid is not tried for ever.
+	valid.Store("three")
+	resp, _ = ask(t, "GET", front.URL+machinesPath, "", "")
+	g.Expect(resp.StatusCode).To(Equal(401))
+	resp, _ = ask(t, "GET", front.URL+machinesPath, "", "", "Authorization", "Bearer wrong")
+	g.Expect(resp.StatusCode).To(Equal(401))
+}
+
+func TestCARotation(t *testing.T) {
+	g := NewWithT(t)
+	now := &steppingClock{}
+	now.now.Store(time.Unix(1e9, 0).UnixNano())
+	other, err := newCertificate()
+	g.Expect(err).NotTo(HaveOccurred())
+	back := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, "{}") }))
+	back.TLS = &tls.Config{Certificates: []tls.Certificate{other}} //nolint:gosec // a test's server
+	back.StartTLS()
+	defer back.Close()
+	unrelated := httptest.NewTLSServer(nil)
+	defer unrelated.Close()
+	file := caFile(t, unrelated)
+	front := before(t, back, func(c *UpstreamConfig) { c.CAFile, c.Clock = file, now })
+	resp, _ := ask(t, "GET", front.URL+machinesPath, "", "")
+	g.Expect(resp.StatusCode).To(Equal(503))
+	writeFile(t, file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Certificate[0]}))
+	now.now.Add(int64(time.Minute))
+	resp, _ = ask(t, "GET", front.URL+machinesPath, "", "")
+	g.Expect(resp.StatusCode).To(Equal(200))
+	writeFile(t, file, []byte("half a fi"))
+	now.now.Add(int64(time.Minute))
+	resp, _ = ask(t, "GET", front.URL+machinesPath, "", "")
+	g.Expect(resp.StatusCode).To(Equal(200), "a CA that can't be read leaves the old one")
+}
+
+func TestMemory(t *testing.T) {
+	t.Run("When a list of 100 MB passes to a slow reader it should not be held", func(t *testing.T) {
+		g := NewWithT(t)
+		item := `{"apiVersion":"` + storedGV + `","kind":"Machine","spec":{"x":"` + strings.Repeat("y", 1000) + `"}}`
+		n := 100 << 20 / len(item)
+		front, _ := apiServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			answerJSON(w, `{"items":[`)
+			for i := range n {
+				if i > 0 {
+					_, _ = io.WriteString(w, ",")
+				}
+				if _, err := io.WriteString(w, item); err != nil {
+					return
+				}
+			}
+			_, _ = io.WriteString(w, `]}`)
+		})
+		resp, err := http.Get(front.URL + machinesPath)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer resp.Body.Close()
+		var read int64
+		var highest uint64
+		var m runtime.MemStats
+		for {
+			k, err := io.CopyN(io.Discard, resp.Body, 10<<20)
+			read += k
+			runtime.ReadMemStats(&m)
+			highest = max(highest, m.HeapInuse)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		view := len(item) - len(translate.Private) + len(translate.Standard)
+		g.Expect(read).To(Equal(int64(len(`{"items":[`) + n*view + n - 1 + len(`]}`))))
+		g.Expect(highest).To(BeNumerically("<", 48<<20))
+	})
+	t.Run("When a thousand watches are open they should all get events and leave nothing behind", func(t *testing.T) {
+		g := NewWithT(t)
+		const watches = 1000
+		open := atomic.Int32{}
+		send := make(chan struct{})
+		front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+			open.Add(1)
+			defer open.Add(-1)
+			w.Header().Set("Content-Type", "application/json")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-send:
+				_, _ = io.WriteString(w, `{"type":"MODIFIED","object":{"apiVersion":"`+storedGV+`"}}`+"\n")
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+			}
+			<-r.Context().Done()
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		got := atomic.Int32{}
+		var all sync.WaitGroup
+		client := &http.Client{Transport: &http.Transport{}}
+		for range watches {
+			all.Go(func() {
+				req, _ := http.NewRequestWithContext(ctx, "GET", front.URL+machinesPath+"?watch=true", nil)
+				resp, err := client.Do(req)
+				if err != nil {
+					return
+				}
+				defer resp.Body.Close()
+				if line, _ := bufio.NewReader(resp.Body).ReadString('\n'); line == `{"type":"MODIFIED","object":{"apiVersion":"`+viewGV+`"}}`+"\n" {
+					got.Add(1)
+				}
+				<-ctx.Done()
+			})
+		}
+		g.Eventually(open.Load, "60s").Should(Equal(int32(watches)))
+		close(send)
+		g.Eventually(got.Load, "60s").Should(Equal(int32(watches)))
+		cancel()
+		all.Wait()
+		g.Eventually(open.Load, "60s").Should(BeZero())
+	})
+}
+
+func TestTunnel(t *testing.T) {
+	g := NewWithT(t)
+	front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(w, "log of "+storedGV+"\n")
+			return
+		}
+		w.Header().Set("Upgrade", r.Header.Get("Upgrade"))
+		w.Header().Set("Connection", "Upgrade")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.Copy(conn, rw)
+	})
+	_, body := ask(t, "GET", front.URL+"/api/v1/namespaces/n/pods/p/log?follow=true", "", "")
+	g.Expect(body).To(Equal("log of " + storedGV + "\n"))
+
+	conn, err := net.Dial("tcp", strings.TrimPrefix(front.URL, "http://"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	g.Expect(conn.SetDeadline(time.Now().Add(20 * time.Second))).To(Succeed())
+	fmt.Fprintf(conn, "POST /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.StatusCode).To(Equal(101))
+	payload := `{"apiVersion":"` + storedGV + `"}`
+	_, err = io.WriteString(conn, payload)
+	g.Expect(err).NotTo(HaveOccurred())
+	echo := make([]byte, len(payload))
+	_, err = io.ReadFull(r, echo)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(echo)).To(Equal(payload))
+}
+
+func TestDocuments(t *testing.T) {
+	g := NewWithT(t)
+	var tag string
+	front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		tag = r.Header.Get("If-None-Match")
+		w.Header().Set("Etag", `"abc"`)
+		if tag == `"abc"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		answerJSON(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[]},{"name":"`+translate.Private+`","versions":[{"groupVersion":"`+storedGV+`"}]},{"name":"`+translate.Standard+`"}]}`)
+	})
+	resp, body := ask(t, "GET", front.URL+"/apis", "", "", "Accept", "application/vnd.kubernetes.protobuf,application/json")
+	g.Expect(body).To(Equal(`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[]},{"name":"` + translate.Standard + `","versions":[{"groupVersion":"` + viewGV + `"}]}]}`))
+	ours := resp.Header.Get("Etag")
+	g.Expect(ours).To(MatchRegexp(`^"abc-[0-9a-f]{8}"$`))
+	resp, _ = ask(t, "GET", front.URL+"/apis", "", "", "If-None-Match", ours)
+	g.Expect(resp.StatusCode).To(Equal(304))
+	g.Expect(resp.Header.Get("Etag")).To(Equal(ours))
+	ask(t, "GET", front.URL+"/apis", "", "", "If-None-Match", `"abc"`)
+	g.Expect(tag).To(BeEmpty())
+}

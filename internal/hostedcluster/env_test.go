@@ -158,7 +158,7 @@ func (w *world) start(t testing.TB) {
 }
 
 const (
-	patience = 20 * time.Second // on a machine that builds other things, too
+	patience = time.Minute // on a machine that builds other things, too
 	often    = 20 * time.Millisecond
 )
 

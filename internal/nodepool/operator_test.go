@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	patience = 20 * time.Second // on a machine that builds other things, too
+	patience = time.Minute // on a machine that builds other things, too
 	often    = 20 * time.Millisecond
 )
 

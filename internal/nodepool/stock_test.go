@@ -144,7 +144,7 @@ func writeCertificate(t testing.TB, dir string) {
 }
 
 // stockPatience is longer than patience: each step is several controllers', and Cluster API looks at some things every 15 s only.
-const stockPatience = 2 * time.Minute
+const stockPatience = 4 * time.Minute
 
 func TestStockClusterAPI(t *testing.T) {
 	t.Run("When stock Cluster API makes the machines it should become ready, roll, go back without churn, scale and go", func(t *testing.T) {

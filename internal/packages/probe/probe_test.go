@@ -87,10 +87,13 @@ func TestCheck(t *testing.T) {
 			list = append(list, int64(i))
 		}
 		big.Object["list"] = list
-		begin := time.Now()
-		got := set(t, nil, cel("self.list.all(a, self.list.all(b, self.list.all(c, a + b + c >= 0)))")).Check(t.Context(), big)
-		g.Expect(got).To(ConsistOf(HavePrefix("CEL program failed: ")))
-		g.Expect(time.Since(begin)).To(BeNumerically("<", 10*time.Second))
+		// More than one try is for a machine that is busy with other things at the first.
+		g.Eventually(func(g Gomega) time.Duration {
+			begin := time.Now()
+			got := set(t, nil, cel("self.list.all(a, self.list.all(b, self.list.all(c, a + b + c >= 0)))")).Check(t.Context(), big)
+			g.Expect(got).To(ConsistOf(HavePrefix("CEL program failed: ")))
+			return time.Since(begin)
+		}).WithTimeout(time.Minute).Should(BeNumerically("<", 10*time.Second))
 	})
 }
 

@@ -48,7 +48,8 @@ func CRDs(o Options) ([]client.Object, error) {
 			objs = append(objs, crds[i])
 		}
 	}
-	return objs, nil
+	packages, err := packageOperatorCRDs(o)
+	return append(objs, packages...), err
 }
 
 // Resources returns everything but the CRDs, nothing when o's scope leaves it out.
@@ -81,6 +82,7 @@ func Resources(o Options) []client.Object {
 		objs = append(objs, adminRBAC()...)
 	}
 	objs = append(objs, service(o), deployment(o))
+	objs = append(objs, packageOperator(o)...)
 	objs = append(objs, monitoring(o)...)
 	return append(objs, externalDNS(o)...)
 }

@@ -49,6 +49,7 @@ type Options struct {
 	Platforms        []string          // platforms whose APIs are installed; empty: all
 	Monitoring       Monitoring
 	ExternalDNS      ExternalDNS
+	PackageOperator  bool // also the operator of packages, from the same image, and its APIs
 	// OpenShift leaves the choice of the user id to the management cluster's security context constraints. Run detects it.
 	OpenShift bool
 

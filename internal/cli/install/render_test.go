@@ -62,6 +62,10 @@ func TestRender(t *testing.T) {
 			options: resources(func(o *Options) { o.Development = true; o.OpenShift = true }),
 			golden:  "development.yaml",
 		},
+		"When packages are asked for it should install their operator, too": {
+			options: resources(func(o *Options) { o.PackageOperator = true; o.PullSecret = []byte(`{"auths":{}}`) }),
+			golden:  "package-operator.yaml",
+		},
 		"When a template is asked for it should have parameters instead of values": {
 			options: resources(nil),
 			render:  RenderOptions{Template: true},
@@ -193,6 +197,7 @@ func TestResourcesAreAccepted(t *testing.T) {
 	o := resources(func(o *Options) {
 		o.Namespace = env.Namespace(t)
 		o.TrustBundle, o.PullSecret = []byte("certificates"), []byte(`{"auths":{}}`)
+		o.PackageOperator = true
 		o.AdminRBAC, o.Monitoring.Platform, o.OpenShift = true, MonitorAll, true
 		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "ext.example.com", []byte("x")
 	})
@@ -201,6 +206,9 @@ func TestResourcesAreAccepted(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		if u.GetKind() == "Namespace" || u.GroupVersionKind().Group == monitoringGroup {
 			continue
+		}
+		if u.GetNamespace() != "" {
+			u.SetNamespace(o.Namespace) // the others aren't there
 		}
 		t.Run("When "+u.GetKind()+" "+u.GetName()+" is applied it should be accepted", func(t *testing.T) {
 			NewWithT(t).Expect(c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation("Strict"))).To(Succeed())

@@ -67,8 +67,14 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 		return err
 	}
 	if o.WaitAvailable && o.Scope != ScopeCRDs {
-		if err := waitAvailable(ctx, c, p, o.Namespace); err != nil {
+		if err := waitAvailable(ctx, c, p, client.ObjectKey{Namespace: o.Namespace, Name: operatorName}, operatorLabels()); err != nil {
 			return err
+		}
+		if o.PackageOperator {
+			key := client.ObjectKey{Namespace: packageOperatorNamespace, Name: packageManagerName}
+			if err := waitAvailable(ctx, c, p, key, packageOperatorLabels()); err != nil {
+				return err
+			}
 		}
 	}
 	p.Printf("installed")
@@ -131,15 +137,15 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) (progress.State,
 	return progress.Waiting("the API server doesn't serve it yet"), nil
 }
 
-func waitAvailable(ctx context.Context, c client.Client, p *progress.Printer, namespace string) error {
-	return p.Until(ctx, "Deployment "+namespace+"/"+operatorName, func(ctx context.Context) (progress.State, error) {
+func waitAvailable(ctx context.Context, c client.Client, p *progress.Printer, key client.ObjectKey, labels client.MatchingLabels) error {
+	return p.Until(ctx, "Deployment "+key.String(), func(ctx context.Context) (progress.State, error) {
 		d := &appsv1.Deployment{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: operatorName}, d); err != nil {
+		if err := c.Get(ctx, key, d); err != nil {
 			return progress.State{}, err
 		}
 		pods := &corev1.PodList{}
 		// More than a handful of Pods can't belong to a Deployment of one replica that is rolling.
-		if err := c.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels(operatorLabels()), client.Limit(10)); err != nil && !apierrors.IsForbidden(err) {
+		if err := c.List(ctx, pods, client.InNamespace(key.Namespace), labels, client.Limit(10)); err != nil && !apierrors.IsForbidden(err) {
 			return progress.State{}, err
 		}
 		return available(d, pods.Items), nil

@@ -36,6 +36,7 @@ func installOperators(ctx context.Context, c local.Cluster, say local.Say) error
 	o := install.NewOptions()
 	o.Connect.Kubeconfig = c.Kubeconfig
 	o.Image = c.Images.Platform
+	o.PackageOperator = true
 	o.WaitAvailable = true
 	return install.Run(ctx, o, &lines{say: say})
 }

@@ -1,5 +1,6 @@
-// Package hypershift adds what packages can do on a management cluster of hosted control planes: HostedClusterPackages. It is added when
-// the API of HostedClusters is there; when it comes later, the process ends so that its next start finds it.
+// Package hypershift adds what packages can do on a management cluster of hosted control planes: HostedClusterPackages, and a connector beside
+// every control plane, through which phases of class hosted-cluster get into the hosted cluster. It is added when the API of HostedClusters
+// is there; when it comes later, the process ends so that its next start finds it.
 package hypershift
 
 import (
@@ -25,7 +26,10 @@ const look = 10 * time.Second
 var hostedCluster = hyperv1.GroupVersion.WithKind("HostedCluster")
 
 // Extend adds the controllers, or what waits for the API that they need.
-func Extend(_ context.Context, d packagemanager.Deps) error {
+func Extend(ctx context.Context, d packagemanager.Deps) error {
+	if err := (&Orphans{Client: d.Manager.GetClient(), Live: d.Live}).SetupWithManager(d.Manager); err != nil {
+		return err
+	}
 	there, err := served(d.Manager.GetRESTMapper())
 	if err != nil {
 		return err
@@ -40,7 +44,10 @@ func Extend(_ context.Context, d packagemanager.Deps) error {
 		Client: d.Manager.GetClient(), Live: d.Live, Namespace: d.Options.Namespace, Clock: clock.RealClock{},
 		Events: d.Manager.GetEventRecorder("package-operator"),
 	}
-	return fleets.SetupWithManager(d.Manager)
+	if err := fleets.SetupWithManager(d.Manager); err != nil {
+		return err
+	}
+	return setUpConnectors(ctx, d)
 }
 
 // served tells whether the API server has HostedClusters.

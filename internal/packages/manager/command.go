@@ -23,12 +23,14 @@ import (
 type Options struct {
 	Kubeconfig string
 	// Namespace that the operator runs in, for its lease.
-	Namespace                           string
-	MetricsAddr, PprofAddr, HealthAddr  string
-	LeaderElection                      bool
-	ServiceAccountNamespace             string
-	ServiceAccountName                  string
-	PackageOperatorPackageImage         string
+	Namespace                          string
+	MetricsAddr, PprofAddr, HealthAddr string
+	LeaderElection                     bool
+	ServiceAccountNamespace            string
+	ServiceAccountName                 string
+	PackageOperatorPackageImage        string
+	// RemotePhaseManagerImage holds the connector; empty takes the image of the process's own pod.
+	RemotePhaseManagerImage             string
 	SelfBootstrap, SelfBootstrapConfig  string
 	RegistryHostOverrides               string
 	ImagePrefixOverrides                string
@@ -110,7 +112,7 @@ const gcPercent = 50
 var environment = map[string]string{
 	"namespace": "PKO_NAMESPACE", "service-account-namespace": "PKO_SERVICE_ACCOUNT_NAMESPACE", "service-account-name": "PKO_SERVICE_ACCOUNT_NAME",
 	"package-operator-package-image": "PKO_PACKAGE_OPERATOR_PACKAGE_IMAGE", "self-bootstrap-config": "PKO_CONFIG",
-	"registry-host-overrides": "PKO_REGISTRY_HOST_OVERRIDES", "image-prefix-overrides": "PKO_IMAGE_PREFIX_OVERRIDES",
+	"remote-phase-manager-image": "PKO_REMOTE_PHASE_MANAGER_IMAGE", "registry-host-overrides": "PKO_REGISTRY_HOST_OVERRIDES", "image-prefix-overrides": "PKO_IMAGE_PREFIX_OVERRIDES",
 	"package-hash-modifier": "PKO_PACKAGE_HASH_MODIFIER", "sub-component-affinity": "PKO_SUB_COMPONENT_AFFINITY",
 	"sub-component-tolerations": "PKO_SUB_COMPONENT_TOLERATIONS", "log-level": "LOG_LEVEL",
 }
@@ -126,6 +128,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceAccountName, "service-account-name", "", "ServiceAccount whose pull secrets are used")
 	fs.BoolVar(&o.printVersion, "version", false, "print the version and end")
 	fs.StringVar(&o.PackageOperatorPackageImage, "package-operator-package-image", "", "package image of the operator's own helpers in namespaces of hosted clusters")
+	fs.StringVar(&o.RemotePhaseManagerImage, "remote-phase-manager-image", "", "image of the connectors to hosted clusters, when they are not installed by a package; empty: that of this pod")
 	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "package image of the operator, to install it from itself and end")
 	fs.StringVar(&o.SelfBootstrapConfig, "self-bootstrap-config", "", "configuration of that package as JSON")
 	fs.StringVar(&o.RegistryHostOverrides, "registry-host-overrides", "", "registries to pull from instead of others: host=newhost,…")

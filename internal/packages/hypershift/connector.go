@@ -1,0 +1,134 @@
+package hypershift
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/connector"
+)
+
+// deployment is what a connector is made from.
+type deployment struct {
+	// Namespace of the hosted control plane.
+	Namespace string
+	// Owners is the annotation that names the HostedCluster.
+	Owners string
+	// Image holds the connector.
+	Image string
+	// NodeSelector and Tolerations of the hosted cluster, so that the connector may run where its control plane does.
+	NodeSelector map[string]string
+	Tolerations  []corev1.Toleration
+	// Affinity and MoreTolerations of the operator's helpers.
+	Affinity        *corev1.Affinity
+	MoreTolerations []corev1.Toleration
+	// UserID that the connector runs as; nil lets the management cluster choose.
+	UserID *int64
+}
+
+// objects are those of a connector, in the order in which they are needed.
+func (d deployment) objects() []client.Object {
+	meta := metav1.ObjectMeta{
+		Namespace: d.Namespace, Name: connector.Name, Labels: maps.Clone(labels), Annotations: map[string]string{v1alpha1.OwnersAnnotation: d.Owners},
+	}
+	return []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: *meta.DeepCopy(), ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecret}}},
+		&rbacv1.Role{ObjectMeta: *meta.DeepCopy(), Rules: connectorRules()},
+		&rbacv1.RoleBinding{
+			ObjectMeta: *meta.DeepCopy(),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: connector.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: connector.Name, Namespace: d.Namespace}},
+		},
+		&appsv1.Deployment{ObjectMeta: *meta.DeepCopy(), Spec: d.spec()},
+	}
+}
+
+// connectorRules are the rights of a connector in its namespace. It reads revisions only to know which phases may hand over to which.
+func connectorRules() []rbacv1.PolicyRule {
+	packages := []string{v1alpha1.GroupVersion.Group}
+	return []rbacv1.PolicyRule{
+		{APIGroups: packages, Resources: []string{"objectsetphases"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: packages, Resources: []string{"objectsetphases/status"}, Verbs: []string{"get", "patch"}},
+		{APIGroups: packages, Resources: []string{"objectsets"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update"}},
+	}
+}
+
+func (d deployment) spec() appsv1.DeploymentSpec {
+	podLabels := maps.Clone(labels)
+	podLabels["hypershift.openshift.io/need-management-kas-access"] = "true"
+	return appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](1), RevisionHistoryLimit: ptr.To[int32](2),
+		Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
+			Spec: corev1.PodSpec{
+				ServiceAccountName: connector.Name,
+				NodeSelector:       maps.Clone(d.NodeSelector),
+				Tolerations:        slices.Concat(d.Tolerations, d.MoreTolerations),
+				Affinity:           d.Affinity.DeepCopy(),
+				SecurityContext: &corev1.PodSecurityContext{
+					RunAsNonRoot: ptr.To(true), RunAsUser: d.UserID,
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				},
+				Containers: []corev1.Container{d.container()},
+				Volumes: []corev1.Volume{{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{
+					Secret: &corev1.SecretVolumeSource{SecretName: kubeconfigSecret, Optional: ptr.To(false)},
+				}}},
+			},
+		},
+	}
+}
+
+// memoryLimit is far above what a connector needs: a hosted cluster that fills its memory shall take nothing from others.
+const memoryLimit = "512Mi"
+
+func (d deployment) container() corev1.Container {
+	field := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	}
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health"), Scheme: corev1.URISchemeHTTP}},
+			PeriodSeconds: 20, TimeoutSeconds: 5, SuccessThreshold: 1, FailureThreshold: 3,
+		}
+	}
+	return corev1.Container{
+		Name: "manager", Image: d.Image, Command: []string{"/usr/bin/hcp-operators", connector.Name},
+		Args: []string{
+			"--enable-leader-election", fmt.Sprintf("--target-cluster-kubeconfig-file=%s/%s", kubeconfigFolder, kubeconfigKey),
+			"--class=" + connector.DefaultClass,
+		},
+		Env: []corev1.EnvVar{
+			field("PKO_NAMESPACE", "metadata.namespace"), field("PKO_SERVICE_ACCOUNT_NAMESPACE", "metadata.namespace"),
+			field("PKO_SERVICE_ACCOUNT_NAME", "spec.serviceAccountName"),
+			// The garbage collector works harder before the limit is reached.
+			{Name: "GOMEMLIMIT", Value: "400MiB"},
+		},
+		Ports: []corev1.ContainerPort{
+			{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {Name: "health", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
+		},
+		LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("40Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)},
+		},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		VolumeMounts:             []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigFolder, ReadOnly: true}},
+	}
+}

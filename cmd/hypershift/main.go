@@ -5,12 +5,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
+	"hcp.internal/platform/internal/cli/kubectlpackage"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/version"
 	localcli "hcp.internal/platform/internal/local/cli"
@@ -43,10 +44,10 @@ func main() {
 }
 
 func run(ctx context.Context, program string, args []string) error {
-	if program == "kubectl-package" {
-		return errors.New("this build doesn't have the package commands yet: use `hypershift` for hosted clusters")
-	}
 	cmd := command()
+	if program == "kubectl-package" {
+		cmd = kubectlpackage.Command(kubectlpackage.Options{Now: time.Now, Getenv: os.Getenv})
+	}
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)
 }

@@ -67,3 +67,8 @@ func layerOf(folder string, files load.Files) (v1.Layer, error) {
 	}
 	return layer, nil
 }
+
+// BuildRepository makes the image of a repository.
+func BuildRepository(files load.Files) (v1.Image, error) {
+	return build(repositoryFolder, files, nil)
+}

@@ -31,7 +31,7 @@ const (
 	maxConfig       = 1 << 20
 )
 
-// Files are the files of the package in an image, and those of a repository with folder "repository". Content that no package has gives a
+// Files are the files of the package in an image. Content that no package has gives a
 // violation; any other error is one of reading, and may go away.
 func Files(ctx context.Context, img v1.Image) (load.Files, error) {
 	return filesBelow(ctx, img, packageFolder)
@@ -207,4 +207,9 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 		return n, b.err
 	}
 	return n, err
+}
+
+// RepositoryFiles are the files of a repository in an image.
+func RepositoryFiles(ctx context.Context, img v1.Image) (load.Files, error) {
+	return filesBelow(ctx, img, repositoryFolder)
 }

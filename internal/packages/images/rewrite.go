@@ -54,7 +54,7 @@ func (r Rewrite) Pull(image string) (name.Reference, error) {
 		if !strings.HasPrefix(image, o.From) {
 			continue
 		}
-		return onHost(image, o.To)
+		return OnHost(image, o.To)
 	}
 	ref, err := name.ParseReference(image)
 	if err != nil {
@@ -63,8 +63,8 @@ func (r Rewrite) Pull(image string) (name.Reference, error) {
 	return ref, nil
 }
 
-// onHost is an image on another registry, with the same repository and tag or digest.
-func onHost(image, host string) (name.Reference, error) {
+// OnHost is an image on another registry, with the same repository and tag or digest.
+func OnHost(image, host string) (name.Reference, error) {
 	ref, err := name.ParseReference(image)
 	if err != nil {
 		return nil, fmt.Errorf("image %q: %w", image, err)

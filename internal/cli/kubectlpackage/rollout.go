@@ -1,0 +1,257 @@
+package kubectlpackage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/rollout"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// rollout has commands for packages and deployments beside those for HostedClusterPackages, under the same names.
+func (o *Options) rollout() *cobra.Command {
+	return rollout.Command(o.history(), o.status(), o.rolloutPause(true), o.rolloutPause(false))
+}
+
+// isFleet tells whether arguments name a HostedClusterPackage.
+func isFleet(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	kind, _, _ := strings.Cut(args[0], "/")
+	return rollout.IsFleet(kind)
+}
+
+// beside makes cmd do what fleet does for HostedClusterPackages. It takes all flags of fleet that it has none of its own for.
+func beside(cmd, fleet *cobra.Command) *cobra.Command {
+	own := cmd.RunE
+	fleet.Flags().VisitAll(func(f *pflag.Flag) {
+		if cmd.Flags().Lookup(f.Name) == nil && f.Name != "kubeconfig" && f.Name != "context" {
+			cmd.Flags().AddFlag(f)
+		}
+	})
+	cmd.Args = cobra.RangeArgs(1, 2)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !isFleet(args) {
+			return own(cmd, args)
+		}
+		var err error
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if theirs := fleet.Flags().Lookup(f.Name); theirs != nil && theirs != f && err == nil {
+				err = fleet.Flags().Set(f.Name, f.Value.String())
+			}
+		})
+		if err != nil {
+			return err
+		}
+		fleet.SetContext(cmd.Context())
+		fleet.SetOut(cmd.OutOrStdout())
+		fleet.SetErr(cmd.ErrOrStderr())
+		return fleet.RunE(fleet, args)
+	}
+	return cmd
+}
+
+func (o *Options) history() *cobra.Command {
+	var namespace, format string
+	var number int64
+	cmd := &cobra.Command{
+		Use:   "history <resource> <name> | <resource>/<name>",
+		Short: "List the revisions of a package or deployment, or the templates of a HostedClusterPackage",
+		Example: `  kubectl package rollout history package/my-app -n default
+  kubectl package rollout history clusterpackage my-operator --revision 2 -o json
+  kubectl package rollout history hostedclusterpackage/addon`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"", "json", "yaml"}, format) {
+				return fmt.Errorf("invalid output format: %q", format)
+			}
+			kind, name, c, err := o.target(args, &namespace)
+			if err != nil {
+				return err
+			}
+			sets, err := revisions(cmd.Context(), c, kind, namespace, name)
+			if err != nil {
+				return err
+			}
+			return printHistory(cmd.OutOrStdout(), sets, format, number)
+		},
+	}
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the package or deployment")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Print json or yaml")
+	cmd.Flags().Int64Var(&number, "revision", 0, "Print this revision")
+	return beside(cmd, rollout.History())
+}
+
+// target is the resource that arguments name. An empty namespace becomes "default" where there is one.
+func (o *Options) target(args []string, namespace *string) (kind, name string, c client.Client, err error) {
+	if kind, name, err = resource(args); err != nil {
+		return "", "", nil, err
+	}
+	s, _, ok := scopeOf(kind)
+	if !ok {
+		return "", "", nil, fmt.Errorf("invalid resource type %q: use package, clusterpackage, objectdeployment, clusterobjectdeployment or hostedclusterpackage", kind)
+	}
+	switch {
+	case s.IsCluster():
+		*namespace = ""
+	case *namespace == "":
+		*namespace = "default"
+	}
+	c, err = o.client(s)
+	return kind, name, c, err
+}
+
+func printHistory(out io.Writer, sets []v1alpha1.ObjectSet, format string, number int64) error {
+	var value any = sets
+	if number != 0 {
+		i := slices.IndexFunc(sets, func(os v1alpha1.ObjectSet) bool { return os.Spec.Revision == number })
+		if i < 0 {
+			return errors.New("revision not found")
+		}
+		sets[i].ManagedFields = nil
+		value = sets[i]
+		if format == "" {
+			format = "yaml"
+		}
+	}
+	switch format {
+	case "json":
+		raw, err := json.MarshalIndent(value, "", "    ")
+		if err != nil {
+			return fmt.Errorf("encoding the history: %w", err)
+		}
+		fmt.Fprintln(out, string(raw))
+		return nil
+	case "yaml":
+		raw, err := yaml.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("encoding the history: %w", err)
+		}
+		fmt.Fprint(out, string(raw))
+		return nil
+	}
+	rows := [][]string{{"REVISION", "SUCCESSFUL", "CHANGE-CAUSE"}}
+	for i := range sets {
+		rows = append(rows, []string{
+			strconv.FormatInt(sets[i].Spec.Revision, 10), strconv.FormatBool(conditions.IsTrue(sets[i].Status.Conditions, v1alpha1.ConditionSucceeded)),
+			sets[i].Annotations[v1alpha1.ChangeCauseAnnotation],
+		})
+	}
+	return output.Table(out, rows)
+}
+
+func (o *Options) rolloutPause(paused bool) *cobra.Command {
+	var namespace, message string
+	verb, fleet := "resume", rollout.Resume()
+	if paused {
+		verb, fleet = "pause", rollout.Pause()
+	}
+	cmd := &cobra.Command{
+		Use:     verb + " <resource> <name> | <resource>/<name>",
+		Short:   fleet.Short,
+		Example: fmt.Sprintf("  kubectl package rollout %s package/my-app -n default\n  kubectl package rollout %s hostedclusterpackage/addon", verb, verb),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.setPaused(cmd.Context(), args, namespace, message, paused); err != nil {
+				return err
+			}
+			kind, name, err := resource(args)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s/%s %sd\n", kind, name, verb)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
+	if paused {
+		cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused")
+	}
+	return beside(cmd, fleet)
+}
+
+// statusTime is how long rollout status waits by default.
+const statusTime = 5 * time.Minute
+
+func (o *Options) status() *cobra.Command {
+	var namespace string
+	watch, timeout := true, statusTime
+	cmd := &cobra.Command{
+		Use:   "status <resource> <name> | <resource>/<name>",
+		Short: "Say how far a rollout is, and wait for its end",
+		Example: `  kubectl package rollout status package/my-app -n default
+  kubectl package rollout status hostedclusterpackage/addon`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, c, err := o.target(args, &namespace)
+			if err != nil {
+				return err
+			}
+			return o.follow(cmd.Context(), cmd.OutOrStdout(), c, kind, client.ObjectKey{Namespace: namespace, Name: name}, watch, timeout)
+		},
+	}
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the package or deployment")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout is over")
+	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "How long to wait at most; a rollout over hosted clusters has no limit unless one is given")
+	return beside(cmd, rollout.Status())
+}
+
+func (o *Options) follow(ctx context.Context, out io.Writer, c client.Client, kind string, key client.ObjectKey, watch bool, timeout time.Duration) error {
+	last := ""
+	look := func(ctx context.Context) (bool, error) {
+		line, done, err := progressOf(ctx, c, kind, key)
+		if line != last && line != "" {
+			fmt.Fprintln(out, line)
+			last = line
+		}
+		return done || !watch, err
+	}
+	if err := wait.PollUntilContextTimeout(ctx, o.PollInterval, timeout, true, look); err != nil {
+		if wait.Interrupted(err) {
+			return fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, last)
+		}
+		return err
+	}
+	return nil
+}
+
+// progressOf says how far a package or deployment is, and whether that is all.
+func progressOf(ctx context.Context, c client.Client, kind string, key client.ObjectKey) (line string, done bool, err error) {
+	_, isPackage, _ := scopeOf(kind)
+	p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
+	generation, list, revision := int64(0), od.Status.Conditions, int64(0)
+	if isPackage {
+		err = c.Get(ctx, key, p)
+		generation, list, revision = p.Generation, p.Status.Conditions, p.Status.Revision
+	} else {
+		err = c.Get(ctx, key, od)
+		generation, list, revision = od.Generation, od.Status.Conditions, od.Status.Revision
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("getting %s: %w", kind, err)
+	}
+	if invalid := conditions.Get(list, v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == "True" && invalid.ObservedGeneration == generation {
+		return "", false, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message)
+	}
+	progressing, available := conditions.Get(list, v1alpha1.ConditionProgressing), conditions.Get(list, v1alpha1.ConditionAvailable)
+	if unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked); unpacked != nil && unpacked.Status == "False" {
+		return fmt.Sprintf("waiting for the image: %s", unpacked.Message), false, nil
+	}
+	if progressing == nil || available == nil || progressing.ObservedGeneration != generation || available.ObservedGeneration != generation {
+		return "waiting for the rollout to begin", false, nil
+	}
+	if progressing.Status == "False" && available.Status == "True" {
+		return fmt.Sprintf("%s %s successfully rolled out, revision %d", kind, key.Name, revision), true, nil
+	}
+	return fmt.Sprintf("revision %d: %s", revision, progressing.Message), false, nil
+}

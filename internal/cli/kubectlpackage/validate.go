@@ -1,0 +1,64 @@
+package kubectlpackage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/packages/fixture"
+	"hcp.internal/platform/internal/packages/images"
+	"hcp.internal/platform/internal/packages/load"
+)
+
+func (o *Options) validate() *cobra.Command {
+	var pull, insecure bool
+	cmd := &cobra.Command{
+		Use:   "validate target",
+		Short: "Check a package in its source folder, or in an image",
+		Long: `Check a package in its source folder, and run its tests: each is compared with its folder in .test-fixtures, which is written when it isn't
+there. With --pull, check an image.`,
+		Example: `  kubectl package validate my-app
+  kubectl package validate --pull registry.example.com/my-app:v1`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return errors.New("arguments invalid: target must be not empty")
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), registryTime)
+			defer cancel()
+			if pull {
+				if err := o.validateImage(ctx, args[0], insecure); err != nil {
+					return fmt.Errorf("validating package: %w", err)
+				}
+			} else {
+				files, err := load.Folder(args[0])
+				if err != nil {
+					return fmt.Errorf("validating package: loading package from files: %w", err)
+				}
+				if err := errors.Join(fixture.Static(ctx, files), fixture.Check(ctx, files, args[0])); err != nil {
+					return fmt.Errorf("validating package: %w", unique(err))
+				}
+				warn(cmd, args[0])
+			}
+			fmt.Fprint(cmd.OutOrStdout(), "Package validated successfully!")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&pull, "pull", false, "The target is an image, which is pulled")
+	cmd.Flags().BoolVar(&insecure, "insecure", false, "Talk to the registry without encryption if it has none")
+	return cmd
+}
+
+func (o *Options) validateImage(ctx context.Context, reference string, insecure bool) error {
+	img, err := o.pull(ctx, reference, insecure)
+	if err != nil {
+		return err
+	}
+	files, err := images.Files(ctx, img)
+	if err != nil {
+		return err
+	}
+	return fixture.Static(ctx, files)
+}

@@ -79,10 +79,10 @@ func (p *Proxy) prepareBody(r *http.Request, x *exchange) *status {
 			return out
 		}
 	case typeCBOR, "application/apply-patch+cbor":
-		p.cfg.Metrics.translationErrors.WithLabelValues("unsupported-content-type").Inc()
+		p.cfg.Metrics.failure("unsupported-content-type")
 		return unsupported("CBOR is not served here; use application/json")
 	default:
-		p.cfg.Metrics.translationErrors.WithLabelValues("unsupported-content-type").Inc()
+		p.cfg.Metrics.failure("unsupported-content-type")
 		if x.request.Mapped() {
 			return unsupported("bodies of this type can't be translated; use application/json")
 		}
@@ -164,7 +164,7 @@ var errUntranslatable = errors.New("answer can't be translated")
 
 func (p *Proxy) untranslatable(x *exchange, reason string) error {
 	x.reason = reason
-	p.cfg.Metrics.translationErrors.WithLabelValues(reason).Inc()
+	p.cfg.Metrics.failure(reason)
 	return errUntranslatable
 }
 
@@ -231,7 +231,7 @@ func (p *Proxy) stream(src io.ReadCloser, plan translate.Plan, x *exchange, leni
 	}
 	b, _ := pool.Get().(*buffers)
 	b.t.Reset(plan)
-	p.cfg.Metrics.buffered.Add(float64(len(b.in)))
+	p.cfg.Metrics.buffered.Add(int64(len(b.in)))
 	return &streamed{p: p, x: x, src: src, t: &b.t, bufs: b, lenient: lenient, pool: pool, held: len(b.in)}
 }
 
@@ -268,12 +268,12 @@ func (s *streamed) translate(part []byte) {
 	s.bufs.out, s.out = out, out
 	s.x.spent += spent
 	if s.x.request.Watch && len(part) > 0 {
-		s.p.cfg.Metrics.eventDelay.Observe(spent.Seconds())
+		s.p.cfg.Metrics.eventDelay.observe(spent)
 	}
 	if err == nil {
 		return
 	}
-	s.p.cfg.Metrics.translationErrors.WithLabelValues(errorType(err)).Inc()
+	s.p.cfg.Metrics.failure(errorType(err))
 	// Of a request, too, nothing may look complete that was translated in part only.
 	s.err = err
 }
@@ -288,7 +288,7 @@ func errorType(err error) string {
 // Close implements io.Closer. A request's body may be closed while another goroutine reads it, so it keeps its buffers then.
 func (s *streamed) Close() error {
 	err := s.src.Close()
-	s.closed.Do(func() { s.p.cfg.Metrics.buffered.Add(-float64(s.held)) })
+	s.closed.Do(func() { s.p.cfg.Metrics.buffered.Add(-int64(s.held)) })
 	if !s.lenient {
 		if s.err == nil {
 			s.err = http.ErrBodyReadAfterClose

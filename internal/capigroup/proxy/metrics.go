@@ -1,54 +1,143 @@
 package proxy
 
 import (
-	"strconv"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"hcp.internal/platform/internal/capigroup/translate"
 )
 
-// Metrics are what the proxy counts. Labels have few values, whatever clients ask for.
+// Metrics are what the proxy counts, in Prometheus' text format. Its library would cost every sidecar some MiB for these few numbers. Labels
+// have few values, whatever clients ask for.
 type Metrics struct {
-	requests          *prometheus.CounterVec
-	durations         *prometheus.HistogramVec
-	overhead          prometheus.Histogram
-	eventDelay        prometheus.Histogram
-	watches, buffered prometheus.Gauge
-	translationErrors *prometheus.CounterVec
+	mu        sync.RWMutex
+	requests  map[series]*atomic.Uint64
+	durations map[series]*histogram
+	errors    map[string]*atomic.Uint64
+
+	overhead, eventDelay *histogram
+	watches, buffered    atomic.Int64
 }
 
-// NewMetrics registers the metrics, if there is where.
-func NewMetrics(to prometheus.Registerer) *Metrics {
-	const namespace = "hypershift_api_proxy"
-	fine := []float64{.00001, .00003, .0001, .0003, .001, .003, .01, .03, .1}
-	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "requests_total",
-			Help: "Requests by method, resource and status code."}, []string{"method", "resource", "code"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "request_duration_seconds",
-			Help: "Time to the headers of the answer.", Buckets: []float64{.001, .005, .01, .05, .1, .5, 1}}, []string{"method", "resource"}),
-		overhead: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "overhead_seconds",
-			Help: "Time that a request and its answer took to translate.", Buckets: fine}),
-		eventDelay: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "watch_event_delay_seconds",
-			Help: "Time that an event of a watch took to translate.", Buckets: fine}),
-		watches:  prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "inflight_watches", Help: "Watches that are open."}),
-		buffered: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "buffer_bytes", Help: "Memory of streams that are open."}),
-		translationErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "translation_errors_total",
-			Help: "Bodies that could not be translated, by what was wrong."}, []string{"error_type"}),
-	}
-	if to != nil {
-		to.MustRegister(m.requests, m.durations, m.overhead, m.eventDelay, m.watches, m.buffered, m.translationErrors)
-	}
-	return m
+// series is the labels of one.
+type series struct {
+	method, resource string
+	code             int
 }
+
+var (
+	durationBuckets = []float64{.001, .005, .01, .05, .1, .5, 1}
+	fineBuckets     = []float64{.00001, .00003, .0001, .0003, .001, .003, .01, .03, .1}
+)
+
+// histogram counts observations up to each bound, and sums them.
+type histogram struct {
+	bounds []float64
+	counts []atomic.Uint64 // one more than bounds
+	nanos  atomic.Int64
+}
+
+func newHistogram(bounds []float64) *histogram {
+	return &histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)}
+}
+
+func (h *histogram) observe(d time.Duration) {
+	i, _ := slices.BinarySearch(h.bounds, d.Seconds())
+	h.counts[i].Add(1)
+	h.nanos.Add(int64(d))
+}
+
+// NewMetrics returns metrics that are all zero.
+func NewMetrics() *Metrics {
+	return &Metrics{requests: map[series]*atomic.Uint64{}, durations: map[series]*histogram{}, errors: map[string]*atomic.Uint64{},
+		overhead: newHistogram(fineBuckets), eventDelay: newHistogram(fineBuckets)}
+}
+
+// member is the value of a map, made when it is asked for first.
+func member[K comparable, V any](m *Metrics, in map[K]V, key K, fresh func() V) V {
+	m.mu.RLock()
+	v, ok := in[key]
+	m.mu.RUnlock()
+	if ok {
+		return v
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok = in[key]; !ok {
+		v = fresh()
+		in[key] = v
+	}
+	return v
+}
+
+func newCounter() *atomic.Uint64 { return &atomic.Uint64{} }
 
 func (m *Metrics) request(method string, r *translate.Request, code int) {
-	m.requests.WithLabelValues(methodLabel(method, r), resourceLabel(r), strconv.Itoa(code)).Inc()
+	member(m, m.requests, series{methodLabel(method, r), resourceLabel(r), code}, newCounter).Add(1)
 }
 
 func (m *Metrics) headers(method string, r *translate.Request, after time.Duration) {
-	m.durations.WithLabelValues(methodLabel(method, r), resourceLabel(r)).Observe(after.Seconds())
+	member(m, m.durations, series{method: methodLabel(method, r), resource: resourceLabel(r)},
+		func() *histogram { return newHistogram(durationBuckets) }).observe(after)
+}
+
+func (m *Metrics) failure(errorType string) { member(m, m.errors, errorType, newCounter).Add(1) }
+
+// Write prints the metrics, sorted.
+func (m *Metrics) Write(w io.Writer) {
+	const prefix = "hypershift_api_proxy_"
+	head := func(name, kind, help string) {
+		fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, name, help, prefix, name, kind)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	byLabels := func(a, b series) int {
+		return cmp.Or(cmp.Compare(a.method, b.method), cmp.Compare(a.resource, b.resource), cmp.Compare(a.code, b.code))
+	}
+	head("requests_total", "counter", "Requests by method, resource and status code.")
+	for _, s := range slices.SortedFunc(maps.Keys(m.requests), byLabels) {
+		fmt.Fprintf(w, "%srequests_total{method=%q,resource=%q,code=\"%d\"} %d\n", prefix, s.method, s.resource, s.code, m.requests[s].Load())
+	}
+	head("request_duration_seconds", "histogram", "Time to the headers of the answer.")
+	for _, s := range slices.SortedFunc(maps.Keys(m.durations), byLabels) {
+		m.durations[s].write(w, prefix+"request_duration_seconds", fmt.Sprintf("method=%q,resource=%q", s.method, s.resource))
+	}
+	head("overhead_seconds", "histogram", "Time that a request and its answer took to translate.")
+	m.overhead.write(w, prefix+"overhead_seconds", "")
+	head("watch_event_delay_seconds", "histogram", "Time that a part of a watch took to translate.")
+	m.eventDelay.write(w, prefix+"watch_event_delay_seconds", "")
+	head("inflight_watches", "gauge", "Watches that are open.")
+	fmt.Fprintf(w, "%sinflight_watches %d\n", prefix, m.watches.Load())
+	head("buffer_bytes", "gauge", "Memory of streams that are open.")
+	fmt.Fprintf(w, "%sbuffer_bytes %d\n", prefix, m.buffered.Load())
+	head("translation_errors_total", "counter", "Bodies that could not be translated, by what was wrong.")
+	for _, reason := range slices.Sorted(maps.Keys(m.errors)) {
+		fmt.Fprintf(w, "%stranslation_errors_total{error_type=%q} %d\n", prefix, reason, m.errors[reason].Load())
+	}
+}
+
+func (h *histogram) write(w io.Writer, name, labels string) {
+	with, around := "", ""
+	if labels != "" {
+		with, around = labels+",", "{"+labels+"}"
+	}
+	var total uint64
+	for i := range h.counts {
+		total += h.counts[i].Load()
+		bound := "+Inf"
+		if i < len(h.bounds) {
+			bound = fmt.Sprint(h.bounds[i])
+		}
+		fmt.Fprintf(w, "%s_bucket{%sle=%q} %d\n", name, with, bound, total)
+	}
+	fmt.Fprintf(w, "%s_sum%s %v\n%s_count%s %d\n", name, around, math.Round(float64(h.nanos.Load()))/1e9, name, around, total)
 }
 
 func methodLabel(method string, r *translate.Request) string {

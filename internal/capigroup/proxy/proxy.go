@@ -39,7 +39,7 @@ type Proxy struct {
 // New returns a Proxy.
 func New(cfg Config) *Proxy {
 	if cfg.Metrics == nil {
-		cfg.Metrics = NewMetrics(nil)
+		cfg.Metrics = NewMetrics()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -111,15 +111,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		if parsed.Watch {
 			through = p.watch
-			p.cfg.Metrics.watches.Inc()
-			defer p.cfg.Metrics.watches.Dec()
+			p.cfg.Metrics.watches.Add(1)
+			defer p.cfg.Metrics.watches.Add(-1)
 		}
 	case parsed.Subresource == "log":
 		through = p.watch
 	}
 	defer func() {
 		p.cfg.Metrics.request(r.Method, &x.request, x.code)
-		p.cfg.Metrics.overhead.Observe(x.spent.Seconds())
+		p.cfg.Metrics.overhead.observe(x.spent)
 	}()
 	through.ServeHTTP(w, r)
 }
@@ -150,7 +150,7 @@ func isUpgrade(r *http.Request) bool {
 func (p *Proxy) prepare(r *http.Request, x *exchange) *status {
 	accept, ok := acceptable(r.Header.Values("Accept"), &x.request)
 	if !ok {
-		p.cfg.Metrics.translationErrors.WithLabelValues("unsupported-content-type").Inc()
+		p.cfg.Metrics.failure("unsupported-content-type")
 		return newStatus(http.StatusNotAcceptable, "NotAcceptable", "only application/json is served here")
 	}
 	if accept != "" {

@@ -13,9 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -116,9 +113,8 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	handler := proxy.New(proxy.Config{Upstream: upstream, ShowPlatform: o.PlatformVisibility == "swapped", Metrics: proxy.NewMetrics(registry), Log: log})
+	metrics := proxy.NewMetrics()
+	handler := proxy.New(proxy.Config{Upstream: upstream, ShowPlatform: o.PlatformVisibility == "swapped", Metrics: metrics, Log: log})
 
 	group, ctx := errgroup.WithContext(ctx)
 	if err := serve(ctx, group, handler, loopback(o.Port)); err != nil {
@@ -127,7 +123,10 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger) error {
 	own := http.NewServeMux()
 	own.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	own.HandleFunc("GET /readyz", ready(upstream))
-	own.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	own.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		metrics.Write(w)
+	})
 	if err := serve(ctx, group, own, []string{net.JoinHostPort("", strconv.Itoa(o.HealthPort))}); err != nil {
 		return err
 	}

@@ -25,11 +25,14 @@ const (
 // ErrUnknownSet is what CRDs returns, wrapped, for a set that does not exist.
 var ErrUnknownSet = errors.New("unknown set of CustomResourceDefinitions")
 
-//go:embed crd capi packageoperator
+//go:embed crd capi capiprivate packageoperator
 var files embed.FS
 
 // capi is the folder of Cluster API's definitions.
 const capi = "capi"
+
+// capiPrivate is the folder of their twins in HyperShift's groups.
+const capiPrivate = "capiprivate"
 
 // packageOperator is the folder of the package operator's definitions.
 const packageOperator = "packageoperator"
@@ -75,6 +78,16 @@ func sorted(byName map[string]*apiextensionsv1.CustomResourceDefinition) []*apie
 func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if err := read(capi, byName); err != nil {
+		return nil, err
+	}
+	return sorted(byName), nil
+}
+
+// PrivateCAPICRDs returns the twins of CAPICRDs, and of the local provider's definitions, in groups that are HyperShift's alone,
+// sorted by name. Only their storage version is served.
+func PrivateCAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if err := read(capiPrivate, byName); err != nil {
 		return nil, err
 	}
 	return sorted(byName), nil

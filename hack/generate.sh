@@ -26,7 +26,10 @@ go -C ../tools run ./crdgate "$made"
 mkdir -p "$made/capi"
 go -C ../capi mod download sigs.k8s.io/cluster-api
 go -C ../tools run ./capicrds "$(go -C ../capi list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/config/crd/bases" "$made/capi"
-for set in capi crd/default crd/techpreview crd/hosted packageoperator; do
+# The private twins of Cluster API's definitions, and of those of its providers that are ours.
+mkdir -p "$made/capiprivate"
+go -C .. run ./internal/capigroup/crdgen "$made/capiprivate" "$made"/capi/*.yaml "$made"/default/infrastructure.cluster.x-k8s.io_*.yaml
+for set in capi capiprivate crd/default crd/techpreview crd/hosted packageoperator; do
 	mkdir -p "../config/$set"
 	for file in "$made/${set#crd/}"/*.yaml; do
 		cmp -s "$file" "../config/$set/${file##*/}" || cp "$file" "../config/$set/"

@@ -133,7 +133,7 @@ var shortNames = map[string]bool{
 	"cl": true, "cc": true, "ma": true, "ms": true, "md": true, "mp": true, "mhc": true, "mhcs": true, "ext": true,
 	"awsc": true, "awsct": true, "awsm": true, "awsmt": true, "awsmp": true, "awsci": true, "awsri": true, "awssi": true,
 	"gcpct": true, "gcpmt": true, "kct": true, "osc": true, "osct": true, "osm": true, "osmt": true, "oss": true, "osci": true,
-	"ibmpowervsct": true, "ibmvpcct": true,
+	"ibmpowervsct": true, "ibmvpcct": true, "agentmt": true, "lc": true, "lm": true, "lmt": true,
 }
 
 const (

@@ -160,7 +160,9 @@ func TestProbeCertificates(t *testing.T) {
 			g := NewWithT(t)
 			cfg := serve(t, ok)
 			c.change(cfg)
-			trouble := connected(t, cfg, small()).probe(t.Context(), time.Second)
+			limits := small()
+			limits.Request = 20 * time.Second // the machine's own authorities are read, which takes long while it is busy
+			trouble := connected(t, cfg, limits).probe(t.Context(), limits.Request)
 			g.Expect(trouble).NotTo(BeNil())
 			g.Expect(trouble.Reason).To(Equal(v1alpha1.ReasonTargetUnreachable))
 			g.Expect(trouble.Message).To(ContainSubstring(c.message))

@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "hcp.internal/api/packages/manifests/v1alpha1"
@@ -55,9 +58,22 @@ func decode(path string, data []byte, kind string, reason violation.Reason, into
 	}
 	// Strict: a field that is written wrong would be without effect, and nobody would know.
 	if err := yaml.UnmarshalStrict(data, into); err != nil {
-		return &violation.Error{Reason: reason, Path: path, Details: yamlError(err)}
+		return &violation.Error{Reason: reason, Path: path, Details: yamlError(located(data, into, err))}
 	}
 	return nil
+}
+
+// located is err, or a better one that has the paths of unknown fields.
+func located(data []byte, into any, err error) error {
+	raw, convertErr := yaml.YAMLToJSONStrict(data)
+	if convertErr != nil {
+		return err
+	}
+	mistakes, decodeErr := json.UnmarshalStrict(raw, reflect.New(reflect.TypeOf(into).Elem()).Interface())
+	if decodeErr != nil || len(mistakes) == 0 {
+		return err
+	}
+	return errors.Join(mistakes...)
 }
 
 func gvkText(meta metav1.TypeMeta) string {

@@ -54,7 +54,9 @@ func TestSigma(t *testing.T) {
 			`label cluster.x-k8s.io/cluster-name`:                                        `label cluster.x-k8s.io/cluster-name`,
 			`hostedclusters.hypershift.openshift.io "x"`:                                 `hostedclusters.hypershift.openshift.io "x"`,
 			`in ` + Private + `.`:                                                        `in ` + Standard + `.`,
-			`x@` + Private:                                                               `x@` + Private,
+			`metadata.finalizers: "cluster.cluster.x-k8s.io": prefer another name`:       `metadata.finalizers: "cluster.cluster.x-k8s.io": prefer another name`,
+			`awsmachines.infrastructure.` + Private + ` "x"`:                             `awsmachines.infrastructure.` + Standard + ` "x"`,
+			`x@` + Private: `x@` + Private,
 		} {
 			g.Expect(Text(in)).To(Equal(out))
 		}

@@ -39,7 +39,7 @@ func appendText(dst, s []byte) (out []byte, changed, theirs bool) {
 			continue
 		}
 		keep, repl := swap(s[start:stop])
-		if repl == "" {
+		if repl == "" || !namesGroup(s[start:start+keep]) {
 			continue
 		}
 		out = append(out, s[done:start+keep]...)
@@ -51,6 +51,27 @@ func appendText(dst, s []byte) (out []byte, changed, theirs bool) {
 	}
 	return append(out, s[done:]...), true, false
 }
+
+// namesGroup tells whether what is before the suffix in a text makes it a group that is known, alone or after a plural. Finalizers and hooks
+// look alike (machine.cluster.x-k8s.io), and texts quote them.
+func namesGroup(before []byte) bool {
+	labels := strings.Split(strings.TrimSuffix(string(before), "."), ".")
+	last := labels[len(labels)-1]
+	switch {
+	case len(labels) == 1:
+		return last == "" || groupPrefixes[last] || plurals[last]
+	case len(labels) == 2:
+		return groupPrefixes[last] && strings.HasSuffix(labels[0], "s")
+	}
+	return false
+}
+
+// groupPrefixes are the groups below Standard that have kinds.
+var groupPrefixes = map[string]bool{"infrastructure": true, "bootstrap": true, "controlplane": true, "addons": true, "ipam": true, "runtime": true, "exp": true}
+
+// plurals are the kinds of Standard itself.
+var plurals = map[string]bool{"clusters": true, "clusterclasses": true, "machines": true, "machinesets": true, "machinedeployments": true, "machinepools": true,
+	"machinehealthchecks": true, "machinedrainrules": true}
 
 func isToken(c byte) bool { return isLabel(c) || c == '.' }
 

@@ -49,14 +49,17 @@ type Reconciler struct {
 	RegistryOverrides   string
 	ClusterMonitoring   bool
 
-	uids uids
+	uids    uids
+	adopted adoptions
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	hc := &hyperv1.HostedCluster{}
-	if err := r.Client.Get(ctx, req.NamespacedName, hc); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
+		return r.removeVanished(ctx, req.NamespacedName)
+	} else if err != nil {
+		return ctrl.Result{}, err
 	}
 	if !r.inScope(hc) {
 		return ctrl.Result{}, nil
@@ -104,6 +107,7 @@ func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error
 	if err := r.Client.Patch(ctx, hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("adding finalizer and IDs to HostedCluster %s: %w", backReference(hc), err)
 	}
+	r.adopted.add(hc, r.Clock.Now())
 	ctrl.LoggerFrom(ctx).Info("took on a hosted cluster", "infraID", hc.Spec.InfraID, "clusterID", hc.Spec.ClusterID)
 	return nil
 }

@@ -24,6 +24,11 @@ func CompleteHostedClusters(cmd *cobra.Command, flags *Flags, flag string, names
 	completeNames(cmd, flags, flag, hyperv1.GroupVersion.WithKind("HostedClusterList"), namespace)
 }
 
+// CompleteNodePools offers the names of NodePools in *namespace for a flag.
+func CompleteNodePools(cmd *cobra.Command, flags *Flags, flag string, namespace *string) {
+	completeNames(cmd, flags, flag, hyperv1.GroupVersion.WithKind("NodePoolList"), namespace)
+}
+
 // CompleteNamespaces offers the names of namespaces for a flag.
 func CompleteNamespaces(cmd *cobra.Command, flags *Flags, flag string) {
 	none := ""

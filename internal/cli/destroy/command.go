@@ -10,11 +10,11 @@ import (
 	"hcp.internal/platform/internal/cli/refuse"
 )
 
-// Command is `hypershift destroy` with the subcommand cluster.
+// Command is `hypershift destroy` with the subcommands cluster and nodepool.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "destroy",
-		Short: "Destroy hosted clusters",
+		Short: "Destroy hosted clusters and NodePools",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -27,7 +27,7 @@ func Command() *cobra.Command {
 	for _, arg := range create.PlatformArgs() {
 		clusters.AddCommand(clusterCommand(arg))
 	}
-	cmd.AddCommand(clusters)
+	cmd.AddCommand(clusters, nodePoolCommand())
 	return cmd
 }
 

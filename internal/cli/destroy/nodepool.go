@@ -1,0 +1,124 @@
+package destroy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/progress"
+)
+
+// NodePoolOptions says which NodePool to destroy.
+type NodePoolOptions struct {
+	Connect   connect.Flags
+	Name      string
+	Namespace string
+	// Timeout is how long its machines may take to be drained and to go.
+	Timeout time.Duration
+	// Wait until it is gone; false: return once its deletion has begun.
+	Wait bool
+
+	Clock clock.WithTicker // nil: the real one
+}
+
+// NewNodePoolOptions returns the defaults.
+func NewNodePoolOptions() NodePoolOptions {
+	return NodePoolOptions{Namespace: create.DefaultNamespace, Timeout: 30 * time.Minute, Wait: true}
+}
+
+// NodePool destroys a NodePool with its machines and prints progress to out. It may be called again at any time. One that doesn't exist
+// gives ErrNotFound.
+func NodePool(ctx context.Context, o NodePoolOptions, out io.Writer) error {
+	if o.Name == "" {
+		return errors.New("--name is required")
+	}
+	c, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	return nodePool(ctx, o, c, out)
+}
+
+func nodePool(ctx context.Context, o NodePoolOptions, c client.Client, out io.Writer) error {
+	p := progress.New(out, o.Clock)
+	key := client.ObjectKey{Namespace: o.Namespace, Name: o.Name}
+	pool := &hyperv1.NodePool{}
+	if err := c.Get(ctx, key, pool); apierrors.IsNotFound(err) {
+		return fmt.Errorf("NodePool %s: %w", key, ErrNotFound)
+	} else if err != nil {
+		return fmt.Errorf("reading NodePool %s: %w", key, err)
+	}
+	uid := pool.UID
+	if pool.DeletionTimestamp.IsZero() {
+		if err := c.Delete(ctx, pool, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting NodePool %s: %w", key, err)
+		}
+		p.Printf("deleted NodePool %s; its nodes are drained before their machines go", key)
+	}
+	if !o.Wait {
+		return nil
+	}
+	err := within(ctx, o.Timeout, func(ctx context.Context) error {
+		return p.Until(ctx, fmt.Sprintf("NodePool %s to go", key), func(ctx context.Context) (progress.State, error) {
+			pool := &hyperv1.NodePool{}
+			switch err := c.Get(ctx, key, pool); {
+			case apierrors.IsNotFound(err):
+				return progress.Done(), nil
+			case err != nil:
+				return progress.State{}, err
+			case pool.UID != uid:
+				return progress.Done(), nil // somebody made a new one of the same name
+			}
+			return progress.Waiting("%s", waitsFor(pool)), nil
+		})
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%w; run it again to go on waiting. Pods that a PodDisruptionBudget protects hold their node for spec.nodeDrainTimeout of the NodePool, without which for ever", err)
+	}
+	return err
+}
+
+// waitsFor is what the controller says of the deletion.
+func waitsFor(pool *hyperv1.NodePool) string {
+	for _, c := range pool.Status.Conditions {
+		if c.Type == hyperv1.NodePoolReadyConditionType && c.ObservedGeneration >= pool.Generation && c.Message != "" {
+			return c.Message
+		}
+	}
+	return fmt.Sprintf("the operator, which has not said yet what it waits for; finalizers %v", pool.Finalizers)
+}
+
+func nodePoolCommand() *cobra.Command {
+	o := NewNodePoolOptions()
+	cmd := &cobra.Command{
+		Use:   "nodepool",
+		Short: "Destroy a NodePool with its machines",
+		Long: `Destroy a NodePool: its nodes are drained, then their machines go. The hosted cluster and its other NodePools stay.
+
+It prints what it waits for. It can be interrupted and run again at any time.`,
+		Example: `  hypershift destroy nodepool --name demo
+  # Only begin
+  hypershift destroy nodepool --name demo --wait=false`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return NodePool(cmd.Context(), o, cmd.OutOrStdout()) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Name, "name", o.Name, "Name of the NodePool (required)")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the NodePool")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long its machines may take to go")
+	fs.BoolVar(&o.Wait, "wait", o.Wait, "Wait until nothing of it is left")
+	o.Connect.AddFlags(fs)
+	connect.CompleteNodePools(cmd, &o.Connect, "name", &o.Namespace)
+	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
+	return cmd
+}

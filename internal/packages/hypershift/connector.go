@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/connector"
 )
@@ -67,7 +68,7 @@ func connectorRules() []rbacv1.PolicyRule {
 
 func (d deployment) spec() appsv1.DeploymentSpec {
 	podLabels := maps.Clone(labels)
-	podLabels["hypershift.openshift.io/need-management-kas-access"] = "true"
+	podLabels[hyperv1.NeedManagementKASAccessLabel] = "true"
 	return appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](1), RevisionHistoryLimit: ptr.To[int32](2),
 		Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
@@ -76,7 +77,7 @@ func (d deployment) spec() appsv1.DeploymentSpec {
 			Spec: corev1.PodSpec{
 				ServiceAccountName: connector.Name,
 				NodeSelector:       maps.Clone(d.NodeSelector),
-				Tolerations:        slices.Concat(d.Tolerations, d.MoreTolerations),
+				Tolerations:        slices.Concat(d.dedicated(), d.Tolerations, d.MoreTolerations),
 				Affinity:           d.Affinity.DeepCopy(),
 				SecurityContext: &corev1.PodSecurityContext{
 					RunAsNonRoot: ptr.To(true), RunAsUser: d.UserID,
@@ -89,6 +90,14 @@ func (d deployment) spec() appsv1.DeploymentSpec {
 			},
 		},
 	}
+}
+
+// dedicated are nodes that are kept for control planes, or for this one.
+func (d deployment) dedicated() []corev1.Toleration {
+	tolerate := func(key, value string) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	}
+	return []corev1.Toleration{tolerate("hypershift.openshift.io/control-plane", "true"), tolerate("hypershift.openshift.io/cluster", d.Namespace)}
 }
 
 // memoryLimit is far above what a connector needs: a hosted cluster that fills its memory shall take nothing from others.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	klabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,14 +62,15 @@ func settingsOf(ctx context.Context, d packagemanager.Deps) (settings, error) {
 	}
 	_, err := d.Manager.GetRESTMapper().RESTMapping(schema.GroupKind{Group: "security.openshift.io", Kind: "SecurityContextConstraints"})
 	switch {
-	case meta.IsNoMatchError(err):
+	case isNotServed(err):
 		s.UserID = ptrTo[int64](uid)
 	case err != nil:
 		return s, fmt.Errorf("asking the management cluster for its APIs: %w", err)
 	}
-	if s.Image == "" {
-		s.Image, err = ownImage(ctx, d.Live, d.Options.Namespace, os.Getenv("HOSTNAME"))
+	if s.Image != "" {
+		return s, nil
 	}
+	s.Image, err = ownImage(ctx, d.Live, d.Options.Namespace, os.Getenv("HOSTNAME"))
 	return s, err
 }
 

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/memory"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 )
@@ -49,6 +50,11 @@ type Options struct {
 	CertificateValidity  string
 	CertificateAlgorithm string
 	PodName              string
+
+	// started is called when the control plane has been ready for a while; nil: nobody wants to know.
+	started func()
+	// bootstrap makes the first objects of the hosted cluster in place of the component of kube-apiserver, for tests.
+	bootstrap func(ctx context.Context, kubeconfig []byte) error
 }
 
 // environment variables of the process.
@@ -71,6 +77,12 @@ const (
 // gcPercent keeps the heap near what is live. The process exists once per hosted cluster and is idle nearly always, so memory counts for more than
 // the CPU that the collector takes.
 const gcPercent = 40
+
+// The process counts as started some time after its control plane is ready, when the passes that this causes are over.
+const (
+	startTail    = 5 * time.Second
+	startLongest = 10 * time.Minute
+)
 
 func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv(envNamespace), "Control plane namespace to work in (default $"+envNamespace+")")
@@ -108,9 +120,10 @@ func Command() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.readEnvironment()
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(gcPercent)
-			}
+			// An end that never comes is put off no longer than this; a control plane that cannot start has no use for the memory.
+			started := memory.Start(gcPercent)
+			time.AfterFunc(startLongest, started)
+			o.started = started
 			cfg, err := restConfig(o.Kubeconfig)
 			if err != nil {
 				return err
@@ -234,8 +247,11 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
-			CertRotationScale: os.Getenv(envCertRotation),
+			CertRotationScale: os.Getenv(envCertRotation), BootstrapHosted: o.bootstrap,
 		},
+	}
+	if o.started != nil {
+		r.Ready = sync.OnceFunc(func() { time.AfterFunc(startTail, o.started) })
 	}
 	if err := setup(mgr, r, wake); err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
 // freshFor is how long a write may be missing from the cache before the cache is believed after all. A cache lags by milliseconds; ten seconds cover
@@ -24,7 +26,7 @@ const freshFor = 10 * time.Second
 //
 // Without it a pass that writes certificates and then hashes them for a pod template would hash the old ones, and the pods that it had just started
 // would be replaced by the next pass. It holds nothing that the API server does not hold: losing it costs a restart of pods at worst.
-// List is not covered.
+// List covers ControlPlaneComponents alone, on whose state components depend.
 type freshClient struct {
 	client.Client
 	clock clock.PassiveClock
@@ -32,6 +34,8 @@ type freshClient struct {
 	mu     sync.Mutex
 	recent map[freshKey]freshWrite
 }
+
+var componentKind = hyperv1.GroupVersion.WithKind("ControlPlaneComponent")
 
 type freshKey struct {
 	kind schema.GroupVersionKind
@@ -113,6 +117,71 @@ func (f *freshClient) Get(ctx context.Context, name client.ObjectKey, obj client
 		return err
 	}
 	return copyInto(stored, obj)
+}
+
+// List implements client.Reader.
+func (f *freshClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := f.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	reports, ok := list.(*hyperv1.ControlPlaneComponentList)
+	if !ok {
+		return nil
+	}
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	if options.LabelSelector != nil || options.FieldSelector != nil {
+		return nil // nobody asks for some of them
+	}
+	known := map[client.ObjectKey]int{}
+	for i := range reports.Items {
+		known[client.ObjectKeyFromObject(&reports.Items[i])] = i
+	}
+	for name := range f.names(componentKind, options.Namespace) {
+		i, listed := known[name]
+		cached := ""
+		if listed {
+			cached = reports.Items[i].ResourceVersion
+		}
+		newer := f.newer(freshKey{componentKind, name}, cached)
+		if newer == nil {
+			continue
+		}
+		report := hyperv1.ControlPlaneComponent{}
+		if err := copyInto(newer, &report); err != nil {
+			return err
+		}
+		if listed {
+			reports.Items[i] = report
+		} else {
+			reports.Items = append(reports.Items, report)
+		}
+	}
+	return nil
+}
+
+// names are those of the kind that were written lately.
+func (f *freshClient) names(kind schema.GroupVersionKind, namespace string) map[client.ObjectKey]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := map[client.ObjectKey]bool{}
+	for key := range f.recent {
+		if key.kind == kind && (namespace == "" || key.name.Namespace == namespace) {
+			names[key.name] = true
+		}
+	}
+	return names
+}
+
+// Wrote says whether obj is as our own last write left it.
+func (f *freshClient) Wrote(obj client.Object) bool {
+	gvk, err := apiutil.GVKForObject(obj, f.Scheme())
+	if err != nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w, ok := f.recent[freshKey{gvk, client.ObjectKeyFromObject(obj)}]
+	return ok && w.obj.GetResourceVersion() == obj.GetResourceVersion()
 }
 
 // copyInto converts between the Go types of one kind: an applied object is unstructured, and read as its type.

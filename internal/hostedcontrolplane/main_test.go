@@ -1,6 +1,7 @@
 package hostedcontrolplane
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -12,5 +13,12 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	if dir := os.Getenv(envChild); dir != "" {
+		if err := child(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(testenv.Main(m))
 }

@@ -70,7 +70,8 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		return nil, err
 	}
 	options := manager.Options{
-		Scheme: scheme,
+		Scheme:         scheme,
+		MapperProvider: newMapper,
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
@@ -134,9 +135,11 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		})
 	// The hypershift-operator, the PKI operator and users' references bring Secrets and ConfigMaps that have no owner here.
-	for _, obj := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &hyperv1.ControlPlaneComponent{}} {
+	for _, obj := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
 		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
 	}
+	// The pass that wrote a report has acted on it: components come behind those that they depend on.
+	b = b.Watches(&hyperv1.ControlPlaneComponent{}, all, builder.WithPredicates(contentChanged{}, notOurs(r.Client)))
 	for _, obj := range []client.Object{
 		&corev1.Service{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 	} {
@@ -151,7 +154,7 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 		}
 		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
 	}
-	if err := b.Complete(r); err != nil {
+	if err := b.Complete(&paced{pass: r.pass, clock: r.Clock}); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	return nil
@@ -181,6 +184,15 @@ type contentChanged struct{ predicate.Funcs }
 // Update implements predicate.Predicate.
 func (contentChanged) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() || !equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+}
+
+// notOurs drops what a freshClient has just written.
+func notOurs(c client.Client) predicate.Predicate {
+	fresh, ok := c.(*freshClient)
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !ok || !fresh.Wrote(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return !ok || !fresh.Wrote(e.ObjectNew) },
+	}
 }
 
 // waker enqueues the HostedControlPlane of the namespace for what is no event of its own.

@@ -145,6 +145,60 @@ func TestFreshClient(t *testing.T) {
 	})
 }
 
+func TestFreshReports(t *testing.T) {
+	w := newWorld(t)
+	report := func(name string) *hyperv1.ControlPlaneComponent {
+		return &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: name}}
+	}
+	list := func(c client.Reader, opts ...client.ListOption) map[string]string {
+		reports := &hyperv1.ControlPlaneComponentList{}
+		NewWithT(t).Expect(c.List(t.Context(), reports, opts...)).To(Succeed())
+		out := map[string]string{}
+		for _, r := range reports.Items {
+			out[r.Name] = r.Status.Version
+		}
+		return out
+	}
+	here := client.InNamespace(w.hcp.Namespace)
+	t.Run("When the cache lags behind a list of reports should have what was written, and their events should count as known", func(t *testing.T) {
+		g := NewWithT(t)
+		stale := &staleList{Client: w.c}
+		f := newFreshClient(stale, w.clock)
+		a, b := report("a"), report("b")
+		g.Expect(f.Create(t.Context(), a)).To(Succeed())
+		g.Expect(w.c.List(t.Context(), &stale.snapshot, here)).To(Succeed())
+		g.Expect(f.Create(t.Context(), b)).To(Succeed())
+		before := a.DeepCopy()
+		a.Status.Version = "1.36.3"
+		g.Expect(f.Status().Patch(t.Context(), a, client.MergeFrom(before))).To(Succeed())
+		g.Expect(list(f, here)).To(Equal(map[string]string{"a": "1.36.3", "b": ""}))
+		g.Expect(list(f, client.InNamespace("elsewhere"))).NotTo(HaveKey("b"))
+		g.Expect(f.Wrote(a)).To(BeTrue())
+		g.Expect(f.Wrote(before)).To(BeFalse(), "an older state is not the last write")
+
+		theirs := a.DeepCopy()
+		theirs.Status.Version = "1.36.4"
+		g.Expect(w.c.Status().Patch(t.Context(), theirs, client.MergeFrom(a))).To(Succeed())
+		g.Expect(f.Wrote(theirs)).To(BeFalse())
+		g.Expect(w.c.List(t.Context(), &stale.snapshot, here)).To(Succeed())
+		g.Expect(list(f, here)).To(Equal(map[string]string{"a": "1.36.4", "b": ""}), "a newer one in the cache wins")
+		g.Expect(f.Delete(t.Context(), b)).To(Succeed())
+		g.Expect(f.Wrote(b)).To(BeFalse())
+	})
+}
+
+// staleList lists a snapshot.
+type staleList struct {
+	client.Client
+	snapshot hyperv1.ControlPlaneComponentList
+}
+
+// List implements client.Reader.
+func (s *staleList) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	s.snapshot.DeepCopyInto(list.(*hyperv1.ControlPlaneComponentList))
+	return nil
+}
+
 // staleReader reads a snapshot, or nothing.
 type staleReader struct {
 	client.Client

@@ -62,6 +62,8 @@ type Reconciler struct {
 
 	// Management looks at the management cluster.
 	Management Management
+	// Ready, if set, is called after every pass that found the control plane ready.
+	Ready func()
 	// Context holds the settings of the process that components see; the rest is filled in here.
 	Context component.WorkloadContext
 }
@@ -82,31 +84,40 @@ type Management interface {
 
 // Reconcile does one pass.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, _, err := r.pass(ctx, req)
+	return result, err
+}
+
+// pass is Reconcile; it also says whether all components were brought to the spec.
+func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result, acted bool, _ error) {
 	hcp := &hyperv1.HostedControlPlane{}
 	if err := r.Client.Get(ctx, req.NamespacedName, hcp); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		return ctrl.Result{}, false, client.IgnoreNotFound(err)
 	}
 	if !hcp.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.finalize(ctx, hcp)
+		return ctrl.Result{}, false, r.finalize(ctx, hcp)
 	}
 	if r.OperateOn != "" && r.OperateOn != controlPlaneImage(hcp) {
 		ctrl.LoggerFrom(ctx).V(1).Info("left to the operator of the other release", "release", controlPlaneImage(hcp))
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, false, nil
 	}
 	// The finalizer makes deletion wait for us, so it is stored before anything that we would have to clean up.
 	if _, err := patch.EnsureFinalizer(ctx, r.Client, hcp, Finalizer); err != nil {
-		return again(err)
+		return again(false, err)
 	}
 	obs := Observed{HCP: hcp, Pause: parsePause(hcp.Spec.PausedUntil, r.Clock.Now())}
 	renew, actErr := r.act(ctx, &obs)
 	if err := r.observeState(ctx, &obs); err != nil {
-		return ctrl.Result{}, errors.Join(actErr, fmt.Errorf("observing %s: %w", req, err))
+		return ctrl.Result{}, false, errors.Join(actErr, fmt.Errorf("observing %s: %w", req, err))
 	}
 	r.checkHealth(&obs)
 	if err := errors.Join(actErr, r.report(ctx, obs)); err != nil {
-		return again(err)
+		return again(obs.ComponentsCurrent, err)
 	}
-	return ctrl.Result{RequeueAfter: recheckAfter(obs, renew, r.Clock.Now())}, nil
+	if r.Ready != nil && obs.HCP.Status.Ready {
+		r.Ready()
+	}
+	return ctrl.Result{RequeueAfter: recheckAfter(obs, renew, r.Clock.Now())}, obs.ComponentsCurrent, nil
 }
 
 // finalize lets the HostedControlPlane go. Everything here is owned by it or goes with the namespace, and nothing of it lives outside of the
@@ -116,11 +127,11 @@ func (r *Reconciler) finalize(ctx context.Context, hcp *hyperv1.HostedControlPla
 }
 
 // again turns a lost race into another pass. Everything else is an error.
-func again(err error) (ctrl.Result, error) {
+func again(acted bool, err error) (ctrl.Result, bool, error) {
 	if apierrors.IsConflict(err) || errors.Is(err, pki.ErrOutdated) {
-		return ctrl.Result{RequeueAfter: recheckSoon}, nil
+		return ctrl.Result{RequeueAfter: recheckSoon}, acted, nil
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{}, acted, err
 }
 
 // recheckAfter is when something changes by itself: the pause ends, a certificate is due.

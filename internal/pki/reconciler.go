@@ -28,6 +28,8 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 	Keys   KeySource
 	Rand   io.Reader
+
+	last lastPlan
 }
 
 // ErrOutdated says that something changed between reading and writing. The next pass sees it.
@@ -42,7 +44,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, spec Spec) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := PlanFor(spec, obs, Source{Now: r.Clock.Now(), Keys: r.Keys, Rand: r.Rand})
+	now := r.Clock.Now()
+	state := stateOf(spec, obs)
+	if plan, ok := r.last.plan(state, now); ok {
+		return plan, nil
+	}
+	plan := PlanFor(spec, obs, Source{Now: now, Keys: r.Keys, Rand: r.Rand})
+	if plan.Empty() {
+		r.last.remember(state, plan, now)
+	}
 	for _, wave := range [][]Write{plan.Authorities, plan.Leaves, plan.Copies} {
 		if err := r.write(ctx, wave); err != nil {
 			return plan, err

@@ -56,7 +56,9 @@ func TestSigma(t *testing.T) {
 			`in ` + Private + `.`:                                                        `in ` + Standard + `.`,
 			`metadata.finalizers: "cluster.cluster.x-k8s.io": prefer another name`:       `metadata.finalizers: "cluster.cluster.x-k8s.io": prefer another name`,
 			`awsmachines.infrastructure.` + Private + ` "x"`:                             `awsmachines.infrastructure.` + Standard + ` "x"`,
-			`x@` + Private: `x@` + Private,
+			`Machine.` + Private + ` "bad" is invalid: spec: Required`:                   `Machine.` + Standard + ` "bad" is invalid: spec: Required`,
+			`Machine.machine.` + Private:                                                 `Machine.machine.` + Private,
+			`x@` + Private:                                                               `x@` + Private,
 		} {
 			g.Expect(Text(in)).To(Equal(out))
 		}

@@ -35,11 +35,15 @@ func appendText(dst, s []byte) (out []byte, changed, theirs bool) {
 		if start > 0 && start != escape && !strings.ContainsRune(" \t\n\"'`(/=", rune(s[start-1])) {
 			continue
 		}
-		if stop < len(s) && (s[stop] == '/' && !versionAt(s[stop+1:]) || isUpper(s[stop]) || s[stop] == '_') {
+		if stop < len(s) && (s[stop] == '/' && !versionAt(s[stop+1:]) || s[stop] == '_') {
 			continue
 		}
+		kind := false
+		if dot := bytes.IndexByte(s[start:stop], '.'); dot > 0 && isUpper(s[start]) { // Machine.cluster.x-k8s.io "x" is invalid
+			start, kind = start+dot+1, true
+		}
 		keep, repl := swap(s[start:stop])
-		if repl == "" || !namesGroup(s[start:start+keep]) {
+		if repl == "" || !namesGroup(s[start:start+keep], kind) {
 			continue
 		}
 		out = append(out, s[done:start+keep]...)
@@ -52,12 +56,14 @@ func appendText(dst, s []byte) (out []byte, changed, theirs bool) {
 	return append(out, s[done:]...), true, false
 }
 
-// namesGroup tells whether what is before the suffix in a text makes it a group that is known, alone or after a plural. Finalizers and hooks
-// look alike (machine.cluster.x-k8s.io), and texts quote them.
-func namesGroup(before []byte) bool {
+// namesGroup tells whether what is before the suffix in a text makes it a group that is known, alone or after a plural or a
+// kind. Finalizers and hooks look alike (machine.cluster.x-k8s.io), and texts quote them.
+func namesGroup(before []byte, kind bool) bool {
 	labels := strings.Split(strings.TrimSuffix(string(before), "."), ".")
 	last := labels[len(labels)-1]
 	switch {
+	case kind:
+		return len(labels) == 1 && (last == "" || groupPrefixes[last])
 	case len(labels) == 1:
 		return last == "" || groupPrefixes[last] || plurals[last]
 	case len(labels) == 2:
@@ -73,7 +79,7 @@ var groupPrefixes = map[string]bool{"infrastructure": true, "bootstrap": true, "
 var plurals = map[string]bool{"clusters": true, "clusterclasses": true, "machines": true, "machinesets": true, "machinedeployments": true, "machinepools": true,
 	"machinehealthchecks": true, "machinedrainrules": true}
 
-func isToken(c byte) bool { return isLabel(c) || c == '.' }
+func isToken(c byte) bool { return isLabel(c) || isUpper(c) || c == '.' }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 

@@ -208,9 +208,10 @@ func observe(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedContr
 		}
 		obs.TargetReadable = err == nil && key.Hash() == target.DataHash
 	}
-	if len(live.Keys) > 0 && obs.Status.TargetKey.AESCBC != nil {
-		obs.Converged, err = encryption.Converged(ctx, reader, hcp.Namespace, live.Hash)
+	if len(live.Keys) == 0 || obs.Status.TargetKey.AESCBC == nil {
+		return obs, live, nil // a key that can't be used is in obs, and no failure
 	}
+	obs.Converged, err = encryption.Converged(ctx, reader, hcp.Namespace, live.Hash)
 	return obs, live, err
 }
 

@@ -71,6 +71,20 @@ func TestReconcile(t *testing.T) {
 			return err
 		})
 	})
+	t.Run("When the next key is none it should say so, keep the present one, and heal", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		g.Expect(w.client.Update(t.Context(), w.secret("key-b", []byte("short")))).To(Succeed())
+		w.activate(t, "b")
+		_, err := w.reconcile(t, w.client)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.condition(t)).To(Equal("False ReEncryptionFailed"))
+		g.Expect(w.keys(t)).To(Equal("a"))
+		g.Expect(w.client.Update(t.Context(), w.secret("key-b", []byte(strings.Repeat("b", encryption.KeySize))))).To(Succeed())
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		g.Expect(w.keys(t)).To(Equal("b"))
+	})
 	t.Run("When encryption is switched on later it should first be read everywhere, then write what was there again", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)

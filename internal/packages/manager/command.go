@@ -129,7 +129,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.printVersion, "version", false, "print the version and end")
 	fs.StringVar(&o.PackageOperatorPackageImage, "package-operator-package-image", "", "package image of the operator's own helpers in namespaces of hosted clusters")
 	fs.StringVar(&o.RemotePhaseManagerImage, "remote-phase-manager-image", "", "image of the connectors to hosted clusters, when they are not installed by a package; empty: that of this pod")
-	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "package image of the operator, to install it from itself and end")
+	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "not supported: use hypershift install --package-operator")
 	fs.StringVar(&o.SelfBootstrapConfig, "self-bootstrap-config", "", "configuration of that package as JSON")
 	fs.StringVar(&o.RegistryHostOverrides, "registry-host-overrides", "", "registries to pull from instead of others: host=newhost,…")
 	fs.StringVar(&o.ImagePrefixOverrides, "image-prefix-overrides", "", "prefixes of images to replace, the longest that matches: from=to,…")
@@ -175,6 +175,9 @@ func (o *Options) complete(fs *pflag.FlagSet, getenv func(string) string) error 
 		}
 	}
 	o.ForceAdoption = getenv("PKO_FORCE_ADOPTION") != ""
+	if o.SelfBootstrap != "" {
+		return errors.New("--self-bootstrap: this operator does not install itself from a package; use hypershift install --package-operator")
+	}
 	if o.affinity != "" {
 		if err := json.Unmarshal([]byte(o.affinity), &o.SubComponentAffinity); err != nil {
 			return fmt.Errorf("--sub-component-affinity: %w", err)

@@ -57,6 +57,7 @@ func TestFlags(t *testing.T) {
 		"When the modifier is no number it should say which variable": {
 			env: map[string]string{"PKO_PACKAGE_HASH_MODIFIER": "many"}, problem: "unable to parse environment variable 'PKO_PACKAGE_HASH_MODIFIER' as integer",
 		},
+		"When it is to install itself it should say what does":                {args: []string{"-self-bootstrap=image"}, problem: "use hypershift install --package-operator"},
 		"When tolerations are no JSON it should name the flag":                {args: []string{"--sub-component-tolerations=x"}, problem: "--sub-component-tolerations: "},
 		"When a lease is wanted outside a cluster it should need a namespace": {args: []string{"--kubeconfig=f"}, problem: "--namespace: required outside a cluster"},
 	} {

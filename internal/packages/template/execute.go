@@ -38,8 +38,10 @@ func Execute(ctx context.Context, text string, data any) ([]byte, error) {
 			defer func() { depth-- }()
 			out := &limited{ctx: ctx}
 			err := t.ExecuteTemplate(out, name, data)
-			if errors.Is(err, errDepth) {
-				return "", errDepth // once; every level of it would say the same
+			for _, limit := range []error{errDepth, errTime, errOutput} {
+				if errors.Is(err, limit) {
+					return "", limit // once; every level of it would say the same, until the reason is cut off
+				}
 			}
 			return out.String(), err
 		},

@@ -121,7 +121,8 @@ func Build(ctx context.Context, root string, t Target, say func(format string, a
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return fmt.Errorf("creating the folder of %s: %w", t.Out, err)
 	}
-	args := []string{"build", "-v", "-trimpath", "-ldflags", t.LDFlags, "-o", out}
+	// Without -buildvcs=false a checkout that belongs to somebody else does not build, and any edit makes every program another one.
+	args := []string{"build", "-v", "-buildvcs=false", "-trimpath", "-ldflags", t.LDFlags, "-o", out}
 	if t.ModFile != "" && t.ModFile != "go.mod" {
 		args = append(args, "-modfile", t.ModFile)
 	}

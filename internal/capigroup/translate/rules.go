@@ -144,7 +144,7 @@ func pickByName(f form, foreign, mirrored *node) pick {
 var types = map[string]*node{
 	"/events":                                                        typed(formNone, at("involvedObject", 2, reference), at("related", 13, reference)),
 	"events.k8s.io/events":                                           typed(formNone, at("regarding", 8, reference), at("related", 9, reference)),
-	"/resourcequotas":                                                typed(formNone, at("spec", 2, object(at("hard", 1, quota))), at("status", 3, object(at("hard", 1, quota), at("used", 2, quota)))),
+	"/resourcequotas":                                                quotaObject,
 	"apiextensions.k8s.io/" + crds:                                   foreignCRD,
 	"apiregistration.k8s.io/apiservices":                             apiService,
 	"authorization.k8s.io/subjectaccessreviews":                      review,
@@ -164,6 +164,14 @@ var types = map[string]*node{
 	"keda.sh/scaledobjects":                                          typed(formNone, at("spec", 0, path(gv, "scaleTargetRef", "apiVersion"))),
 	"storagemigration.k8s.io/storageversionmigrations":               typed(formNone, at("spec", 0, path(group, "resource", "group"))),
 }
+
+// quotaObject has groups in keys, and so in what its managed fields call these.
+var quotaObject = func() *node {
+	counts := object(at("f:hard", 0, quota), at("f:used", 0, quota))
+	managed := array(object(at("apiVersion", 3, gv), at("fieldsV1", 0, object(at("f:spec", 0, counts), at("f:status", 0, counts)))))
+	return typed(formNone, at("spec", 2, object(at("hard", 1, quota))), at("status", 3, object(at("hard", 1, quota), at("used", 2, quota))),
+		at("metadata", 1, metadata(at("managedFields", 17, managed))))
+}()
 
 var autoscaler = func() *node {
 	metrics := array(object(at("object", 2, object(at("describedObject", 1, scaleTarget)))))

@@ -167,7 +167,10 @@ func (f form) apply(dst, s []byte) (out []byte, changed, theirs bool) {
 			to = from + n
 		}
 	case formCount:
-		const count = "count/"
+		count := "count/"
+		if bytes.HasPrefix(s, []byte("f:")) { // as managed fields name it
+			count = "f:count/"
+		}
 		dot := bytes.IndexByte(s, '.')
 		if len(s) < len(count) || string(s[:len(count)]) != count || dot <= len(count) {
 			return dst, false, false

@@ -25,16 +25,16 @@ func TestConnector(t *testing.T) {
 
 	t.Run("When phases for both clusters are mixed it should roll them out in order", func(t *testing.T) {
 		g := NewWithT(t)
-		namespace := packagestest.Object(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "addon"}})
-		inside := packagestest.ConfigMap("inside", map[string]any{"key": "a"})
-		inside.Object.SetNamespace("addon")
+		role := packagestest.Object(map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "addon"}, "rules": []any{},
+		})
 		os := packagestest.ObjectSet(p.ns, "mixed", 1,
-			hostedPhase("namespace", namespace), hostedPhase("first", inside), packagestest.Phase("second", packagestest.ConfigMap("beside", nil)), hostedPhase("third", configMap("last", "c")))
+			hostedPhase("role", role), hostedPhase("first", configMap("inside", "a")), packagestest.Phase("second", packagestest.ConfigMap("beside", nil)), hostedPhase("third", configMap("last", "c")))
 		p.create(t, os)
 		os = p.setIs(t, "mixed", metav1.ConditionTrue, v1alpha1.ReasonAvailable)
 
 		var live, beside, last corev1.ConfigMap
-		g.Expect(p.there.Get(t.Context(), client.ObjectKey{Namespace: "addon", Name: "inside"}, &live)).To(Succeed())
+		g.Expect(p.there.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "inside"}, &live)).To(Succeed())
 		g.Expect(p.Client.Get(t.Context(), client.ObjectKey{Namespace: p.ns, Name: "beside"}, &beside)).To(Succeed())
 		g.Expect(p.there.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "last"}, &last)).To(Succeed())
 		g.Expect(live.CreationTimestamp.Time).NotTo(BeTemporally(">", last.CreationTimestamp.Time))

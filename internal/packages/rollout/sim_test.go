@@ -22,7 +22,7 @@ import (
 //
 // SIM_SEEDS is how many seeds are played, SIM_FIRST the first of them; a failure prints the seed, and SIM_FIRST=seed SIM_SEEDS=1 replays it.
 func TestSimulation(t *testing.T) {
-	first, seeds := setting("SIM_FIRST", 1), setting("SIM_SEEDS", 1000)
+	first, seeds := setting("SIM_FIRST", 1), setting("SIM_SEEDS", seedsByDefault)
 	if testing.Short() {
 		seeds = min(seeds, 200)
 	}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package rollout
+
+// seedsByDefault are played in about 15 s.
+const seedsByDefault = 1000

@@ -149,7 +149,7 @@ func TestReconcile(t *testing.T) {
 		w.update(func(h *hyperv1.HostedControlPlane) { h.Spec.ReleaseImage = "10.244.0.1:5000/hypershift/release:1.36.3" })
 		_, err := w.pass(w.c)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(condition(w.read(), "ClusterVersionProgressing")).To(HavePrefix("True FromClusterVersion Working towards 1.36.3: waiting for etcd"))
+		g.Expect(condition(w.read(), "ClusterVersionProgressing")).To(And(HavePrefix("True FromClusterVersion Working towards 1.36.3: waiting for "), ContainSubstring("etcd")))
 		g.Expect(condition(w.read(), "Available")).To(HavePrefix("True"))
 		g.Expect(w.settle(w.c)).To(Succeed())
 		var got []string

@@ -27,7 +27,8 @@ func TestEveryCommandHasHelp(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(run(t.Context(), "kubectl-package", []string{"tree"})).To(MatchError(ContainSubstring("doesn't have the package commands yet")))
+	g.Expect(run(t.Context(), "kubectl-package", []string{"tree"})).To(MatchError("accepts 1 arg(s), received 0"))
+	g.Expect(run(t.Context(), "kubectl-package", []string{"rollout", "plan", "--help"})).To(Succeed())
 	g.Expect(run(t.Context(), "hypershift", []string{"frobnicate"})).To(MatchError(ContainSubstring("frobnicate")))
 	g.Expect(run(t.Context(), "hypershift", []string{"completion", "bash"})).To(Succeed())
 	for _, path := range [][]string{

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -96,7 +97,33 @@ func (v view) normal(s string) string {
 	for _, n := range noise {
 		s = n.what.ReplaceAllString(s, n.by)
 	}
-	return s
+	return sortManagers(s)
+}
+
+// managers begins a list that the API server sorts by time in seconds, so that its order depends on when a test ran.
+var managers = regexp.MustCompile(`"managedFields":\s*\[`)
+
+// sortManagers orders the entries of each such list by their text.
+func sortManagers(s string) string {
+	var out strings.Builder
+	for {
+		at := managers.FindStringIndex(s)
+		if at == nil {
+			return out.String() + s
+		}
+		var entries []json.RawMessage
+		in := json.NewDecoder(strings.NewReader(s[at[1]-1:]))
+		if in.Decode(&entries) != nil {
+			return out.String() + s // a text that quotes one
+		}
+		slices.SortFunc(entries, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+		out.WriteString(s[:at[1]])
+		for _, e := range entries {
+			out.Write(e)
+			out.WriteByte(',')
+		}
+		s = s[at[1]-1+int(in.InputOffset()):]
+	}
 }
 
 // request is one step of the script; N in path and body is the namespace.

@@ -151,6 +151,15 @@ func TestTeardownOfCluster(t *testing.T) {
 		"When the machines are outside of the namespace nothing should be forced": {
 			left: left(func(r *remains) { being(r); r.manager = nil; r.contained = false }), after: 600,
 			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeFalse()) }},
+		"When machines have to go with the cluster Cluster API should know, for it drains none then": {
+			left: left(func(r *remains) {
+				r.hcp = &hyperv1.HostedControlPlane{}
+				r.pools = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}}
+			}),
+			check: func(g Gomega, p teardown) {
+				g.Expect(p.delete).To(ConsistOf(BeAssignableToTypeOf(&clusterv1.Cluster{})))
+				g.Expect(p.waiting).To(ConsistOf(ContainSubstring("NodePool")))
+			}},
 		"When machines wait for a manager that does not run they should not for ever": {
 			left: left(func(r *remains) {
 				r.manager.Status.AvailableReplicas = 0

@@ -98,6 +98,11 @@ func planTeardown(r remains, now time.Time) teardown {
 		t.waiting = append(t.waiting, waitingFor("NodePool", np, "its controller removes the machines first"))
 	}
 	if len(r.pools) > 0 {
+		// Machines of a cluster that is being deleted are not drained: there is nowhere for their pods to go, and a disruption budget
+		// would hold the last one for ever. Cluster API deletes the HostedControlPlane after the last machine.
+		if r.cluster != nil && r.cluster.DeletionTimestamp.IsZero() {
+			t.delete = append(t.delete, r.cluster)
+		}
 		t.orphans = orphaned(r, now)
 		return t
 	}

@@ -60,6 +60,8 @@ func newWorld(t testing.TB, mutate ...func(*hyperv1.HostedControlPlane)) *world 
 		obj.SetNamespace(ns)
 		w.create(obj)
 	}
+	// As it is once there are certificates.
+	w.hcp.Status.KubeConfig = &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: "kubeconfig"}
 	return w
 }
 
@@ -189,7 +191,7 @@ func (w *world) settle() {
 		w.rolledOut(name)
 	}
 	w.mustPass()
-	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server", "control-plane-pki-operator"} {
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server", "control-plane-pki-operator", "cluster-autoscaler"} {
 		w.rolledOut(name)
 	}
 	w.mustPass()
@@ -214,6 +216,7 @@ func TestReconcile(t *testing.T) {
 		g.Expect(w.why()).To(Equal(map[string]string{
 			"etcd": rolls, "kube-apiserver": waits, "kube-controller-manager": waits, "kube-scheduler": waits, "hosted-cluster-config-operator": waits,
 			"ignition-server": waits, "control-plane-pki-operator": waits,
+			"cluster-autoscaler": waits,
 		}))
 		clients := []string{"kube-controller-manager", "kube-scheduler", "hosted-cluster-config-operator", "ignition-server"}
 		g.Expect(w.exists(&appsv1.Deployment{}, "kube-apiserver")).To(BeTrue(), "it starts together with etcd")
@@ -272,6 +275,7 @@ func TestReconcile(t *testing.T) {
 			"etcd": rolls + " 1.36.3", "kube-apiserver": waits + " 1.36.3", "kube-controller-manager": waits + " 1.36.3",
 			"kube-scheduler": waits + " 1.36.3", "hosted-cluster-config-operator": waits + " 1.36.3",
 			"ignition-server": waits + " 1.36.3", "control-plane-pki-operator": waits + " 1.36.3",
+			"cluster-autoscaler": waits + " 1.36.3",
 		}))
 		g.Expect(w.image("kube-apiserver")).To(Equal(before), "kube-apiserver waits for etcd")
 

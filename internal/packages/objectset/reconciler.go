@@ -2,15 +2,12 @@ package objectset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -126,26 +123,7 @@ func (r *Reconciler) ensureFinalizers(ctx context.Context, os *v1alpha1.ObjectSe
 			want = append(want, f)
 		}
 	}
-	return r.setFinalizers(ctx, os, want)
-}
-
-// setFinalizers replaces the list, if it differs and nobody else changed the object meanwhile.
-func (r *Reconciler) setFinalizers(ctx context.Context, os *v1alpha1.ObjectSet, want []string) error {
-	if slices.Equal(want, os.Finalizers) {
-		return nil
-	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": want, "resourceVersion": os.ResourceVersion}})
-	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
-	}
-	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: os.Namespace, Name: os.Name}}
-	answer.SetGroupVersionKind(r.Scope.GroupVersionKind("ObjectSet"))
-	if err := r.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return fmt.Errorf("setting finalizers of %s: %w", client.ObjectKeyFromObject(os), err)
-	}
-	os.ResourceVersion, os.Finalizers = answer.ResourceVersion, want
-	r.Status.Wrote(os, os.ResourceVersion)
-	return nil
+	return r.Status.SetFinalizers(ctx, os, want)
 }
 
 // Owner is what objects of an ObjectSet know it by.

@@ -22,7 +22,7 @@ func (r *Reconciler) finalize(ctx context.Context, os *v1alpha1.ObjectSet) error
 	}
 	r.Metrics.ForgetObjectSet(client.ObjectKeyFromObject(os))
 	rest := slices.DeleteFunc(slices.Clone(os.Finalizers), func(f string) bool { return slices.Contains(Finalizers, f) })
-	return client.IgnoreNotFound(r.setFinalizers(ctx, os, rest))
+	return client.IgnoreNotFound(r.Status.SetFinalizers(ctx, os, rest))
 }
 
 // archive tears an old revision down. The finalizer goes before the status is written: once the condition says Archived, nobody looks again.
@@ -33,7 +33,7 @@ func (r *Reconciler) archive(ctx context.Context, os *v1alpha1.ObjectSet) error 
 	}
 	if done {
 		rest := slices.DeleteFunc(slices.Clone(os.Finalizers), func(f string) bool { return f == v1alpha1.CachedFinalizer })
-		if err := r.setFinalizers(ctx, os, rest); err != nil {
+		if err := r.Status.SetFinalizers(ctx, os, rest); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}

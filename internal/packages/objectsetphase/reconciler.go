@@ -6,7 +6,6 @@ package objectsetphase
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.finalize(ctx, osp)
 	}
 	if !slices.Contains(osp.Finalizers, v1alpha1.CachedFinalizer) {
-		if err := r.setFinalizers(ctx, osp, append(slices.Clone(osp.Finalizers), v1alpha1.CachedFinalizer)); err != nil {
+		if err := r.Status.SetFinalizers(ctx, osp, append(slices.Clone(osp.Finalizers), v1alpha1.CachedFinalizer)); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -270,22 +269,7 @@ func (r *Reconciler) finalize(ctx context.Context, osp *v1alpha1.ObjectSetPhase)
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(osp.Finalizers), func(f string) bool { return f == v1alpha1.CachedFinalizer })
-	return errors.Join(r.Engine.Forget(ctx, osp.UID), client.IgnoreNotFound(r.setFinalizers(ctx, osp, rest)))
-}
-
-func (r *Reconciler) setFinalizers(ctx context.Context, osp *v1alpha1.ObjectSetPhase, want []string) error {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": want, "resourceVersion": osp.ResourceVersion}})
-	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
-	}
-	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: osp.Namespace, Name: osp.Name}}
-	answer.SetGroupVersionKind(r.Scope.GroupVersionKind("ObjectSetPhase"))
-	if err := r.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return fmt.Errorf("setting finalizers of %s: %w", client.ObjectKeyFromObject(osp), err)
-	}
-	osp.ResourceVersion, osp.Finalizers = answer.ResourceVersion, want
-	r.Status.Wrote(osp, osp.ResourceVersion)
-	return nil
+	return errors.Join(r.Engine.Forget(ctx, osp.UID), client.IgnoreNotFound(r.Status.SetFinalizers(ctx, osp, rest)))
 }
 
 // workers is how many phases are worked on at a time.

@@ -1,4 +1,4 @@
-// Package status writes the status of objects that have one writer, with as little as an API server needs to hear, and keeps that
+// Package status writes the status and finalizers of objects that have one writer, with as little as an API server needs to hear, and keeps that
 // writer from working on a state older than what it wrote itself.
 package status
 
@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,6 +75,26 @@ func (w *Writer) Patch(ctx context.Context, obj metav1.Object, before, after any
 		}
 		return fmt.Errorf("patching status of %s: %w", keyOf(obj), err)
 	}
+	obj.SetResourceVersion(answer.ResourceVersion)
+	w.written.Store(keyOf(obj), answer.ResourceVersion)
+	return nil
+}
+
+// SetFinalizers replaces the finalizers of an object, if they differ. Conflicts are as of Patch; an object that is gone is an error.
+func (w *Writer) SetFinalizers(ctx context.Context, obj metav1.Object, want []string) error {
+	if slices.Equal(want, obj.GetFinalizers()) {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": want, "resourceVersion": obj.GetResourceVersion()}})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	answer.SetGroupVersionKind(w.Kind)
+	if err := w.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return fmt.Errorf("setting finalizers of %s: %w", keyOf(obj), err)
+	}
+	obj.SetFinalizers(want)
 	obj.SetResourceVersion(answer.ResourceVersion)
 	w.written.Store(keyOf(obj), answer.ResourceVersion)
 	return nil

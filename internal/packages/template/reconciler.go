@@ -82,10 +82,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !ot.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes the object.
 		rest := slices.DeleteFunc(slices.Clone(ot.Finalizers), func(f string) bool { return f == v1alpha1.CachedFinalizer })
-		return ctrl.Result{}, errors.Join(r.Engine.Forget(ctx, ot.UID), r.setFinalizers(ctx, ot, rest))
+		return ctrl.Result{}, errors.Join(r.Engine.Forget(ctx, ot.UID), r.Status.SetFinalizers(ctx, ot, rest))
 	}
 	if !slices.Contains(ot.Finalizers, v1alpha1.CachedFinalizer) {
-		if err := r.setFinalizers(ctx, ot, append(slices.Clone(ot.Finalizers), v1alpha1.CachedFinalizer)); err != nil {
+		if err := r.Status.SetFinalizers(ctx, ot, append(slices.Clone(ot.Finalizers), v1alpha1.CachedFinalizer)); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -319,22 +319,4 @@ func conditionsOf(obj *unstructured.Unstructured) []metav1.Condition {
 		out = append(out, phase.Condition(text("type"), metav1.ConditionStatus(text("status")), text("reason"), text("message")))
 	}
 	return out
-}
-
-func (r *Reconciler) setFinalizers(ctx context.Context, ot *v1alpha1.ObjectTemplate, want []string) error {
-	if slices.Equal(want, ot.Finalizers) {
-		return nil
-	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": want, "resourceVersion": ot.ResourceVersion}})
-	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
-	}
-	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ot.Namespace, Name: ot.Name}}
-	answer.SetGroupVersionKind(r.Scope.GroupVersionKind("ObjectTemplate"))
-	if err := r.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return fmt.Errorf("setting finalizers of %s: %w", client.ObjectKeyFromObject(ot), err)
-	}
-	ot.ResourceVersion, ot.Finalizers = answer.ResourceVersion, want
-	r.Status.Wrote(ot, ot.ResourceVersion)
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,9 +43,11 @@ func TestDestroyNodePool(t *testing.T) {
 		o.Wait, o.Timeout = true, time.Second
 		g.Expect(nodePool(ctx, o, c, out)).To(MatchError(And(ContainSubstring("there are still Machines: workers-1"), ContainSubstring("run it again"))))
 
-		done := make(chan error, 1)
+		done, waiting := make(chan error, 1), gbytes.NewBuffer()
 		o.Timeout = time.Minute
-		go func() { done <- nodePool(ctx, o, c, &bytes.Buffer{}) }()
+		go func() { done <- nodePool(ctx, o, c, waiting) }()
+		// It has to have seen the NodePool: one that goes before is not found, which is an error.
+		g.Eventually(waiting, 20*time.Second).Should(gbytes.Say("there are still Machines"))
 		g.Expect(c.Patch(ctx, pool, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		g.Eventually(done, 20*time.Second).Should(Receive(Succeed()))
 	})

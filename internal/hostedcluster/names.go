@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/names"
 )
 
 // FieldOwner is who we are in server-side apply.
@@ -59,14 +60,10 @@ const (
 	sourceOldPublicKey = "old-key.pub"
 )
 
-// Namespace is the control-plane namespace of a HostedCluster: "{namespace}-{name}", dots in name replaced by dashes. It is not injective:
-// ("a-b", "c") and ("a", "b-c") give the same result, so a namespace is used only when its annotation names the HostedCluster.
-func Namespace(hcNamespace, hcName string) string {
-	return hcNamespace + "-" + strings.ReplaceAll(hcName, ".", "-")
-}
-
 // namespaceOf is Namespace of hc.
-func namespaceOf(hc *hyperv1.HostedCluster) string { return Namespace(hc.Namespace, hc.Name) }
+func namespaceOf(hc *hyperv1.HostedCluster) string {
+	return names.ControlPlaneNamespace(hc.Namespace, hc.Name)
+}
 
 // backReference is the value of annotation hypershift.openshift.io/cluster.
 func backReference(hc *hyperv1.HostedCluster) string { return hc.Namespace + "/" + hc.Name }

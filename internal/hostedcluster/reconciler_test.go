@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -23,7 +24,7 @@ func (w *world) expectControlPlane(t testing.TB, name string) {
 	ctx := t.Context()
 	hc, err := w.get(ctx, name)
 	g.Expect(err).NotTo(HaveOccurred())
-	hcpNS := Namespace(w.ns, name)
+	hcpNS := names.ControlPlaneNamespace(w.ns, name)
 	g.Expect(hc.Finalizers).To(ContainElement(hyperv1.HostedClusterFinalizer))
 	g.Expect(hc.Spec.InfraID).To(Equal(name + "-abcde"))
 	g.Expect(hc.Spec.ClusterID).NotTo(BeEmpty())

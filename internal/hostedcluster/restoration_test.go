@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/names"
 )
 
 func TestRestoration(t *testing.T) {
@@ -23,7 +24,7 @@ func TestRestoration(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(hc.Annotations).To(HaveKey(mark))
 		hcp := &hyperv1.HostedControlPlane{}
-		key := client.ObjectKey{Namespace: Namespace(w.ns, "demo"), Name: "demo"}
+		key := client.ObjectKey{Namespace: names.ControlPlaneNamespace(w.ns, "demo"), Name: "demo"}
 		g.Expect(w.client.Get(t.Context(), key, hcp)).To(Succeed())
 		g.Expect(hcp.Annotations).To(HaveKey(mark))
 		conditions.Set(&hcp.Status.Conditions, time.Now(), metav1.Condition{Type: hyperv1.HostedClusterRestoredFromBackup, Status: metav1.ConditionTrue, Reason: "RecoveryFinished"})

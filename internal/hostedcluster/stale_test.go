@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -25,11 +26,11 @@ func TestCopies(t *testing.T) {
 		g.Expect(w.client.Create(t.Context(), hc)).To(Succeed())
 		g.Expect(w.settle(t.Context(), w.client, "demo")).To(Succeed())
 		copied := func(name string) error {
-			return w.client.Get(t.Context(), client.ObjectKey{Namespace: Namespace(w.ns, "demo"), Name: name}, &corev1.Secret{})
+			return w.client.Get(t.Context(), client.ObjectKey{Namespace: names.ControlPlaneNamespace(w.ns, "demo"), Name: name}, &corev1.Secret{})
 		}
 		g.Expect(copied("ssh-key")).To(Succeed())
 		// Of somebody else, under a name that we might use.
-		g.Expect(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace(w.ns, "demo"), Name: "other"}})).To(Succeed())
+		g.Expect(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.ControlPlaneNamespace(w.ns, "demo"), Name: "other"}})).To(Succeed())
 		hc, err := w.get(t.Context(), "demo")
 		g.Expect(err).NotTo(HaveOccurred())
 		hc.Spec.SSHKey.Name = ""

@@ -1,2 +1,2 @@
-// Package kube holds thin helpers that any controller may import: apply, patch and conditions.
+// Package kube holds thin helpers that any controller may import: apply, patch, conditions and names.
 package kube

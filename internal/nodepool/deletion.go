@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/platform"
@@ -143,7 +143,7 @@ func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool) (ctrl
 // remains reads what is left from the API server itself: a stale read would leak a machine.
 func (r *Reconciler) remains(ctx context.Context, pool *hyperv1.NodePool) (remains, error) {
 	left := remains{}
-	namespace, key := hostedcluster.Namespace(pool.Namespace, pool.Spec.ClusterName), keyOf(pool)
+	namespace, key := names.ControlPlaneNamespace(pool.Namespace, pool.Spec.ClusterName), keyOf(pool)
 	ours := func(obj client.Object) bool { return obj.GetAnnotations()[hyperv1.NodePoolAnnotation] == key }
 	if r.ClusterAPI {
 		mds, sets, mhcs, list := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineHealthCheckList{}, &clusterv1.MachineList{}

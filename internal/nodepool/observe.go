@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/nodepool/nodeconfig"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
@@ -62,7 +62,7 @@ type releases interface {
 
 // observe reads everything. An error means that the API server could not be read; what is wrong with the input is in the result.
 func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (*observed, error) {
-	obs := &observed{pool: pool, hc: hc, namespace: hostedcluster.Namespace(hc.Namespace, hc.Name)}
+	obs := &observed{pool: pool, hc: hc, namespace: names.ControlPlaneNamespace(hc.Namespace, hc.Name)}
 	if err := r.observeNamespace(ctx, obs); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/destroy"
+	"hcp.internal/platform/internal/kube/names"
 	localmode "hcp.internal/platform/internal/local"
 	"hcp.internal/platform/internal/local/components"
 )
@@ -29,7 +30,7 @@ const namespace = "bench"
 // destroyTimeout is for all hosted clusters of a benchmark together.
 const destroyTimeout = 10 * time.Minute
 
-func controlPlane(name string) string { return create.ControlPlaneNamespace(namespace, name) }
+func controlPlane(name string) string { return names.ControlPlaneNamespace(namespace, name) }
 
 // create does what `hypershift create cluster local` does.
 func (c *cluster) create(ctx context.Context, name string, annotations map[string]string) error {

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/install"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -227,7 +228,7 @@ func TestDump(t *testing.T) {
 	o := clusterOptions(f, hyperv1.LocalPlatform, env.Namespace(t))
 	o.PullSecret = []byte(`{"auths":{"quay.io":{"auth":"aHVudGVyMg=="}}}`)
 	g.Expect(create.Cluster(t.Context(), o, &bytes.Buffer{})).To(Succeed())
-	plane := create.ControlPlaneNamespace(o.Namespace, o.Name)
+	plane := names.ControlPlaneNamespace(o.Namespace, o.Name)
 	g.Expect(c.Create(t.Context(), connect.Namespace(plane))).To(Succeed())
 	g.Expect(c.Create(t.Context(), &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: plane, Name: "etcd"}})).To(Succeed())
 	g.Expect(c.Create(t.Context(), &corev1.ConfigMap{

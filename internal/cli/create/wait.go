@@ -16,6 +16,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/kube/names"
 )
 
 // Wait waits until the cluster answers and has rolled out, saying what is missing. o.Timeout bounds it; 0 means no bound.
@@ -35,7 +36,7 @@ func Wait(ctx context.Context, o Options, c client.Client, p *progress.Printer) 
 		}
 		components := &hyperv1.ControlPlaneComponentList{}
 		// There are some forty components at most; the limit only bounds a broken server.
-		if err := c.List(ctx, components, client.InNamespace(ControlPlaneNamespace(o.Namespace, o.Name)), client.Limit(500)); err != nil {
+		if err := c.List(ctx, components, client.InNamespace(names.ControlPlaneNamespace(o.Namespace, o.Name)), client.Limit(500)); err != nil {
 			return progress.State{}, err
 		}
 		return state(hc, components.Items), nil
@@ -45,11 +46,6 @@ func Wait(ctx context.Context, o Options, c client.Client, p *progress.Printer) 
 	}
 	p.Printf("HostedCluster %s/%s is available", o.Namespace, o.Name)
 	return nil
-}
-
-// ControlPlaneNamespace is the namespace of a hosted cluster's control plane: both names joined, dots replaced by dashes.
-func ControlPlaneNamespace(namespace, name string) string {
-	return namespace + "-" + strings.ReplaceAll(name, ".", "-")
 }
 
 // gates are the conditions that stop the operator while they are False: nothing moves before a person does something.

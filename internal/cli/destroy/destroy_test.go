@@ -20,6 +20,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -59,7 +60,7 @@ func newFixture(t *testing.T) *fixture {
 		g.Expect(f.Create(t.Context(), obj)).To(Succeed())
 	}
 	plane := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:        create.ControlPlaneNamespace(namespace, "demo"),
+		Name:        names.ControlPlaneNamespace(namespace, "demo"),
 		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: namespace + "/demo"},
 	}}
 	g.Expect(f.Create(t.Context(), plane)).To(Succeed())

@@ -14,8 +14,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
-	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/kube/names"
 )
 
 // leftovers is what a deletion still has before it.
@@ -77,7 +77,7 @@ func observe(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) (l
 // two clusters can map to one name, and the loser must not destroy the winner's.
 func controlPlaneNamespace(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
-	name := create.ControlPlaneNamespace(hc.Namespace, hc.Name)
+	name := names.ControlPlaneNamespace(hc.Namespace, hc.Name)
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil

@@ -22,7 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/kube/names"
 )
 
 const (
@@ -95,7 +95,7 @@ func (d *dumper) management(ctx context.Context, o Options) error {
 		// What a deletion left behind is worth a dump, too.
 		d.problem("HostedCluster %s/%s doesn't exist", o.Namespace, o.Name)
 	}
-	for _, namespace := range []string{o.Namespace, create.ControlPlaneNamespace(o.Namespace, o.Name), o.OperatorNamespace} {
+	for _, namespace := range []string{o.Namespace, names.ControlPlaneNamespace(o.Namespace, o.Name), o.OperatorNamespace} {
 		d.namespace(ctx, namespace)
 	}
 	for _, k := range d.kinds {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
+	"hcp.internal/platform/internal/kube/names"
 )
 
 const (
@@ -217,7 +217,7 @@ func (d *Detector) hostedClusters(ctx context.Context) (out map[string]manifests
 		}
 		for i := range list.Items {
 			hc := &list.Items[i]
-			namespace := hc.GetNamespace() + "-" + strings.ReplaceAll(hc.GetName(), ".", "-")
+			namespace := names.ControlPlaneNamespace(hc.GetNamespace(), hc.GetName())
 			selector, _, _ := unstructured.NestedStringMap(hc.Object, "spec", "nodeSelector")
 			out[namespace] = manifests.PackageEnvironmentHyperShiftHostedCluster{
 				TemplateContextObjectMeta: manifests.TemplateContextObjectMeta{

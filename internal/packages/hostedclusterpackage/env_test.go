@@ -27,6 +27,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -110,7 +111,7 @@ func (w *world) join(name, label string) {
 	if label != "" {
 		hc.Labels["risk"] = label
 	}
-	w.g.Expect(w.c.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ControlPlaneNamespace(w.ns, name)}})).To(Succeed())
+	w.g.Expect(w.c.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.ControlPlaneNamespace(w.ns, name)}})).To(Succeed())
 	w.g.Expect(w.c.Create(w.Context(), hc)).To(Succeed())
 	w.available(name, true)
 }
@@ -135,7 +136,7 @@ func status(is bool) metav1.ConditionStatus {
 func (w *world) pkg(cluster string) *packagesv1.Package {
 	w.Helper()
 	p := &packagesv1.Package{}
-	err := w.c.Get(w.Context(), client.ObjectKey{Namespace: ControlPlaneNamespace(w.ns, cluster), Name: w.owner.Name}, p)
+	err := w.c.Get(w.Context(), client.ObjectKey{Namespace: names.ControlPlaneNamespace(w.ns, cluster), Name: w.owner.Name}, p)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/rollout"
 )
@@ -199,7 +200,7 @@ func (f *fleet) lookForClusters(ctx context.Context) error {
 	}
 	f.matching = map[string]bool{}
 	for i := range list.Items {
-		f.matching[ControlPlaneNamespace(list.Items[i].Namespace, list.Items[i].Name)] = true
+		f.matching[names.ControlPlaneNamespace(list.Items[i].Namespace, list.Items[i].Name)] = true
 	}
 	return nil
 }

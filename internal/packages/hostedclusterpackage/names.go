@@ -1,8 +1,6 @@
 package hostedclusterpackage
 
 import (
-	"strings"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -14,8 +12,3 @@ const OwnerLabel = "package-operator.run/hostedclusterpackage-uid"
 
 // CompletedAnnotation of a ControllerRevision tells when its template was up in the whole fleet. RFC 3339.
 const CompletedAnnotation = "package-operator.run/rollout-completed"
-
-// ControlPlaneNamespace is where the control plane of a hosted cluster runs, and so where its Package goes.
-func ControlPlaneNamespace(hostedClusterNamespace, hostedClusterName string) string {
-	return hostedClusterNamespace + "-" + strings.ReplaceAll(hostedClusterName, ".", "-")
-}

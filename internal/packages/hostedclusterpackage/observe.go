@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/packages/rollout"
 )
 
@@ -116,7 +117,7 @@ func terminating(ctx context.Context, c client.Reader) (map[string]bool, error) 
 
 func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string]bool) rollout.Cluster {
 	c := rollout.Cluster{
-		Name: types.NamespacedName{Namespace: hc.Namespace, Name: hc.Name}, Namespace: ControlPlaneNamespace(hc.Namespace, hc.Name),
+		Name: types.NamespacedName{Namespace: hc.Namespace, Name: hc.Name}, Namespace: names.ControlPlaneNamespace(hc.Namespace, hc.Name),
 		Label: hc.Labels[labelKey],
 	}
 	leaving, exists := namespaces[c.Namespace]

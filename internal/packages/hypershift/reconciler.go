@@ -28,8 +28,8 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/packages/connector"
-	"hcp.internal/platform/internal/packages/hostedclusterpackage"
 	"hcp.internal/platform/internal/packages/owner"
 )
 
@@ -75,7 +75,7 @@ func ptrTo[T any](v T) *T { return &v }
 
 // observe reads caches. One that is behind costs a write that is refused, or another pass.
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (observed, error) {
-	in := observed{Key: key, Namespace: hostedclusterpackage.ControlPlaneNamespace(key.Namespace, key.Name)}
+	in := observed{Key: key, Namespace: names.ControlPlaneNamespace(key.Namespace, key.Name)}
 	hc := &hyperv1.HostedCluster{}
 	switch err := r.Client.Get(ctx, key, hc); {
 	case err == nil:

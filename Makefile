@@ -4,6 +4,8 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := help
 # A checkout that belongs to somebody else is no reason not to build; the commit is put into our programs by LDFLAGS.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
+# How long a test waits for what it expects when it doesn't say: machines are shared, and gomega's own second is often too short.
+export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 30s
 
 K8S_VERSION     ?= v1.36.3
 CAPI_VERSION    := v1.13.4

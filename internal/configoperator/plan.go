@@ -2,13 +2,13 @@ package configoperator
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/pause"
 )
 
 // resync is how long after a good pass the next one comes without a reason: a safety net for lost watches.
@@ -49,24 +49,11 @@ func hold(obs Observed, now time.Time) (reason string, after time.Duration) {
 	if !obs.HCP.DeletionTimestamp.IsZero() {
 		return "the hosted control plane is being deleted", 0
 	}
-	if until, paused := pausedUntil(obs.HCP.Spec.PausedUntil, now); paused {
-		return "paused by spec.pausedUntil", until
+	if p := pause.At(obs.HCP.Spec.PausedUntil, now); p.Active { // what is no time is reported by another controller
+		return "paused by spec.pausedUntil", p.Left(now)
 	}
 	if want := obs.HCP.Spec.ReleaseImage; obs.OperatesOn != "" && obs.OperatesOn != want {
 		return fmt.Sprintf("this process belongs to release %s, the hosted cluster to %s", obs.OperatesOn, want), 0
 	}
 	return "", 0
-}
-
-// pausedUntil says whether spec.pausedUntil (a time or a boolean) holds, and for how long; 0 is until the field changes. A value
-// that is neither pauses nothing: another controller reports it.
-func pausedUntil(value *string, now time.Time) (time.Duration, bool) {
-	if value == nil || *value == "" {
-		return 0, false
-	}
-	if until, err := time.Parse(time.RFC3339, *value); err == nil {
-		return until.Sub(now), until.After(now)
-	}
-	paused, err := strconv.ParseBool(*value)
-	return 0, err == nil && paused
 }

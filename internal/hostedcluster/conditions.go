@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -177,44 +178,17 @@ func reconciliationActive(pausedUntil *string, now time.Time) metav1.Condition {
 	active := func(reason, message string) metav1.Condition {
 		return condition(hyperv1.ReconciliationActive, metav1.ConditionTrue, reason, message)
 	}
-	p := pauseFor(pausedUntil, now)
+	p := pause.At(pausedUntil, now)
 	switch {
-	case p.invalid:
+	case p.Invalid:
 		return active(hyperv1.InvalidPausedUntilValueReason, fmt.Sprintf("spec.pausedUntil %q is neither a time nor true or false, so the cluster is not paused: write it like 2027-01-31T12:00:00Z", *pausedUntil))
-	case p.paused && p.until.IsZero():
+	case p.Active && p.Until.IsZero():
 		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until field removed")
-	case p.paused:
-		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until: "+p.until.Format(time.RFC3339))
+	case p.Active:
+		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until: "+p.Until.Format(time.RFC3339))
 	default:
 		return active(hyperv1.AsExpectedReason, "Reconciliation active on resource")
 	}
-}
-
-// pause is what spec.pausedUntil means at some time.
-type pause struct {
-	paused  bool
-	invalid bool
-	until   time.Time // zero: for ever
-}
-
-func pauseFor(pausedUntil *string, now time.Time) pause {
-	if pausedUntil == nil || *pausedUntil == "" {
-		return pause{}
-	}
-	switch strings.ToLower(*pausedUntil) {
-	case "true":
-		return pause{paused: true}
-	case "false":
-		return pause{}
-	}
-	until, err := time.Parse(time.RFC3339, *pausedUntil)
-	if err != nil {
-		return pause{invalid: true}
-	}
-	if !now.Before(until) {
-		return pause{}
-	}
-	return pause{paused: true, until: until}
 }
 
 // validProxy looks at the certificates that the proxy's own certificate may be signed with.

@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/netpolicy"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -37,7 +38,7 @@ type options struct {
 // gate is closed.
 func planFor(obs *observed, now time.Time, o options) plan {
 	status := obs.hc.Status.Conditions
-	if p := pauseFor(obs.hc.Spec.PausedUntil, now); p.paused {
+	if p := pause.At(obs.hc.Spec.PausedUntil, now); p.Active {
 		return pausedPlan(obs, p, now)
 	}
 	if c := conditions.Get(status, hyperv1.ValidHostedClusterConfiguration); c != nil && c.Status == metav1.ConditionFalse {
@@ -65,7 +66,7 @@ func planFor(obs *observed, now time.Time, o options) plan {
 }
 
 // pausedPlan passes the pause on, so that the control-plane-operator stops, too, and comes back when it ends.
-func pausedPlan(obs *observed, p pause, now time.Time) plan {
+func pausedPlan(obs *observed, p pause.Pause, now time.Time) plan {
 	out := plan{}
 	if obs.hcp != nil && obs.hcp.DeletionTimestamp.IsZero() {
 		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.hc, obs.hcp)}}}
@@ -75,8 +76,8 @@ func pausedPlan(obs *observed, p pause, now time.Time) plan {
 			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capiCluster(obs.hc, infra, true)}})
 		}
 	}
-	if !p.until.IsZero() {
-		out.recheckAfter = p.until.Sub(now) + time.Second // times in the spec have whole seconds
+	if !p.Until.IsZero() {
+		out.recheckAfter = p.Left(now) + time.Second // times in the spec have whole seconds
 	}
 	return out
 }

@@ -222,21 +222,6 @@ func TestVersionStatus(t *testing.T) {
 }
 
 func TestPause(t *testing.T) {
-	for name, tc := range map[string]struct {
-		value *string
-		want  pause
-	}{
-		"When it is not set it should be active":         {},
-		"When it is true it should be paused for ever":   {value: ptr.To("True"), want: pause{paused: true}},
-		"When it is false it should be active":           {value: ptr.To("false")},
-		"When it is a time to come it should be paused":  {value: ptr.To("2026-01-02T13:00:00Z"), want: pause{paused: true, until: noon.Add(time.Hour)}},
-		"When it is a time gone by it should be active":  {value: ptr.To("2026-01-02T11:00:00Z")},
-		"When it is neither it should be active and say": {value: ptr.To("2026-13-02T11:00:00Z"), want: pause{invalid: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(pauseFor(tc.value, noon)).To(Equal(tc.want))
-		})
-	}
 	t.Run("When a cluster is paused it should pass on nothing but the pause, and come back when it ends", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(func(obs *observed) {

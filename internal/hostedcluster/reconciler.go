@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/pause"
 )
 
 // Reconciler reconciles HostedClusters. All fields are required unless they say otherwise.
@@ -93,7 +94,7 @@ func (r *Reconciler) inScope(hc *hyperv1.HostedCluster) bool {
 func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	before := hc.DeepCopy()
 	changed := controllerutil.AddFinalizer(hc, hyperv1.HostedClusterFinalizer)
-	if !pauseFor(hc.Spec.PausedUntil, r.Clock.Now()).paused {
+	if !pause.At(hc.Spec.PausedUntil, r.Clock.Now()).Active {
 		if hc.Spec.InfraID == "" {
 			hc.Spec.InfraID, changed = infraIDFor(hc.Name, r.RandomID(infraIDSuffix)), true
 		}

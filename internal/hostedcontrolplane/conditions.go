@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 )
 
 const (
@@ -176,15 +178,22 @@ func validReleaseInfo(obs Observed, _ []metav1.Condition) metav1.Condition {
 func reconciliationActive(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.ReconciliationActive
 	switch {
-	case obs.Pause.active:
-		return conditionFalse(kind, hyperv1.ReconciliationPausedReason, obs.Pause.String())
-	case obs.Pause.invalid != "":
+	case obs.Pause.Active:
+		return conditionFalse(kind, hyperv1.ReconciliationPausedReason, pausedMessage(obs.Pause))
+	case obs.Pause.Invalid:
 		cond := conditionTrue(kind)
 		cond.Reason = hyperv1.InvalidPausedUntilValueReason
-		cond.Message = fmt.Sprintf("spec.pausedUntil %q is ignored: it is neither a time like 2026-01-02T15:04:05Z nor true or false", obs.Pause.invalid)
+		cond.Message = fmt.Sprintf("spec.pausedUntil %q is ignored: it is neither a time like 2026-01-02T15:04:05Z nor true or false", ptr.Deref(obs.HCP.Spec.PausedUntil, ""))
 		return cond
 	}
 	return conditionTrue(kind)
+}
+
+func pausedMessage(p pause.Pause) string {
+	if p.Until.IsZero() {
+		return "spec.pausedUntil pauses reconciliation until it is removed"
+	}
+	return fmt.Sprintf("spec.pausedUntil pauses reconciliation until %s", p.Until.UTC().Format(time.RFC3339))
 }
 
 // available is the summary. The first thing that is wrong gives reason and message; components count only until the control plane has been

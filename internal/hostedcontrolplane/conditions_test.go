@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -209,11 +210,11 @@ func TestConditions(t *testing.T) {
 			want: map[string]string{"ValidReleaseInfo": "Unknown StatusUnknown registry unreachable", "Available": well},
 		},
 		"When it is paused it should say until when": {
-			obs:  wellObserved(func(o *Observed) { o.Pause = pause{active: true, until: noon.Add(time.Hour)} }),
+			obs:  wellObserved(func(o *Observed) { o.Pause = pause.Pause{Active: true, Until: noon.Add(time.Hour)} }),
 			want: map[string]string{"ReconciliationActive": "False ReconciliationPaused spec.pausedUntil pauses reconciliation until 2026-01-02T13:00:00Z"},
 		},
 		"When the pause cannot be read it should go on and say so": {
-			obs:  wellObserved(func(o *Observed) { o.Pause = pause{invalid: "tomorrow"} }),
+			obs:  wellObserved(func(o *Observed) { o.HCP.Spec.PausedUntil, o.Pause = ptr.To("tomorrow"), pause.Pause{Invalid: true} }),
 			want: map[string]string{"ReconciliationActive": `True InvalidPausedUntilValue spec.pausedUntil "tomorrow" is ignored: it is neither a time like 2026-01-02T15:04:05Z nor true or false`},
 		},
 		"When the external name was not looked up yet it should be unknown": {
@@ -298,23 +299,4 @@ func TestReport(t *testing.T) {
 		g.Expect(status.VersionStatus).To(BeNil())
 		g.Expect(conditions.Get(status.Conditions, hyperv1.ClusterVersionAvailable)).To(BeNil())
 	})
-}
-
-func TestParsePause(t *testing.T) {
-	for name, tc := range map[string]struct {
-		value *string
-		want  pause
-	}{
-		"When unset it should not pause":             {},
-		"When empty it should not pause":             {value: ptr.To("")},
-		"When true it should pause without end":      {value: ptr.To("true"), want: pause{active: true}},
-		"When false it should not pause":             {value: ptr.To("false")},
-		"When in the future it should pause until":   {value: ptr.To("2026-01-02T13:00:00Z"), want: pause{active: true, until: noon.Add(time.Hour)}},
-		"When in the past it should not pause":       {value: ptr.To("2026-01-02T11:00:00Z"), want: pause{until: noon.Add(-time.Hour)}},
-		"When it cannot be read it should not pause": {value: ptr.To("tomorrow"), want: pause{invalid: "tomorrow"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(parsePause(tc.value, noon)).To(Equal(tc.want))
-		})
-	}
 }

@@ -6,6 +6,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -16,7 +17,7 @@ type Observed struct {
 	// Invalid says why the management cluster cannot do what the spec asks for. nil when it can.
 	Invalid error
 	// Pause is spec.pausedUntil, parsed.
-	Pause pause
+	Pause pause.Pause
 
 	// Release is that of the control plane and UserRelease that of the hosted cluster. nil when ReleaseErr or UserReleaseErr says why, or when the
 	// pass did not get that far.

@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 )
@@ -105,7 +106,7 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 	if _, err := patch.EnsureFinalizer(ctx, r.Client, hcp, Finalizer); err != nil {
 		return again(false, err)
 	}
-	obs := Observed{HCP: hcp, Pause: parsePause(hcp.Spec.PausedUntil, r.Clock.Now())}
+	obs := Observed{HCP: hcp, Pause: pause.At(hcp.Spec.PausedUntil, r.Clock.Now())}
 	renew, actErr := r.act(ctx, &obs)
 	if err := r.observeState(ctx, &obs); err != nil {
 		return ctrl.Result{}, false, errors.Join(actErr, fmt.Errorf("observing %s: %w", req, err))
@@ -140,8 +141,8 @@ func recheckAfter(obs Observed, renew time.Duration, now time.Time) time.Duratio
 	if obs.HCP.Status.Ready {
 		after = recheckReady
 	}
-	if obs.Pause.active && !obs.Pause.until.IsZero() {
-		return max(min(obs.Pause.until.Sub(now), time.Hour), time.Second)
+	if !obs.Pause.Until.IsZero() {
+		return max(min(obs.Pause.Left(now), time.Hour), time.Second)
 	}
 	if renew > 0 {
 		after = min(after, renew)
@@ -157,7 +158,7 @@ func (r *Reconciler) act(ctx context.Context, obs *Observed) (renew time.Duratio
 		return 0, fmt.Errorf("looking for the Route kind: %w", err)
 	}
 	obs.Invalid = endpoints.Validate(hcp, endpoints.Capabilities{Routes: routes})
-	if obs.Pause.active || obs.Invalid != nil {
+	if obs.Pause.Active || obs.Invalid != nil {
 		r.observeInfra(ctx, obs)
 		return 0, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/nodepool/token"
+	"hcp.internal/platform/internal/pause"
 )
 
 // ownLabels let what we make into our caches.
@@ -33,8 +34,8 @@ func specOf(template client.Object) (any, error) {
 
 // paused stops Cluster API, health checks included, and everything else with it.
 func (p *pass) paused() bool {
-	pause := parsePause(p.spec().PausedUntil, p.now)
-	if !pause.active {
+	asked := pause.At(p.spec().PausedUntil, p.now)
+	if !asked.Active {
 		for _, obj := range p.workloads() {
 			if _, ok := obj.GetAnnotations()[machines.PausedAnnotation]; ok {
 				p.unpause = append(p.unpause, obj)
@@ -47,8 +48,8 @@ func (p *pass) paused() bool {
 			p.pause = append(p.pause, obj)
 		}
 	}
-	if !pause.until.IsZero() {
-		p.recheckAfter = pause.until.Sub(p.now) + time.Second // times in the spec have whole seconds
+	if !asked.Until.IsZero() {
+		p.recheckAfter = asked.Left(p.now) + time.Second // times in the spec have whole seconds
 	}
 	return false
 }

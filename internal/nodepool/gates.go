@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/nodepool/nodeconfig"
 	"hcp.internal/platform/internal/nodepool/rollout"
 	"hcp.internal/platform/internal/nodepool/token"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -207,13 +208,13 @@ func (p *pass) architecture() bool {
 
 func (p *pass) reconciliationActive() bool {
 	const t = hyperv1.NodePoolReconciliationActiveConditionType
-	switch pause := parsePause(p.spec().PausedUntil, p.now); {
-	case pause.invalid:
+	switch asked := pause.At(p.spec().PausedUntil, p.now); {
+	case asked.Invalid:
 		p.set(condition(t, corev1.ConditionTrue, hyperv1.InvalidPausedUntilValueReason, "spec.pausedUntil is neither a time such as 2027-01-31T12:00:00Z nor true or false: it is ignored"))
-	case pause.active && pause.until.IsZero():
+	case asked.Active && asked.Until.IsZero():
 		p.set(bad(t, hyperv1.ReconciliationPausedReason, "spec.pausedUntil pauses the pool until it is removed"))
-	case pause.active:
-		p.set(bad(t, hyperv1.ReconciliationPausedReason, "spec.pausedUntil pauses the pool until "+pause.until.UTC().Format(time.RFC3339)))
+	case asked.Active:
+		p.set(bad(t, hyperv1.ReconciliationPausedReason, "spec.pausedUntil pauses the pool until "+asked.Until.UTC().Format(time.RFC3339)))
 	default:
 		p.set(condition(t, corev1.ConditionTrue, hyperv1.NodePoolReconciliationActiveReason, hyperv1.AllIsWellMessage))
 	}

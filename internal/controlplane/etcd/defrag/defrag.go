@@ -11,10 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -35,6 +37,8 @@ const (
 type Defragmenter struct {
 	Reader    client.Reader
 	Namespace string
+	// Clock tells whether a pause is over.
+	Clock clock.PassiveClock
 	// jitter of every, and pauses; tests shorten them.
 	every, settle, poll, patience time.Duration
 	// connect and urls are replaced by tests.
@@ -44,7 +48,7 @@ type Defragmenter struct {
 
 // New looks after the control plane in a namespace. reader is the manager's.
 func New(reader client.Reader, namespace string) *Defragmenter {
-	d := &Defragmenter{Reader: reader, Namespace: namespace, every: every, settle: settle, poll: poll, patience: patience}
+	d := &Defragmenter{Reader: reader, Namespace: namespace, Clock: clock.RealClock{}, every: every, settle: settle, poll: poll, patience: patience}
 	d.connect, d.urls = d.withCertificates, d.memberURLs
 	return d
 }
@@ -65,7 +69,7 @@ func (d *Defragmenter) Start(ctx context.Context) error {
 	return nil
 }
 
-// wanted says whether the control plane has an etcd of ours with several members.
+// wanted says whether the control plane has an etcd of ours with several members, and is not paused.
 func (d *Defragmenter) wanted(ctx context.Context) (bool, error) {
 	list := &hyperv1.HostedControlPlaneList{}
 	if err := d.Reader.List(ctx, list, client.InNamespace(d.Namespace)); err != nil {
@@ -73,7 +77,8 @@ func (d *Defragmenter) wanted(ctx context.Context) (bool, error) {
 	}
 	for i := range list.Items {
 		hcp := &list.Items[i]
-		if hcp.DeletionTimestamp.IsZero() && hcp.Spec.PausedUntil == nil && hcp.Spec.Etcd.ManagementType == hyperv1.Managed && hcp.Spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable {
+		paused := pause.At(hcp.Spec.PausedUntil, d.Clock.Now()).Active
+		if hcp.DeletionTimestamp.IsZero() && !paused && hcp.Spec.Etcd.ManagementType == hyperv1.Managed && hcp.Spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable {
 			return true, nil
 		}
 	}

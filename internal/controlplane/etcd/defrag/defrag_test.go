@@ -12,8 +12,14 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -74,6 +80,44 @@ func TestPlan(t *testing.T) {
 			seen[m.url] = true
 		}
 	}))
+}
+
+func TestWanted(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		change func(*hyperv1.HostedControlPlane)
+		want   bool
+	}{
+		"When there are three members it should look after them": {want: true},
+		"When it has one member it should leave it alone": {change: func(h *hyperv1.HostedControlPlane) {
+			h.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica
+		}},
+		"When etcd is somebody else's it should leave it alone": {change: func(h *hyperv1.HostedControlPlane) {
+			h.Spec.Etcd.ManagementType = hyperv1.Unmanaged
+		}},
+		"When it is paused it should leave it alone": {change: func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("true") }},
+		"When it is paused until later it should leave it alone": {change: func(h *hyperv1.HostedControlPlane) {
+			h.Spec.PausedUntil = ptr.To("2026-01-02T12:00:01Z")
+		}},
+		"When the pause is over it should go on": {change: func(h *hyperv1.HostedControlPlane) {
+			h.Spec.PausedUntil = ptr.To("2026-01-02T12:00:00Z")
+		}, want: true},
+		"When pausedUntil is false it should go on": {change: func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("false") }, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := runtime.NewScheme()
+			g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())
+			hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
+			hcp.Spec.ControllerAvailabilityPolicy, hcp.Spec.Etcd.ManagementType = hyperv1.HighlyAvailable, hyperv1.Managed
+			if tc.change != nil {
+				tc.change(hcp)
+			}
+			d := &Defragmenter{Namespace: hcp.Namespace, Clock: clocktesting.NewFakePassiveClock(noon),
+				Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(hcp).Build()}
+			g.Expect(d.wanted(t.Context())).To(Equal(tc.want))
+		})
+	}
 }
 
 // TestRound is against a real etcd, which is a cluster of one.

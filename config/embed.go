@@ -74,22 +74,25 @@ func sorted(byName map[string]*apiextensionsv1.CustomResourceDefinition) []*apie
 	})
 }
 
-// CAPICRDs returns the CustomResourceDefinitions of Cluster API's own kinds, sorted by name. Only their storage version is served.
+// CAPICRDs returns the CustomResourceDefinitions of Cluster API's own kinds, sorted by name. Only their storage version is served, so that
+// nothing has to convert them; see ConvertedCAPICRDs.
 func CAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if err := read(capi, byName); err != nil {
 		return nil, err
 	}
+	storedOnly(byName)
 	return sorted(byName), nil
 }
 
 // PrivateCAPICRDs returns the twins of CAPICRDs, and of the local provider's definitions, in groups that are HyperShift's alone,
-// sorted by name. Only their storage version is served.
+// sorted by name. Only their storage version is served; see ConvertedPrivateCAPICRDs.
 func PrivateCAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if err := read(capiPrivate, byName); err != nil {
 		return nil, err
 	}
+	storedOnly(byName)
 	return sorted(byName), nil
 }
 

@@ -61,6 +61,38 @@ func TestCAPICRDs(t *testing.T) {
 		"machinedeployments.cluster.x-k8s.io", "machinehealthchecks.cluster.x-k8s.io"))
 }
 
+func TestConvertedCRDs(t *testing.T) {
+	for name, list := range map[string]func(Converter) ([]*apiextensionsv1.CustomResourceDefinition, error){
+		"standard": ConvertedCAPICRDs, "private": ConvertedPrivateCAPICRDs,
+	} {
+		t.Run("When "+name+" definitions are converted it should serve both versions and store the last", func(t *testing.T) {
+			g := NewWithT(t)
+			crds, err := list(CAPIConverter("ns"))
+			g.Expect(err).NotTo(HaveOccurred())
+			both := 0
+			for _, crd := range crds {
+				last := crd.Spec.Versions[len(crd.Spec.Versions)-1]
+				g.Expect(last.Storage && last.Served).To(BeTrue(), crd.Name)
+				if len(crd.Spec.Versions) == 1 {
+					g.Expect(crd.Spec.Conversion).To(BeNil(), "%s: a webhook for one version would only be one more thing that can fail", crd.Name)
+					continue
+				}
+				both++
+				g.Expect(crd.Spec.Versions).To(HaveLen(2), crd.Name)
+				g.Expect(crd.Spec.Versions[0].Served).To(BeTrue(), crd.Name)
+				g.Expect(crd.Labels).To(HaveKeyWithValue("cluster.x-k8s.io/v1beta2", "v1beta2"), crd.Name)
+				webhook := crd.Spec.Conversion.Webhook
+				g.Expect(webhook.ConversionReviewVersions).To(Equal([]string{"v1"}))
+				g.Expect(webhook.ClientConfig.CABundle).To(BeEmpty())
+				g.Expect(*webhook.ClientConfig.Service.Path).To(Equal("/convert"))
+				g.Expect(webhook.ClientConfig.Service.Name).To(Equal("capi-conversion-webhook-shim"))
+				g.Expect(webhook.ClientConfig.Service.Namespace).To(Equal("ns"))
+			}
+			g.Expect(both).To(Equal(13))
+		})
+	}
+}
+
 // Every rule of ours must tell the user what is wrong; the API server's fallback is the bare expression.
 func TestEveryRuleHasAMessage(t *testing.T) {
 	lists := map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"hosted": HostedCRDs}

@@ -2,8 +2,9 @@
 //
 //	capicrds SOURCE TARGET
 //
-// SOURCE is the folder config/crd/bases of Cluster API's module. Of each kind only the storage version is kept: the others need a
-// conversion webhook. Each is labelled with the contract that it fulfils, as Cluster API's own installation does.
+// SOURCE is the folder config/crd/bases of Cluster API's module. Versions that are neither stored nor the latest before the stored one
+// are left out: nobody here ever used them. Each definition is labelled with the contracts that it fulfils, as Cluster API's own
+// installation does, and says nothing about conversion: whoever installs it does.
 package main
 
 import (
@@ -15,6 +16,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
+
+// contracts are versions of Cluster API's contract. They are called like the versions of its own kinds that fulfil them.
+var contracts = []string{"v1beta1", "v1beta2"}
 
 func main() {
 	if len(os.Args) != 3 {
@@ -51,7 +55,7 @@ func copyAll(source, target string) error {
 	return nil
 }
 
-// convert keeps the storage version alone, and adds the label of the contract.
+// convert keeps the two last versions, and adds the labels of contracts.
 func convert(raw []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
@@ -59,25 +63,23 @@ func convert(raw []byte) ([]byte, error) {
 	}
 	root := doc.Content[0]
 	versions := find(find(root, "spec"), "versions")
-	if versions == nil {
+	if versions == nil || len(versions.Content) == 0 {
 		return nil, fmt.Errorf("it has no spec.versions")
 	}
-	versions.Content = slices.DeleteFunc(versions.Content, func(v *yaml.Node) bool {
-		storage := find(v, "storage")
-		return storage == nil || storage.Value != "true"
-	})
-	if len(versions.Content) != 1 {
-		return nil, fmt.Errorf("it has %d storage versions", len(versions.Content))
+	last := len(versions.Content) - 1
+	if storage := find(versions.Content[last], "storage"); storage == nil || storage.Value != "true" {
+		return nil, fmt.Errorf("its last version is not the stored one")
 	}
-	version := find(versions.Content[0], "name").Value
+	versions.Content = versions.Content[max(0, last-1):]
 	label := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+	labels := []*yaml.Node{label("cluster.x-k8s.io/provider"), label("cluster-api")}
+	for _, v := range versions.Content {
+		if version := find(v, "name").Value; slices.Contains(contracts, version) {
+			labels = append(labels, label("cluster.x-k8s.io/"+version), label(version))
+		}
+	}
 	metadata := find(root, "metadata")
-	metadata.Content = append([]*yaml.Node{
-		label("labels"), {Kind: yaml.MappingNode, Content: []*yaml.Node{
-			label("cluster.x-k8s.io/provider"), label("cluster-api"),
-			label("cluster.x-k8s.io/v1beta2"), label(version),
-		}},
-	}, metadata.Content...)
+	metadata.Content = append([]*yaml.Node{label("labels"), {Kind: yaml.MappingNode, Content: labels}}, metadata.Content...)
 
 	var buf bytes.Buffer
 	buf.WriteString("---\n")

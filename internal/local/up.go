@@ -42,6 +42,10 @@ type Cluster struct {
 	DemoRelease string
 	// DemoKubeconfig is where the kubeconfig of the demo cluster goes.
 	DemoKubeconfig string
+	// Show prints a line that stays, unlike what is said on a terminal.
+	Show Say
+	// Clock is the time that steps live in.
+	Clock clock.WithTicker
 }
 
 // Steps are what "up" runs in the management cluster. They are given from outside, so that local mode depends on no
@@ -53,6 +57,18 @@ type Steps struct {
 	Demo func(ctx context.Context, c Cluster, say Say) error
 	// Workers waits for the workers of clusters/demo.
 	Workers func(ctx context.Context, c Cluster, say Say) error
+	// Tours show what can be done with the clusters, in this order.
+	Tours []Tour
+}
+
+// Tour is something that is shown once in a cluster, after everything is there. From then on "up" leaves it to the user.
+type Tour struct {
+	// Name is that of the note in the state folder that it has been shown.
+	Name string
+	// Task is what it is called on the screen.
+	Task string
+	// Run must be able to begin anew after having been interrupted anywhere.
+	Run func(ctx context.Context, c Cluster, say Say) error
 }
 
 // Up brings the cluster up, or verifies and repairs one that is up.
@@ -361,6 +377,7 @@ func (u *Up) hosted(ctx context.Context) error {
 	c := Cluster{
 		Settings: u.Settings, Config: cfg, Kubeconfig: p.Kubeconfig(), Images: u.images,
 		DemoRelease: u.images.Releases[u.Settings.KubernetesVersion], DemoKubeconfig: p.DemoKubeconfig(),
+		Show: u.display.Show, Clock: u.Clock,
 	}
 	steps := []struct {
 		task string
@@ -378,6 +395,27 @@ func (u *Up) hosted(ctx context.Context) error {
 		err := u.display.Do(ctx, s.task, func(ctx context.Context, say func(string, ...any)) error { return s.run(ctx, c, say) })
 		if err != nil {
 			return err
+		}
+	}
+	if u.Settings.SkipInstall || u.Settings.SkipDemo {
+		return nil
+	}
+	return u.tours(ctx, c)
+}
+
+// tours shows what has not been shown in this cluster.
+func (u *Up) tours(ctx context.Context, c Cluster) error {
+	for _, t := range u.Steps.Tours {
+		note := u.Settings.paths().Shown(t.Name)
+		if _, err := os.Stat(note); err == nil {
+			continue
+		}
+		err := u.display.Do(ctx, t.Task, func(ctx context.Context, say func(string, ...any)) error { return t.Run(ctx, c, say) })
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(note), 0o700), os.WriteFile(note, nil, 0o600)); err != nil {
+			return fmt.Errorf("noting that %s was shown: %w", t.Name, err)
 		}
 	}
 	return nil

@@ -26,6 +26,7 @@ func TestUp(t *testing.T) {
 		run  func(t *testing.T)
 	}{
 		{"When up runs it should end with an available hosted cluster", up},
+		{"When up has shown a package nothing of it should be left", packageShown},
 		{"When up runs again it should change nothing", upAgain},
 		{"When the hosted API is used with kubectl it should behave as Kubernetes", useHostedAPI},
 		{"When the workers have joined all of their conditions should be good", workersReady},
@@ -51,6 +52,14 @@ func up(t *testing.T) {
 	start := time.Now()
 	out := run(t, 25*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir)
 	t.Logf("up took %s:\n%s", time.Since(start).Round(time.Second), out)
+	for _, line := range []string{
+		"$ kubectl package build config/examples/packages/web --tag 10.244.0.1:5000/examples/web:1.0.0 --push", "revision 1 is there after",
+		"version 1.0.0", "revision 2 is there after", "version 2.0.0", "Package source image changed.", "Package tour-web/web is removed",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("up does not show a package: no %q", line)
+		}
+	}
 	if !strings.Contains(out, "export KUBECONFIG=") {
 		t.Errorf("up does not end with the line that a person needs next")
 	}
@@ -80,12 +89,29 @@ func up(t *testing.T) {
 	})
 }
 
+// packageShown checks what is left of the package that up shows: its images, for somebody to try.
+func packageShown(t *testing.T) {
+	for _, kind := range []string{"packages", "objectdeployments", "objectsets", "objectslices"} {
+		if out := management().run(t, "get", kind, "-n", "tour-web", "-o", "name"); out != "" {
+			t.Errorf("left of the package: %s", out)
+		}
+	}
+	if out, err := management().try(t, "get", "namespace", "tour-web"); err == nil {
+		t.Errorf("its namespace is still there: %s", out)
+	}
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		run(t, time.Minute, "kubectl-package", "validate", "--pull", "10.244.0.1:5000/examples/web:"+version)
+	}
+}
+
 func upAgain(t *testing.T) {
 	uids := func() string {
 		return management().run(t, "get", "pods", "-A", "-o", `jsonpath={range .items[*]}{.metadata.uid}{" "}{.status.containerStatuses[*].restartCount}{"\n"}{end}`)
 	}
 	before := uids()
-	run(t, 10*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir)
+	if out := run(t, 10*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir); strings.Contains(out, "kubectl package") {
+		t.Errorf("up shows again what it has shown:\n%s", out)
+	}
 	if after := uids(); after != before {
 		t.Errorf("pods changed:\nbefore:\n%s\nafter:\n%s", before, after)
 	}

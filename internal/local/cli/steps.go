@@ -19,6 +19,8 @@ import (
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/local"
+	"hcp.internal/platform/internal/local/components"
+	"hcp.internal/platform/internal/local/tour"
 )
 
 // demo is the hosted cluster that "up" creates, in the namespace create.DefaultNamespace.
@@ -29,7 +31,12 @@ const demoWorkers = 2
 
 // steps wires the operators and the demo cluster into "up": the same functions that "install" and "create cluster" call.
 func steps() local.Steps {
-	return local.Steps{Install: installOperators, Demo: createDemo, Workers: waitForWorkers}
+	return local.Steps{
+		Install: installOperators, Demo: createDemo, Workers: waitForWorkers,
+		Tours: []local.Tour{
+			{Name: "package", Task: "showing a package", Run: tour.Web{Registry: components.RegistryHost, Ask: tour.Ask}.Run},
+		},
+	}
 }
 
 func installOperators(ctx context.Context, c local.Cluster, say local.Say) error {

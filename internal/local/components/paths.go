@@ -30,6 +30,7 @@ func (p Paths) ContainerdRegistry() string { return p.join("conf", "registry.d")
 func (p Paths) CNIConf() string            { return p.join("conf", "cni") }
 func (p Paths) CNIData() string            { return p.join("cni") }
 func (p Paths) Kubelet() string            { return p.join("kubelet") }
+func (p Paths) Shown(tour string) string   { return p.join("shown", tour) }
 func (p Paths) HostState() string          { return p.join("host.json") }
 
 // LongestSocket is the longest path of a unix socket in a state folder, relative to it. The kernel allows 107 bytes in all.

@@ -131,6 +131,19 @@ func (d *Display) say(format string, args ...any) {
 	fmt.Fprintf(d.out, "  … %s (%s): %s\n", d.task, now.Sub(d.since).Round(time.Second), detail)
 }
 
+// Show prints a line that stays, below the task.
+func (d *Display) Show(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tty {
+		fmt.Fprint(d.out, clear)
+	}
+	fmt.Fprintf(d.out, "    %s\n", fmt.Sprintf(format, args...))
+	if d.tty && d.stopped != nil {
+		d.draw()
+	}
+}
+
 func (d *Display) end(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

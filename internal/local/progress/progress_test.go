@@ -47,6 +47,22 @@ func TestDisplay(t *testing.T) {
 		})
 		g.Expect(err).To(MatchError("starting: waiting for etcd: the supervisor has ended"))
 	})
+	t.Run("When a line is to stay it should be printed as it is, and the task's line drawn again", func(t *testing.T) {
+		g := NewWithT(t)
+		clk := testclock.NewFakeClock(time.Unix(0, 0))
+		for _, tty := range []bool{false, true} {
+			var out bytes.Buffer
+			d := New(&out, false, clk)
+			d.begin("tour")
+			d.tty = tty // only now, without the animation, which writes when it likes
+			d.Show("$ %s", "ls")
+			if tty {
+				g.Expect(out.String()).To(Equal(clear + "    $ ls\n" + clear + "  … tour (0s)"))
+			} else {
+				g.Expect(out.String()).To(Equal("    $ ls\n"))
+			}
+		}
+	})
 	t.Run("When a line is longer than a terminal it should be cut", func(t *testing.T) {
 		NewWithT(t).Expect([]rune(truncate(strings.Repeat("ä", 500)))).To(HaveLen(lineWidth))
 	})

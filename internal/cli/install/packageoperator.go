@@ -14,6 +14,7 @@ import (
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/packages/pod"
 )
 
 // Names of the package operator, as published.
@@ -119,36 +120,11 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 }
 
 func packageOperatorContainer(o Options) corev1.Container {
-	field := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
-	}
-	probe := func(path string) *corev1.Probe {
-		return &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health"), Scheme: corev1.URISchemeHTTP}},
-			PeriodSeconds: 10, TimeoutSeconds: 5, SuccessThreshold: 1, FailureThreshold: 6,
-		}
-	}
-	return corev1.Container{
-		Name: "manager", Image: o.Image, ImagePullPolicy: o.ImagePullPolicy,
-		Command: []string{"/usr/bin/hcp-operators", packageManagerName},
-		Args:    []string{"--enable-leader-election"},
-		Env: []corev1.EnvVar{
-			field("PKO_NAMESPACE", "metadata.namespace"),
-			field("PKO_SERVICE_ACCOUNT_NAMESPACE", "metadata.namespace"),
-			field("PKO_SERVICE_ACCOUNT_NAME", "spec.serviceAccountName"),
-			// The connectors to hosted clusters run from the same image.
-			{Name: "PKO_REMOTE_PHASE_MANAGER_IMAGE", Value: o.Image},
-		},
-		Ports: []corev1.ContainerPort{
-			{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
-			{Name: "health", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
-		},
-		LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("80Mi"),
-		}},
-		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext:          containerSecurity(),
-		VolumeMounts:             []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}},
-	}
+	c := pod.Container(o.Image, packageManagerName, 10, 6, "--enable-leader-election")
+	c.ImagePullPolicy = o.ImagePullPolicy
+	// The connectors to hosted clusters run from the same image.
+	c.Env = append(c.Env, corev1.EnvVar{Name: "PKO_REMOTE_PHASE_MANAGER_IMAGE", Value: o.Image})
+	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("80Mi")}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}
+	return c
 }

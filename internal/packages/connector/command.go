@@ -1,38 +1,27 @@
 package connector
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"hcp.internal/platform/internal/packages/manager"
+	"hcp.internal/platform/internal/packages/process"
 	"hcp.internal/platform/internal/version"
 )
 
 // Options are the flags.
 type Options struct {
-	// Kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod.
-	Kubeconfig                         string
-	MetricsAddr, PprofAddr, HealthAddr string
-	// Namespace whose phases are worked on; empty: those of all, and cluster-scoped ones.
-	Namespace      string
-	LeaderElection bool
+	// Namespace: that of the phases which are worked on, and of the lease; empty: all namespaces, and cluster-scoped phases, too.
+	process.Options
 	// Class of the phases.
 	Class string
 	// TargetKubeconfig is the file that says where objects go; empty: the management cluster itself.
 	TargetKubeconfig string
-	// ForceAdoption takes every object over, whatever its collision protection says. PKO_FORCE_ADOPTION sets it.
-	ForceAdoption bool
-
-	printVersion bool
 }
-
-// gcPercent trades processor time for memory: there is one such process for each hosted cluster.
-const gcPercent = 50
 
 // exitVersion is what the published program ends with after it has printed its version.
 const exitVersion = 2
@@ -52,27 +41,12 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 
   # from a shell
   package-operator-remote-phase-manager --kubeconfig management.kubeconfig --namespace clusters-demo --target-cluster-kubeconfig-file demo.kubeconfig --metrics-addr 0 --health-probe-bind-address 0`,
-		// Flags are parsed in Args, since those with one dash are to be understood, too.
-		DisableFlagParsing: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			cmd.DisableFlagParsing = false
-			if err := cmd.ParseFlags(manager.DoubleDashes(cmd.Flags(), args)); err != nil {
-				return err
-			}
-			if help, err := cmd.Flags().GetBool("help"); err == nil && help {
-				return pflag.ErrHelp
-			}
-			if rest := cmd.Flags().Args(); len(rest) > 0 {
-				return fmt.Errorf("unexpected argument %q", rest[0])
-			}
-			return o.complete(cmd.Flags(), os.Getenv)
-		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.printVersion {
+			if o.PrintVersion {
 				fmt.Fprintln(cmd.ErrOrStderr(), version.Commit())
 				os.Exit(exitVersion)
 			}
-			cfg, err := manager.Config(o.Kubeconfig)
+			cfg, err := process.Config(o.Kubeconfig)
 			if err != nil {
 				return err
 			}
@@ -80,14 +54,13 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 			if err != nil {
 				return err
 			}
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(gcPercent)
-			}
+			process.SpareMemory()
 			ctrl.LoggerFrom(cmd.Context()).Info("starting", "namespace", o.Namespace, "class", o.Class)
 			return mgr.Start(cmd.Context())
 		},
 	}
 	o.addFlags(cmd.Flags())
+	process.ParseArgs(cmd, func(fs *pflag.FlagSet) error { return o.complete(fs, os.Getenv) })
 	return cmd
 }
 
@@ -95,34 +68,20 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 var environment = map[string]string{"namespace": "PKO_NAMESPACE", "log-level": "LOG_LEVEL"}
 
 func (o *Options) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod")
-	fs.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address that metrics are served on; 0 for none")
-	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "address that profiles are served on; empty for none")
+	o.Options.AddFlags(fs)
+	fs.Lookup("kubeconfig").Usage = "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod"
 	fs.StringVar(&o.Namespace, "namespace", "", "namespace whose phases are worked on, and of the lease; empty: all, and cluster-scoped phases, too")
-	fs.BoolVar(&o.LeaderElection, "enable-leader-election", false, "wait for the lease before doing anything, so that only one process works at a time")
-	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address that health checks are served on; 0 for none")
 	fs.StringVar(&o.Class, "class", DefaultClass, "class of the phases to work on")
 	fs.StringVar(&o.TargetKubeconfig, "target-cluster-kubeconfig-file", "", "kubeconfig of the cluster that objects go to; empty: the management cluster")
-	fs.BoolVar(&o.printVersion, "version", false, "print the version and end")
 }
 
 // complete fills in what the environment says.
 func (o *Options) complete(fs *pflag.FlagSet, getenv func(string) string) error {
-	for name, variable := range environment {
-		flag, value := fs.Lookup(name), getenv(variable)
-		if flag == nil || flag.Changed || value == "" {
-			continue
-		}
-		if err := flag.Value.Set(value); err != nil {
-			return fmt.Errorf("environment variable %s: %w", variable, err)
-		}
+	if err := o.Options.Complete(fs, environment, getenv); err != nil {
+		return err
 	}
-	o.ForceAdoption = getenv("PKO_FORCE_ADOPTION") != ""
 	if o.Class == "" {
-		return fmt.Errorf("--class: required")
-	}
-	if o.LeaderElection && o.Namespace == "" && o.Kubeconfig != "" {
-		return fmt.Errorf("--namespace: required outside a cluster, for the lease; or give --enable-leader-election=false")
+		return errors.New("--class: required")
 	}
 	return nil
 }

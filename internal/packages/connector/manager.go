@@ -2,9 +2,7 @@ package connector
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -13,20 +11,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hcp.internal/api/packages/v1alpha1"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
+	"hcp.internal/platform/internal/packages/process"
 	"hcp.internal/platform/internal/packages/scope"
-)
-
-// Leader election as the published program does it. The times let a leader survive a restart of the API server.
-const (
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
 )
 
 // New sets the process up on the management cluster of cfg; its Start runs it. The target is not asked for anything.
@@ -41,21 +30,9 @@ func build(cfg *rest.Config, o Options, limits Limits, timing Timing) (ctrl.Mana
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: cacheOptions(o),
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
-		HealthProbeBindAddress: o.HealthAddr, PprofBindAddress: o.PprofAddr,
-		LeaderElection: o.LeaderElection, LeaderElectionID: leaseName, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
-		// Names are ours alone; a test may run the process twice.
-		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
-	})
+	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{Scheme: scheme, Cache: cacheOptions(o)})
 	if err != nil {
-		return nil, fmt.Errorf("setting up the manager: %w", err)
-	}
-	// Ready says that the process works. The target may be dead for days; that is in the status of phases.
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
-		return nil, fmt.Errorf("adding health checks: %w", err)
+		return nil, err
 	}
 	target := newTarget(o.TargetKubeconfig, cfg, limits, timing, clock.RealClock{})
 	scopes := []scope.Scope{scope.Namespaced}

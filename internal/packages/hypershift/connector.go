@@ -10,13 +10,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/connector"
+	"hcp.internal/platform/internal/packages/pod"
 )
 
 // deployment is what a connector is made from.
@@ -104,40 +104,14 @@ func (d deployment) dedicated() []corev1.Toleration {
 const memoryLimit = "512Mi"
 
 func (d deployment) container() corev1.Container {
-	field := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	c := pod.Container(d.Image, connector.Name, 20, 3,
+		"--enable-leader-election", fmt.Sprintf("--target-cluster-kubeconfig-file=%s/%s", kubeconfigFolder, kubeconfigKey), "--class="+connector.DefaultClass)
+	// The garbage collector works harder before the limit is reached.
+	c.Env = append(c.Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: "400MiB"})
+	c.Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("40Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)},
 	}
-	probe := func(path string) *corev1.Probe {
-		return &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health"), Scheme: corev1.URISchemeHTTP}},
-			PeriodSeconds: 20, TimeoutSeconds: 5, SuccessThreshold: 1, FailureThreshold: 3,
-		}
-	}
-	return corev1.Container{
-		Name: "manager", Image: d.Image, Command: []string{"/usr/bin/hcp-operators", connector.Name},
-		Args: []string{
-			"--enable-leader-election", fmt.Sprintf("--target-cluster-kubeconfig-file=%s/%s", kubeconfigFolder, kubeconfigKey),
-			"--class=" + connector.DefaultClass,
-		},
-		Env: []corev1.EnvVar{
-			field("PKO_NAMESPACE", "metadata.namespace"), field("PKO_SERVICE_ACCOUNT_NAMESPACE", "metadata.namespace"),
-			field("PKO_SERVICE_ACCOUNT_NAME", "spec.serviceAccountName"),
-			// The garbage collector works harder before the limit is reached.
-			{Name: "GOMEMLIMIT", Value: "400MiB"},
-		},
-		Ports: []corev1.ContainerPort{
-			{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {Name: "health", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
-		},
-		LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
-		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("40Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)},
-		},
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
-			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		VolumeMounts:             []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigFolder, ReadOnly: true}},
-	}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigFolder, ReadOnly: true}}
+	return c
 }

@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/packages/process"
 )
 
 func TestFlags(t *testing.T) {
@@ -64,11 +66,11 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			o := Options{}
+			o := Options{Options: process.Options{LeaderElection: true}}
 			cmd := Command()
 			cmd.ResetFlags()
 			o.addFlags(cmd.Flags())
-			g.Expect(cmd.Flags().Parse(doubleDashes(cmd.Flags(), tc.args))).To(Succeed())
+			g.Expect(cmd.Flags().Parse(process.DoubleDashes(cmd.Flags(), tc.args))).To(Succeed())
 			err := o.complete(cmd.Flags(), func(name string) string { return tc.env[name] })
 			if tc.problem != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.problem)))

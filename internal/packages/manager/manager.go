@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,16 +12,12 @@ import (
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
@@ -31,19 +26,15 @@ import (
 	"hcp.internal/platform/internal/packages/objectset"
 	"hcp.internal/platform/internal/packages/objectsetphase"
 	"hcp.internal/platform/internal/packages/phase"
+	"hcp.internal/platform/internal/packages/process"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
 	"hcp.internal/platform/internal/packages/template"
 	"hcp.internal/platform/internal/packages/watch"
 )
 
-// Leader election as the installed manifests and their users know it. The times let a leader survive a restart of the API server.
-const (
-	leaseName     = "8a4hp84a6s.package-operator-lock"
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
-)
+// leaseName is the one that the installed manifests and their users know.
+const leaseName = "8a4hp84a6s.package-operator-lock"
 
 // Deps is what controllers of other packages are set up with; see Extension.
 type Deps struct {
@@ -90,41 +81,19 @@ func withoutBookkeeping(in any) (any, error) {
 	return in, nil
 }
 
-// Config finds the API server: from a kubeconfig, KUBECONFIG, or the credentials of the pod.
-func Config(kubeconfig string) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("finding the cluster (give --kubeconfig outside of it): %w", err)
-	}
-	cfg.QPS = -1 // priority and fairness of the API server does this job
-	cfg.UserAgent = "package-operator-manager"
-	return cfg, nil
-}
-
 // New sets the process up; its Start runs it. Only errors of the machine or of the cluster's API are returned.
 func New(ctx context.Context, cfg *rest.Config, o Options, extensions ...Extension) (ctrl.Manager, error) {
 	scheme, err := NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(),
 		// Slices are large and rarely looked at.
-		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&v1alpha1.ObjectSlice{}, &v1alpha1.ClusterObjectSlice{}}}},
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
-		HealthProbeBindAddress: o.HealthAddr, PprofBindAddress: o.PprofAddr,
-		LeaderElection: o.LeaderElection, LeaderElectionID: leaseName, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
-		// Names are ours alone; a test may run the process twice.
-		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&v1alpha1.ObjectSlice{}, &v1alpha1.ClusterObjectSlice{}}}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("setting up the manager: %w", err)
-	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
-		return nil, fmt.Errorf("adding health checks: %w", err)
+		return nil, err
 	}
 	deps, err := dependencies(cfg, mgr, o)
 	if err != nil {

@@ -1,0 +1,69 @@
+// Package process is what the two programs of packages have in common, the operator and the connector: flags, environment variables, and how their
+// manager is set up.
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Leader election as the installed manifests and their users know it. The times let a leader survive a restart of the API server.
+const (
+	leaseDuration = 137 * time.Second
+	renewDeadline = 107 * time.Second
+	retryPeriod   = 26 * time.Second
+)
+
+// gcPercent trades processor time for memory. Caches are most of the heap and live long; what a pass allocates is small beside them, so that
+// collecting twice as often costs some 3 % of the processor time of a rollout. Of the connector there is one for each hosted cluster.
+const gcPercent = 50
+
+// Config finds the API server: from a kubeconfig, KUBECONFIG, or the credentials of the pod.
+func Config(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster (give --kubeconfig outside of it): %w", err)
+	}
+	cfg.QPS = -1 // priority and fairness of the API server does this job
+	return cfg, nil
+}
+
+// NewManager makes the manager of a program, with a lease of that name in the namespace of o. of says what differs: scheme, cache and client.
+//
+// Ready says that the process works. What a cluster that it serves is up to is in the status of objects.
+func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options) (ctrl.Manager, error) {
+	of.Metrics = metricsserver.Options{BindAddress: o.MetricsAddr}
+	of.HealthProbeBindAddress, of.PprofBindAddress = o.HealthAddr, o.PprofAddr
+	of.LeaderElection, of.LeaderElectionID, of.LeaderElectionNamespace, of.LeaderElectionReleaseOnCancel = o.LeaderElection, lease, o.Namespace, true
+	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(retryPeriod)
+	// Names are ours alone; a test may run the process twice.
+	of.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
+	mgr, err := ctrl.NewManager(cfg, of)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, fmt.Errorf("adding health checks: %w", err)
+	}
+	return mgr, nil
+}
+
+// SpareMemory makes the process collect garbage more often, unless GOGC says how often.
+func SpareMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}

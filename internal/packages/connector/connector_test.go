@@ -177,14 +177,14 @@ func TestOutage(whole *testing.T) {
 	t.Run("When the API is killed it should say so, and write nothing more", func(t *testing.T) {
 		g := NewWithT(t)
 		hosted.KillServer()
-		osp := p.phaseIs(t, "app-a", metav1.ConditionUnknown, v1alpha1.ReasonTargetUnreachable)
-		g.Expect(message(osp.Status.Conditions)).To(ContainSubstring("connection refused"))
-		g.Expect(osp.Status.ControllerOf).To(HaveLen(1), "what was there may still be there")
 		os := &v1alpha1.ObjectSet{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "app"}}
 		g.Eventually(func() string {
 			g.Expect(p.Client.Get(t.Context(), client.ObjectKeyFromObject(os), os)).To(Succeed())
 			return message(os.Status.Conditions)
 		}, packagestest.Timeout).Should(Equal(`Phase "a" failed: the target cluster's API server can't be reached: connection refused`))
+		osp := p.phaseIs(t, "app-a", metav1.ConditionUnknown, v1alpha1.ReasonTargetUnreachable)
+		g.Expect(message(osp.Status.Conditions)).To(ContainSubstring("connection refused"))
+		g.Expect(osp.Status.ControllerOf).To(HaveLen(1), "what was there may still be there")
 		p.unchanged(t, p.Client, osp, 3*time.Second)
 	})
 	t.Run("When a revision is deleted meanwhile it should wait", func(t *testing.T) {

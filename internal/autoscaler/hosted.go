@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/answers"
 )
 
 // maxAnswer bounds an answer of the hosted API. A page of pods of usual size has 2 MiB.
@@ -27,8 +27,6 @@ const (
 	smallPage = 10 // of 1.5 MiB, the most that an object may have
 )
 
-var errTooLarge = errors.New("an answer of the hosted API is too large")
-
 // hostedConfig is the connection to the hosted API in a kubeconfig file, with bounds: tenants may be hostile.
 func hostedConfig(path string) (*rest.Config, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", path)
@@ -38,35 +36,8 @@ func hostedConfig(path string) (*rest.Config, error) {
 	cfg.QPS, cfg.UserAgent = -1, FieldOwner // the hosted API's priority and fairness is enough
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	cfg.WarningHandlerWithContext = rest.NoWarnings{}
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitAnswers{next} })
+	answers.Limit(cfg, maxAnswer)
 	return cfg, nil
-}
-
-type limitAnswers struct{ next http.RoundTripper }
-
-func (l limitAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := l.next.RoundTrip(req)
-	if err == nil {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, left: maxAnswer}
-	}
-	return resp, err
-}
-
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLarge
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
 }
 
 // pages calls visit for each page of a list, until there are no more or visit has enough. list is used again for each page.
@@ -74,7 +45,7 @@ func pages(ctx context.Context, c client.Reader, list client.ObjectList, visit f
 	limit, token := int64(pageSize), ""
 	for {
 		err := c.List(ctx, list, append([]client.ListOption{client.Limit(limit), client.Continue(token)}, options...)...)
-		if errors.Is(err, errTooLarge) && limit > smallPage {
+		if errors.Is(err, answers.ErrTooLarge) && limit > smallPage {
 			limit = smallPage
 			continue
 		}

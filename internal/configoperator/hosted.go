@@ -1,22 +1,19 @@
 package configoperator
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/answers"
 )
 
 // maxAnswer bounds an answer of the hosted API, watches apart (whose decoder bounds each event). An object has at most 1.5 MiB
 // and we list one at a time; discovery of a cluster with thousands of custom resources may have a few MiB.
 const maxAnswer = 16 << 20
-
-var errTooLarge = errors.New("an answer of the hosted API is too large")
 
 // hostedConfig is the connection to the hosted API in a kubeconfig file.
 func hostedConfig(path string) (*rest.Config, error) {
@@ -33,7 +30,7 @@ func bounded(cfg *rest.Config) *rest.Config {
 	cfg.QPS = -1 // the hosted API server's priority and fairness does that job
 	cfg.UserAgent = FieldOwner
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // that Endpoints are deprecated is known
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitAnswers{next} })
+	answers.Limit(cfg, maxAnswer)
 	return cfg
 }
 
@@ -43,32 +40,4 @@ func hostedClient(cfg *rest.Config, scheme *runtime.Scheme) (client.WithWatch, e
 		return nil, fmt.Errorf("building a client of the hosted cluster: %w", err)
 	}
 	return c, nil
-}
-
-// limitAnswers refuses to read more than maxAnswer from an answer.
-type limitAnswers struct{ next http.RoundTripper }
-
-func (l limitAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := l.next.RoundTrip(req)
-	if err == nil && req.URL.Query().Get("watch") == "" {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, left: maxAnswer}
-	}
-	return resp, err
-}
-
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLarge
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
 }

@@ -18,9 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -46,6 +44,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/leader"
 )
 
 // Leader election tolerates a minute without the management API, as everything of a control plane does.
@@ -92,7 +91,7 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
 	}
 	if o.LeaderElect {
-		lock, err := newLock(management, o.Namespace)
+		lock, err := leader.Lock(management, o.Namespace, LeaseName, os.Getenv("POD_NAME"), renewDeadline)
 		if err != nil {
 			return nil, err
 		}
@@ -347,26 +346,4 @@ func differ(before, after *hyperv1.HostedControlPlane) bool {
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		before.Status.ControlPlaneEndpoint != after.Status.ControlPlaneEndpoint ||
 		!equality.Semantic.DeepEqual(conditions.Get(before.Status.Conditions, ours), conditions.Get(after.Status.Conditions, ours))
-}
-
-// newLock returns the leader election lock. The identity of a pod is its name and not a random one: a container that was
-// killed and started again in the same pod goes on at once instead of waiting for its own lease to run out.
-func newLock(cfg *rest.Config, namespace string) (resourcelock.Interface, error) {
-	identity := os.Getenv("POD_NAME")
-	if identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("finding the host name: %w", err)
-		}
-		identity = host
-		if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
-			identity += "_" + string(uuid.NewUUID()) // not in a pod: the name isn't unique
-		}
-	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, LeaseName,
-		resourcelock.ResourceLockConfig{Identity: identity}, cfg, renewDeadline)
-	if err != nil {
-		return nil, fmt.Errorf("setting up leader election: %w", err)
-	}
-	return lock, nil
 }

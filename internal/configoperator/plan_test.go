@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -179,38 +176,6 @@ func TestFailure(t *testing.T) {
 		err := errors.Join(Failure{Object: "Namespace a", Err: book})
 		g.Expect(len(err.Error())).To(BeNumerically("<", 600))
 		g.Expect(apierrors.IsInternalError(err)).To(BeTrue())
-	})
-}
-
-func TestLimitAnswers(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		chunk := []byte(strings.Repeat("x", 1<<20))
-		for range 20 {
-			if _, err := w.Write(chunk); err != nil {
-				return
-			}
-		}
-	}))
-	t.Cleanup(server.Close)
-	hc := &http.Client{Transport: limitAnswers{http.DefaultTransport}}
-	read := func(t *testing.T, path string) error {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := hc.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close() //nolint:errcheck // only read
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	}
-	t.Run("When an answer is larger than allowed it should stop reading", func(t *testing.T) {
-		NewWithT(t).Expect(read(t, "/api")).To(MatchError(errTooLarge))
-	})
-	t.Run("When the request is a watch it should not count", func(t *testing.T) {
-		NewWithT(t).Expect(read(t, "/api?watch=true")).To(Succeed())
 	})
 }
 

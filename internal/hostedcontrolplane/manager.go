@@ -3,7 +3,6 @@ package hostedcontrolplane
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,6 +33,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/leader"
 )
 
 // Leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
@@ -83,7 +82,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		HealthProbeBindAddress: o.HealthAddr,
 	}
 	if o.LeaderElect {
-		lock, err := leaseLock(cfg, o)
+		lock, err := leader.Lock(cfg, o.Namespace, leaseName, o.PodName, renewDeadline)
 		if err != nil {
 			return nil, err
 		}
@@ -102,23 +101,6 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		}
 	}
 	return mgr, nil
-}
-
-func leaseLock(cfg *rest.Config, o Options) (resourcelock.Interface, error) {
-	identity := o.PodName
-	if identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("naming this process for leader election: %w", err)
-		}
-		identity = host
-	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: identity}, cfg, renewDeadline)
-	if err != nil {
-		return nil, fmt.Errorf("preparing leader election: %w", err)
-	}
-	return lock, nil
 }
 
 // setup makes the controller and its watches.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +30,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -76,7 +76,7 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
 	}
 	if o.LeaderElect {
-		lock, err := newLock(cfg, o.Namespace)
+		lock, err := leader.Lock(cfg, o.Namespace, leaseName, os.Getenv("POD_NAME"), renewDeadline)
 		if err != nil {
 			return nil, err
 		}
@@ -179,22 +179,4 @@ func setup(mgr manager.Manager, c config, servers asker) error {
 func oneByOne() controller.Options {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
 	return controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}
-}
-
-// newLock is held under the name of the pod, so that a container that was killed takes its own lease up again.
-func newLock(cfg *rest.Config, namespace string) (resourcelock.Interface, error) {
-	identity := os.Getenv("POD_NAME")
-	if identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("finding the host name: %w", err)
-		}
-		identity = host
-	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: identity}, cfg, renewDeadline)
-	if err != nil {
-		return nil, fmt.Errorf("setting up leader election: %w", err)
-	}
-	return lock, nil
 }

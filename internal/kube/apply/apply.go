@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"hcp.internal/platform/internal/kube/desired"
+	"hcp.internal/platform/internal/kube/match"
 )
 
 // HashAnnotation holds the SHA-256 of the object as it was last applied.
@@ -204,7 +205,14 @@ func upToDate(desired *unstructured.Unstructured, live client.Object) bool {
 	if err != nil {
 		return false
 	}
-	return contains(have, want)
+	return match.Contains(have, want, func(field string) bool { return associative[field] })
+}
+
+// associative are the lists that the API server merges by key, so that others may add items of their own beside ours.
+// All other lists are ours as a whole: an item more, such as a rule in a Role, is a change to undo.
+var associative = map[string]bool{
+	"containers": true, "initContainers": true, "env": true, "volumes": true, "volumeMounts": true, "ports": true,
+	"ownerReferences": true, "imagePullSecrets": true, "finalizers": true,
 }
 
 // normalize takes content through live's Go type, so that "1000m" and "1" are the same quantity on both sides.

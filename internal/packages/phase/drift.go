@@ -2,12 +2,12 @@ package phase
 
 import (
 	"bytes"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/match"
 	"hcp.internal/platform/internal/packages/watch"
 )
 
@@ -77,67 +77,8 @@ func ownMetadata(metadata any) any {
 	return out
 }
 
-// contains says whether have has every value of want. Values of have that want doesn't speak of don't matter.
+// contains says whether have has every value of want. Items of others may stand between ours, as in lists that are merged by a key; in those
+// that are not, ownership of the list as a whole would be lost.
 func contains(have, want map[string]any) bool {
-	for key, w := range want {
-		if h, found := have[key]; found {
-			if !matches(h, w) {
-				return false
-			}
-		} else if !unset(w) {
-			return false
-		}
-	}
-	return true
-}
-
-func matches(have, want any) bool {
-	switch w := want.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		h, ok := have.(map[string]any)
-		return ok && contains(h, w)
-	case []any:
-		h, ok := have.([]any)
-		return ok && inOrder(h, w)
-	case int64:
-		if f, ok := have.(float64); ok {
-			return f == float64(w)
-		}
-	case float64:
-		if i, ok := have.(int64); ok {
-			return w == float64(i)
-		}
-	}
-	return reflect.DeepEqual(have, want)
-}
-
-// inOrder says whether the items of want are among those of have, in the same order. Others may stand between them, as in lists that are merged by
-// a key; in those that are not, ownership of the list as a whole would be lost.
-func inOrder(have, want []any) bool {
-	i := 0
-	for _, h := range have {
-		if i < len(want) && matches(h, want[i]) {
-			i++
-		}
-	}
-	return i == len(want)
-}
-
-func unset(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, child := range v {
-			if !unset(child) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	}
-	return false
+	return match.Contains(have, want, func(string) bool { return true })
 }

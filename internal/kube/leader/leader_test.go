@@ -1,0 +1,31 @@
+package leader
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestIdentity(t *testing.T) {
+	host := func() (string, error) { return "node-1", nil }
+	t.Run("When the pod is known it should be its name", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(identity("operator-0", host, true)).To(Equal("operator-0"))
+		g.Expect(identity("operator-0", host, false)).To(Equal("operator-0"))
+	})
+	t.Run("When it runs in a pod it should be the host's name", func(t *testing.T) {
+		NewWithT(t).Expect(identity("", host, true)).To(Equal("node-1"))
+	})
+	t.Run("When it runs outside of pods it should be unique, as two may run on a machine", func(t *testing.T) {
+		g := NewWithT(t)
+		a, err := identity("", host, false)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(a).To(HavePrefix("node-1_"))
+		g.Expect(identity("", host, false)).NotTo(Equal(a))
+	})
+	t.Run("When the host has no name it should say so", func(t *testing.T) {
+		_, err := identity("", func() (string, error) { return "", errors.New("none") }, true)
+		NewWithT(t).Expect(err).To(MatchError("naming this process for leader election: none"))
+	})
+}

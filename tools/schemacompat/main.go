@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcp.internal/tools/internal/reasons"
 	"hcp.internal/tools/internal/schema"
 )
 
@@ -51,23 +52,20 @@ func run(out io.Writer, write bool, baseline, allowed string, args []string) err
 	if err != nil {
 		return err
 	}
-	reasons, err := readAllowed(allowed)
+	meant, err := reasons.Read(allowed)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, p := range compare(before, now) {
-		if i := slices.IndexFunc(reasons, func(a *allowance) bool { return a.covers(p) }); i >= 0 {
-			reasons[i].used = true
-			fmt.Fprintf(out, "allowed: %s: %s\n", p, reasons[i].reason)
+		if why, ok := meant.For(p.set, p.kind, p.path, p.fact); ok {
+			fmt.Fprintf(out, "allowed: %s: %s\n", p, why)
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s", p))
 	}
-	for _, a := range reasons {
-		if !a.used {
-			errs = append(errs, fmt.Errorf("what is allowed does not happen, remove it: %s %s %s %s", a.set, a.kind, a.path, a.fact))
-		}
+	for _, r := range meant.Unused() {
+		errs = append(errs, fmt.Errorf("what is allowed does not happen, remove it: %s", r))
 	}
 	return errors.Join(errs...)
 }
@@ -129,44 +127,6 @@ func compareKind(set, name string, was, is schema.Kind) []problem {
 		}
 	}
 	return all
-}
-
-// allowance is a difference that is meant.
-type allowance struct {
-	set, kind, path, fact, reason string
-	used                          bool
-}
-
-func (a *allowance) covers(p problem) bool {
-	matches := func(pattern, text string) bool {
-		if start, ok := strings.CutSuffix(pattern, "*"); ok {
-			return strings.HasPrefix(text, start)
-		}
-		return pattern == text
-	}
-	return matches(a.set, p.set) && matches(a.kind, p.kind) && matches(a.path, p.path) && matches(a.fact, p.fact)
-}
-
-func readAllowed(path string) ([]*allowance, error) {
-	if path == "" {
-		return nil, nil
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var all []*allowance
-	for n, line := range strings.Split(string(raw), "\n") {
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		c := strings.Split(line, "\t")
-		if len(c) != 5 || strings.TrimSpace(c[4]) == "" {
-			return nil, fmt.Errorf("%s:%d: want set, kind, path, fact and reason, separated by tabs", path, n+1)
-		}
-		all = append(all, &allowance{set: c[0], kind: c[1], path: c[2], fact: c[3], reason: c[4]})
-	}
-	return all, nil
 }
 
 func marshal(all sets) []byte {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"flag"
@@ -13,15 +12,16 @@ import (
 	"slices"
 	"strings"
 
+	"hcp.internal/tools/internal/reasons"
 	"hcp.internal/tools/internal/schema"
 )
 
 func main() {
 	crds := flag.String("crds", "", "folder with the folders default, techpreview and hosted of CustomResourceDefinitions")
 	tables := flag.String("tables", "", "folder with tables of field facts")
-	reasons := flag.String("reasons", "", "file with a reason for every difference that is meant")
+	explained := flag.String("reasons", "", "file with a reason for every difference that is meant")
 	flag.Parse()
-	if err := run(os.Stdout, *crds, flag.Args(), *tables, *reasons); err != nil {
+	if err := run(os.Stdout, *crds, flag.Args(), *tables, *explained); err != nil {
 		fmt.Fprintln(os.Stderr, "schemadiff:", err)
 		os.Exit(1)
 	}
@@ -30,11 +30,11 @@ func main() {
 // difference is one fact that the table and the definition see differently. An empty want or got means that there is none.
 type difference struct{ set, kind, path, fact, want, got string }
 
-func run(out io.Writer, crds string, more []string, tables, reasons string) error {
+func run(out io.Writer, crds string, more []string, tables, reasonsFile string) error {
 	if _, err := os.Stat(tables); tables == "" || err != nil {
 		return fmt.Errorf("there are no tables in %q; they come with the specification, name their folder with -tables (make schema-diff TABLES=FOLDER)", tables)
 	}
-	explained, err := readReasons(reasons)
+	explained, err := reasons.Read(reasonsFile)
 	if err != nil {
 		return err
 	}
@@ -138,53 +138,12 @@ func union[V any, M ~map[string]V](a, b M) map[string]bool {
 	return all
 }
 
-// reason explains a difference.
-type reason struct {
-	set, kind, path, fact, text string
-	used                        bool
-}
-
-func (r *reason) explains(d difference) bool {
-	matches := func(pattern, text string) bool {
-		if start, ok := strings.CutSuffix(pattern, "*"); ok {
-			return strings.HasPrefix(text, start)
-		}
-		return pattern == text
-	}
-	return matches(r.set, d.set) && matches(r.kind, d.kind) && matches(r.path, d.path) && matches(r.fact, d.fact)
-}
-
-func readReasons(path string) ([]*reason, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var all []*reason
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		if lines.Text() == "" || strings.HasPrefix(lines.Text(), "#") {
-			continue
-		}
-		c := strings.Split(lines.Text(), "\t")
-		if len(c) != 5 || strings.TrimSpace(c[4]) == "" {
-			return nil, fmt.Errorf("%s:%d: want set, kind, path, fact and reason, separated by tabs", path, n)
-		}
-		all = append(all, &reason{set: c[0], kind: c[1], path: c[2], fact: c[3], text: c[4]})
-	}
-	return all, lines.Err()
-}
-
-func report(out io.Writer, all []difference, explained []*reason, lines int) error {
+func report(out io.Writer, all []difference, explained reasons.List, lines int) error {
 	open := 0
 	for _, d := range all {
 		text := "NO REASON WRITTEN"
-		if i := slices.IndexFunc(explained, func(r *reason) bool { return r.explains(d) }); i >= 0 {
-			explained[i].used = true
-			text = explained[i].text
+		if why, ok := explained.For(d.set, d.kind, d.path, d.fact); ok {
+			text = why
 		} else {
 			open++
 		}
@@ -195,10 +154,8 @@ func report(out io.Writer, all []difference, explained []*reason, lines int) err
 	if open > 0 {
 		errs = append(errs, fmt.Errorf("%d differences have no reason", open))
 	}
-	for _, r := range explained {
-		if !r.used {
-			errs = append(errs, fmt.Errorf("a reason explains nothing any more: %s %s %s %s", r.set, r.kind, r.path, r.fact))
-		}
+	for _, r := range explained.Unused() {
+		errs = append(errs, fmt.Errorf("a reason explains nothing any more: %s", r))
 	}
 	return errors.Join(errs...)
 }

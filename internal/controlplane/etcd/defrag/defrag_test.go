@@ -147,6 +147,8 @@ func TestRound(t *testing.T) {
 	d := &Defragmenter{poll: 10 * time.Millisecond, patience: 10 * time.Second, urls: func() []string { return []string{url} },
 		connect: func(context.Context) (*http.Client, error) { return &http.Client{}, nil }}
 	g.Eventually(func() int64 {
+		// As in a cluster, where something always writes: a member counts the pages that compaction gave back only in the write that comes after it.
+		post(t, url+"/v3/kv/put", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("other")), "value": ""})
 		g.Expect(d.round(t.Context())).To(Succeed())
 		return e.status(t.Context(), url).size
 	}).WithTimeout(30 * time.Second).Should(BeNumerically("<", 10<<20))

@@ -27,6 +27,7 @@ func TestUp(t *testing.T) {
 	}{
 		{"When up runs it should end with an available hosted cluster", up},
 		{"When up has shown a package nothing of it should be left", packageShown},
+		{"When up has delivered an add-on it should be seen on both sides", addonDelivered},
 		{"When up runs again it should change nothing", upAgain},
 		{"When the hosted API is used with kubectl it should behave as Kubernetes", useHostedAPI},
 		{"When the workers have joined all of their conditions should be good", workersReady},

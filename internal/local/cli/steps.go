@@ -35,6 +35,9 @@ func steps() local.Steps {
 		Install: installOperators, Demo: createDemo, Workers: waitForWorkers,
 		Tours: []local.Tour{
 			{Name: "package", Task: "showing a package", Run: tour.Web{Registry: components.RegistryHost, Ask: tour.Ask}.Run},
+			{Name: "addon", Task: "delivering an add-on to clusters/demo", Run: tour.Addon{
+				Registry: components.RegistryHost, Cluster: client.ObjectKey{Namespace: create.DefaultNamespace, Name: demo},
+			}.Run},
 		},
 	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hcp.internal/platform/internal/cli/capi"
 	"hcp.internal/platform/internal/cli/cloudonly"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/destroy"
@@ -38,6 +40,13 @@ func main() {
 	ctrllog.SetLogger(logr.Discard())
 
 	if err := run(ctx, filepath.Base(os.Args[0]), os.Args[1:]); err != nil {
+		var exit *capi.ExitError
+		if errors.As(err, &exit) {
+			if exit.Err != nil {
+				fmt.Fprintf(os.Stderr, "Error: %v\n", exit.Err)
+			}
+			os.Exit(exit.Code)
+		}
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		os.Exit(1)
 	}
@@ -75,6 +84,7 @@ func command() *cobra.Command {
 	destroyCommand.AddCommand(cloudonly.Destroys()...)
 	root.AddCommand(cloudonly.Roots()...)
 	root.AddCommand(
+		capi.Command(),
 		install.Command(),
 		createCommand,
 		destroyCommand,

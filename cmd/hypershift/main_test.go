@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	g.Expect(run(t.Context(), "hypershift", []string{"completion", "bash"})).To(Succeed())
 	for _, path := range [][]string{
 		{"install"}, {"install", "render"}, {"create", "cluster", "none"}, {"create", "cluster", "local"}, {"create", "nodepool", "none"},
-		{"create", "kubeconfig"}, {"destroy", "cluster", "none"}, {"destroy", "cluster", "local"}, {"dump", "cluster"}, {"version"},
+		{"create", "kubeconfig"}, {"destroy", "cluster", "none"}, {"destroy", "cluster", "local"}, {"dump", "cluster"}, {"version"}, {"capi"}, {"capi", "proxy"},
 	} {
 		g.Expect(run(t.Context(), "hypershift", append(path, "--help"))).To(Succeed())
 	}

@@ -22,6 +22,8 @@ type Config struct {
 	Upstream *Upstream
 	// ShowPlatform lets the client reach the platform's own Cluster API under the private name; else it isn't there.
 	ShowPlatform bool
+	// Verbatim passes everything as it is: for objects that are stored in standard groups.
+	Verbatim bool
 	// Hosts are names, without port, that requests may be sent to, besides the loopback's. Others are refused: a page in a browser on the
 	// same machine could otherwise be talked into using the proxy.
 	Hosts   []string
@@ -92,7 +94,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		badRequest(err.Error()).write(w)
 		return
 	}
-	if parsed.Theirs && !p.cfg.ShowPlatform {
+	if p.cfg.Verbatim {
+		parsed.Class, parsed.Path, parsed.Query = translate.ClassTunnel, r.URL.EscapedPath(), r.URL.RawQuery
+	} else if parsed.Theirs && !p.cfg.ShowPlatform {
 		p.cfg.Metrics.request(r.Method, &parsed, http.StatusNotFound)
 		notFound().write(w)
 		return
@@ -103,6 +107,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case parsed.Class == translate.ClassTunnel && isUpgrade(r):
 		through = p.raise
+	case p.cfg.Verbatim && parsed.Watch:
+		through = p.watch
 	case parsed.Class != translate.ClassTunnel:
 		if status := p.prepare(r, x); status != nil {
 			p.cfg.Metrics.request(r.Method, &x.request, status.Code)

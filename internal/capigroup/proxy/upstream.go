@@ -35,7 +35,11 @@ type UpstreamConfig struct {
 	// TokenFile is sent for callers that bring no credentials. Empty: nobody's.
 	TokenFile string
 	// TLS, if set, is used as it is, and CAFile isn't: for callers with a client certificate.
-	TLS   *tls.Config
+	TLS *tls.Config
+	// Wrap, if set, is put around each connection to the API server: for credentials that aren't a file's.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Proxy is the HTTP proxy on the way to the API server, as http.Transport has it. Nil: none.
+	Proxy func(*http.Request) (*url.URL, error)
 	Clock clock.PassiveClock
 }
 
@@ -54,7 +58,13 @@ type Upstream struct {
 	token   string
 }
 
-type transports struct{ short, watch, upgrade *http.Transport }
+type transports struct{ short, watch, upgrade *connections }
+
+// connections are a transport, and what is wrapped around it.
+type connections struct {
+	*http.Transport
+	via http.RoundTripper
+}
 
 // NewUpstream checks the URL and reads the files once.
 func NewUpstream(cfg UpstreamConfig) (*Upstream, error) {
@@ -114,13 +124,22 @@ func (u *Upstream) reloadLocked() error {
 		}
 		conf.RootCAs, u.ca = roots, raw
 	}
-	old := u.set.Swap(&transports{short: newTransport(conf, true), watch: newTransport(conf, true), upgrade: newTransport(conf, false)})
+	old := u.set.Swap(&transports{short: u.connections(conf, true), watch: u.connections(conf, true), upgrade: u.connections(conf, false)})
 	if old != nil { // what is under way ends by itself
 		old.short.CloseIdleConnections()
 		old.watch.CloseIdleConnections()
 		old.upgrade.CloseIdleConnections()
 	}
 	return nil
+}
+
+func (u *Upstream) connections(conf *tls.Config, http2 bool) *connections {
+	t := newTransport(conf, http2)
+	t.Proxy = u.cfg.Proxy
+	if u.cfg.Wrap == nil {
+		return &connections{t, t}
+	}
+	return &connections{t, u.cfg.Wrap(t)}
 }
 
 func newTransport(conf *tls.Config, http2 bool) *http.Transport {
@@ -175,24 +194,24 @@ func (u *Upstream) readToken(fresh bool) (string, error) {
 // tripper sends requests over one of the transports, with our token for callers without one.
 type tripper struct {
 	u    *Upstream
-	pick func(*transports) *http.Transport
+	pick func(*transports) *connections
 }
 
 func (u *Upstream) shortTripper() http.RoundTripper {
-	return &tripper{u, func(t *transports) *http.Transport { return t.short }}
+	return &tripper{u, func(t *transports) *connections { return t.short }}
 }
 
 func (u *Upstream) watchTripper() http.RoundTripper {
-	return &tripper{u, func(t *transports) *http.Transport { return t.watch }}
+	return &tripper{u, func(t *transports) *connections { return t.watch }}
 }
 
 func (u *Upstream) upgradeTripper() http.RoundTripper {
-	return &tripper{u, func(t *transports) *http.Transport { return t.upgrade }}
+	return &tripper{u, func(t *transports) *connections { return t.upgrade }}
 }
 
 // RoundTrip implements http.RoundTripper. The one retry is that after 401 with a token of ours, which may have been replaced.
 func (t *tripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	via := t.pick(t.u.current())
+	via := t.pick(t.u.current()).via
 	if t.u.cfg.TokenFile == "" || r.Header.Get("Authorization") != "" {
 		return via.RoundTrip(r)
 	}
@@ -221,13 +240,19 @@ func (t *tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return via.RoundTrip(again)
 }
 
+// Get asks the API server itself, with no translation. path may have a query. The caller closes the body.
+func (u *Upstream) Get(ctx context.Context, path, accept string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base.Scheme+"://"+u.base.Host+path, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("building request: %w", err)
+	}
+	r.Header.Set("Accept", accept)
+	return u.shortTripper().RoundTrip(r)
+}
+
 // Ready asks the API server for its version.
 func (u *Upstream) Ready(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base.JoinPath("version").String(), http.NoBody)
-	if err != nil {
-		return fmt.Errorf("building request: %w", err)
-	}
-	resp, err := u.shortTripper().RoundTrip(r)
+	resp, err := u.Get(ctx, "/version", typeJSON)
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}

@@ -1,0 +1,246 @@
+package capi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/kube/names"
+)
+
+// killAfter is how long a command may take to end when it is told to.
+const killAfter = 10 * time.Second
+
+// ExitError ends the process with a code. Err is printed unless it is nil.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+// Error implements error.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap gives Err.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// options are flags of all commands.
+type options struct {
+	connect         connect.Flags
+	name, namespace string
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&o.name, "name", o.name, "Hosted cluster whose objects are meant where no namespace is named (default: the namespace of the kubeconfig)")
+	fs.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the HostedCluster that --name names")
+	o.connect.AddFlags(fs)
+	connect.CompleteHostedClusters(cmd, &o.connect, "name", &o.namespace)
+	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
+}
+
+// view connects to the management cluster.
+func (o *options) view(ctx context.Context) (*View, error) {
+	cfg, err := o.connect.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := Upstream(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return NewView(ctx, upstream, clock.RealClock{})
+}
+
+// Command is "capi".
+func Command() *cobra.Command {
+	o := &options{namespace: "clusters"}
+	cmd := &cobra.Command{
+		Use:   "capi [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Show Cluster API's objects under their standard names, whichever way they are stored",
+		Long: `Run a command with a KUBECONFIG that leads through a proxy in this process: the objects of Cluster API have their standard names there,
+cluster.x-k8s.io, whether the management cluster stores them so or in HyperShift's own groups, cluster.hypershift.openshift.io. Everything else
+is as the management cluster has it, and the command has the rights of your kubeconfig. It ends with the exit code of the command.
+
+Nobody else on this machine can use the proxy: it asks for a password that only the command's KUBECONFIG has.`,
+		Example: `  hypershift capi --name demo -- kubectl get machines
+  hypershift capi -- kubectl annotate machine worker-abcde -n clusters-demo cluster.x-k8s.io/delete-machine=true
+  hypershift capi -- clusterctl describe cluster demo-x7k2p -n clusters-demo
+  hypershift capi --name demo -- sh`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return fmt.Errorf("unknown command %q: put -- before a command to run, as in `hypershift capi -- kubectl get machines`", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return o.run(cmd, args)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return []string{"kubectl\tthe usual commands", "clusterctl\tCluster API's own tool"}, cobra.ShellCompDirectiveDefault
+		},
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	o.addFlags(cmd)
+	cmd.AddCommand(proxyCommand())
+	return cmd
+}
+
+// run runs a command behind the proxy.
+func (o *options) run(cmd *cobra.Command, args []string) error {
+	program, err := find(args[0])
+	if err != nil {
+		return err
+	}
+	// The command ends first, then the proxy.
+	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	view, err := o.view(cmd.Context())
+	if err != nil {
+		stop()
+		return err
+	}
+	plain, err := listen(ctx, 0)
+	if err != nil {
+		stop()
+		return err
+	}
+	listener, ca, err := encrypted(plain)
+	if err != nil {
+		stop()
+		return errors.Join(err, plain.Close())
+	}
+	token, served := newToken(), make(chan error, 1)
+	go func() { served <- serve(ctx, listener, guarded(token, view)) }()
+	defer func() {
+		stop()
+		<-served
+	}()
+	dir, err := os.MkdirTemp("", "hypershift-capi-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the kubeconfig: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // nothing in it outlives this process
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := o.write(kubeconfig, listener.Addr(), ca, token); err != nil {
+		return err
+	}
+	child := exec.CommandContext(cmd.Context(), program, args[1:]...) //nolint:gosec // what the user asked for
+	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	// Discovery is cached by address, and this address is never seen again.
+	child.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+filepath.Join(dir, "cache"))
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	child.WaitDelay = killAfter
+	err = child.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return &ExitError{Code: exit.ExitCode()} // the command has said why
+	}
+	if err != nil {
+		return fmt.Errorf("running %s: %w", args[0], err)
+	}
+	return nil
+}
+
+// find looks for a program on the PATH, then beside this one.
+func find(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	if self, selfErr := os.Executable(); selfErr == nil && filepath.Base(name) == name {
+		if beside, besideErr := exec.LookPath(filepath.Join(filepath.Dir(self), name)); besideErr == nil {
+			return beside, nil
+		}
+	}
+	return "", fmt.Errorf("finding the command: %w; install it, or give its path", err)
+}
+
+// write puts a kubeconfig into a file that only the user can read.
+func (o *options) write(file string, address net.Addr, ca []byte, token string) error {
+	ns, err := o.defaultNamespace()
+	if err != nil {
+		return err
+	}
+	conf := clientcmdapi.NewConfig()
+	conf.Clusters["capi"] = &clientcmdapi.Cluster{Server: "https://" + address.String(), CertificateAuthorityData: ca}
+	conf.AuthInfos["capi"] = &clientcmdapi.AuthInfo{Token: token}
+	conf.Contexts["capi"] = &clientcmdapi.Context{Cluster: "capi", AuthInfo: "capi", Namespace: ns}
+	conf.CurrentContext = "capi"
+	raw, err := clientcmd.Write(*conf)
+	if err != nil {
+		return fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		return fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// defaultNamespace is where objects are looked for if none is named.
+func (o *options) defaultNamespace() (string, error) {
+	if o.name != "" {
+		return names.ControlPlaneNamespace(o.namespace, o.name), nil
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.connect.Kubeconfig
+	ns, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.connect.Context}).Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+	}
+	return ns, nil
+}
+
+func proxyCommand() *cobra.Command {
+	o, port := &options{}, 0
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Serve the standard view of Cluster API's objects on the loopback",
+		Long: `Serve the API of the management cluster on 127.0.0.1 until interrupted, with the objects of Cluster API under their standard names, whichever
+way they are stored. As with "kubectl proxy", requests need no credentials and have the rights of your kubeconfig: everybody who can reach this
+machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others work on the same machine.`,
+		Example: `  hypershift capi proxy --port 8001 &
+  kubectl --server http://127.0.0.1:8001 get machines -n clusters-demo
+  curl http://127.0.0.1:8001/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters-demo/machines`,
+		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if port < 0 || port > 65535 {
+				return fmt.Errorf("--port %d: must be between 0 and 65535", port)
+			}
+			view, err := o.view(cmd.Context())
+			if err != nil {
+				return err
+			}
+			listener, err := listen(cmd.Context(), port)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Starting to serve on %s\n", listener.Addr())
+			return serve(cmd.Context(), listener, http.Handler(view))
+		},
+	}
+	cmd.Flags().IntVar(&port, "port", 8001, "Port of the loopback to serve on; 0: any that is free")
+	o.connect.AddFlags(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,177 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/capigroup/proxy"
+	"hcp.internal/platform/internal/capigroup/translate"
+)
+
+const (
+	// modeFor is how long it is remembered how a namespace stores its objects; a migration changes that while a command may run.
+	modeFor = 5 * time.Second
+	// maxModes bounds what is remembered.
+	maxModes = 10000
+	// askTimeout bounds the question how a namespace stores its objects.
+	askTimeout = 10 * time.Second
+	// maxAnswer bounds the answer to it: a list of one object's metadata.
+	maxAnswer = 4 << 20
+)
+
+// View is an http.Handler that shows Cluster API's objects under their standard names. Requests about a namespace whose Clusters are
+// stored in standard groups pass as they are; all others are translated, if the management cluster has private groups at all.
+type View struct {
+	// Private tells whether the management cluster has HyperShift's own groups.
+	Private bool
+
+	upstream             *proxy.Upstream
+	translated, verbatim http.Handler
+	clock                clock.PassiveClock
+
+	mu    sync.Mutex
+	modes map[string]mode
+}
+
+type mode struct {
+	private bool
+	until   time.Time
+}
+
+// Upstream connects to the management cluster with all that a kubeconfig may say: certificates, tokens, programs that fetch some,
+// impersonation, an HTTP proxy.
+func Upstream(cfg *rest.Config) (*proxy.Upstream, error) {
+	conf, err := cfg.TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the credentials of the kubeconfig: %w", err)
+	}
+	tlsConfig, err := transport.TLSConfigFor(conf)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificates of the kubeconfig: %w", err)
+	}
+	address, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("reading the server of the kubeconfig: %w", err)
+	}
+	via := cfg.Proxy
+	if via == nil {
+		via = http.ProxyFromEnvironment
+	}
+	u := proxy.UpstreamConfig{URL: (&url.URL{Scheme: address.Scheme, Host: address.Host, Path: address.Path}).String(), TLS: tlsConfig, Proxy: via}
+	u.Wrap = func(rt http.RoundTripper) http.RoundTripper {
+		wrapped, err := transport.HTTPWrappersForConfig(conf, rt)
+		if err != nil {
+			return broken{err}
+		}
+		return wrapped
+	}
+	return proxy.NewUpstream(u)
+}
+
+// broken is a connection with credentials that can't be read.
+type broken struct{ err error }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
+
+// NewView asks the management cluster once what it has.
+func NewView(ctx context.Context, upstream *proxy.Upstream, now clock.PassiveClock) (*View, error) {
+	v := &View{
+		upstream: upstream, clock: now, modes: map[string]mode{},
+		translated: proxy.New(proxy.Config{Upstream: upstream}), verbatim: proxy.New(proxy.Config{Upstream: upstream, Verbatim: true}),
+	}
+	code, _, err := v.get(ctx, "/apis/"+translate.Private)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("asking the management cluster for its APIs: %w", err)
+	case code == http.StatusOK:
+		v.Private = true
+	case code != http.StatusNotFound:
+		return nil, fmt.Errorf("asking the management cluster for its APIs: status %d: check the credentials of the kubeconfig", code)
+	}
+	return v, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	through := v.verbatim
+	if v.Private {
+		through = v.translated
+		// What can't be parsed is refused by either.
+		if parsed, err := translate.Parse(r.Method, r.URL.EscapedPath(), r.URL.RawQuery); err == nil {
+			switch {
+			case parsed.Namespace != "":
+				if !v.private(r.Context(), parsed.Namespace) {
+					through = v.verbatim
+				}
+			case parsed.Mapped() && parsed.List && v.mixed(r.Context()):
+				w.Header().Add("Warning", `299 - "objects of namespaces that store them in cluster.x-k8s.io are not shown: name a namespace to see those"`)
+			}
+		}
+	}
+	through.ServeHTTP(w, r)
+}
+
+// private tells how a namespace stores its objects: where its Clusters are.
+func (v *View) private(ctx context.Context, namespace string) bool {
+	return v.remembered(namespace, func() bool {
+		in := "/namespaces/" + url.PathEscape(namespace)
+		return v.any(ctx, translate.Private, in) || !v.any(ctx, translate.Standard, in)
+	})
+}
+
+// mixed tells whether some namespaces store Clusters in standard groups.
+func (v *View) mixed(ctx context.Context) bool {
+	return v.remembered("", func() bool { return v.any(ctx, translate.Standard, "") })
+}
+
+func (v *View) remembered(key string, find func() bool) bool {
+	now := v.clock.Now()
+	v.mu.Lock()
+	got, ok := v.modes[key]
+	v.mu.Unlock()
+	if ok && now.Before(got.until) {
+		return got.private
+	}
+	got = mode{find(), now.Add(modeFor)}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.modes) >= maxModes {
+		clear(v.modes)
+	}
+	v.modes[key] = got
+	return got.private
+}
+
+// any tells whether there is a Cluster. Who may not know is told that there is none.
+func (v *View) any(ctx context.Context, group, in string) bool {
+	code, body, err := v.get(ctx, "/apis/"+group+"/v1beta2"+in+"/clusters?limit=1")
+	var list struct{ Items []json.RawMessage }
+	return err == nil && code == http.StatusOK && json.Unmarshal(body, &list) == nil && len(list.Items) > 0
+}
+
+// get asks the management cluster itself.
+func (v *View) get(ctx context.Context, path string) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := v.upstream.Get(ctx, path, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errors.New("answer is larger than 4 MiB")
+	}
+	return resp.StatusCode, body, err
+}

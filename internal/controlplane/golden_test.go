@@ -84,6 +84,11 @@ func none(hcp *hyperv1.HostedControlPlane) {
 	}}
 }
 
+// privateCAPI is a control plane whose objects of Cluster API are stored in HyperShift's own groups.
+func privateCAPI(hcp *hyperv1.HostedControlPlane) {
+	hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] = "true"
+}
+
 // mounted are the objects that other parts make and components mount. Their content is not in the golden files, its hash is.
 func mounted() []client.Object {
 	var objs []client.Object
@@ -111,6 +116,7 @@ var fixtures = map[string]func(*hyperv1.HostedControlPlane){
 	"local-single-replica":   func(*hyperv1.HostedControlPlane) {},
 	"local-highly-available": highlyAvailable,
 	"none-nodeport":          none,
+	"local-private-capi":     privateCAPI,
 }
 
 func allWorkloads() []*component.WorkloadComponent {
@@ -131,6 +137,7 @@ func TestGolden(t *testing.T) {
 	for name, mutate := range fixtures {
 		t.Run("When a control plane is "+name+" it should consist of these objects", func(t *testing.T) {
 			ctx := workloadContext(t, hostedControlPlane(mutate), mounted()...)
+			ctx.CAPIProxyImage, ctx.StoredCAPIGroups = "registry.example.com/installed@sha256:1", true
 			dir := filepath.Join("testdata", name)
 			want := map[string]bool{}
 			for _, c := range allWorkloads() {

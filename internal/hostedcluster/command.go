@@ -32,6 +32,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
@@ -60,6 +61,7 @@ type flags struct {
 	enableOCPMonitoring       bool
 	enableCIDebugOutput       bool
 	leaderElect               bool
+	privateCAPI               bool
 }
 
 // Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
@@ -89,6 +91,7 @@ which it can't find out by itself there.`,
 	fs.StringVar(&f.registryOverrides, "registry-overrides", "", "registries to use instead of those that releases name: source=destination,…")
 	fs.BoolVar(&f.enableOCPMonitoring, "enable-ocp-cluster-monitoring", false, "label control-plane namespaces for the monitoring of an OpenShift management cluster")
 	fs.BoolVar(&f.enableCIDebugOutput, "enable-ci-debug-output", false, "let control-plane operators log more")
+	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
 }
@@ -153,7 +156,7 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 		Cache:   CacheOptions(),
 		Metrics: metricsserver.Options{BindAddress: f.metricsAddr},
 		// The lease is released when the operator is told to stop, so that its successor starts at once.
-		LeaderElection: f.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
+		LeaderElection: f.leaderElect, LeaderElectionID: lease(), LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
 	}
 	if f.leaderElect && f.podName != "" {
@@ -168,6 +171,22 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
+// scopeFromEnv is the operator's scope, nil when it has none.
+func scopeFromEnv() *string {
+	if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") != "true" {
+		return nil
+	}
+	return ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
+}
+
+// lease is the name of the operator's. The operator for hosted clusters from before private types runs beside the other, in one namespace.
+func lease() string {
+	if scope := scopeFromEnv(); scope != nil && *scope == hyperv1.LegacyScope {
+		return leaseName + "-" + hyperv1.LegacyScope
+	}
+	return leaseName
+}
+
 // podLock is a lease held under the name of the pod. A container that was killed and started again in its pod goes on at once that way; with
 // a random identity it would wait for its own lease to run out.
 func podLock(cfg *rest.Config, namespace, podName string) (resourcelock.Interface, error) {
@@ -175,7 +194,7 @@ func podLock(cfg *rest.Config, namespace, podName string) (resourcelock.Interfac
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
-	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, leaseName, nil, leases, resourcelock.ResourceLockConfig{Identity: podName})
+	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, lease(), nil, leases, resourcelock.ResourceLockConfig{Identity: podName})
 }
 
 func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []Extension) error {
@@ -212,18 +231,16 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorComponent,
 		EnableCIDebugOutput:  f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
-		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring,
+		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
-	if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
-		r.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
-	}
+	r.Scope = scopeFromEnv()
 	if err := r.SetupWithManager(mgr, sources); err != nil {
 		return err
 	}
 	if err := addFleet(mgr, cfg, f.namespace, r.Clock); err != nil {
 		return err
 	}
-	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope}
+	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err

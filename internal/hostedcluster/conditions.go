@@ -73,6 +73,9 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	gates := []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)}
 	set = append(set, gates...)
 	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs))
+	if obs.privateCAPI {
+		set = append(set, storage(obs.hc)) // else it is another operator's, see reportStorage
+	}
 	progress := progressing(obs, gates)
 	set = append(set, progress, available(obs, progress))
 	for i := range set {

@@ -16,6 +16,8 @@ type Shared struct {
 	Sources      cache.Cache
 	Capabilities Capabilities
 	Scope        *string
+	// PrivateCAPI: see Reconciler.
+	PrivateCAPI bool
 }
 
 // Extension adds a controller to the operator.

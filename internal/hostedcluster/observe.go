@@ -56,6 +56,7 @@ type observed struct {
 	published        publishedSecrets
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
 	caps             Capabilities
+	privateCAPI      bool // the operator is one for private types
 }
 
 // publishedSecrets is what the control plane offers for publication, and what is published already.
@@ -84,7 +85,7 @@ type releases interface {
 
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
-	obs := observed{hc: hc, sources: map[sourceKey]sourceObject{}, caps: r.Capabilities}
+	obs := observed{hc: hc, sources: map[sourceKey]sourceObject{}, caps: r.Capabilities, privateCAPI: r.PrivateCAPI}
 	ns := namespaceOf(hc)
 	var err error
 	if obs.hcp, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {

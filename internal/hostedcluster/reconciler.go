@@ -1,6 +1,7 @@
 package hostedcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,6 +45,10 @@ type Reconciler struct {
 	UUID     func() string
 	// Scope restricts the operator to HostedClusters with this value of annotation hypershift.openshift.io/scope; nil: all.
 	Scope *string
+	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups; Client and Live reach them under the standard ones.
+	PrivateCAPI bool
+	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
+	CAPIProxyImage string
 
 	// EnableCIDebugOutput, MetricsSet, RegistryOverrides and ClusterMonitoring are handed on.
 	EnableCIDebugOutput bool
@@ -62,8 +68,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	if !r.inScope(hc) {
-		return ctrl.Result{}, nil
+	if settled, err := r.settleStorage(ctx, hc); !settled || err != nil {
+		return ignoreConflict(ctrl.Result{}, err)
 	}
 	if !hc.DeletionTimestamp.IsZero() {
 		return ignoreConflict(r.finalize(ctx, hc))
@@ -85,15 +91,15 @@ func ignoreConflict(result ctrl.Result, err error) (ctrl.Result, error) {
 // conflictRetry is long enough for a cache to catch up.
 const conflictRetry = 50 * time.Millisecond
 
-func (r *Reconciler) inScope(hc *hyperv1.HostedCluster) bool {
-	return r.Scope == nil || hc.Annotations[hyperv1.HostedClusterScopeAnnotation] == *r.Scope
-}
-
 // adopt stores our finalizer, before the first object exists that a crash could leak, and the IDs that everything else is named after. The
 // patch carries the resourceVersion: with an old object in the cache, a second set of IDs would be refused and not written.
 func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	before := hc.DeepCopy()
 	changed := controllerutil.AddFinalizer(hc, hyperv1.HostedClusterFinalizer)
+	if r.PrivateCAPI && hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] != "true" {
+		metav1.SetMetaDataAnnotation(&hc.ObjectMeta, hyperv1.PrivateCAPITypesAnnotation, "true")
+		changed = true
+	}
 	if !pause.At(hc.Spec.PausedUntil, r.Clock.Now()).Active {
 		if hc.Spec.InfraID == "" {
 			hc.Spec.InfraID, changed = infraIDFor(hc.Name, r.RandomID(infraIDSuffix)), true
@@ -206,6 +212,7 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 			MetricsSet:          r.MetricsSet,
 			RegistryOverrides:   r.RegistryOverrides,
 			RegistryMirrors:     formatMirrors(mirrors),
+			CAPIProxyImage:      cmp.Or(r.CAPIProxyImage, r.OperatorImage),
 		},
 	}
 	err = r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(cctx)

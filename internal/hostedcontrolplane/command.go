@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"hcp.internal/platform/internal/controlplane"
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
@@ -248,6 +249,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Context: component.WorkloadContext{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
 			CertRotationScale: os.Getenv(envCertRotation), BootstrapHosted: o.bootstrap,
+			CAPIProxyImage: os.Getenv(capiproxy.EnvImage), StoredCAPIGroups: true,
 		},
 	}
 	if o.started != nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/patch"
 )
 
@@ -34,6 +35,8 @@ type Reconciler struct {
 	Indexed bool
 	// Scope restricts the operator to HostedClusters with this value of annotation hypershift.openshift.io/scope; nil: all.
 	Scope *string
+	// PrivateCAPI: the operator is one for hosted clusters whose objects of Cluster API are stored in HyperShift's own groups.
+	PrivateCAPI bool
 }
 
 // conflictRetry is long enough for a cache to catch up.
@@ -61,7 +64,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if hc != nil && r.Scope != nil && hc.Annotations[hyperv1.HostedClusterScopeAnnotation] != *r.Scope {
+	// Also not before it is known where a hosted cluster's machines are stored. What it becomes is an event of its own.
+	operator := hostedcluster.Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
+	if hc != nil && operator.Owns(hc.Annotations) != hostedcluster.Ours {
 		return ctrl.Result{}, nil
 	}
 	if !pool.DeletionTimestamp.IsZero() {

@@ -22,6 +22,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
+	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/dump"
@@ -107,6 +108,11 @@ func testEscalation(t *testing.T, admin client.Client, env *testenv.Env, namespa
 		g.Expect(err).NotTo(HaveOccurred())
 		role := &rbacv1.Role{}
 		g.Expect(yaml.UnmarshalStrict(raw, role)).To(Succeed(), file)
+		for _, rule := range role.Rules {
+			for i := range rule.APIGroups { // as the operator's proxy stores them
+				rule.APIGroups[i] = translate.Group(rule.APIGroups[i])
+			}
+		}
 		role.Namespace = plane
 		roles[role.Name] = role
 	}

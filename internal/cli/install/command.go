@@ -52,6 +52,7 @@ Hosted clusters keep running meanwhile.`,
 	complete(cmd, "platform-monitoring", MonitorNone, MonitorOperator, MonitorAll)
 	complete(cmd, "external-dns-provider", dnsAWS, dnsAzure, dnsGoogle)
 	complete(cmd, "limit-crd-install", limitable...)
+	complete(cmd, "private-capi-types", CAPIAuto, CAPIPrivate, CAPIStandard)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	cmd.AddCommand(renderCommand(&o, files), helmCommand(&o, files))
 	return cmd

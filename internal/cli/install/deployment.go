@@ -11,6 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 )
 
 const (
@@ -22,6 +26,36 @@ const (
 
 // operatorUID is the user id of the operator where the management cluster assigns none.
 const operatorUID = 1001
+
+// deployments are the operator, and the one for hosted clusters from before private types where there are any.
+func deployments(o Options) []client.Object {
+	operator := deployment(o)
+	if !o.capi.Private {
+		return []client.Object{operator}
+	}
+	list := []client.Object{operator}
+	if o.capi.Legacy {
+		list = append(list, legacyDeployment(operator.DeepCopy()))
+	}
+	pod := &operator.Spec.Template.Spec
+	pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: capiproxy.EnvPrivateTypes, Value: "true"})
+	proxy := capiproxy.Container(o.Image)
+	proxy.ImagePullPolicy = o.ImagePullPolicy
+	capiproxy.Add(pod, proxy, !o.NoNativeSidecars)
+	return list
+}
+
+// legacyDeployment is the operator as it would be without private types, for hosted clusters that the other one leaves to it.
+func legacyDeployment(d *appsv1.Deployment) *appsv1.Deployment {
+	labels := map[string]string{"name": legacyName}
+	d.Name, d.Labels, d.Spec.Selector = legacyName, labels, &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = map[string]string{"name": legacyName, componentLabel: legacyName}
+	main := &d.Spec.Template.Spec.Containers[0]
+	main.Env = append(main.Env,
+		corev1.EnvVar{Name: "ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING", Value: "true"},
+		corev1.EnvVar{Name: "HOSTEDCLUSTERS_SCOPE_ANNOTATION", Value: hyperv1.LegacyScope})
+	return d
+}
 
 func deployment(o Options) *appsv1.Deployment {
 	podLabels := operatorLabels()

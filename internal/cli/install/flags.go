@@ -35,6 +35,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringVar(&files.platforms, "limit-crd-install", "", "Platforms whose APIs are installed, separated by commas (default: all)")
 	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
 	fs.BoolVar(&o.PackageOperator, "package-operator", o.PackageOperator, "Also install the operator of packages, in namespace "+packageOperatorNamespace+", and its APIs")
+	addPrivateCAPIFlag(fs, o)
 	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")
 	fs.StringVar(&o.MetricsSet, "metrics-set", o.MetricsSet, "Metrics that control planes expose: Telemetry, SRE or All")
 	fs.StringVar(&o.Monitoring.Platform, "platform-monitoring", o.Monitoring.Platform, "What the monitoring of an OpenShift management cluster looks at: None, OperatorOnly or All")

@@ -29,6 +29,7 @@ func CRDs(o Options) ([]client.Object, error) {
 	if o.Scope == ScopeResources {
 		return nil, nil
 	}
+	o = o.offlineCAPI()
 	set := "default"
 	if o.TechPreview {
 		set = "techpreview"
@@ -37,11 +38,11 @@ func CRDs(o Options) ([]client.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the %s CustomResourceDefinitions: %w", set, err)
 	}
-	capi, err := config.CAPICRDs()
+	capi, err := capiCRDs(o)
 	if err != nil {
-		return nil, fmt.Errorf("reading Cluster API's CustomResourceDefinitions: %w", err)
+		return nil, err
 	}
-	crds = append(crds, capi...)
+	crds = append(o.capi.withoutStandard(crds), capi...)
 	var objs []client.Object
 	for i := range crds {
 		if o.wanted(crds[i].Name) {
@@ -57,6 +58,7 @@ func Resources(o Options) []client.Object {
 	if o.Scope == ScopeCRDs {
 		return nil
 	}
+	o = o.offlineCAPI()
 	policy, binding := config.NamePolicy()
 	objs := []client.Object{policy, binding, namespace(o)}
 	for _, class := range priorityClasses {
@@ -81,7 +83,8 @@ func Resources(o Options) []client.Object {
 	if o.AdminRBAC {
 		objs = append(objs, adminRBAC()...)
 	}
-	objs = append(objs, service(o), deployment(o))
+	objs = append(objs, capiState(o), service(o))
+	objs = append(objs, deployments(o)...)
 	objs = append(objs, packageOperator(o)...)
 	objs = append(objs, monitoring(o)...)
 	return append(objs, externalDNS(o)...)
@@ -135,7 +138,7 @@ func subjects(o Options) []rbacv1.Subject {
 
 func clusterRBAC(o Options) []client.Object {
 	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: clusterRules()},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: clusterRules(*o.capi)},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},

@@ -49,7 +49,11 @@ type Options struct {
 	Platforms        []string          // platforms whose APIs are installed; empty: all
 	Monitoring       Monitoring
 	ExternalDNS      ExternalDNS
-	PackageOperator  bool // also the operator of packages, from the same image, and its APIs
+	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
+	PrivateCAPI     string
+	PackageOperator bool // also the operator of packages, from the same image, and its APIs
+	// NoNativeSidecars is for management clusters whose init containers can't go on running, before Kubernetes 1.29. Run detects it.
+	NoNativeSidecars bool
 	// OpenShift leaves the choice of the user id to the management cluster's security context constraints. Run detects it.
 	OpenShift bool
 
@@ -58,6 +62,9 @@ type Options struct {
 	Timeout       time.Duration // of the whole installation
 
 	Clock clock.WithTicker // nil: the real one
+
+	// capi is what PrivateCAPI comes to on the management cluster; nil: nobody has looked.
+	capi *capiChoice
 }
 
 // NewOptions returns the defaults.
@@ -67,6 +74,7 @@ func NewOptions() Options {
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Scope:           ScopeAll,
 		MetricsSet:      "Telemetry",
+		PrivateCAPI:     CAPIAuto,
 		CertRotation:    24 * time.Hour,
 		Monitoring:      Monitoring{Platform: MonitorNone},
 		ExternalDNS:     ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
@@ -88,6 +96,7 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--hypershift-image %q: must be an image reference without blanks", o.Image))
 	}
 	errs = append(errs,
+		validatePrivateCAPI(o.PrivateCAPI),
 		oneOf("--install-scope", o.Scope, ScopeAll, ScopeCRDs, ScopeResources),
 		oneOf("--metrics-set", o.MetricsSet, "Telemetry", "SRE", "All"),
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))

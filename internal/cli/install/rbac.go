@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
 const (
@@ -18,11 +20,11 @@ const (
 // RBAC lets nobody grant what he doesn't hold, so this must be a superset of the Role that each hosted control plane's
 // operator gets, and of the Roles which that one hands to its components; a test checks it. Where such a Role says "*", so
 // must this.
-func clusterRules() []rbacv1.PolicyRule {
+func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// Our own APIs, and the machine API that the control plane operator works with.
 		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io"), "*", "*"),
-		rule(group("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
+		rule(capi.groups("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
 			"infrastructure.cluster.x-k8s.io", "ipam.cluster.x-k8s.io"), "*", "*"),
 
 		// One namespace per hosted cluster and what its control plane is made of.
@@ -60,7 +62,7 @@ func clusterRules() []rbacv1.PolicyRule {
 // and events are granted everywhere. They are listed so that narrowing clusterRules can't break leader election.
 func namespacedRules() []rbacv1.PolicyRule {
 	lease := rule(group("coordination.k8s.io"), "leases", "get,update,patch")
-	lease.ResourceNames = []string{leaderElectionLease}
+	lease.ResourceNames = []string{leaderElectionLease, leaderElectionLease + "-" + hyperv1.LegacyScope}
 	return []rbacv1.PolicyRule{
 		rule(group("coordination.k8s.io"), "leases", "create"), // a name can't restrict create
 		lease,

@@ -66,6 +66,14 @@ func TestRender(t *testing.T) {
 			options: resources(func(o *Options) { o.PackageOperator = true; o.PullSecret = []byte(`{"auths":{}}`) }),
 			golden:  "package-operator.yaml",
 		},
+		"When standard types of Cluster API are asked for it should render no proxy": {
+			options: resources(func(o *Options) { o.PrivateCAPI = CAPIStandard }),
+			golden:  "standard-capi.yaml",
+		},
+		"When there are hosted clusters from before private types it should render an operator for them, too": {
+			options: resources(func(o *Options) { o.capi = &capiChoice{Private: true, Legacy: true} }),
+			golden:  "legacy-capi.yaml",
+		},
 		"When a template is asked for it should have parameters instead of values": {
 			options: resources(nil),
 			render:  RenderOptions{Template: true},

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +30,31 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.NoNativeSidecars, err = lacksNativeSidecars(o.Connect); err != nil {
+		return err
+	}
 	return run(ctx, o, c, out)
+}
+
+// lacksNativeSidecars asks the management cluster for its version: before 1.29, init containers have to end.
+func lacksNativeSidecars(flags connect.Flags) (bool, error) {
+	cfg, err := flags.RESTConfig()
+	if err != nil {
+		return false, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return false, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	info, err := d.ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("asking the management cluster for its version: %w", err)
+	}
+	v, err := version.ParseGeneric(info.GitVersion)
+	if err != nil {
+		return false, fmt.Errorf("parsing the version of the management cluster: %w", err)
+	}
+	return v.LessThan(version.MustParseGeneric("1.29")), nil
 }
 
 // run is Run with a client.
@@ -49,6 +75,9 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 		p.Printf("left out monitoring: the management cluster has no Prometheus operator")
 	}
 
+	if o, err = settleCAPI(ctx, o, c, p); err != nil {
+		return err
+	}
 	crds, err := CRDs(o)
 	if err != nil {
 		return err
@@ -79,6 +108,28 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	}
 	p.Printf("installed")
 	return nil
+}
+
+// settleCAPI decides between private and standard types by what is in the management cluster.
+func settleCAPI(ctx context.Context, o Options, c client.Client, p *progress.Printer) (Options, error) {
+	evidence, err := lookAtCAPI(ctx, c, o)
+	if err != nil {
+		return o, err
+	}
+	choice, err := chooseCAPI(evidence)
+	if err != nil {
+		return o, err
+	}
+	o.capi = &choice
+	kind := "standard"
+	if choice.Private {
+		kind = "private"
+	}
+	p.Printf("Cluster API's types: %s (%s)", kind, choice.why)
+	if choice.Legacy {
+		p.Printf("%s keep standard types and are looked after by Deployment %s/%s", some(evidence.standard), o.Namespace, legacyName)
+	}
+	return o, nil
 }
 
 // served says whether the cluster has a kind.

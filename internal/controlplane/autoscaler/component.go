@@ -32,6 +32,7 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithPredicate(wanted).
 		WithAdaptFunction(adaptDeployment).
+		SpeaksClusterAPI(component.CAPIClient{KubeconfigFlag: "cloud-config"}).
 		Build()
 }
 

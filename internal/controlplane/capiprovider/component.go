@@ -22,6 +22,9 @@ const managerContainer = "manager"
 // webhookVolume is changed without a restart.
 const webhookVolume = "capi-webhooks-tls"
 
+// kubeconfigFlag is ours, and that of every provider built with controller-runtime.
+const kubeconfigFlag = "kubeconfig"
+
 //go:embed assets
 var assets embed.FS
 
@@ -39,6 +42,7 @@ func NewComponent(options Options) *component.WorkloadComponent {
 		WithPredicate(func(component.WorkloadContext) (bool, error) { return options.Spec != nil, nil }).
 		WithAdaptFunction(options.adaptDeployment).
 		WithManifestAdapter("role.yaml", component.AdaptManifest(options.adaptRole)).
+		SpeaksClusterAPI(component.CAPIClient{KubeconfigFlag: kubeconfigFlag}).
 		ReloadsFilesOf(webhookVolume).
 		Build()
 }

@@ -42,6 +42,7 @@ func NewComponent(options Options) *component.WorkloadComponent {
 			}
 			return nil
 		}).
+		SpeaksClusterAPI(component.CAPIClient{}).
 		ReloadsFilesOf(WebhookSecret).
 		Build()
 }

@@ -50,6 +50,7 @@ type WorkloadComponent struct {
 	konnectivity *KonnectivityProxy
 	tokenMinter  *TokenMinter
 	kubeconfig   *ServiceAccountKubeconfig
+	capi         *CAPIClient
 
 	reloaded        sets.Set[string] // volumes whose files the program reads again by itself
 	extraConfigMaps []string         // that count for the configuration hash though they are not mounted
@@ -160,6 +161,12 @@ func (b *Builder[W]) InjectTokenMinterContainer(t TokenMinter) *Builder[W] {
 // InjectServiceAccountKubeconfig gives the component a kubeconfig that acts as a ServiceAccount of the hosted cluster.
 func (b *Builder[W]) InjectServiceAccountKubeconfig(k ServiceAccountKubeconfig) *Builder[W] {
 	b.c.kubeconfig = &k
+	return b
+}
+
+// SpeaksClusterAPI says that the component reads or writes objects of Cluster API.
+func (b *Builder[W]) SpeaksClusterAPI(p CAPIClient) *Builder[W] {
+	b.c.capi = &p
 	return b
 }
 

@@ -97,6 +97,12 @@ type WorkloadContext struct {
 
 	// RegistryMirrors are the mirrors of the management cluster: source=mirror,…
 	RegistryMirrors string
+	// CAPIProxyImage is the image of the proxy beside programs that speak Cluster API, that of the installation rather than of a release, for it
+	// goes with the installation's definitions. Empty means ImageControlPlaneOperator of the release.
+	CAPIProxyImage string
+	// StoredCAPIGroups is true for a writer that sees the API server as it is, so that Roles have to name the groups of Cluster API as they are
+	// stored. Behind the proxy they are translated.
+	StoredCAPIGroups bool
 	// CertRotationScale is what counts as a day for the rotation of certificates, as a Go duration; empty: a day.
 	CertRotationScale string
 

@@ -133,6 +133,9 @@ func injectContainers(s *scope) error {
 	if s.c.prober != nil {
 		s.c.prober.inject(s.ctx, pod)
 	}
+	if s.c.capi != nil {
+		s.c.capi.inject(s.ctx, pod)
+	}
 	return nil
 }
 

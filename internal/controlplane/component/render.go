@@ -126,6 +126,7 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 			}
 		}
 	}
+	storedGroups(ctx, obj)
 	out.Manifests = append(out.Manifests, obj)
 	if adapter != nil && adapter.locked {
 		if out.locked == nil {

@@ -27,6 +27,9 @@ package component
 //	    --kubeconfig | --kubeconfig-secret-namespace --kubeconfig-secret-name
 //	    --oneshot
 //	hcp-sidecar token-minter check --token-file succeeds when the file is there
+//	hcp-sidecar capi-proxy                      shows Cluster API's objects under the standard groups, see capiproxy.go
+//	    --inject-token                          acts as the pod's ServiceAccount
+//	    --write-kubeconfig=FILE                 how programs in the pod reach it
 //	hcp-sidecar konnectivity-https-proxy, konnectivity-socks5-proxy
 //	    not there yet: a release that offers them names an image with the tag controlplane-operator that does.
 const (

@@ -29,6 +29,7 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		StartBeforeDependencies("etcd").
 		WithAdaptFunction(adaptDeployment).
+		SpeaksClusterAPI(component.CAPIClient{KubeconfigFlag: "kubeconfig"}).
 		Build()
 }
 

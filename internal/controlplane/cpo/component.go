@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -74,6 +75,9 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	}
 	if o.EnableSizeTagging {
 		env = append(env, [2]string{"ENABLE_SIZE_TAGGING", "1"})
+	}
+	if component.PrivateCAPI(ctx.HCP) {
+		env = append(env, [2]string{capiproxy.EnvPrivateTypes, "true"}, [2]string{capiproxy.EnvImage, ctx.CAPIProxyImage})
 	}
 	env = append(env, managementEnv(ctx.Management)...)
 	for _, e := range env {

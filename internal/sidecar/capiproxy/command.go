@@ -48,6 +48,7 @@ type Options struct {
 	CAFile, TokenFile  string
 	InjectToken        bool
 	PlatformVisibility string
+	WriteKubeconfig    string
 }
 
 // Command is `hcp-sidecar capi-proxy`.
@@ -77,6 +78,7 @@ Probes: /healthz and /readyz, metrics: /metrics, on the health port.`,
 	f.StringVar(&o.CAFile, "ca-file", serviceAccount+"/ca.crt", "CA of the API server; read again when it changes")
 	f.StringVar(&o.TokenFile, "token-file", serviceAccount+"/token", "token for --inject-token; read again when it changes")
 	f.BoolVar(&o.InjectToken, "inject-token", false, "send the token for callers that bring no credentials; not in pods of the host's network")
+	f.StringVar(&o.WriteKubeconfig, "write-kubeconfig", "", "file to write a kubeconfig to by which programs beside the proxy reach it; it holds no credentials")
 	f.StringVar(&o.PlatformVisibility, "platform-visibility", "hidden", "what to do with Cluster API's standard groups, if somebody else has them on this cluster: hidden, or swapped: shown under the private names")
 	return cmd
 }
@@ -111,6 +113,9 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger) error {
 	}
 	upstream, err := proxy.NewUpstream(conf)
 	if err != nil {
+		return err
+	}
+	if err := o.writeKubeconfig(); err != nil {
 		return err
 	}
 	metrics := proxy.NewMetrics()

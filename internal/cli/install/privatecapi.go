@@ -1,0 +1,237 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/config"
+	"hcp.internal/platform/internal/capigroup/translate"
+)
+
+// Values of --private-capi-types.
+const (
+	CAPIAuto     = "auto"
+	CAPIPrivate  = "true"
+	CAPIStandard = "false"
+)
+
+// ConfigMap that remembers where new hosted clusters store their objects of Cluster API, so that the next installation does the same.
+const (
+	capiStateName  = "private-capi-state"
+	capiStateKey   = "mode"
+	capiModeStored = "private"
+	capiModeOld    = "standard"
+)
+
+// maxHostedClusters bounds what an installation reads. A page of a thousand is far more than a management cluster holds.
+const maxHostedClusters = 1000
+
+// capiEvidence is what the choice between private and standard types depends on.
+type capiEvidence struct {
+	asked    string // CAPIAuto, CAPIPrivate or CAPIStandard
+	recorded string // mode of the last installation; empty: there was none that noted it
+	// private and standard are the hosted clusters whose objects are stored in the one or the other; those that no operator has taken on yet
+	// are neither.
+	private, standard []string
+	privateObjects    bool // there are Clusters in the private group
+}
+
+// capiChoice says which types are installed, and with what. The zero value is the standard types.
+type capiChoice struct {
+	Private bool // new hosted clusters are stored privately
+	Legacy  bool // besides, hosted clusters that are stored in the standard groups are kept going
+	why     string
+}
+
+// standard says whether the standard definitions and the rights to them are installed.
+func (c capiChoice) standard() bool { return !c.Private || c.Legacy }
+
+// chooseCAPI never strands a hosted cluster: with private ones there is always an operator for them, and with standard ones, too.
+func chooseCAPI(e capiEvidence) (capiChoice, error) {
+	if e.recorded != "" && e.recorded != capiModeStored && e.recorded != capiModeOld {
+		return capiChoice{}, fmt.Errorf("ConfigMap %s: %s is %q: must be %s or %s; a newer version may have written it, install with that one",
+			capiStateName, capiStateKey, e.recorded, capiModeStored, capiModeOld)
+	}
+	private := func(why string) (capiChoice, error) {
+		return capiChoice{Private: true, Legacy: len(e.standard) > 0, why: why}, nil
+	}
+	stored := len(e.private) > 0 || e.privateObjects
+	switch {
+	case e.asked == CAPIPrivate:
+		return private("as asked for")
+	case stored && (e.asked == CAPIStandard || e.recorded == capiModeOld):
+		return capiChoice{}, fmt.Errorf("hosted clusters store their machines in private types (%s), which an operator without them would not see: "+
+			"install with --private-capi-types=true, or destroy these hosted clusters first", some(e.private))
+	case e.asked == CAPIStandard:
+		return capiChoice{why: "as asked for"}, nil
+	case e.recorded == capiModeStored:
+		return private("as it was installed")
+	case stored:
+		return private("hosted clusters use them")
+	case e.recorded == capiModeOld:
+		return capiChoice{why: "as it was installed; --private-capi-types=true changes that"}, nil
+	case len(e.standard) > 0:
+		return capiChoice{why: fmt.Sprintf("there are hosted clusters from before (%s); with --private-capi-types=true new ones would be private", some(e.standard))}, nil
+	default:
+		return private("there are no hosted clusters yet")
+	}
+}
+
+// some names the first few.
+func some(names []string) string {
+	const most = 3
+	if len(names) == 0 {
+		return "their HostedCluster objects are gone"
+	}
+	slices.Sort(names)
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// storageOf sorts a hosted cluster into the evidence: operators of either kind say so in the patch with which they take one on.
+func (e *capiEvidence) storageOf(hc *metav1.PartialObjectMetadata) {
+	name := hc.Namespace + "/" + hc.Name
+	switch {
+	case hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true":
+		e.private = append(e.private, name)
+	case slices.Contains(hc.Finalizers, hyperv1.HostedClusterFinalizer):
+		e.standard = append(e.standard, name)
+	}
+}
+
+// lookAtCAPI reads the evidence from the management cluster.
+func lookAtCAPI(ctx context.Context, c client.Client, o Options) (capiEvidence, error) {
+	e := capiEvidence{asked: o.PrivateCAPI}
+	state := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: capiStateName}, state)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return e, fmt.Errorf("reading ConfigMap %s/%s: %w", o.Namespace, capiStateName, err)
+	}
+	e.recorded = state.Data[capiStateKey]
+	clusters, err := list(ctx, c, schema.GroupKind{Group: hypershiftGroup, Kind: "HostedCluster"}, maxHostedClusters)
+	if err != nil {
+		return e, err
+	}
+	for i := range clusters {
+		e.storageOf(&clusters[i])
+	}
+	objects, err := list(ctx, c, schema.GroupKind{Group: translate.Private, Kind: "Cluster"}, 1)
+	e.privateObjects = len(objects) > 0
+	return e, err
+}
+
+// list reads the metadata of at most limit objects of a kind in all namespaces, none if the kind isn't served.
+func list(ctx context.Context, c client.Client, kind schema.GroupKind, limit int64) ([]metav1.PartialObjectMetadata, error) {
+	mapping, err := c.RESTMapper().RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the management cluster for its APIs: %w", err)
+	}
+	objs := &metav1.PartialObjectMetadataList{}
+	objs.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.List(ctx, objs, client.Limit(limit)); err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", kind.Kind, err)
+	}
+	if objs.Continue != "" && limit > 1 {
+		return nil, fmt.Errorf("listing %ss: there are more than %d: say what to install with --private-capi-types=true or false", kind.Kind, limit)
+	}
+	return objs.Items, nil
+}
+
+// offlineCAPI is the choice of who can't ask a management cluster: on one without hosted clusters.
+func (o Options) offlineCAPI() Options {
+	if o.capi == nil {
+		choice := capiChoice{Private: o.PrivateCAPI != CAPIStandard}
+		o.capi = &choice
+	}
+	return o
+}
+
+// capiCRDs returns the definitions of Cluster API's kinds, private ones, standard ones or both.
+func capiCRDs(o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, set := range []struct {
+		wanted bool
+		read   func() ([]*apiextensionsv1.CustomResourceDefinition, error)
+	}{{o.capi.standard(), config.CAPICRDs}, {o.capi.Private, config.PrivateCAPICRDs}} {
+		if !set.wanted {
+			continue
+		}
+		crds, err := set.read()
+		if err != nil {
+			return nil, fmt.Errorf("reading Cluster API's CustomResourceDefinitions: %w", err)
+		}
+		all = append(all, crds...)
+	}
+	return all, nil
+}
+
+// withoutStandard drops definitions of ours in standard groups where somebody else may own these groups.
+func (c capiChoice) withoutStandard(crds []*apiextensionsv1.CustomResourceDefinition) []*apiextensionsv1.CustomResourceDefinition {
+	if c.standard() {
+		return crds
+	}
+	return slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return translate.InDomain(crd.Spec.Group) && !translate.IsPrivate(crd.Spec.Group)
+	})
+}
+
+// groups are names of API groups as they are stored: private, standard or both. Those that are no groups of Cluster API are once in it.
+func (c capiChoice) groups(standard ...string) []string {
+	var all []string
+	if c.standard() {
+		all = append(all, standard...)
+	}
+	if c.Private {
+		for _, g := range standard {
+			if stored := translate.Group(g); !slices.Contains(all, stored) {
+				all = append(all, stored)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func capiState(o Options) *corev1.ConfigMap {
+	mode := capiModeOld
+	if o.capi.Private {
+		mode = capiModeStored
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: capiStateName, Namespace: o.Namespace},
+		Data:       map[string]string{capiStateKey: mode},
+	}
+}
+
+// addPrivateCAPIFlag declares a flag with three values, of which none means true.
+func addPrivateCAPIFlag(fs *pflag.FlagSet, o *Options) {
+	const name = "private-capi-types"
+	fs.StringVar(&o.PrivateCAPI, name, o.PrivateCAPI, "Store the objects of Cluster API of new hosted clusters in HyperShift's own API groups: true, false or auto, "+
+		"which does as the last installation did, and true where there are no hosted clusters yet")
+	fs.Lookup(name).NoOptDefVal = CAPIPrivate
+}
+
+func validatePrivateCAPI(value string) error {
+	if slices.Contains([]string{CAPIAuto, CAPIPrivate, CAPIStandard}, value) {
+		return nil
+	}
+	return errors.New("--private-capi-types " + fmt.Sprintf("%q", value) + ": must be auto, true or false, written with = (or nothing, which is true)")
+}

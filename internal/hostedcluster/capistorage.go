@@ -1,0 +1,180 @@
+package hostedcluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/platform"
+)
+
+// Operator is what tells one operator of a management cluster from another.
+type Operator struct {
+	// PrivateCAPI: it stores the objects of Cluster API in HyperShift's own groups, and leaves hosted clusters alone whose objects are in the
+	// standard ones. They are of an operator without it that has LegacyScope.
+	PrivateCAPI bool
+	// Scope is the value of annotation scope that it looks after; nil: all, except for what others are known to.
+	Scope *string
+}
+
+// Ownership says what an operator does with a hosted cluster.
+type Ownership int
+
+const (
+	// NotOurs: another operator's.
+	NotOurs Ownership = iota
+	// Ours to reconcile.
+	Ours
+	// Unclaimed: ours, if nothing shows that its objects are in the standard groups; see claim.
+	Unclaimed
+	// Contradictory: the annotations name both kinds of storage. Nobody reconciles it until that is repaired.
+	Contradictory
+)
+
+// Owns decides by the annotations alone which operator works on a hosted cluster. It is asked at the head of each pass, and for no annotations
+// do two operators with different answers to PrivateCAPI or Scope both work on it, as long as only one of them has no scope.
+func (o Operator) Owns(annotations map[string]string) Ownership {
+	scope, private := annotations[hyperv1.HostedClusterScopeAnnotation], annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
+	if annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
+		return NotOurs // the migration's
+	}
+	if private && scope == hyperv1.LegacyScope {
+		if o.PrivateCAPI && o.Scope == nil {
+			return Contradictory
+		}
+		return NotOurs
+	}
+	if !o.PrivateCAPI {
+		if !private && (o.Scope == nil || *o.Scope == scope) {
+			return Ours
+		}
+		return NotOurs
+	}
+	mine := ""
+	if o.Scope != nil {
+		mine = *o.Scope
+	}
+	switch {
+	case scope != mine:
+		return NotOurs // of another scope, or legacy
+	case private:
+		return Ours
+	default:
+		return Unclaimed
+	}
+}
+
+func (r *Reconciler) operator() Operator { return Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope} }
+
+// settleStorage tells whether a hosted cluster is ours, after it has found out what is not clear from its annotations. What is not ours gets no
+// more than condition PrivateCAPITypes.
+func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluster) (ours bool, err error) {
+	switch owns := r.operator().Owns(hc.Annotations); owns {
+	case Ours:
+		return true, nil
+	case Unclaimed, Contradictory:
+		hcp, err := get(ctx, r.Live, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
+		if err != nil {
+			return false, err
+		}
+		change := claim(hc, hcp, hasMachines(hc))
+		if owns == Contradictory {
+			ctrl.LoggerFrom(ctx).Info("Invalid annotation state detected", "repair", change)
+		}
+		if len(change) == 0 {
+			return true, nil // adopt says that it is private, together with everything else
+		}
+		return false, r.annotate(ctx, hc, change)
+	}
+	return false, r.reportStorage(ctx, hc)
+}
+
+// hasMachines is false on platforms where there is nothing of Cluster API to be stored.
+func hasMachines(hc *hyperv1.HostedCluster) bool {
+	p, err := platform.For(hc.Spec.Platform.Type)
+	if err != nil || machinesDisabled(hc) {
+		return false
+	}
+	infra, err := p.InfraCR(hc, namespaceOf(hc), hyperv1.APIEndpoint{})
+	return err != nil || infra != nil
+}
+
+// claim is what annotations have to become (nil: removed) on a hosted cluster that doesn't say, or says twice, where its objects of Cluster API
+// are; nothing if it may be taken on as private. The evidence is its HostedControlPlane, nil when there is none: it bears the annotation from
+// before the first of these objects exists, and never loses it.
+func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, machines bool) map[string]any {
+	legacy := hcp != nil && hcp.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) &&
+		hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] != "true" && machines
+	change := map[string]any{}
+	if legacy {
+		if hc.Annotations[hyperv1.HostedClusterScopeAnnotation] != hyperv1.LegacyScope {
+			change[hyperv1.HostedClusterScopeAnnotation] = hyperv1.LegacyScope
+		}
+		if _, has := hc.Annotations[hyperv1.PrivateCAPITypesAnnotation]; has {
+			change[hyperv1.PrivateCAPITypesAnnotation] = nil
+		}
+		return change
+	}
+	if hc.Annotations[hyperv1.HostedClusterScopeAnnotation] == hyperv1.LegacyScope {
+		change[hyperv1.HostedClusterScopeAnnotation] = nil
+		change[hyperv1.PrivateCAPITypesAnnotation] = "true"
+	}
+	return change
+}
+
+// annotate changes annotations in one patch, which fails if the object is not the one that was looked at.
+func (r *Reconciler) annotate(ctx context.Context, hc *hyperv1.HostedCluster, change map[string]any) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": hc.ResourceVersion, "annotations": change}})
+	if err != nil {
+		return err
+	}
+	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
+	}
+	ctrl.LoggerFrom(ctx).Info("noted where objects of Cluster API are stored", "annotations", change)
+	return nil
+}
+
+// reportStorage keeps condition PrivateCAPITypes of a hosted cluster that the operator for private types leaves to another.
+func (r *Reconciler) reportStorage(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	scope := hc.Annotations[hyperv1.HostedClusterScopeAnnotation]
+	migrating := hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
+	if !r.PrivateCAPI || r.Scope != nil || (scope != hyperv1.LegacyScope && !migrating) {
+		return nil // the condition is another operator's
+	}
+	before := hc.DeepCopy()
+	conditions.Set(&hc.Status.Conditions, r.Clock.Now(), storage(hc))
+	return patch.Status(ctx, r.Client, before, hc)
+}
+
+// storage is condition PrivateCAPITypes.
+func storage(hc *hyperv1.HostedCluster) metav1.Condition {
+	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		c := condition(hyperv1.PrivateCAPITypes, status, reason, message)
+		c.ObservedGeneration = hc.Generation
+		return c
+	}
+	failed, veto := hc.Annotations[hyperv1.PrivateCAPIMigrationFailedAnnotation]
+	switch {
+	case hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true":
+		return is(metav1.ConditionUnknown, hyperv1.MigratingReason, "The objects of Cluster API are being moved to HyperShift's own groups; nothing else is changed meanwhile")
+	case hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true":
+		return is(metav1.ConditionTrue, hyperv1.PrivateTypesInUseReason, "The objects of Cluster API are stored in groups *.cluster.hypershift.openshift.io")
+	case veto:
+		return is(metav1.ConditionFalse, hyperv1.MigrationFailedReason,
+			fmt.Sprintf("Moving the objects of Cluster API to HyperShift's own groups was taken back (%.64q): remove annotation %s for another try", failed, hyperv1.PrivateCAPIMigrationFailedAnnotation))
+	case hc.Annotations[hyperv1.HostedClusterScopeAnnotation] != hyperv1.LegacyScope:
+		return is(metav1.ConditionFalse, hyperv1.ForeignScopeReason, "The hosted cluster is looked after by an operator with another scope")
+	default:
+		return is(metav1.ConditionFalse, hyperv1.AwaitingMigrationReason,
+			"The objects of Cluster API are stored in groups *.cluster.x-k8s.io, from before private types were installed; Deployment operator-legacy looks after them")
+	}
+}

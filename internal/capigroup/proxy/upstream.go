@@ -242,11 +242,20 @@ func (t *tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Get asks the API server itself, with no translation. path may have a query. The caller closes the body.
 func (u *Upstream) Get(ctx context.Context, path, accept string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base.Scheme+"://"+u.base.Host+path, http.NoBody)
+	return u.Do(ctx, http.MethodGet, path, http.Header{"Accept": {accept}}, nil)
+}
+
+// Do sends any request to the API server itself. body may be nil.
+func (u *Upstream) Do(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	var content io.Reader = http.NoBody
+	if len(body) > 0 {
+		content = bytes.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, u.base.Scheme+"://"+u.base.Host+path, content)
 	if err != nil {
 		return nil, fmt.Errorf("building request: %w", err)
 	}
-	r.Header.Set("Accept", accept)
+	r.Header = header.Clone()
 	return u.shortTripper().RoundTrip(r)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,7 +103,7 @@ Nobody else on this machine can use the proxy: it asks for a password that only 
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	o.addFlags(cmd)
-	cmd.AddCommand(proxyCommand())
+	cmd.AddCommand(proxyCommand(), verifyCommand())
 	return cmd
 }
 
@@ -213,7 +212,7 @@ func (o *options) defaultNamespace() (string, error) {
 }
 
 func proxyCommand() *cobra.Command {
-	o, port := &options{}, 0
+	o, port, file := &options{}, 0, ""
 	cmd := &cobra.Command{
 		Use:   "proxy",
 		Short: "Serve the standard view of Cluster API's objects on the loopback",
@@ -222,7 +221,8 @@ way they are stored. As with "kubectl proxy", requests need no credentials and h
 machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others work on the same machine.`,
 		Example: `  hypershift capi proxy --port 8001 &
   kubectl --server http://127.0.0.1:8001 get machines -n clusters-demo
-  curl http://127.0.0.1:8001/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters-demo/machines`,
+  curl http://127.0.0.1:8001/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters-demo/machines
+  hypershift capi proxy --record traffic.jsonl  # for hypershift capi verify --traffic`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65535 {
@@ -232,15 +232,21 @@ machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others 
 			if err != nil {
 				return err
 			}
+			handler, recorded, err := record(file, view)
+			if err != nil {
+				return err
+			}
+			defer recorded.Close() //nolint:errcheck // each line is written as it comes
 			listener, err := listen(cmd.Context(), port)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Starting to serve on %s\n", listener.Addr())
-			return serve(cmd.Context(), listener, http.Handler(view))
+			return serve(cmd.Context(), listener, handler)
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", 8001, "Port of the loopback to serve on; 0: any that is free")
+	cmd.Flags().StringVar(&file, "record", "", "File to append each request to, as a line of JSON. Bodies are kept of Cluster API's own objects alone, and of no answer")
 	o.connect.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -130,11 +130,13 @@ func (r *Reconciler) deployCAPI(ctx component.Context, obs *observed) error {
 			return err
 		}
 	}
+	// Without a pool there are no machines. A Cluster that nobody took on has no finalizers either, so its deletion waits for nobody.
+	pools := func(component.WorkloadContext) (bool, error) { return len(obs.pools) > 0, nil }
 	manager := clusterapi.NewComponent(clusterapi.Options{Enabled: enabled, Image: obs.hc.Annotations[hyperv1.ClusterAPIManagerImage]})
-	if err := manager.Reconcile(ctx); err != nil {
+	if err := manager.SleepUntil(pools).Reconcile(ctx); err != nil {
 		return err
 	}
-	return capiprovider.NewComponent(provider).Reconcile(ctx)
+	return capiprovider.NewComponent(provider).SleepUntil(pools).Reconcile(ctx)
 }
 
 // prepareCAPI makes what the components' own manifests can't: cluster-scoped rights, and a certificate that is made once.

@@ -60,6 +60,7 @@ func TestClusterAPI(t *testing.T) {
 			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, d)).To(Succeed())
 			g.Expect(d.Spec.Template.Spec.Containers[0].Command[0]).To(Equal(image))
 			g.Expect(d.OwnerReferences).To(BeEmpty())
+			g.Expect(d.Spec.Replicas).To(HaveValue(BeZero()), "there are no machines to manage yet")
 			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &rbacv1.Role{})).To(Succeed())
 		}
 		g.Expect(w.client.Get(ctx, client.ObjectKey{Name: "hypershift-cluster-api-" + ns}, &rbacv1.ClusterRoleBinding{})).To(Succeed())
@@ -98,6 +99,30 @@ func TestClusterAPI(t *testing.T) {
 		g.Expect(w.client.Get(ctx, key, cluster)).To(Succeed())
 		g.Expect(cluster.Spec.Paused).To(HaveValue(BeFalse()))
 		g.Expect(cluster.DeletionTimestamp).NotTo(BeNil())
+	})
+	t.Run("When the first NodePool comes it should start Cluster API, and leave it running when the last goes", func(t *testing.T) {
+		w := newWorld(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		g.Expect(w.client.Create(ctx, w.withMachines(t))).To(Succeed())
+		g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed())
+		replicas := func(name string) *int32 {
+			d := &appsv1.Deployment{}
+			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: w.ns + "-demo", Name: name}, d)).To(Succeed())
+			return d.Spec.Replicas
+		}
+		pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "workers"}, Spec: hyperv1.NodePoolSpec{
+			ClusterName: "demo", Release: hyperv1.Release{Image: w.image}, Platform: hyperv1.NodePoolPlatform{Type: hyperv1.LocalPlatform},
+			Replicas: ptr.To[int32](1), Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace}, Arch: hyperv1.ArchitectureAMD64,
+		}}
+		g.Expect(w.client.Create(ctx, pool)).To(Succeed())
+		g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed())
+		g.Expect(replicas("cluster-api")).To(HaveValue(BeEquivalentTo(1)))
+		g.Expect(replicas("capi-provider")).To(HaveValue(BeEquivalentTo(1)))
+		g.Expect(w.client.Delete(ctx, pool)).To(Succeed())
+		g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed())
+		g.Expect(replicas("cluster-api")).To(HaveValue(BeEquivalentTo(1)), "the Cluster has its finalizer")
+		g.Expect(replicas("capi-provider")).To(HaveValue(BeEquivalentTo(1)))
 	})
 	t.Run("When Cluster API is not installed it should say what to run", func(t *testing.T) {
 		w := newWorld(t)

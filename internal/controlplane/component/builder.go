@@ -41,6 +41,7 @@ type WorkloadComponent struct {
 
 	adapt        func(WorkloadContext, client.Object) error
 	predicate    Predicate
+	needed       Predicate // nil: always; see SleepUntil
 	operands     func(WorkloadContext) error
 	dependencies []string
 	startsEarly  bool

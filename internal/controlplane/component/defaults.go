@@ -49,6 +49,7 @@ var defaults = []func(*scope) error{
 	colocation,
 	resourceOverrides,
 	antiAffinity,
+	sleep,
 }
 
 func managedBy(s *scope) error {

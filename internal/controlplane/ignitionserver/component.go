@@ -7,6 +7,7 @@ package ignitionserver
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,6 +43,7 @@ func NewComponent() *component.WorkloadComponent {
 		// It needs neither, but nor does anybody need it before there is an API to join, and processors are scarce until then.
 		WithDependencies("etcd").
 		StartBeforeDependencies("etcd").
+		SleepUntil(hasToken).
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("service.yaml", component.AdaptManifest(adaptService)).
 		WithManifestAdapter("fips.yaml", component.AdaptManifest(adaptFIPS)).
@@ -61,6 +63,18 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 		return len(ctx.UserRelease.Missing("kubelet", "pause")) == 0, nil
 	}
 	return len(ctx.UserRelease.Missing("machine-config-operator")) == 0, nil
+}
+
+// hasToken tells that there is a NodePool: each has Secrets with tokens, for which the server makes payloads.
+func hasToken(ctx component.WorkloadContext) (bool, error) {
+	secrets := &corev1.SecretList{}
+	if err := ctx.Reader.List(ctx.Context, secrets, client.InNamespace(ctx.HCP.Namespace)); err != nil {
+		return false, fmt.Errorf("listing Secrets with tokens of machines: %w", err)
+	}
+	return slices.ContainsFunc(secrets.Items, func(s corev1.Secret) bool {
+		_, token := s.Annotations[hyperv1.TokenSecretAnnotation]
+		return token
+	}), nil
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

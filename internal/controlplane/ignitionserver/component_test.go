@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/ignition/config"
@@ -52,4 +54,21 @@ func TestWanted(t *testing.T) {
 	delete(ctx.HCP.Annotations, hyperv1.DisableIgnitionServerAnnotation)
 	delete(ctx.UserRelease.Images, "kubelet")
 	g.Expect(wanted(ctx)).To(BeFalse(), "no machine can be made of the release")
+}
+
+func TestSleep(t *testing.T) {
+	replicas := func(t *testing.T, objs ...client.Object) *int32 {
+		out, err := NewComponent().Render(bare.Context(t, bare.HostedControlPlane(), objs...))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		return out.Workload.(*appsv1.Deployment).Spec.Replicas
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: bare.HostedControlPlane().Namespace, Name: "token-workers"}}
+	t.Run("When there is no NodePool it should not run", func(t *testing.T) {
+		NewWithT(t).Expect(replicas(t, secret.DeepCopy())).To(HaveValue(BeZero()))
+	})
+	t.Run("When a NodePool has a token it should run", func(t *testing.T) {
+		token := secret.DeepCopy()
+		token.Annotations = map[string]string{hyperv1.TokenSecretAnnotation: "true"}
+		NewWithT(t).Expect(replicas(t, token)).To(HaveValue(BeEquivalentTo(1)))
+	})
 }

@@ -227,7 +227,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Releases:      releases,
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
-		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars},
+		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorComponent,
 		EnableCIDebugOutput:  f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),

@@ -3,6 +3,8 @@ package hostedcluster
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/controlplane/component"
@@ -23,7 +26,15 @@ type ManagementCluster struct {
 	Mapper meta.RESTMapper
 	// NativeSidecars is whether init containers may go on running.
 	NativeSidecars bool
+	Clock          clock.PassiveClock
+
+	mu     sync.Mutex
+	absent map[schema.GroupVersionKind]time.Time // when it was found not to be served
 }
+
+// absentFor is how long a kind that was not served is taken for absent: a mapper asks the API server for it every time, and there are
+// several such kinds in each pass.
+const absentFor = time.Minute
 
 // firstWithSidecars is the first version of Kubernetes with sidecar containers on by default.
 var firstWithSidecars = version.MustParseGeneric("1.29")
@@ -43,11 +54,23 @@ func nativeSidecars(d discovery.ServerVersionInterface) (bool, error) {
 
 // Accessible implements component.Capabilities.
 func (m *ManagementCluster) Accessible(_ context.Context, gvk schema.GroupVersionKind) (bool, error) {
-	_, err := m.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if meta.IsNoMatchError(err) {
+	m.mu.Lock()
+	since, absent := m.absent[gvk]
+	m.mu.Unlock()
+	if absent && m.Clock.Since(since) < absentFor {
 		return false, nil
 	}
-	return err == nil, err
+	_, err := m.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if !meta.IsNoMatchError(err) {
+		return err == nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.absent == nil {
+		m.absent = map[schema.GroupVersionKind]time.Time{}
+	}
+	m.absent[gvk] = m.Clock.Now()
+	return false, nil
 }
 
 // describe counts what pods can be spread over.

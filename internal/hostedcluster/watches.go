@@ -26,6 +26,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/pace"
 )
 
 // concurrentReconciles is how many HostedClusters are worked on at once; a pass mostly waits for the API server.
@@ -115,7 +117,29 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 	return b.WithOptions(controller.Options{
 		MaxConcurrentReconciles: concurrentReconciles,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
-	}).Complete(r)
+	}).Complete(pace.New(r.pass, r.Clock, r.awaited))
+}
+
+// pass is Reconcile; a gap follows unless it failed, for then the queue decides when to try again.
+func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (ctrl.Result, bool, error) {
+	result, err := r.Reconcile(ctx, req)
+	return result, err == nil, err
+}
+
+// awaited tells that the control plane has become available or lost that, or that somebody has changed or deletes the HostedCluster.
+func (r *Reconciler) awaited(ctx context.Context, req ctrl.Request) bool {
+	hc, hcp := &hyperv1.HostedCluster{}, &hyperv1.HostedControlPlane{}
+	if err := r.Client.Get(ctx, req.NamespacedName, hc); err != nil || !hc.DeletionTimestamp.IsZero() {
+		return true
+	}
+	c := conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterAvailable)
+	if c == nil || c.ObservedGeneration != hc.Generation {
+		return true
+	}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, hcp); err != nil {
+		return c.Status == metav1.ConditionTrue
+	}
+	return conditions.IsTrue(hcp.Status.Conditions, hyperv1.HostedControlPlaneAvailable) != (c.Status == metav1.ConditionTrue)
 }
 
 // byAnnotation finds the HostedCluster of an object that we made, or that others made for it.

@@ -34,6 +34,7 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/pace"
 )
 
 // Leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
@@ -136,7 +137,7 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 		}
 		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
 	}
-	if err := b.Complete(&paced{pass: r.pass, clock: r.Clock}); err != nil {
+	if err := b.Complete(pace.New(r.pass, r.Clock, nil)); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package hostedcontrolplane
+package pace
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-func TestPaced(t *testing.T) {
+func TestGaps(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
 		acted bool
@@ -32,11 +33,11 @@ func TestPaced(t *testing.T) {
 			g := NewWithT(t)
 			clock := clocktesting.NewFakePassiveClock(time.Now())
 			passes := 0
-			p := &paced{clock: clock, pass: func(context.Context, ctrl.Request) (ctrl.Result, bool, error) {
+			p := New(func(context.Context, ctrl.Request) (ctrl.Result, bool, error) {
 				passes++
 				clock.SetTime(clock.Now().Add(tc.takes))
 				return ctrl.Result{RequeueAfter: time.Hour}, tc.acted, tc.err
-			}}
+			}, clock, nil)
 			_, err := p.Reconcile(t.Context(), ctrl.Request{})
 			if tc.err != nil {
 				g.Expect(err).To(MatchError(tc.err))
@@ -54,4 +55,43 @@ func TestPaced(t *testing.T) {
 			g.Expect(passes).To(Equal(2))
 		})
 	}
+}
+
+func TestUrgent(t *testing.T) {
+	t.Parallel()
+	demo := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "clusters", Name: "demo"}}
+	other := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "clusters", Name: "other"}}
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	waited, passes := false, map[ctrl.Request]int{}
+	p := New(func(_ context.Context, req ctrl.Request) (ctrl.Result, bool, error) {
+		passes[req]++
+		return ctrl.Result{}, true, nil
+	}, clock, func(context.Context, ctrl.Request) bool { return waited })
+	reconcile := func(req ctrl.Request) time.Duration {
+		result, err := p.Reconcile(t.Context(), req)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}
+	reconcile(demo)
+	t.Run("When another object changes in the gap it should act at once", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(reconcile(other)).To(BeZero())
+		g.Expect(passes[other]).To(Equal(1))
+	})
+	t.Run("When nobody waits it should keep the gap", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(reconcile(demo)).To(Equal(leastGap))
+		g.Expect(passes[demo]).To(Equal(1))
+	})
+	t.Run("When somebody waits it should act in the gap", func(t *testing.T) {
+		g := NewWithT(t)
+		waited = true
+		g.Expect(reconcile(demo)).To(BeZero())
+		g.Expect(passes[demo]).To(Equal(2))
+	})
+	t.Run("When gaps are over it should forget them", func(t *testing.T) {
+		clock.SetTime(clock.Now().Add(mostGap))
+		reconcile(demo)
+		NewWithT(t).Expect(p.after).To(HaveLen(1))
+	})
 }

@@ -2,8 +2,10 @@ package rollout
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/hostedclusterpackage"
+	"hcp.internal/platform/internal/packages/rollout"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -111,6 +114,17 @@ func (w *tour) write(version string) {
 	w.g.Expect(os.WriteFile(w.file, []byte(text), 0o600)).To(Succeed())
 }
 
+// annotate adds annotations to the manifest.
+func (w *tour) annotate(pairs ...string) {
+	text, err := os.ReadFile(w.file)
+	w.g.Expect(err).NotTo(HaveOccurred())
+	added := "metadata:\n  annotations:\n"
+	for pair := range slices.Chunk(pairs, 2) {
+		added += fmt.Sprintf("    %s: %q\n", pair[0], pair[1])
+	}
+	w.g.Expect(os.WriteFile(w.file, []byte(strings.Replace(string(text), "metadata:\n", added, 1)), 0o600)).To(Succeed())
+}
+
 // work lets controllers and packages go on until nothing moves. Packages of version bad never become available.
 func (w *tour) work(bad string) {
 	r := &hostedclusterpackage.Reconciler{Client: w.c, Live: w.c, Namespace: w.ns, Clock: clock.RealClock{}, Events: events.NewFakeRecorder(1000)}
@@ -175,6 +189,8 @@ func TestFleet(t *testing.T) {
 		w.golden("plan.txt", "plan", "-f", w.file, "--time-per-cluster", "5m")
 		w.golden("plan-fail.txt", "plan", "-f", w.file, "--fail", w.ns+"/e1")
 		w.golden("plan.json", "plan", "-f", w.file, "-o", "json")
+		w.annotate(rollout.DeadlineAnnotation, "10m", rollout.OnFailureAnnotation, string(rollout.ReturnCluster))
+		w.golden("plan-return.txt", "plan", "-f", w.file, "--fail", w.ns+"/e1")
 		w.apply("v2")
 		w.work("v2")
 		w.golden("status-stopped.txt", "status", name, "--watch=false")
@@ -185,7 +201,7 @@ func TestFleet(t *testing.T) {
 		w.golden("status-fixed.txt", "status", name)
 		out, err := w.run("history", name)
 		w.g.Expect(err).NotTo(HaveOccurred())
-		w.g.Expect(out).To(MatchRegexp(`1 +20\S+Z +registry.example/addon:v1\n2 +- +registry.example/addon:v2\n3 +20\S+Z +registry.example/addon:v3\n`))
+		w.g.Expect(out).To(MatchRegexp(`1 +20\S+Z +registry.example/addon:v1 +-\n2 +- +registry.example/addon:v2 +image\n3 +20\S+Z +registry.example/addon:v3 +image\n`))
 
 		out, err = w.run("undo", name)
 		w.g.Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +21,13 @@ import (
 
 // entry is a revision as it is printed.
 type entry struct {
-	Revision  int64                  `json:"revision"`
-	Completed *time.Time             `json:"completed,omitempty"`
-	Spec      packagesv1.PackageSpec `json:"spec"`
+	Revision  int64      `json:"revision"`
+	Completed *time.Time `json:"completed,omitempty"`
+	// Changes are the fields in which it differs from the revision before.
+	Changes     []string               `json:"changes,omitempty"`
+	Labels      map[string]string      `json:"labels,omitempty"`
+	Annotations map[string]string      `json:"annotations,omitempty"`
+	Spec        packagesv1.PackageSpec `json:"spec"`
 }
 
 // History is "rollout history".
@@ -42,32 +47,49 @@ func History() *cobra.Command {
 			return err
 		}
 		var entries []entry
-		for _, r := range list {
-			entries = append(entries, entry{r.Number, r.Completed, r.Spec})
+		for i, r := range list {
+			e := entry{Revision: r.Number, Completed: r.Completed, Labels: r.Labels, Annotations: r.Annotations, Spec: r.Spec}
+			if i > 0 {
+				e.Changes = r.Changes(list[i-1])
+			}
+			entries = append(entries, e)
 		}
 		if number != 0 {
 			i := slices.IndexFunc(entries, func(e entry) bool { return e.Revision == number })
 			if i < 0 {
-				return errors.New("revision not found")
+				return fmt.Errorf("--revision %d: revision not found; without --revision all are listed", number)
 			}
 			return format.Value(cmd.OutOrStdout(), entries[i])
 		}
 		if format != output.Text {
 			return format.Value(cmd.OutOrStdout(), entries)
 		}
-		rows := [][]string{{"REVISION", "COMPLETED", "IMAGE"}}
+		rows := [][]string{{"REVISION", "COMPLETED", "IMAGE", "CHANGED"}}
 		for _, e := range entries {
 			completed := "-"
 			if e.Completed != nil {
 				completed = e.Completed.UTC().Format(time.RFC3339)
 			}
-			rows = append(rows, []string{fmt.Sprint(e.Revision), completed, e.Spec.Image})
+			rows = append(rows, []string{fmt.Sprint(e.Revision), completed, e.Spec.Image, changed(e.Changes)})
 		}
 		return output.Table(cmd.OutOrStdout(), rows)
 	})
 	cmd.Flags().Int64Var(&number, "revision", 0, "Print this revision")
 	format.AddFlag(cmd)
 	return cmd
+}
+
+// shownChanges bounds how many fields of a change are printed.
+const shownChanges = 3
+
+func changed(fields []string) string {
+	switch {
+	case len(fields) == 0:
+		return "-"
+	case len(fields) > shownChanges:
+		return fmt.Sprintf("%s and %d more", strings.Join(fields[:shownChanges], ", "), len(fields)-shownChanges)
+	}
+	return strings.Join(fields, ", ")
 }
 
 // Pause is "rollout pause".
@@ -123,7 +145,7 @@ Clusters that are unavailable get it first.`,
 		if err != nil {
 			return err
 		}
-		if err := merge(cmd, c, owner, map[string]any{"spec": map[string]any{"template": map[string]any{"spec": replacement(owner, to.Spec)}}}); err != nil {
+		if err := merge(cmd, c, owner, map[string]any{"spec": map[string]any{"template": replacement(owner, to)}}); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s goes back to revision %d, image %s\n", owner.Name, to.Number, to.Spec.Image)
@@ -146,9 +168,10 @@ func target(list []hostedclusterpackage.Revision, number int64) (hostedclusterpa
 	return hostedclusterpackage.Revision{}, errors.New("no earlier rollout was completed: choose a revision of `rollout history` with --to-revision")
 }
 
-// replacement is a merge patch from the present spec to another: what is only in the present one is removed.
-func replacement(owner *packagesv1.HostedClusterPackage, spec packagesv1.PackageSpec) map[string]any {
-	from, to := generic(owner.Spec.Template.Spec), generic(spec)
+// replacement is a merge patch from the present template to that of a revision: what is only in the present one is removed.
+func replacement(owner *packagesv1.HostedClusterPackage, r hostedclusterpackage.Revision) map[string]any {
+	present := owner.Spec.Template
+	from, to := generic(present.Labels, present.Annotations, present.Spec), generic(r.Labels, r.Annotations, r.Spec)
 	dropRest(from, to)
 	return to
 }
@@ -168,9 +191,10 @@ func dropRest(from, to map[string]any) {
 	}
 }
 
-func generic(spec packagesv1.PackageSpec) map[string]any {
+func generic(labels, annotations map[string]string, spec packagesv1.PackageSpec) map[string]any {
 	out := map[string]any{}
-	if data, err := json.Marshal(spec); err == nil {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}, "spec": spec})
+	if err == nil {
 		_ = json.Unmarshal(data, &out) // what was just encoded
 	}
 	return out

@@ -21,20 +21,6 @@ import (
 	"hcp.internal/platform/internal/packages/rollout"
 )
 
-// preview is the answer of "rollout plan".
-type preview struct {
-	Name     string `json:"name"`
-	Clusters int    `json:"clusters"`
-	Current  int    `json:"upToDate"`
-	// Used of Budget Packages are unavailable, in flight or missing now; a Budget of -1 has no limit.
-	Used       int                `json:"used"`
-	Budget     int                `json:"budget"`
-	PerCluster string             `json:"timePerCluster"`
-	Forecast   rollout.Forecast   `json:"forecast"`
-	Now        []rollout.Decision `json:"now"`
-	Warnings   []string           `json:"warnings,omitempty"`
-}
-
 type planOptions struct {
 	connect.Flags
 	file       string
@@ -175,10 +161,7 @@ func (o *planOptions) preview(ctx context.Context, c client.Reader, owner *packa
 		a.Fail[key] = true
 	}
 	plan := rollout.Make(in, now)
-	p := &preview{
-		Name: owner.Name, Clusters: len(in.Clusters), Current: int(plan.Status.UpdatedPackages), Used: plan.Used, Budget: plan.Budget,
-		PerCluster: o.perCluster.String(), Now: plan.Decisions, Forecast: rollout.Predict(in, a, now),
-	}
+	p := newPreview(owner.Name, o.perCluster, len(in.Clusters), plan, rollout.Predict(in, a, now))
 	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {
 		p.Warnings = append(p.Warnings, "spec.strategy has both instant and rollingUpgrade: instant wins")
 	}
@@ -186,84 +169,4 @@ func (o *planOptions) preview(ctx context.Context, c client.Reader, owner *packa
 		p.Warnings = append(p.Warnings, err.Error())
 	}
 	return p, nil
-}
-
-// shownClusters bounds how many names of a wave are printed.
-const shownClusters = 8
-
-func (p *preview) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "HostedClusterPackage %s: %d hosted clusters, %d up to date; %s.\n", p.Name, p.Clusters, p.Current, budget(p.Used, p.Budget))
-	for _, warning := range p.Warnings {
-		fmt.Fprintf(&b, "Warning: %s\n", warning)
-	}
-	if len(p.Forecast.Waves) > 0 {
-		rows := [][]string{{"WAVE", "AFTER", "GROUP", "UNAVAILABLE", "CLUSTERS"}}
-		for i, wave := range p.Forecast.Waves {
-			group := wave.Group
-			if group == "" {
-				group = "-"
-			}
-			clusters := names(wave.Clusters)
-			if wave.Returned {
-				clusters += " (back to the last good version)"
-			}
-			rows = append(rows, []string{fmt.Sprint(i + 1), wave.After.String(), group, share(wave.Used, wave.Budget), clusters})
-		}
-		b.WriteString("\n")
-		if err := output.Table(&b, rows); err != nil {
-			return err
-		}
-	}
-	if len(p.Forecast.Rest) > 0 {
-		rows := [][]string{{"CLUSTER", "GROUP", "WHY IT IS LEFT"}}
-		for _, d := range p.Forecast.Rest {
-			group := d.Group
-			if group == "" {
-				group = "-"
-			}
-			rows = append(rows, []string{d.Cluster.String(), group, d.Reason})
-		}
-		b.WriteString("\n")
-		if err := output.Table(&b, rows); err != nil {
-			return err
-		}
-	}
-	b.WriteString("\n")
-	switch {
-	case p.Forecast.Finished && len(p.Forecast.Waves) == 0:
-		b.WriteString("Nothing to do.\n")
-	case p.Forecast.Finished:
-		fmt.Fprintf(&b, "Ends after %s, at %s for each cluster.\n", p.Forecast.Duration, p.PerCluster)
-	default:
-		fmt.Fprintf(&b, "Stops after %s with %d hosted clusters left.\n", p.Forecast.Duration, len(p.Forecast.Rest))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func budget(used, of int) string {
-	if of == rollout.Unlimited {
-		return "all at once"
-	}
-	return fmt.Sprintf("%d may be unavailable, %d are", of, used)
-}
-
-func share(used, of int) string {
-	if of == rollout.Unlimited {
-		return fmt.Sprint(used)
-	}
-	return fmt.Sprintf("%d/%d", used, of)
-}
-
-func names(list []types.NamespacedName) string {
-	var out []string
-	for i, n := range list {
-		if i == shownClusters {
-			out = append(out, fmt.Sprintf("and %d more", len(list)-i))
-			break
-		}
-		out = append(out, n.String())
-	}
-	return strings.Join(out, ", ")
 }

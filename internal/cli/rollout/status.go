@@ -3,6 +3,8 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,12 +33,7 @@ func Status() *cobra.Command {
 			return format.Value(cmd.OutOrStdout(), owner.Status)
 		}
 		if !watch {
-			done, text := describe(owner)
-			if done {
-				text = "complete: " + text
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), text)
-			return nil
+			return printStatus(cmd.OutOrStdout(), owner)
 		}
 		ctx, cancel := connect.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
@@ -64,20 +61,56 @@ func Status() *cobra.Command {
 	return cmd
 }
 
-// describe says how far a rollout is, and whether it is complete.
+// describe says in a line how far a rollout is, and whether it is complete.
 func describe(p *packagesv1.HostedClusterPackage) (bool, string) {
 	s := p.Status
 	if int64(s.ObservedGeneration) < p.Generation {
 		return false, "the controller has not seen the newest template yet, or could not apply it; `kubectl events --for hostedclusterpackage/" + p.Name + "` tells"
 	}
-	text := fmt.Sprintf("%d/%d updated, %d/%d available.", s.UpdatedPackages, s.TotalPackages, s.AvailablePackages, s.TotalPackages)
-	for _, part := range s.Partitions {
-		if part.UpdatedPackages < part.TotalPackages || part.AvailablePackages < part.TotalPackages {
-			text += fmt.Sprintf(" Group %s: %d/%d.", part.Name, part.UpdatedPackages, part.TotalPackages)
-		}
-	}
-	if c := conditions.Get(s.Conditions, packagesv1.ConditionProgressing); c != nil {
-		text += " " + c.Message
+	text := fmt.Sprintf("%d/%d updated, %d/%d available, %d/%d progressed.",
+		s.UpdatedPackages, s.TotalPackages, s.AvailablePackages, s.TotalPackages, s.ProgressedPackages, s.TotalPackages)
+	if more := explanation(p); more != "" {
+		text += " " + more
 	}
 	return conditions.IsFalse(s.Conditions, packagesv1.ConditionProgressing), text
+}
+
+// explanation is what the controller says after the sentence with the counts.
+func explanation(p *packagesv1.HostedClusterPackage) string {
+	c := conditions.Get(p.Status.Conditions, packagesv1.ConditionProgressing)
+	if c == nil {
+		return ""
+	}
+	_, more, _ := strings.Cut(c.Message, "packages progressed.")
+	return strings.TrimSpace(more)
+}
+
+// printStatus is for people who look once: groups in the order of the rollout, and a sentence a line.
+func printStatus(w io.Writer, p *packagesv1.HostedClusterPackage) error {
+	done, text := describe(p)
+	var b strings.Builder
+	if s := p.Status; int64(s.ObservedGeneration) >= p.Generation {
+		text = fmt.Sprintf("%d of %d updated, %d available, %d progressed.", s.UpdatedPackages, s.TotalPackages, s.AvailablePackages, s.ProgressedPackages)
+	}
+	if done {
+		text = "complete: " + text
+	}
+	b.WriteString(text + "\n")
+	if len(p.Status.Partitions) > 0 {
+		rows := [][]string{{"GROUP", "UPDATED", "AVAILABLE", "PROGRESSED"}}
+		for _, part := range p.Status.Partitions {
+			of := func(n int32) string { return fmt.Sprintf("%d/%d", n, part.TotalPackages) }
+			rows = append(rows, []string{part.Name, of(part.UpdatedPackages), of(part.AvailablePackages), of(part.ProgressedPackages)})
+		}
+		b.WriteString("\n")
+		if err := output.Table(&b, rows); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	if more := explanation(p); more != "" {
+		b.WriteString(strings.ReplaceAll(more, ". ", ".\n") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

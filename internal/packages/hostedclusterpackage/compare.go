@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -66,4 +68,54 @@ func (t template) hash() (string, error) {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8]), nil
+}
+
+// Changes are the fields in which a template differs from an older one, as "image" or "config.replicas", sorted. Values are left out: a
+// configuration may hold what is not for everybody.
+func (r Revision) Changes(older Revision) []string {
+	var out []string
+	differ("", r.template.fields(), older.template.fields(), &out)
+	slices.Sort(out)
+	return out
+}
+
+// fields is the template as a tree, with the fields of its spec at the top.
+func (t template) fields() map[string]any {
+	out := map[string]any{}
+	if data, err := json.Marshal(t.Spec); err == nil {
+		_ = json.Unmarshal(data, &out) // what was just encoded
+	}
+	out["labels"], out["annotations"] = leaves(t.Labels), leaves(t.Annotations)
+	return out
+}
+
+func leaves(m map[string]string) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+func differ(path string, a, b map[string]any, out *[]string) {
+	for k := range maps.Keys(both(a, b)) {
+		x, y := a[k], b[k]
+		m, isMap := x.(map[string]any)
+		n, isMapToo := y.(map[string]any)
+		switch {
+		case isMap && (isMapToo || y == nil), isMapToo && x == nil:
+			differ(path+k+".", m, n, out)
+		case !reflect.DeepEqual(x, y):
+			*out = append(*out, path+k)
+		}
+	}
+}
+
+func both(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]any{}
+	}
+	maps.Copy(out, b)
+	return out
 }

@@ -58,9 +58,7 @@ func (f *fleet) Look(ctx context.Context, namespace string) (rollout.Package, bo
 	if err != nil {
 		return rollout.Package{}, false, fmt.Errorf("reading package %s/%s: %w", namespace, f.owner.Name, err)
 	}
-	out := f.view.packageOf(p)
-	out.AppliedAt = appliedAt(p)
-	return out, true, nil
+	return f.view.packageOf(p), true, nil
 }
 
 // Record implements rollout.Fleet.

@@ -25,13 +25,22 @@ const historyLimit = 10
 
 // Revision is a template that a HostedClusterPackage had.
 type Revision struct {
-	Number    int64
-	Hash      string
-	Spec      packagesv1.PackageSpec
+	Number int64
+	Hash   string
+	template
 	Completed *time.Time // when the whole fleet had it and was available; nil when it never was
 
-	template template
-	object   appsv1.ControllerRevision
+	object appsv1.ControllerRevision
+}
+
+// lastGood is the index of the last template that was completed and is not the one of hash; -1 when there is none.
+func lastGood(history []Revision, hash string) int {
+	for i, rev := range slices.Backward(history) {
+		if rev.Completed != nil && rev.Hash != hash {
+			return i
+		}
+	}
+	return -1
 }
 
 // History reads which templates a HostedClusterPackage had, the oldest first. namespace is the operator's.
@@ -47,7 +56,6 @@ func History(ctx context.Context, c client.Reader, namespace string, owner *pack
 		if err := json.Unmarshal(o.Data.Raw, &r.template); err != nil {
 			continue // somebody else's; it says nothing about our templates
 		}
-		r.Spec = r.template.Spec
 		if r.Hash, err = r.template.hash(); err != nil {
 			continue
 		}
@@ -105,12 +113,13 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 		return past{}, err
 	}
 	p := past{hash: hash}
+	good := lastGood(list, hash)
+	if good >= 0 {
+		p.good = &list[good].template
+	}
 	var newest int64
-	for _, rev := range list {
-		newest = rev.Number
-		if rev.Completed != nil && rev.Hash != hash {
-			p.good = &rev.template
-		}
+	if len(list) > 0 {
+		newest = list[len(list)-1].Number
 	}
 	i := slices.IndexFunc(list, func(rev Revision) bool { return rev.Hash == hash })
 	switch {
@@ -131,7 +140,7 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	if err != nil {
 		return past{}, fmt.Errorf("recording the template: %w", err)
 	}
-	if err := r.prune(ctx, list, p.good); err != nil {
+	if err := r.prune(ctx, list, good); err != nil {
 		return past{}, err
 	}
 	r.memory.put(owner.UID, p)
@@ -160,12 +169,12 @@ func revisionName(owner, hash string) string {
 }
 
 // prune removes the oldest, except the one to return to.
-func (r *Reconciler) prune(ctx context.Context, list []Revision, good *template) error {
+func (r *Reconciler) prune(ctx context.Context, list []Revision, good int) error {
 	for i, rev := range list {
 		if len(list)-i < historyLimit {
 			return nil
 		}
-		if good != nil && good == &list[i].template {
+		if i == good {
 			continue
 		}
 		if err := r.Client.Delete(ctx, &rev.object); ignoreNotFound(err) != nil {

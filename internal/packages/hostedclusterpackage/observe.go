@@ -18,14 +18,24 @@ import (
 	"hcp.internal/platform/internal/packages/rollout"
 )
 
-// Observe reads what a rollout rests on. hash is that of the template, good the template to return to, nil when there is none. Nothing is
-// written, so that a forecast uses it as the controller does.
+// Observe reads what a rollout rests on, for a forecast: as the controller does, and without writing anything.
 func Observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage) (rollout.Observed, error) {
 	hash, err := templateOf(owner).hash()
 	if err != nil {
 		return rollout.Observed{}, err
 	}
-	return observe(ctx, c, owner, view{spec: owner.Spec.Template.Spec, hash: hash})
+	v := view{spec: owner.Spec.Template.Spec, hash: hash}
+	if owner.UID != "" {
+		// Of the operator's namespace it knows nothing; the label is enough to find the history.
+		history, err := History(ctx, c, metav1.NamespaceAll, owner)
+		if err != nil {
+			return rollout.Observed{}, err
+		}
+		if good := lastGood(history, hash); good >= 0 {
+			v.good = &history[good].Spec
+		}
+	}
+	return observe(ctx, c, owner, v)
 }
 
 // view is what Packages are compared with.
@@ -150,6 +160,8 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 		Paused:   is(packagesv1.ConditionPaused, metav1.ConditionTrue),
 		Held:     p.Spec.Paused && !v.spec.Paused,
 		Returned: v.hash != "" && p.Annotations[rollout.ReturnedAnnotation] == v.hash,
+		// Caches drop what this is read from.
+		AppliedAt: appliedAt(p),
 	}
 	for _, kind := range []string{packagesv1.ConditionAvailable, packagesv1.ConditionProgressing} {
 		if c := conditions.Get(p.Status.Conditions, kind); c != nil && c.LastTransitionTime.After(out.SettledAt) {

@@ -35,7 +35,7 @@ func TestReconcile(t *testing.T) {
 			w.g.Expect(p.Labels).To(Equal(map[string]string{"foo": "bar"}))
 			w.g.Expect(metav1.IsControlledBy(p, w.owner)).To(BeTrue())
 			w.g.Expect(p.Spec.Paused).To(BeFalse())
-			w.g.Expect(string(p.ManagedFields[0].FieldsV1.Raw)).NotTo(ContainSubstring("paused"), "others may pause a Package")
+			w.g.Expect(p.ManagedFields[0].FieldsV1.GetRawString()).NotTo(ContainSubstring("paused"), "others may pause a Package")
 			w.settle(name, true)
 		}
 		w.pass(r)

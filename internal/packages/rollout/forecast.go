@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -18,24 +19,25 @@ type Assumptions struct {
 
 // Wave is what is started at one moment.
 type Wave struct {
-	After    time.Duration          `json:"after"` // since the begin of the forecast
-	Group    string                 `json:"group,omitempty"`
-	Clusters []types.NamespacedName `json:"clusters"`
-	Returned bool                   `json:"returned,omitempty"` // to the last good version
+	After    time.Duration // since the begin of the forecast
+	Group    string
+	Clusters []types.NamespacedName
+	Returned bool // to the last good version
 	// Used of Budget count as unavailable once the wave is started; a Budget of -1 has no limit.
-	Used   int `json:"used"`
-	Budget int `json:"budget"`
+	Used, Budget int
 }
 
 // Forecast is what a rollout would do.
 type Forecast struct {
-	Waves []Wave `json:"waves"`
+	// Awaited are in flight at the begin, and assumed to become available.
+	Awaited []types.NamespacedName
+	Waves   []Wave
 	// Duration until the rollout ends or stops.
-	Duration time.Duration `json:"duration"`
+	Duration time.Duration
 	// Finished tells that all clusters that can be reached have the template and are available.
-	Finished bool `json:"finished"`
+	Finished bool
 	// Rest are the clusters which don't have it then, with the reason.
-	Rest []Decision `json:"rest,omitempty"`
+	Rest []Decision
 }
 
 // maxWaves bounds a forecast. A rollout takes at most a few waves per cluster.
@@ -49,13 +51,15 @@ func Predict(in Observed, a Assumptions, now time.Time) Forecast {
 	for _, c := range in.Clusters {
 		names[c.Namespace] = c.Name
 	}
+	begin, out := now, Forecast{}
 	upAt := map[string]time.Time{}
 	for ns, p := range in.Packages {
 		if p.Current && !p.Available && !a.Fail[names[ns]] {
 			upAt[ns] = now.Add(took) // it is being updated already
+			out.Awaited = append(out.Awaited, names[ns])
 		}
 	}
-	begin, out := now, Forecast{}
+	slices.SortFunc(out.Awaited, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 	for range maxWaves {
 		plan := Make(in, now)
 		in.Processing, in.Orphans = plan.Processing, nil

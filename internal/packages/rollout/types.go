@@ -104,10 +104,10 @@ type Change struct {
 
 // Decision says what happens to a cluster, and why.
 type Decision struct {
-	Cluster types.NamespacedName `json:"cluster"`
-	Group   string               `json:"group,omitempty"`
-	Action  Action               `json:"action"`
-	Reason  string               `json:"reason"`
+	Cluster types.NamespacedName
+	Group   string
+	Action  Action
+	Reason  string
 }
 
 // Action is what happens to a cluster's Package in this pass.

@@ -1,0 +1,67 @@
+package hostedclusterpackage
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+func TestHistory(t *testing.T) {
+	t.Run("When many templates follow a good one it should forget the oldest, and not the one to return to", func(t *testing.T) {
+		w := newWorld(t, nil, "a")
+		r := w.reconciler(w.c)
+		w.pass(r)
+		w.settle("a", true)
+		w.pass(r)
+		for i := 2; i < 2+2*historyLimit; i++ {
+			w.template(fmt.Sprintf("v%d", i))
+			w.pass(r)
+		}
+		list, err := History(t.Context(), w.c, w.ns, w.owner)
+		w.g.Expect(err).NotTo(HaveOccurred())
+		w.g.Expect(len(list)).To(BeNumerically("<=", historyLimit+1))
+		w.g.Expect(list[0].Spec.Image).To(HaveSuffix(":v1"))
+		w.g.Expect(list[0].Completed).NotTo(BeNil())
+		w.g.Expect(list[len(list)-1].Spec.Image).To(HaveSuffix(fmt.Sprintf(":v%d", 1+2*historyLimit)))
+		// Whoever starts next finds it, too.
+		in, err := Observe(t.Context(), w.c, w.read())
+		w.g.Expect(err).NotTo(HaveOccurred())
+		w.g.Expect(in.Settings.HasGood).To(BeTrue())
+	})
+}
+
+func TestChanges(t *testing.T) {
+	base := template{Labels: map[string]string{"a": "1"}, Spec: packagesv1.PackageSpec{Image: "x", Config: &runtime.RawExtension{Raw: []byte(`{"replicas":1,"log":{"level":"info","file":"f"}}`)}}}
+	for name, c := range map[string]struct {
+		change func(*template)
+		want   []string
+	}{
+		"When nothing differs it should say nothing": {func(*template) {}, nil},
+		"When the order of keys differs it should say nothing": {func(x *template) {
+			x.Spec.Config = &runtime.RawExtension{Raw: []byte(`{"log":{"file":"f","level":"info"},"replicas":1}`)}
+		}, nil},
+		"When the image differs it should say so": {func(x *template) { x.Spec.Image = "y" }, []string{"image"}},
+		"When a part of the configuration differs it should say where": {
+			func(x *template) {
+				x.Spec.Config = &runtime.RawExtension{Raw: []byte(`{"replicas":2,"log":{"level":"debug","file":"f"}}`)}
+			}, []string{"config.log.level", "config.replicas"},
+		},
+		"When the configuration goes it should say what goes": {
+			func(x *template) { x.Spec.Config = nil }, []string{"config.log.file", "config.log.level", "config.replicas"},
+		},
+		"When labels and annotations differ it should say which": {
+			func(x *template) { x.Labels, x.Annotations = nil, map[string]string{"b": "2"} }, []string{"annotations.b", "labels.a"},
+		},
+		"When it is paused it should say so": {func(x *template) { x.Spec.Paused = true }, []string{"paused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := base
+			c.change(&after)
+			NewWithT(t).Expect(Revision{template: after}.Changes(Revision{template: base})).To(Equal(c.want))
+		})
+	}
+}

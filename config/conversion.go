@@ -1,6 +1,9 @@
 package config
 
 import (
+	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -44,6 +47,27 @@ func ConvertedCAPICRDs(by Converter) ([]*apiextensionsv1.CustomResourceDefinitio
 // Kinds of one version, those of providers, are as PrivateCAPICRDs has them.
 func ConvertedPrivateCAPICRDs(by Converter) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return converted(capiPrivate, by)
+}
+
+// ConvertedNames are the names of the definitions that ConvertedCAPICRDs, or ConvertedPrivateCAPICRDs, gives a webhook, sorted. It parses nothing.
+func ConvertedNames(private bool) ([]string, error) {
+	folder := capi
+	if private {
+		folder = capiPrivate
+	}
+	found, err := fs.Glob(files, path.Join(folder, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("listing folder %s: %w", folder, err)
+	}
+	var all []string
+	for _, name := range found {
+		group, plural, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".yaml"), "_")
+		if !strings.HasPrefix(group, "infrastructure.") { // of providers, which have one version
+			all = append(all, plural+"."+group)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 func converted(folder string, by Converter) ([]*apiextensionsv1.CustomResourceDefinition, error) {

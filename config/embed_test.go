@@ -70,6 +70,7 @@ func TestConvertedCRDs(t *testing.T) {
 			crds, err := list(CAPIConverter("ns"))
 			g.Expect(err).NotTo(HaveOccurred())
 			both := 0
+			var withWebhook []string
 			for _, crd := range crds {
 				last := crd.Spec.Versions[len(crd.Spec.Versions)-1]
 				g.Expect(last.Storage && last.Served).To(BeTrue(), crd.Name)
@@ -78,6 +79,7 @@ func TestConvertedCRDs(t *testing.T) {
 					continue
 				}
 				both++
+				withWebhook = append(withWebhook, crd.Name)
 				g.Expect(crd.Spec.Versions).To(HaveLen(2), crd.Name)
 				g.Expect(crd.Spec.Versions[0].Served).To(BeTrue(), crd.Name)
 				g.Expect(crd.Labels).To(HaveKeyWithValue("cluster.x-k8s.io/v1beta2", "v1beta2"), crd.Name)
@@ -89,6 +91,7 @@ func TestConvertedCRDs(t *testing.T) {
 				g.Expect(webhook.ClientConfig.Service.Namespace).To(Equal("ns"))
 			}
 			g.Expect(both).To(Equal(13))
+			g.Expect(ConvertedNames(name == "private")).To(Equal(withWebhook))
 		})
 	}
 }

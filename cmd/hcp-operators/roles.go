@@ -1,12 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hcp.internal/platform/internal/autoscaler"
+	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
@@ -66,12 +71,28 @@ func (r role) command() *cobra.Command {
 	return cmd
 }
 
+// conversionWebhook answers behind a Service, which leads to pods alone.
+func conversionWebhook(mgr ctrl.Manager, _ hostedcluster.Shared) error {
+	// Not the manager's: with private types that one leads to a proxy, where definitions have other names.
+	direct, err := rest.InClusterConfig()
+	namespace := os.Getenv("MY_NAMESPACE")
+	if errors.Is(err, rest.ErrNotInCluster) || namespace == "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("finding the management cluster: %w", err)
+	}
+	return conversion.Setup(mgr, direct, namespace, conversion.Port)
+}
+
 // roles is the table of programs. A new role is a package with Command() and an entry here.
 var roles = []role{
 	{
-		name:     "hypershift-operator",
-		short:    "Operator of the management cluster: hosted clusters and their workers",
-		commands: func() []*cobra.Command { return []*cobra.Command{hostedcluster.Command(nodepool.Setup)} },
+		name:  "hypershift-operator",
+		short: "Operator of the management cluster: hosted clusters and their workers",
+		commands: func() []*cobra.Command {
+			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook)}
+		},
 	},
 	{
 		name:  "control-plane-operator",

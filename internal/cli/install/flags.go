@@ -36,6 +36,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
 	fs.BoolVar(&o.PackageOperator, "package-operator", o.PackageOperator, "Also install the operator of packages, in namespace "+packageOperatorNamespace+", and its APIs")
 	addPrivateCAPIFlag(fs, o)
+	fs.BoolVar(&o.StoredCAPIOnly, "disable-capi-conversion-webhook", o.StoredCAPIOnly, "Serve the kinds of Cluster API in the version alone that they are stored in, v1beta2, which needs no conversion webhook")
 	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")
 	fs.StringVar(&o.MetricsSet, "metrics-set", o.MetricsSet, "Metrics that control planes expose: Telemetry, SRE or All")
 	fs.StringVar(&o.Monitoring.Platform, "platform-monitoring", o.Monitoring.Platform, "What the monitoring of an OpenShift management cluster looks at: None, OperatorOnly or All")
@@ -64,9 +65,8 @@ func addExternalDNSFlags(fs *pflag.FlagSet, d *ExternalDNS, files *fileFlags) {
 // addSettledFlags declares flags of the published tool that ask for what is the case here anyway.
 func addSettledFlags(fs *pflag.FlagSet) {
 	fs.Bool("exclude-etcd", false, "No definitions of etcd operators are installed: this changes nothing")
-	fs.Bool("disable-capi-conversion-webhook", true, "Cluster API's kinds are served in one version: this changes nothing")
 	fs.Bool("disable-capi-migration", true, "Cluster API's kinds are stored in one version: this changes nothing")
-	for _, name := range []string{"exclude-etcd", "disable-capi-conversion-webhook", "disable-capi-migration"} {
+	for _, name := range []string{"exclude-etcd", "disable-capi-migration"} {
 		// Only fails for a flag that isn't there.
 		_ = fs.MarkHidden(name)
 	}

@@ -84,6 +84,7 @@ func Resources(o Options) []client.Object {
 		objs = append(objs, adminRBAC()...)
 	}
 	objs = append(objs, capiState(o), service(o))
+	objs = append(objs, capiConversion(o)...)
 	objs = append(objs, deployments(o)...)
 	objs = append(objs, packageOperator(o)...)
 	objs = append(objs, monitoring(o)...)

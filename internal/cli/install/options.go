@@ -50,7 +50,9 @@ type Options struct {
 	Monitoring       Monitoring
 	ExternalDNS      ExternalDNS
 	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
-	PrivateCAPI     string
+	PrivateCAPI string
+	// StoredCAPIOnly serves the kinds of Cluster API in the version alone that they are stored in.
+	StoredCAPIOnly  bool
 	PackageOperator bool // also the operator of packages, from the same image, and its APIs
 	// NoNativeSidecars is for management clusters whose init containers can't go on running, before Kubernetes 1.29. Run detects it.
 	NoNativeSidecars bool

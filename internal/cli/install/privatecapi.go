@@ -9,11 +9,13 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -166,11 +168,19 @@ func (o Options) offlineCAPI() Options {
 
 // capiCRDs returns the definitions of Cluster API's kinds, private ones, standard ones or both.
 func capiCRDs(o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	standard, private := config.CAPICRDs, config.PrivateCAPICRDs
+	if o.convertsCAPI() {
+		by := config.CAPIConverter(o.Namespace)
+		standard = func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return config.ConvertedCAPICRDs(by) }
+		private = func() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+			return config.ConvertedPrivateCAPICRDs(by)
+		}
+	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, set := range []struct {
 		wanted bool
 		read   func() ([]*apiextensionsv1.CustomResourceDefinition, error)
-	}{{o.capi.standard(), config.CAPICRDs}, {o.capi.Private, config.PrivateCAPICRDs}} {
+	}{{o.capi.standard(), standard}, {o.capi.Private, private}} {
 		if !set.wanted {
 			continue
 		}
@@ -181,6 +191,39 @@ func capiCRDs(o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		all = append(all, crds...)
 	}
 	return all, nil
+}
+
+// convertsCAPI says whether the operator converts between the versions of Cluster API's kinds. Where there is no operator nobody would answer.
+func (o Options) convertsCAPI() bool { return !o.StoredCAPIOnly && !o.Development }
+
+// capiConversion is the Service behind which the operator converts, and its right to write the CA of its certificate into the definitions.
+func capiConversion(o Options) []client.Object {
+	if !o.convertsCAPI() {
+		return nil
+	}
+	return []client.Object{&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: config.ConversionService, Namespace: o.Namespace, Labels: operatorLabels()},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, Selector: operatorLabels(),
+			Ports: []corev1.ServicePort{{Name: "webhook", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromString("manager")}},
+		},
+	}}
+}
+
+// conversionRule lets the operator write into the definitions that it converts, and into no others.
+func (c capiChoice) conversionRule() rbacv1.PolicyRule {
+	r := rule(group("apiextensions.k8s.io"), "customresourcedefinitions", "patch")
+	for _, private := range []bool{false, true} {
+		if wanted := !private && c.standard() || private && c.Private; !wanted {
+			continue
+		}
+		names, err := config.ConvertedNames(private)
+		if err != nil {
+			panic(err) // a pattern that is a constant
+		}
+		r.ResourceNames = append(r.ResourceNames, names...)
+	}
+	return r
 }
 
 // withoutStandard drops definitions of ours in standard groups where somebody else may own these groups.

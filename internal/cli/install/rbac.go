@@ -49,6 +49,7 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		// Only looked at: what the management cluster can do.
 		rule(group(""), "nodes", read),
 		rule(group("apiextensions.k8s.io"), "customresourcedefinitions", read),
+		capi.conversionRule(),
 		rule(group("storage.k8s.io"), "storageclasses", read),
 		rule(group("scheduling.k8s.io"), "priorityclasses", read),
 		rule(group("config.openshift.io"), "*", read),

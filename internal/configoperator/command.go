@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -113,11 +114,15 @@ func Command() *cobra.Command {
 			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
 				return fmt.Errorf("registering metrics: %w", err)
 			}
+			started := memory.Start(gcPercent)
+			if err := awaitAPI(cmd.Context(), hosted, clock.RealClock{}, awaitLongest); err != nil {
+				return err
+			}
 			mgr, err := newManager(management, hosted, o)
 			if err != nil {
 				return err
 			}
-			time.AfterFunc(startTime, memory.Start(gcPercent))
+			time.AfterFunc(startTime, started)
 			ctrl.Log.Info("starting", "namespace", o.Namespace, "release", o.OperatesOn)
 			return mgr.Start(cmd.Context())
 		},

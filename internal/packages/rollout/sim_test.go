@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
@@ -26,9 +29,24 @@ func TestSimulation(t *testing.T) {
 	if testing.Short() {
 		seeds = min(seeds, 200)
 	}
-	for seed := first; seed < first+seeds; seed++ {
-		if err := simulate(uint64(seed)); err != nil { //nolint:gosec // not negative
-			t.Fatalf("When fleets misbehave the rollout should stay safe: seed %d: %v", seed, err)
+	// Seeds are independent of each other, so that each core plays its own; the first that fails is reported.
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	failed := make([]error, seeds)
+	var stop atomic.Bool
+	for i := range seeds {
+		group.Go(func() error {
+			if !stop.Load() {
+				failed[i] = simulate(uint64(first + i)) //nolint:gosec // not negative
+				stop.CompareAndSwap(false, failed[i] != nil)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // always nil
+	for i, err := range failed {
+		if err != nil {
+			t.Fatalf("When fleets misbehave the rollout should stay safe: seed %d: %v", first+i, err)
 		}
 	}
 }

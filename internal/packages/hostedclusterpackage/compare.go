@@ -70,6 +70,15 @@ func (t template) hash() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
+func contains(all, some map[string]string) bool {
+	for k, v := range some {
+		if have, ok := all[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
 // Changes are the fields in which a template differs from an older one, as "image" or "config.replicas", sorted. Values are left out: a
 // configuration may hold what is not for everybody.
 func (r Revision) Changes(older Revision) []string {

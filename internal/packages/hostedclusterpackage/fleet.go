@@ -42,8 +42,8 @@ type fleet struct {
 	// owner as observed; Record brings it up to date.
 	owner *packagesv1.HostedClusterPackage
 	view  view
-	// newest and good are what is applied.
-	newest, good template
+	// good is what is applied where the newest is taken back.
+	good template
 	// matching are the control-plane namespaces of clusters that the selector matches, read when first asked for.
 	matching map[string]bool
 }
@@ -131,7 +131,7 @@ func (f *fleet) apply(ctx context.Context, c rollout.Change) error {
 }
 
 func (f *fleet) desired(c rollout.Change) (*unstructured.Unstructured, error) {
-	t, annotations := f.newest, map[string]string{}
+	t, annotations := f.view.newest, map[string]string{}
 	if c.Version == rollout.LastGood {
 		t = f.good
 		annotations[rollout.ReturnedAnnotation] = f.view.hash

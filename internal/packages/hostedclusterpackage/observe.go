@@ -24,7 +24,7 @@ func Observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 	if err != nil {
 		return rollout.Observed{}, err
 	}
-	v := view{spec: owner.Spec.Template.Spec, hash: hash}
+	v := view{newest: templateOf(owner), hash: hash}
 	if owner.UID != "" {
 		// Of the operator's namespace it knows nothing; the label is enough to find the history.
 		history, err := History(ctx, c, metav1.NamespaceAll, owner)
@@ -40,9 +40,9 @@ func Observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 
 // view is what Packages are compared with.
 type view struct {
-	spec packagesv1.PackageSpec
-	hash string
-	good *packagesv1.PackageSpec
+	newest template
+	hash   string
+	good   *packagesv1.PackageSpec
 }
 
 func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, v view) (rollout.Observed, error) {
@@ -152,13 +152,14 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 	}
 	out := rollout.Package{
 		UID: p.UID, Namespace: p.Namespace,
-		Current:   sameSpec(p.Spec, v.spec),
+		Current:   sameSpec(p.Spec, v.newest.Spec),
+		Bare:      !contains(p.Labels, v.newest.Labels) || !contains(p.Annotations, v.newest.Annotations),
 		Good:      v.good != nil && sameSpec(p.Spec, *v.good),
 		Available: is(packagesv1.ConditionAvailable, metav1.ConditionTrue),
 		Progressed: is(packagesv1.ConditionProgressing, metav1.ConditionFalse) &&
 			is(packagesv1.ConditionUnpacked, metav1.ConditionTrue),
 		Paused:   is(packagesv1.ConditionPaused, metav1.ConditionTrue),
-		Held:     p.Spec.Paused && !v.spec.Paused,
+		Held:     p.Spec.Paused && !v.newest.Spec.Paused,
 		Returned: v.hash != "" && p.Annotations[rollout.ReturnedAnnotation] == v.hash,
 		// Caches drop what this is read from.
 		AppliedAt: appliedAt(p),

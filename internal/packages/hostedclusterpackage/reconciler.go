@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return overtaken(err)
 	}
-	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, newest: newest, view: view{spec: newest.Spec, hash: hash}}
+	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash}}
 	if history.good != nil {
 		f.good, f.view.good = *history.good, &history.good.Spec
 	}

@@ -125,6 +125,9 @@ func (m *maker) decide() {
 		var down, up []Change
 		for _, x := range g.members {
 			d := m.judge(i, x, returning)
+			if d.Action != Return {
+				m.dress(x)
+			}
 			switch {
 			case d.Action == Create:
 				m.plan.Create = append(m.plan.Create, change(x, Template))
@@ -155,6 +158,16 @@ func (m *maker) decide() {
 	}
 	if m.current < len(m.groups) && m.in.Settings.Partitioned && !m.unlimited() {
 		m.plan.Group = shown(m.groups[m.current].name)
+	}
+}
+
+// dressed bounds how many Packages get labels in a pass; their events cause the next one.
+const dressed = 50
+
+// dress gives a Package what of the template is not in its spec, whatever its group.
+func (m *maker) dress(x member) {
+	if x.Unready == "" && !x.missing && x.pkg.Current && x.pkg.Bare && !m.in.Settings.Options.Paused && len(m.plan.Dress) < dressed {
+		m.plan.Dress = append(m.plan.Dress, change(x, Template))
 	}
 }
 

@@ -241,6 +241,39 @@ func TestFailures(t *testing.T) {
 	})
 }
 
+func TestDress(t *testing.T) {
+	names := func(list []Change) (out []string) {
+		for _, c := range list {
+			out = append(out, c.Cluster.Name)
+		}
+		return out
+	}
+	f := newFleet(Settings{MaxUnavailable: 1, Partitioned: true}, "a=x", "b=y", "c=y")
+	f.down("a") // uses the budget up
+	for _, name := range []string{"b", "c"} {
+		f.set(name, func(p *Package) { p.Bare = true })
+	}
+	t.Run("When labels are missing it should add them, whatever the group and the budget", func(t *testing.T) {
+		g := NewWithT(t)
+		plan := f.pass()
+		g.Expect(names(plan.Dress)).To(Equal([]string{"b", "c"}))
+		g.Expect(plan.Apply).To(BeEmpty())
+		g.Expect(plan.Processing).To(BeEmpty())
+	})
+	t.Run("When a Package gets the template anyway it should not be written twice", func(t *testing.T) {
+		g := NewWithT(t)
+		f.up("a")
+		f.set("b", func(p *Package) { p.Current = false })
+		plan := f.pass()
+		g.Expect(applied(plan)).To(Equal([]string{"b"}))
+		g.Expect(names(plan.Dress)).To(Equal([]string{"c"}))
+	})
+	t.Run("When the rollout is paused it should leave labels, too", func(t *testing.T) {
+		f.in.Settings.Options.Paused = true
+		NewWithT(t).Expect(f.pass().Dress).To(BeEmpty())
+	})
+}
+
 func TestPredict(t *testing.T) {
 	t.Run("When nothing fails it should tell the waves and how long they take", func(t *testing.T) {
 		g := NewWithT(t)

@@ -35,7 +35,7 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 	if err != nil {
 		return plan, err
 	}
-	if plan.Starts || len(plan.Apply)+len(plan.Create) > 0 {
+	if plan.Starts || len(plan.Apply)+len(plan.Create)+len(plan.Dress) > 0 {
 		// Nothing is on record yet that starts now; and nobody may be given a template that isn't the newest.
 		if err := fleet.Record(ctx, plan.Processing); err != nil {
 			return plan, err
@@ -52,11 +52,15 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 		// Counts that are stored are fresh. These would be of a pass that did not come through.
 		return plan, err
 	}
-	return plan, fleet.Report(ctx, plan.Status)
+	if err := fleet.Report(ctx, plan.Status); err != nil || len(plan.Dress) == 0 {
+		return plan, err
+	}
+	// What goes wrong here is no reason to hold counts back: somebody else may want another label.
+	return plan, fleet.Apply(ctx, plan.Dress)
 }
 
 // confirmed is a plan that rests on no cache where a cache could do harm: it frees no slot of a Package that merely looks up, makes none that
-// merely looks missing, for it might be there and be changed, and changes none without a slot that merely looks down.
+// merely looks missing, for it might be there and be changed, and changes none without a slot that merely looks down or up to date.
 func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, error) {
 	seen := map[string]bool{}
 	in.Packages = maps.Clone(in.Packages)
@@ -73,6 +77,9 @@ func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Pl
 			if c.Free {
 				doubtful = append(doubtful, c.Namespace)
 			}
+		}
+		for _, c := range plan.Dress {
+			doubtful = append(doubtful, c.Namespace)
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(ns string) bool { return seen[ns] })
 		if len(doubtful) == 0 {

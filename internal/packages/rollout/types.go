@@ -53,6 +53,8 @@ type Package struct {
 	Namespace string
 	// Current tells that its spec is the template's, Good that it is the one to return to.
 	Current, Good bool
+	// Bare tells that labels or annotations of the template are missing on it, or differ.
+	Bare bool
 	// Available, Progressed and Paused are its conditions, if they are about its present generation.
 	Available, Progressed, Paused bool
 	// Held tells that somebody paused this Package and not the template.
@@ -128,6 +130,8 @@ type Plan struct {
 	Create []Change
 	Apply  []Change
 	Delete []Package
+	// Dress gets labels and annotations of the template. Its spec is the template's, so that nothing is taken down.
+	Dress []Change
 	// Processing replaces status.processing. Sorted by namespace.
 	Processing []packagesv1.HostedClusterPackageRefStatus
 	// Starts tells that Processing has entries which must be stored before anything is applied.

@@ -1,0 +1,306 @@
+package hostedcluster
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/config"
+	"hcp.internal/platform/internal/capigroup/proxy"
+	"hcp.internal/platform/internal/capigroup/translate"
+)
+
+const (
+	scopeKey, privateKey = hyperv1.HostedClusterScopeAnnotation, hyperv1.PrivateCAPITypesAnnotation
+	lockKey, failedKey   = hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation
+)
+
+// The operators that can run beside each other in one management cluster.
+var (
+	newOperator    = Operator{PrivateCAPI: true}
+	legacyOperator = Operator{Scope: ptr.To(hyperv1.LegacyScope)}
+	otherOperator  = Operator{PrivateCAPI: true, Scope: ptr.To("other")}
+)
+
+func TestOwns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations        map[string]string
+		new, legacy, other Ownership
+	}{
+		"When it is new it should be claimed by the new operator":           {new: Unclaimed},
+		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: Ours},
+		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: Ours},
+		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: Ours},
+		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: Ours},
+		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: Contradictory},
+		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: Unclaimed},
+		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: Ours},
+		"When it is being moved nobody should touch it":                     {annotations: map[string]string{lockKey: "true", scopeKey: "legacy"}},
+		"When it is private and being moved nobody should touch it":         {annotations: map[string]string{lockKey: "true", privateKey: "true"}},
+		"When it is both and being moved nobody should touch it":            {annotations: map[string]string{lockKey: "true", privateKey: "true", scopeKey: "legacy"}},
+		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: Ours},
+		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: Unclaimed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(newOperator.Owns(tc.annotations)).To(Equal(tc.new), "new operator")
+			g.Expect(legacyOperator.Owns(tc.annotations)).To(Equal(tc.legacy), "legacy operator")
+			g.Expect(otherOperator.Owns(tc.annotations)).To(Equal(tc.other), "operator of another scope")
+		})
+	}
+	t.Run("When there are standard types only it should be as ever, and private ones should be left alone", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(Operator{}.Owns(nil)).To(Equal(Ours))
+		g.Expect(Operator{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(Ours))
+		g.Expect(Operator{}.Owns(map[string]string{privateKey: "true"})).To(Equal(NotOurs))
+		g.Expect(Operator{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(NotOurs))
+	})
+}
+
+func TestOneOwner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		annotations := map[string]string{}
+		for key, values := range map[string][]string{
+			scopeKey: {"", "legacy", "other", "third"}, privateKey: {"", "true", "false"}, lockKey: {"", "true", "false"}, failedKey: {"", "x"},
+		} {
+			if v := rapid.SampledFrom(append(values, "absent")).Draw(t, key); v != "absent" {
+				annotations[key] = v
+			}
+		}
+		owners := 0
+		for _, o := range []Operator{newOperator, legacyOperator, otherOperator} {
+			if o.Owns(annotations) != NotOurs {
+				owners++
+			}
+		}
+		if owners > 1 || (annotations[lockKey] == "true" && owners > 0) {
+			t.Fatalf("%d owners of %v", owners, annotations)
+		}
+	})
+}
+
+func TestClaim(t *testing.T) {
+	hcp := func(annotations map[string]string) *hyperv1.HostedControlPlane {
+		out := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
+		for k, v := range annotations {
+			out.Annotations[k] = v
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		hcp         *hyperv1.HostedControlPlane
+		noMachines  bool
+		want        map[string]any
+	}{
+		"When nothing has been made for it it should become private":           {want: map[string]any{}},
+		"When its control plane is from before it should be marked":            {hcp: hcp(nil), want: map[string]any{scopeKey: "legacy"}},
+		"When somebody took its annotation off it should become private":       {hcp: hcp(map[string]string{privateKey: "true"}), want: map[string]any{}},
+		"When it has no machines there is nothing to move":                     {hcp: hcp(nil), noMachines: true, want: map[string]any{}},
+		"When the control plane is another hosted cluster's it says nothing":   {hcp: hcp(map[string]string{hyperv1.HostedClusterAnnotation: "a/b"}), want: map[string]any{}},
+		"When it is said to be both and is private the scope should go":        {annotations: map[string]string{privateKey: "true", scopeKey: "legacy"}, hcp: hcp(map[string]string{privateKey: "true"}), want: map[string]any{scopeKey: nil, privateKey: "true"}},
+		"When it is said to be both and is from before private should go":      {annotations: map[string]string{privateKey: "true", scopeKey: "legacy"}, hcp: hcp(nil), want: map[string]any{privateKey: nil}},
+		"When it is said to be both and nothing is there it should be private": {annotations: map[string]string{privateKey: "true", scopeKey: "legacy"}, want: map[string]any{scopeKey: nil, privateKey: "true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", Annotations: tc.annotations}}
+			NewWithT(t).Expect(claim(hc, tc.hcp, !tc.noMachines)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestStorageCondition(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"When it is private":                {map[string]string{privateKey: "true"}, "True/PrivateTypesInUse"},
+		"When it is from before":            {map[string]string{scopeKey: "legacy"}, "False/AwaitingMigration"},
+		"When its move was taken back":      {map[string]string{scopeKey: "legacy", failedKey: "x"}, "False/MigrationFailed"},
+		"When it is being moved":            {map[string]string{scopeKey: "legacy", lockKey: "true"}, "Unknown/Migrating"},
+		"When it is looked after by others": {map[string]string{scopeKey: "other"}, "False/ForeignScope"},
+	} {
+		t.Run(name+" it should say "+tc.want, func(t *testing.T) {
+			c := storage(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
+			g := NewWithT(t)
+			g.Expect(fmt.Sprintf("%s/%s", c.Status, c.Reason)).To(Equal(tc.want))
+			g.Expect(c.Message).NotTo(BeEmpty())
+		})
+	}
+}
+
+// proxied is a client that reaches the API server of a world through the proxy, as the operator does with private types.
+func (w *world) proxied(t *testing.T) client.WithWatch {
+	t.Helper()
+	g := NewWithT(t)
+	crds, err := config.PrivateCAPICRDs()
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = envtest.InstallCRDs(w.env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: patience})
+	g.Expect(err).NotTo(HaveOccurred())
+	tls, err := rest.TLSConfigFor(w.env.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	up, err := proxy.NewUpstream(proxy.UpstreamConfig{URL: w.env.Config.Host, TLS: tls})
+	g.Expect(err).NotTo(HaveOccurred())
+	front := httptest.NewServer(proxy.New(proxy.Config{Upstream: up}))
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+	})
+	c, err := client.NewWithWatch(&rest.Config{Host: front.URL, QPS: -1}, client.Options{Scheme: w.client.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// stored reads an object as it is stored in a private group.
+func (w *world) stored(ctx context.Context, group, version, kind, ns, name string) (map[string]any, error) {
+	u := unstructuredOf(group, version, kind)
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, u)
+	return u.Object, err
+}
+
+func TestPrivateStorage(t *testing.T) {
+	w := newWorld(t)
+	through := w.proxied(t)
+	ctx := t.Context()
+	hc := w.withMachines(t)
+	delete(hc.Annotations, scopeKey)
+	pass := func(ctx context.Context) error {
+		r := w.reconciler(through)
+		r.Capabilities.ClusterAPI, r.PrivateCAPI = true, true
+		_, err := r.Reconcile(ctx, w.request("demo"))
+		return err
+	}
+	ns := w.ns + "-demo"
+	NewWithT(t).Expect(w.client.Create(ctx, hc)).To(Succeed())
+
+	t.Run("When a hosted cluster is taken on it should be noted where its objects are, before there is one", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(pass(ctx)).To(Succeed())
+		live, err := w.get(ctx, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(live.Annotations).To(HaveKeyWithValue(privateKey, "true"))
+		g.Expect(live.Finalizers).To(ContainElement(hyperv1.HostedClusterFinalizer))
+		g.Expect(w.condition(ctx, "demo", hyperv1.PrivateCAPITypes)()).To(Equal("True/PrivateTypesInUse"))
+	})
+	t.Run("When it has settled everything should be stored privately and nothing under the standard names", func(t *testing.T) {
+		g := NewWithT(t)
+		for range 5 {
+			g.Expect(pass(ctx)).To(Succeed())
+		}
+		cluster, err := w.stored(ctx, translate.Private, "v1beta2", "Cluster", ns, "demo-abcde")
+		g.Expect(err).NotTo(HaveOccurred())
+		spec := cluster["spec"].(map[string]any)
+		g.Expect(spec["infrastructureRef"]).To(HaveKeyWithValue("apiGroup", "infrastructure."+translate.Private))
+		g.Expect(spec["controlPlaneRef"]).To(HaveKeyWithValue("apiGroup", "hypershift.openshift.io"))
+		_, err = w.stored(ctx, "infrastructure."+translate.Private, "v1beta1", "LocalCluster", ns, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.missing(ctx, &clusterv1.Cluster{}, ns, "demo-abcde")()).To(Succeed())
+
+		hcp := &hyperv1.HostedControlPlane{}
+		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "demo"}, hcp)).To(Succeed())
+		g.Expect(hcp.Annotations).To(HaveKeyWithValue(privateKey, "true"))
+		for _, name := range []string{"cluster-api", "capi-provider"} {
+			d := &appsv1.Deployment{}
+			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, d)).To(Succeed())
+			g.Expect(d.Spec.Template.Spec.InitContainers[0].Name).To(Equal("kube-apiserver-proxy"))
+			g.Expect(d.Spec.Template.Spec.InitContainers[0].RestartPolicy).To(HaveValue(BeEquivalentTo("Always")))
+			g.Expect(d.Spec.Template.Spec.InitContainers[0].Image).To(Equal(w.registry.Host + "/operator:1"))
+		}
+		for _, name := range []string{"cluster-api", "capi-provider", "control-plane-operator"} {
+			role := &rbacv1.Role{}
+			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, role)).To(Succeed())
+			var groups []string
+			for _, rule := range role.Rules {
+				groups = append(groups, rule.APIGroups...)
+			}
+			g.Expect(groups).To(ContainElement(translate.Private), name)
+			g.Expect(groups).NotTo(ContainElement(translate.Standard), name)
+		}
+	})
+	t.Run("When somebody takes the annotation off it should be put back", func(t *testing.T) {
+		g := NewWithT(t)
+		live, err := w.get(ctx, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		before := live.DeepCopy()
+		delete(live.Annotations, privateKey)
+		g.Expect(w.client.Patch(ctx, live, client.MergeFrom(before))).To(Succeed())
+		g.Expect(pass(ctx)).To(Succeed())
+		live, err = w.get(ctx, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(live.Annotations).To(HaveKeyWithValue(privateKey, "true"))
+	})
+	t.Run("When it is deleted its Cluster should be", func(t *testing.T) {
+		g := NewWithT(t)
+		u := unstructuredOf(translate.Private, "v1beta2", "Cluster")
+		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "demo-abcde"}, u)).To(Succeed())
+		u.SetFinalizers([]string{clusterv1.ClusterFinalizer})
+		g.Expect(w.client.Update(ctx, u)).To(Succeed())
+		live, err := w.get(ctx, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.client.Delete(ctx, live)).To(Succeed())
+		g.Expect(pass(ctx)).To(Succeed())
+		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "demo-abcde"}, u)).To(Succeed())
+		g.Expect(u.GetDeletionTimestamp()).NotTo(BeNil())
+	})
+}
+
+func TestLegacyStorage(t *testing.T) {
+	t.Run("When an operator for private types finds a hosted cluster from before it should mark it, say so and touch nothing", func(t *testing.T) {
+		w := newWorld(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		through := w.proxied(t)
+		hc := w.withMachines(t)
+		delete(hc.Annotations, scopeKey)
+		g.Expect(w.client.Create(ctx, hc)).To(Succeed())
+		g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed()) // by an operator from before
+		before := &clusterv1.Cluster{}
+		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: w.ns + "-demo", Name: "demo-abcde"}, before)).To(Succeed())
+
+		r := w.reconciler(through)
+		r.Capabilities.ClusterAPI, r.PrivateCAPI = true, true
+		for range 3 {
+			_, err := r.Reconcile(ctx, w.request("demo"))
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		live, err := w.get(ctx, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(live.Annotations).To(HaveKeyWithValue(scopeKey, hyperv1.LegacyScope))
+		g.Expect(live.Annotations).NotTo(HaveKey(privateKey))
+		g.Expect(w.condition(ctx, "demo", hyperv1.PrivateCAPITypes)()).To(Equal("False/AwaitingMigration"))
+		_, err = w.stored(ctx, translate.Private, "v1beta2", "Cluster", w.ns+"-demo", "demo-abcde")
+		g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		g.Expect(err).To(HaveOccurred())
+		after := &clusterv1.Cluster{}
+		g.Expect(w.client.Get(ctx, client.ObjectKeyFromObject(before), after)).To(Succeed())
+		g.Expect(after).To(BeComparableTo(before))
+
+		legacy := w.reconciler(w.client)
+		legacy.Capabilities.ClusterAPI, legacy.Scope = true, ptr.To(hyperv1.LegacyScope)
+		_, err = legacy.Reconcile(ctx, w.request("demo"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.condition(ctx, "demo", hyperv1.PrivateCAPITypes)()).To(Equal("False/AwaitingMigration"), "the other operator's condition stays")
+		g.Expect(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded)()).To(Equal("True/"+hyperv1.ReconciliationSucceededReason))
+	})
+}
+
+func unstructuredOf(group, version, kind string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+	return u
+}

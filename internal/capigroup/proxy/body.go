@@ -100,9 +100,9 @@ func (p *Proxy) replaceBody(r *http.Request, x *exchange, edit func([]byte) []by
 	if len(raw) > maxRequest {
 		return newStatus(http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
 	}
-	begun := time.Now() //nolint:forbidigo // a duration for a metric
+	begun := time.Now() // a duration for a metric
 	out := edit(raw)
-	x.spent += time.Since(begun) //nolint:forbidigo // a duration for a metric
+	x.spent += time.Since(begun) // a duration for a metric
 	r.Body = io.NopCloser(bytes.NewReader(out))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out)), nil }
 	r.ContentLength = int64(len(out))
@@ -185,9 +185,9 @@ func (p *Proxy) hold(resp *http.Response, x *exchange, limit int, reason string,
 	if len(raw) > limit {
 		return p.untranslatable(x, "token-too-large")
 	}
-	begun := time.Now() //nolint:forbidigo // a duration for a metric
+	begun := time.Now() // a duration for a metric
 	out, err := edit(raw)
-	x.spent += time.Since(begun) //nolint:forbidigo // a duration for a metric
+	x.spent += time.Since(begun) // a duration for a metric
 	if err != nil {
 		return p.untranslatable(x, reason)
 	}
@@ -262,9 +262,9 @@ func (s *streamed) Read(dst []byte) (int, error) {
 }
 
 func (s *streamed) translate(part []byte) {
-	begun := time.Now() //nolint:forbidigo // a duration for a metric
+	begun := time.Now() // a duration for a metric
 	out, err := s.t.Append(s.bufs.out[:0], part)
-	spent := time.Since(begun) //nolint:forbidigo // a duration for a metric
+	spent := time.Since(begun) // a duration for a metric
 	s.bufs.out, s.out = out, out
 	s.x.spent += spent
 	if s.x.request.Watch && len(part) > 0 {

@@ -101,7 +101,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		notFound().write(w)
 		return
 	}
-	x := &exchange{request: parsed, begun: time.Now()} //nolint:forbidigo // a duration for a metric
+	x := &exchange{request: parsed, begun: time.Now()} // a duration for a metric
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	through := p.short
 	switch {
@@ -196,7 +196,7 @@ func (p *Proxy) outgoing(r *httputil.ProxyRequest) {
 func (p *Proxy) answer(resp *http.Response) error {
 	x := exchangeOf(resp.Request)
 	x.code = resp.StatusCode
-	p.cfg.Metrics.headers(resp.Request.Method, &x.request, time.Since(x.begun)) //nolint:forbidigo // a duration for a metric
+	p.cfg.Metrics.headers(resp.Request.Method, &x.request, time.Since(x.begun)) // a duration for a metric
 	if resp.StatusCode == http.StatusSwitchingProtocols || x.request.Class == translate.ClassTunnel {
 		return nil
 	}

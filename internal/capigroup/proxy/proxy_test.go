@@ -76,7 +76,15 @@ func writeFile(t testing.TB, name string, raw []byte) {
 	}
 }
 
-func ask(t testing.TB, method, url, contentType, body string, headers ...string) (*http.Response, string) {
+// response is what tests look at of an answer.
+type response struct {
+	StatusCode int
+	Proto      string
+	Header     http.Header
+	Trailer    http.Header
+}
+
+func ask(t testing.TB, method, url, contentType, body string, headers ...string) (response, string) {
 	t.Helper()
 	var r io.Reader
 	if body != "" {
@@ -101,7 +109,7 @@ func ask(t testing.TB, method, url, contentType, body string, headers ...string)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, url, err)
 	}
-	return resp, string(raw)
+	return response{resp.StatusCode, resp.Proto, resp.Header, resp.Trailer}, string(raw)
 }
 
 func answerJSON(w http.ResponseWriter, body string) {
@@ -298,7 +306,7 @@ func TestFailures(t *testing.T) {
 			close(left)
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		req, _ := http.NewRequestWithContext(ctx, "GET", front.URL+machinesPath+"?watch=true", nil)
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, front.URL+machinesPath+"?watch=true", nil)
 		resp, err := http.DefaultClient.Do(req)
 		g.Expect(err).NotTo(HaveOccurred())
 		line, err := bufio.NewReader(resp.Body).ReadString('\n')
@@ -449,7 +457,7 @@ func TestMemory(t *testing.T) {
 		opening := make(chan struct{}, 50) // the test is about watches that are open, not about a thousand TLS handshakes in the same second
 		for range watches {
 			all.Go(func() {
-				req, _ := http.NewRequestWithContext(ctx, "GET", front.URL+machinesPath+"?watch=true", nil)
+				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, front.URL+machinesPath+"?watch=true", nil)
 				opening <- struct{}{}
 				resp, err := client.Do(req)
 				<-opening

@@ -161,7 +161,7 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
@@ -265,7 +265,7 @@ func (u *Upstream) Ready(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, smallBody)
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("asking the API server for its version: status %d", resp.StatusCode)

@@ -2,9 +2,6 @@ package translate
 
 import "strings"
 
-// maxPatch is the largest body that an API server reads.
-const maxPatch = 3 << 20
-
 // JSONPatch translates a JSON patch (RFC 6902): the value of each operation is renamed by the position that its path leads to.
 // A path is renamed where it names a position by a group. What is no list of operations is returned as it is; the API server refuses it.
 func JSONPatch(p Plan, dst, src []byte) []byte {

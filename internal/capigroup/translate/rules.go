@@ -22,6 +22,10 @@ func metadata(more ...field) *node {
 
 // typed is one object of a type: what is true of every object, and the type's own rules. named is the form of its name, if that holds a group.
 func typed(named form, rules ...field) *node {
+	sentence := sentence
+	if named != formNone {
+		sentence = leaf(formNamedText)
+	}
 	meta, details := metadata(), object(at("group", 2, group), at("causes", 4, array(object(at("message", 2, sentence)))))
 	if named != formNone {
 		meta.with(at("name", 1, leaf(named)))
@@ -65,7 +69,6 @@ var anywhere = func() *node {
 var (
 	plainObject = typed(formNone)
 	capiObject  = typed(formNone, at("spec", 0, anywhere), at("status", 0, anywhere))
-	statusOnly  = plainObject
 )
 
 // agentGroup is the one provider's group outside the suffix; it keeps its name, and its references are renamed.
@@ -106,16 +109,14 @@ const crds = "customresourcedefinitions"
 
 // CustomResourceDefinitions. The mirrored ones have short names and a category of their own.
 var (
-	crdNames     = object(at("shortNames", 3, array(leaf(formShort))), at("categories", 6, array(leaf(formShort))))
-	crdSpec      = object(at("group", 1, group))
-	crdStatus    = object(at("conditions", 1, array(object(at("message", 5, sentence)))))
-	foreignCRD   = typed(formCRD, at("spec", 2, crdSpec), at("status", 3, crdStatus))
-	mirroredCRD  = typed(formCRD, at("spec", 2, crdSpec.copy().with(at("names", 3, crdNames))), at("status", 3, crdStatus.copy().with(at("acceptedNames", 2, crdNames))))
-	anyCRD       = picking(foreignCRD, pickByName(formCRD, foreignCRD, mirroredCRD))
-	apiService   = typed(formAPIService, at("spec", 2, object(at("group", 2, group))))
-	anyService   = picking(apiService, pickByName(formAPIService, apiService, apiService))
-	statusRoot   = typed(formNone)
-	deleteOption = typed(formNone)
+	crdNames    = object(at("shortNames", 3, array(leaf(formShort))), at("categories", 6, array(leaf(formShort))))
+	crdSpec     = object(at("group", 1, group))
+	crdStatus   = object(at("conditions", 1, array(object(at("message", 5, sentence)))))
+	foreignCRD  = typed(formCRD, at("spec", 2, crdSpec), at("status", 3, crdStatus))
+	mirroredCRD = typed(formCRD, at("spec", 2, crdSpec.copy().with(at("names", 3, crdNames))), at("status", 3, crdStatus.copy().with(at("acceptedNames", 2, crdNames))))
+	anyCRD      = picking(foreignCRD, pickByName(formCRD, foreignCRD, mirroredCRD))
+	apiService  = typed(formAPIService, at("spec", 2, object(at("group", 2, group))))
+	anyService  = picking(apiService, pickByName(formAPIService, apiService, apiService))
 )
 
 // picking is n, for walking without contents, with a pick for what has contents.

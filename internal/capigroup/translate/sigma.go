@@ -116,6 +116,7 @@ const (
 	formURL              // /apis/group/…
 	formCount            // count/plural.group, of a ResourceQuota
 	formText             // a sentence, see Text
+	formNamedText        // a sentence about objects that are named by a group
 	formShort            // a short name or category of a mirrored kind
 	formDefinition       // a definition's name in an OpenAPI document
 	formReference        // a reference to one
@@ -124,6 +125,9 @@ const (
 	formOpenAPIURL       // /openapi/v3/apis/group/version?hash=…
 	formKind             // not renamed; says what kind of object this is
 )
+
+// isText tells that a string is a sentence that may name groups anywhere.
+func (f form) isText() bool { return f == formText || f == formNamedText }
 
 // text applies the form to a string.
 func (f form) text(s string) string {
@@ -176,8 +180,8 @@ func (f form) apply(dst, s []byte) (out []byte, changed, theirs bool) {
 			return dst, false, false
 		}
 		from = dot + 1
-	case formText:
-		return appendText(dst, s)
+	case formText, formNamedText:
+		return appendText(dst, s, f == formNamedText)
 	case formShort:
 		return appendShort(dst, s)
 	case formDefinition, formReference:

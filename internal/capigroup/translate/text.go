@@ -10,7 +10,9 @@ import (
 // else it is the domain of a label or annotation.
 func Text(s string) string { return formText.text(s) }
 
-func appendText(dst, s []byte) (out []byte, changed, theirs bool) {
+// appendText is Text. named says that the message is about objects which are named by a group, whatever the kind is called: any word may
+// be before that group then.
+func appendText(dst, s []byte, named bool) (out []byte, changed, theirs bool) {
 	out = dst
 	done, escape := 0, -1
 	for i := 0; i < len(s); {
@@ -43,7 +45,7 @@ func appendText(dst, s []byte) (out []byte, changed, theirs bool) {
 			start, kind = start+dot+1, true
 		}
 		keep, repl := swap(s[start:stop])
-		if repl == "" || !namesGroup(s[start:start+keep], kind) {
+		if repl == "" || !named && !namesGroup(s[start:start+keep], kind) {
 			continue
 		}
 		out = append(out, s[done:start+keep]...)
@@ -115,7 +117,7 @@ func Warning(header string) string {
 	if i >= len(rest) {
 		return header
 	}
-	out, changed, _ := appendText(nil, text)
+	out, changed, _ := appendText(nil, text, false)
 	if !changed {
 		return header
 	}

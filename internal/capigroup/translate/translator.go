@@ -596,7 +596,7 @@ func beforeKey(sep []byte) []byte {
 // hold keeps the beginning of a string for later.
 func (x *Translator) hold(part []byte) {
 	limit := maxName
-	if !x.key && x.next != nil && x.next.leaf == formText {
+	if !x.key && x.next != nil && x.next.leaf.isText() {
 		limit = maxSentence
 	}
 	if x.cut && x.state == inName0 {
@@ -625,7 +625,7 @@ func (x *Translator) rename(dst, raw []byte) (out []byte, changed bool) {
 		return dst, false
 	case !canRename(f, raw):
 		return dst, false
-	case f == formText || bytes.IndexByte(raw, '\\') < 0:
+	case f.isText() || bytes.IndexByte(raw, '\\') < 0:
 		out, changed, _ = f.apply(dst, raw)
 		return out, changed
 	}
@@ -637,7 +637,7 @@ func (x *Translator) rename(dst, raw []byte) (out []byte, changed bool) {
 }
 
 func canRename(f form, raw []byte) bool {
-	if f == formText {
+	if f.isText() {
 		return len(raw) <= maxSentence
 	}
 	return len(raw) <= maxName

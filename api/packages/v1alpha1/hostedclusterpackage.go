@@ -7,6 +7,13 @@ import (
 
 // HostedClusterPackage installs a package for every hosted cluster that it selects. It is experimental.
 //
+// Annotations ask for more than its fields can, and are all off by default:
+// package-operator.run/rollout-soak is how long a group has to stay done before the next one starts, as "10m".
+// package-operator.run/rollout-deadline is how long after its change a Package may be down before it counts as failed.
+// package-operator.run/rollout-on-failure is what to do then: "hold", which is the default, waits for a person; "return-cluster" and "return-group"
+// return the cluster, or all of its group, to the last template that was completed.
+// package-operator.run/rollout-paused is "true" while no Package is to be changed.
+//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName={hcpkg}

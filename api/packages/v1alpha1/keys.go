@@ -39,6 +39,21 @@ const (
 	ChunkingStrategyAnnotation = "packages.package-operator.run/chunking-strategy"
 )
 
+// Annotations of a HostedClusterPackage that ask for more than its fields can. All are off by default.
+const (
+	// RolloutSoakAnnotation is a duration, as "10m": how long a group has to stay done before the next one starts.
+	RolloutSoakAnnotation = "package-operator.run/rollout-soak"
+	// RolloutDeadlineAnnotation is a duration: how long after its change a Package may be down before it counts as failed.
+	RolloutDeadlineAnnotation = "package-operator.run/rollout-deadline"
+	// RolloutOnFailureAnnotation is "hold" (default), "return-cluster" or "return-group": what to do with a failed Package. Needs the deadline.
+	RolloutOnFailureAnnotation = "package-operator.run/rollout-on-failure"
+	// RolloutPausedAnnotation is "true" while no Package is to be changed. Those of new clusters are made all the same.
+	RolloutPausedAnnotation = "package-operator.run/rollout-paused"
+)
+
+// RolloutReturnedAnnotation of a Package holds the hash of the template that was taken back from it.
+const RolloutReturnedAnnotation = "package-operator.run/rollout-returned-from"
+
 // Annotations of objects in package files; none of them reaches the cluster.
 const (
 	// PhaseAnnotation is the phase that an object belongs to.

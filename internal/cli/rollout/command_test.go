@@ -189,7 +189,7 @@ func TestFleet(t *testing.T) {
 		w.golden("plan.txt", "plan", "-f", w.file, "--time-per-cluster", "5m")
 		w.golden("plan-fail.txt", "plan", "-f", w.file, "--fail", w.ns+"/e1")
 		w.golden("plan.json", "plan", "-f", w.file, "-o", "json")
-		w.annotate(rollout.DeadlineAnnotation, "10m", rollout.OnFailureAnnotation, string(rollout.ReturnCluster))
+		w.annotate(packagesv1.RolloutDeadlineAnnotation, "10m", packagesv1.RolloutOnFailureAnnotation, string(rollout.ReturnCluster))
 		w.golden("plan-return.txt", "plan", "-f", w.file, "--fail", w.ns+"/e1")
 		w.apply("v2")
 		w.work("v2")

@@ -16,7 +16,6 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/packages/hostedclusterpackage"
-	"hcp.internal/platform/internal/packages/rollout"
 )
 
 // entry is a revision as it is printed.
@@ -106,7 +105,7 @@ func paused(use, short, value, done string) *cobra.Command {
 	var flags connect.Flags
 	cmd := &cobra.Command{Use: use + " hostedclusterpackage/NAME", Short: short, Example: "  kubectl package rollout " + use + " hostedclusterpackage/addon"}
 	return prepare(cmd, &flags, func(cmd *cobra.Command, c client.Client, owner *packagesv1.HostedClusterPackage) error {
-		if owner.Annotations[rollout.PausedAnnotation] == value {
+		if owner.Annotations[packagesv1.RolloutPausedAnnotation] == value {
 			fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s is %s already\n", owner.Name, done)
 			return nil
 		}
@@ -114,7 +113,7 @@ func paused(use, short, value, done string) *cobra.Command {
 		if value != "" {
 			to = value
 		}
-		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{rollout.PausedAnnotation: to}}}
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{packagesv1.RolloutPausedAnnotation: to}}}
 		if err := merge(cmd, c, owner, patch); err != nil {
 			return err
 		}

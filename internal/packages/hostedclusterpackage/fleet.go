@@ -134,7 +134,7 @@ func (f *fleet) desired(c rollout.Change) (*unstructured.Unstructured, error) {
 	t, annotations := f.view.newest, map[string]string{}
 	if c.Version == rollout.LastGood {
 		t = f.good
-		annotations[rollout.ReturnedAnnotation] = f.view.hash
+		annotations[packagesv1.RolloutReturnedAnnotation] = f.view.hash
 	}
 	for k, v := range t.Annotations {
 		annotations[k] = v

@@ -160,7 +160,7 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 			is(packagesv1.ConditionUnpacked, metav1.ConditionTrue),
 		Paused:   is(packagesv1.ConditionPaused, metav1.ConditionTrue),
 		Held:     p.Spec.Paused && !v.newest.Spec.Paused,
-		Returned: v.hash != "" && p.Annotations[rollout.ReturnedAnnotation] == v.hash,
+		Returned: v.hash != "" && p.Annotations[packagesv1.RolloutReturnedAnnotation] == v.hash,
 		// Caches drop what this is read from.
 		AppliedAt: appliedAt(p),
 	}

@@ -17,7 +17,6 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/rollout"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -111,7 +110,7 @@ func TestReconcile(t *testing.T) {
 
 	t.Run("When a cluster misses its deadline it should return to the last good version", func(t *testing.T) {
 		w := newWorld(t, func(p *packagesv1.HostedClusterPackage) {
-			p.Annotations = map[string]string{rollout.DeadlineAnnotation: "10m", rollout.OnFailureAnnotation: "return-cluster"}
+			p.Annotations = map[string]string{packagesv1.RolloutDeadlineAnnotation: "10m", packagesv1.RolloutOnFailureAnnotation: "return-cluster"}
 		}, "a")
 		clk := clocktesting.NewFakePassiveClock(time.Now())
 		r := w.reconciler(w.c)

@@ -5,22 +5,9 @@ import (
 	"sort"
 	"strings"
 	"time"
-)
 
-// Annotations of a HostedClusterPackage that ask for more than its fields can. All are off by default.
-const (
-	// SoakAnnotation is a duration, as "10m": how long a group has to stay done before the next one starts.
-	SoakAnnotation = "package-operator.run/rollout-soak"
-	// DeadlineAnnotation is a duration: how long after its change a Package may be down before it counts as failed.
-	DeadlineAnnotation = "package-operator.run/rollout-deadline"
-	// OnFailureAnnotation is "hold" (default), "return-cluster" or "return-group": what to do with a failed Package. Needs the deadline.
-	OnFailureAnnotation = "package-operator.run/rollout-on-failure"
-	// PausedAnnotation is "true" while no Package is to be changed. Those of new clusters are made all the same.
-	PausedAnnotation = "package-operator.run/rollout-paused"
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
 )
-
-// ReturnedAnnotation of a Package holds the hash of the template that was taken back from it.
-const ReturnedAnnotation = "package-operator.run/rollout-returned-from"
 
 // OnFailure is what happens to a Package that missed its deadline.
 type OnFailure string
@@ -47,7 +34,7 @@ type Options struct {
 func ParseOptions(annotations map[string]string) (Options, error) {
 	o := Options{OnFailure: Hold}
 	var wrong []string
-	for key, to := range map[string]*time.Duration{SoakAnnotation: &o.Soak, DeadlineAnnotation: &o.Deadline} {
+	for key, to := range map[string]*time.Duration{packagesv1.RolloutSoakAnnotation: &o.Soak, packagesv1.RolloutDeadlineAnnotation: &o.Deadline} {
 		text, ok := annotations[key]
 		if !ok {
 			continue
@@ -59,21 +46,21 @@ func ParseOptions(annotations map[string]string) (Options, error) {
 		}
 		*to = d
 	}
-	if text, ok := annotations[OnFailureAnnotation]; ok {
+	if text, ok := annotations[packagesv1.RolloutOnFailureAnnotation]; ok {
 		switch OnFailure(text) {
 		case Hold, ReturnCluster, ReturnGroup:
 			o.OnFailure = OnFailure(text)
 		default:
-			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is none of %s, %s, %s", OnFailureAnnotation, text, Hold, ReturnCluster, ReturnGroup))
+			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is none of %s, %s, %s", packagesv1.RolloutOnFailureAnnotation, text, Hold, ReturnCluster, ReturnGroup))
 		}
 		if o.OnFailure != Hold && o.Deadline == 0 {
-			wrong = append(wrong, fmt.Sprintf("annotation %s needs %s, for without a deadline nothing fails", OnFailureAnnotation, DeadlineAnnotation))
+			wrong = append(wrong, fmt.Sprintf("annotation %s needs %s, for without a deadline nothing fails", packagesv1.RolloutOnFailureAnnotation, packagesv1.RolloutDeadlineAnnotation))
 			o.OnFailure = Hold
 		}
 	}
-	if text, ok := annotations[PausedAnnotation]; ok {
+	if text, ok := annotations[packagesv1.RolloutPausedAnnotation]; ok {
 		if text != "true" && text != "false" {
-			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is neither true nor false, and is taken for true", PausedAnnotation, text))
+			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is neither true nor false, and is taken for true", packagesv1.RolloutPausedAnnotation, text))
 		}
 		o.Paused = text != "false"
 	}

@@ -302,13 +302,13 @@ func TestPredict(t *testing.T) {
 func TestParseOptions(t *testing.T) {
 	t.Run("When annotations are wrong it should name each, and fall back to what is safe", func(t *testing.T) {
 		g := NewWithT(t)
-		o, err := ParseOptions(map[string]string{SoakAnnotation: "soon", OnFailureAnnotation: "return-group"})
-		g.Expect(err).To(MatchError(And(ContainSubstring(SoakAnnotation), ContainSubstring(`"10m"`), ContainSubstring("needs "+DeadlineAnnotation))))
+		o, err := ParseOptions(map[string]string{packagesv1.RolloutSoakAnnotation: "soon", packagesv1.RolloutOnFailureAnnotation: "return-group"})
+		g.Expect(err).To(MatchError(And(ContainSubstring(packagesv1.RolloutSoakAnnotation), ContainSubstring(`"10m"`), ContainSubstring("needs "+packagesv1.RolloutDeadlineAnnotation))))
 		g.Expect(o).To(Equal(Options{OnFailure: Hold}))
 	})
 	t.Run("When they are right it should read them", func(t *testing.T) {
 		g := NewWithT(t)
-		o, err := ParseOptions(map[string]string{SoakAnnotation: "10m", DeadlineAnnotation: "1h", OnFailureAnnotation: "return-cluster"})
+		o, err := ParseOptions(map[string]string{packagesv1.RolloutSoakAnnotation: "10m", packagesv1.RolloutDeadlineAnnotation: "1h", packagesv1.RolloutOnFailureAnnotation: "return-cluster"})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(o).To(Equal(Options{Soak: 10 * time.Minute, Deadline: time.Hour, OnFailure: ReturnCluster}))
 	})

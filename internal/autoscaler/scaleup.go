@@ -388,7 +388,7 @@ func (p *planner) whyNot(pod *simulate.Pod) string {
 	var list []string
 	for i := range p.obs.Groups {
 		g := &p.obs.Groups[i]
-		why := ""
+		var why string
 		switch {
 		case g.Held != "":
 			why = g.Held

@@ -93,7 +93,7 @@ func (l *Loop) fromTemplate(ctx context.Context, g *Group) (node *corev1.Node, u
 		if text, ok := annotations[a.key]; ok {
 			q, err := resource.ParseQuantity(text + a.unit)
 			if err != nil {
-				return nil, fmt.Sprintf("annotation %s is not a quantity", a.key), nil
+				return nil, fmt.Sprintf("annotation %s is not a quantity", a.key), nil //nolint:nilerr // because trying again does not help; the group is held
 			}
 			capacity[a.resource] = q
 		}

@@ -34,8 +34,6 @@ func sized(cpu, memory string) func(*corev1.Node) {
 	}
 }
 
-func nodeLabel(k, v string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels[k] = v } }
-
 func tainted(key string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})

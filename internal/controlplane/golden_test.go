@@ -33,7 +33,6 @@ const namespace = bare.Namespace
 
 // Fixtures that other packages use, too.
 var (
-	testScheme         = bare.Scheme
 	testRelease        = bare.Release
 	hostedControlPlane = bare.HostedControlPlane
 	workloadContext    = bare.Context

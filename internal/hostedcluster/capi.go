@@ -296,7 +296,7 @@ func orphaned(r remains, now time.Time) bool {
 func (r *Reconciler) deleteOrphans(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	p, err := platform.For(hc.Spec.Platform.Type)
 	if err != nil || !r.Capabilities.ClusterAPI {
-		return nil
+		return nil //nolint:nilerr // because a platform that was refused has made no machines
 	}
 	orphans, ok := p.(platform.OrphanDeleter)
 	if !ok {

@@ -204,7 +204,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 		err := errors.Join(r.teardown(ctx, left, next), patch.Status(ctx, r.Client, before, hc))
 		return ctrl.Result{RequeueAfter: next.recheckAfter}, err
 	}
-	if err := r.sweep(ctx, hc, left.namespace); err != nil {
+	if err := r.sweep(ctx, hc); err != nil {
 		return ctrl.Result{}, err
 	}
 	if wait := r.gracePeriod(hc); wait > 0 {
@@ -263,8 +263,8 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	}
 	p, err := platform.For(hc.Spec.Platform.Type)
 	if err != nil {
-		left.contained = true // it was refused, so it has made nothing
-		return left, nil
+		left.contained = true
+		return left, nil //nolint:nilerr // because it was refused, so it has made nothing
 	}
 	c, ok := p.(platform.Contained)
 	left.contained = ok && c.Contained()
@@ -329,7 +329,7 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 
 // sweep removes what the namespace does not take with it: cluster-scoped objects, things of the platform, and our annotations on the user's
 // objects.
-func (r *Reconciler) sweep(ctx context.Context, hc *hyperv1.HostedCluster, ns *corev1.Namespace) error {
+func (r *Reconciler) sweep(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	var errs []error
 	if p, err := platform.For(hc.Spec.Platform.Type); err == nil {
 		errs = append(errs, p.DeleteCredentials(ctx, r.Client, hc, namespaceOf(hc)))

@@ -189,11 +189,7 @@ func namedCertificatesDoNotCollide(obs *observed) []string {
 	taken := takenServerNames(obs.hc)
 	var mistakes []string
 	for i, named := range config.APIServer.ServingCerts.NamedCertificates {
-		var names []string
-		for _, n := range named.Names {
-			names = append(names, string(n))
-		}
-		names = append(names, certificateNames(obs.sources[sourceKey{secretKind, named.ServingCertificate.Name}].data["tls.crt"])...)
+		names := append(slices.Clone(named.Names), certificateNames(obs.sources[sourceKey{secretKind, named.ServingCertificate.Name}].data["tls.crt"])...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			if what, ok := taken[strings.ToLower(name)]; ok {

@@ -90,7 +90,7 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 	if next := planTeardown(left, r.Clock.Now()); !next.done() {
 		return ctrl.Result{RequeueAfter: next.recheckAfter}, r.teardown(ctx, left, next)
 	}
-	if err := r.sweep(ctx, hc, left.namespace); err != nil {
+	if err := r.sweep(ctx, hc); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.uids.forget(namespaceOf(hc))

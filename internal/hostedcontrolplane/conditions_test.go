@@ -252,7 +252,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestReport(t *testing.T) { //nolint:staticcheck // because old readers read the fields that are deprecated
 	t.Run("When all is well it should be ready, with endpoint, kubeconfig and versions", func(t *testing.T) {
 		g := NewWithT(t)
 		var status hyperv1.HostedControlPlaneStatus

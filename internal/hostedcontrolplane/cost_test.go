@@ -88,7 +88,7 @@ func child(dir string) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // because a profile that is cut off is seen at once
+		defer f.Close()
 		if err := pprof.StartCPUProfile(f); err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (h *hostedAPI) serve() {
 			return
 		}
 		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
-		go server.Serve(l) //nolint:errcheck // because it ends with the test
+		go server.Serve(l)
 		h.w.t.Cleanup(func() { _ = server.Close() })
 		h.up = time.Now()
 	})
@@ -254,7 +254,7 @@ func serverSeconds(t testing.TB, env *testenv.Env) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // because nothing was written
+	defer resp.Body.Close()
 	var body bytes.Buffer
 	if _, err := body.ReadFrom(resp.Body); err != nil {
 		t.Fatal(err)

@@ -207,7 +207,7 @@ func getHealthz(ctx context.Context, t target) error {
 	if err != nil {
 		return fmt.Errorf("asking %s: %w", t.url, withoutAddresses(err))
 	}
-	defer resp.Body.Close() //nolint:errcheck // because nothing was written
+	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}

@@ -160,7 +160,7 @@ func (r *Reconciler) act(ctx context.Context, obs *Observed) (renew time.Duratio
 	obs.Invalid = endpoints.Validate(hcp, endpoints.Capabilities{Routes: routes})
 	if obs.Pause.Active || obs.Invalid != nil {
 		r.observeInfra(ctx, obs)
-		return 0, nil
+		return 0, nil //nolint:nilerr // because what is invalid is reported
 	}
 	found := make(chan releases, 1)
 	go func() { found <- r.lookup(ctx, hcp) }() // while certificates are made; bounded by lookupTimeout

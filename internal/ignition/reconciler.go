@@ -48,10 +48,11 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, req.NamespacedName, secret)
-	if err != nil && !apierrors.IsNotFound(err) {
+	gone := apierrors.IsNotFound(err)
+	if err != nil && !gone {
 		return ctrl.Result{}, fmt.Errorf("reading secret %s: %w", req, err)
 	}
-	if err != nil || !isToken(secret) || !secret.DeletionTimestamp.IsZero() {
+	if gone || !isToken(secret) || !secret.DeletionTimestamp.IsZero() {
 		r.forget(req.Name)
 		return ctrl.Result{}, nil
 	}

@@ -358,7 +358,7 @@ func TestProcess(t *testing.T) {
 		g.Expect(pool.AppendCertsFromPEM(certPEM)).To(BeTrue())
 		machine := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}, Timeout: 5 * time.Second}
 		get := func(url, token string) (int, string) {
-			req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			req.Header.Set("Authorization", "Bearer "+base64.StdEncoding.EncodeToString([]byte(token)))
 			resp, err := machine.Do(req)

@@ -166,6 +166,7 @@ func TestHostileAgents(t *testing.T) {
 			conn, reader := w.joinRaw(s.back, honest)
 			resp, err := http.ReadResponse(reader, nil)
 			g.Expect(err).NotTo(HaveOccurred())
+			defer resp.Body.Close()
 			g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
 			go behave(conn)
 			w.agent(s.back)
@@ -190,6 +191,7 @@ func TestHostileAgents(t *testing.T) {
 			_, reader := w.joinRaw(s.back, headers)
 			resp, err := http.ReadResponse(reader, nil)
 			g.Expect(err).NotTo(HaveOccurred())
+			defer resp.Body.Close()
 			g.Expect(resp.StatusCode).To(Equal(want))
 		}
 		g.Expect(s.AgentCount()).To(BeZero())

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -48,7 +49,7 @@ func TestTunnel(t *testing.T) {
 			all.Go(func() {
 				conn, resp, err := w.dial(s.front, where)
 				if err != nil || resp.StatusCode != http.StatusOK {
-					errs[i] = fmt.Errorf("%v %v", resp, err)
+					errs[i] = errors.Join(fmt.Errorf("tunnel %d: the answer is %+v", i, resp), err)
 					return
 				}
 				defer conn.Close()
@@ -56,7 +57,7 @@ func TestTunnel(t *testing.T) {
 				go func() { _, _ = conn.Write(want) }()
 				got := make([]byte, len(want))
 				if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, want) {
-					errs[i] = fmt.Errorf("tunnel %d: %v, or bytes of another", i, err)
+					errs[i] = errors.Join(fmt.Errorf("tunnel %d: bytes are missing or of another", i), err)
 				}
 			})
 		}
@@ -99,7 +100,7 @@ func TestTunnel(t *testing.T) {
 		w.agent(s.back)
 		where := echo(t)
 		_ = w.mustDial(s.front, where).Close()
-		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // lets what ends end, before it is counted
+		time.Sleep(50 * time.Millisecond) // lets what ends end, before it is counted
 		before := runtime.NumGoroutine()
 		for range 50 {
 			_ = w.mustDial(s.front, where).Close()
@@ -128,8 +129,7 @@ func TestRefusals(t *testing.T) {
 		if err != nil {
 			return 0, err.Error()
 		}
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
-		return resp.StatusCode, string(body)
+		return resp.StatusCode, resp.Body
 	}
 	status, body := answer("10.0.0.1:443")
 	g.Expect(status).To(Equal(http.StatusBadGateway), "When no agent is connected it should say so")

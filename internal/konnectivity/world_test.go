@@ -191,8 +191,14 @@ func (w *world) agent(address string, change ...func(*AgentOptions)) (*Agent, co
 	return a, stop
 }
 
+// connected is the answer to CONNECT. Its body is read unless there is a tunnel.
+type connected struct {
+	StatusCode   int
+	Status, Body string
+}
+
 // dial is what kube-apiserver does: CONNECT over mutual TLS.
-func (w *world) dial(front, target string, as ...Files) (net.Conn, *http.Response, error) {
+func (w *world) dial(front, target string, as ...Files) (net.Conn, connected, error) {
 	w.t.Helper()
 	files := w.client
 	if len(as) > 0 {
@@ -204,18 +210,24 @@ func (w *world) dial(front, target string, as ...Files) (net.Conn, *http.Respons
 	}
 	conn, err := tls.Dial("tcp", front, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{*pair}, ServerName: "127.0.0.1"})
 	if err != nil {
-		return nil, nil, err
+		return nil, connected{}, err
 	}
 	w.t.Cleanup(func() { _ = conn.Close() })
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", target); err != nil {
-		return nil, nil, err
+		return nil, connected{}, err
 	}
 	reader := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
 	if err != nil {
-		return nil, nil, err
+		return nil, connected{}, err
 	}
-	return readFirst{conn, reader}, resp, nil
+	answer := connected{StatusCode: resp.StatusCode, Status: resp.Status}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		answer.Body = string(body)
+	}
+	return readFirst{conn, reader}, answer, nil
 }
 
 // mustDial waits until a tunnel can be made.
@@ -228,8 +240,7 @@ func (w *world) mustDial(front, target string) net.Conn {
 			return err
 		}
 		if resp.StatusCode != http.StatusOK {
-			body, _ := io.ReadAll(resp.Body)
-			return fmt.Errorf("%s: %s", resp.Status, body)
+			return fmt.Errorf("%s: %s", resp.Status, resp.Body)
 		}
 		conn = c
 		return nil

@@ -269,7 +269,7 @@ func (u *Up) launch(p components.Paths, ended chan<- error) error {
 		return fmt.Errorf("opening the supervisor's log: %w", err)
 	}
 	defer logs.Close()
-	cmd := exec.Command(program, "local", "supervise", "--state-dir", p.State)
+	cmd := exec.Command(program, "local", "supervise", "--state-dir", p.State) //nolint:noctx // because it outlives this command
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = logs, logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

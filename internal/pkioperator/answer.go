@@ -78,7 +78,7 @@ func (r *requests) authority(ctx context.Context, s signer) (*authority, error) 
 	}
 	ca, err := parseAuthority(secret)
 	if err != nil || secret.Annotations[notAfterAnnotation] == forceRegeneration {
-		return nil, nil
+		return nil, nil //nolint:nilerr // because a broken one is made anew by the controller of rotation
 	}
 	trusted, err := read(ctx, r.client, r.namespace, pki.TotalClientCABundle, &corev1.ConfigMap{})
 	if err != nil || !has(parseBundle(trusted, bundleKey), ca.cert) {

@@ -88,7 +88,7 @@ func (r *revocations) observe(ctx context.Context, request *certificatesv1alpha1
 func (r *revocations) ask(ctx context.Context, obs observedRevocation, next move) (move, error) {
 	newer, err := parseAuthority(obs.secret)
 	if err != nil {
-		return move{}, nil
+		return move{}, nil //nolint:nilerr // because it is made anew by the controller of rotation, which causes the next pass
 	}
 	var older *authority
 	if previous, err := parseAuthority(obs.previous); err == nil && r.clock.Now().Before(previous.cert.NotAfter) {

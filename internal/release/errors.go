@@ -89,7 +89,7 @@ func classify(ctx context.Context, image string, err error) error {
 	case errors.Is(err, ErrNotARelease):
 		return &LookupError{Image: image, Kind: ErrNotARelease, Detail: trimPrefix(err, ErrNotARelease)}
 	case errors.As(err, &remote):
-		e.Kind, e.Detail = ofStatus(remote.StatusCode)
+		e.Detail, e.Kind = ofStatus(remote.StatusCode)
 	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
 		e.Kind, e.Detail = ErrUnreachable, "no complete answer in time"
 	case errors.Is(err, errRedirect):
@@ -103,14 +103,14 @@ func classify(ctx context.Context, image string, err error) error {
 	return e
 }
 
-func ofStatus(code int) (error, string) {
+func ofStatus(code int) (detail string, kind error) {
 	switch code {
 	case http.StatusNotFound:
-		return ErrNotFound, ""
+		return "", ErrNotFound
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return ErrUnauthorized, ""
+		return "", ErrUnauthorized
 	default:
-		return ErrUnreachable, fmt.Sprintf("the registry answered with status %d", code)
+		return fmt.Sprintf("the registry answered with status %d", code), ErrUnreachable
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -289,7 +290,7 @@ func TestLookupErrors(t *testing.T) {
 			g.Expect(err).To(MatchError(tc.kind))
 			g.Expect(err.Error()).To(ContainSubstring(tc.says))
 			g.Expect(err.Error()).NotTo(ContainSubstring("SECRET-OF-THE-SERVER"))
-			g.Expect(release.Temporary(err)).To(Equal(tc.kind == release.ErrUnreachable))
+			g.Expect(release.Temporary(err)).To(Equal(errors.Is(tc.kind, release.ErrUnreachable)))
 		})
 	}
 }

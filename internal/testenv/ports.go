@@ -69,7 +69,7 @@ func reserve(dir string, port int) (*os.File, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		lock.Close()
-		return nil, nil
+		return nil, nil //nolint:nilerr // because somebody else has the port
 	}
 	return lock, l.Close()
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,7 +77,7 @@ func up(t *testing.T) {
 			got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o",
 				fmt.Sprintf("jsonpath={.status.conditions[?(@.type=='%s')].status}", condition))
 			if err != nil || got != want {
-				return fmt.Errorf("%s is %q, want %s (%v)", condition, got, want, err)
+				return errors.Join(fmt.Errorf("%s is %q, want %s", condition, got, want), err)
 			}
 			return nil
 		})
@@ -84,7 +85,7 @@ func up(t *testing.T) {
 	eventually(t, time.Minute, "version history", func() error {
 		got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.status.version.history[0].state}")
 		if err != nil || got != "Completed" {
-			return fmt.Errorf("newest entry is %q, want Completed (%v)", got, err)
+			return errors.Join(fmt.Errorf("newest entry is %q, want Completed", got), err)
 		}
 		return nil
 	})
@@ -185,7 +186,7 @@ func killOperators(t *testing.T) {
 	eventually(t, 3*time.Minute, "the deleted scheduler", func() error {
 		got, err := management().try(t, "get", "deployment", "-n", "clusters-demo", "kube-scheduler", "-o", "jsonpath={.status.readyReplicas}")
 		if err != nil || got != "1" {
-			return fmt.Errorf("%q ready: %v", got, err)
+			return errors.Join(fmt.Errorf("%q ready", got), err)
 		}
 		return nil
 	})
@@ -198,7 +199,7 @@ func destroy(t *testing.T) {
 	for _, kind := range []string{"hostedclusters,hostedcontrolplanes,nodepools", "machines,machinesets,machinedeployments,localmachines", "persistentvolumes"} {
 		eventually(t, time.Minute, "no "+kind, func() error {
 			if out, err := management().try(t, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(out) != "" {
-				return fmt.Errorf("left: %s (%v)", out, err)
+				return errors.Join(fmt.Errorf("left: %s", out), err)
 			}
 			return nil
 		})

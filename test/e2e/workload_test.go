@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -31,7 +32,7 @@ func workersReady(t *testing.T) {
 	eventually(t, 5*time.Minute, "two Ready workers", func() error {
 		got, err := hosted().try(t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {end}`)
 		if err != nil || strings.TrimSpace(got) != "True True" {
-			return fmt.Errorf("Ready of the nodes is %q, want True True (%v)", got, err)
+			return errors.Join(fmt.Errorf("Ready of the nodes is %q, want True True", got), err)
 		}
 		return nil
 	})
@@ -42,7 +43,7 @@ func workersReady(t *testing.T) {
 		eventually(t, 2*time.Minute, condition, func() error {
 			got, err := management().try(t, "get", "nodepool", "-n", "clusters", "demo", "-o", fmt.Sprintf("jsonpath={.status.conditions[?(@.type=='%s')].status}", condition))
 			if err != nil || got != want {
-				return fmt.Errorf("%s of the NodePool is %q, want %s (%v)", condition, got, want, err)
+				return errors.Join(fmt.Errorf("%s of the NodePool is %q, want %s", condition, got, want), err)
 			}
 			return nil
 		})
@@ -56,7 +57,7 @@ func runWebapp(t *testing.T) {
 	eventually(t, appStart, "the application", func() error {
 		got, err := k.try(t, "get", "deployment", "webapp", "-o", "jsonpath={.status.availableReplicas}")
 		if err != nil || got != "2" {
-			return fmt.Errorf("%q of 2 replicas are available (%v)", got, err)
+			return errors.Join(fmt.Errorf("%q of 2 replicas are available", got), err)
 		}
 		return nil
 	})
@@ -77,7 +78,7 @@ func runWebapp(t *testing.T) {
 		eventually(t, time.Minute, "logs", func() error {
 			out, err := k.try(t, "logs", "-l", "app=webapp", "--tail=-1")
 			if err != nil || !strings.Contains(out, "listens at") || !strings.Contains(out, "GET /") {
-				return fmt.Errorf("the logs show no request (%v): %s", err, out)
+				return errors.Join(fmt.Errorf("the logs show no request: %s", out), err)
 			}
 			return nil
 		})
@@ -98,7 +99,7 @@ func workerAddresses(t *testing.T, k kubectl) []string {
 
 func expectHello(answer string, err error) error {
 	if err != nil || !strings.HasPrefix(answer, "Hello from webapp-") {
-		return fmt.Errorf("the answer is %q (%v)", answer, err)
+		return errors.Join(fmt.Errorf("the answer is %q", answer), err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,6 +41,9 @@ type UpstreamConfig struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Proxy is the HTTP proxy on the way to the API server, as http.Transport has it. Nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
+	// PingAfter is how long a connection may be silent before the API server is asked whether it is still there, and PingTimeout how long
+	// it may take to answer; then everything on the connection fails. Zero: 30 s and 15 s, as client-go has it.
+	PingAfter, PingTimeout time.Duration
 	Clock clock.PassiveClock
 }
 
@@ -135,6 +139,8 @@ func (u *Upstream) reloadLocked() error {
 
 func (u *Upstream) connections(conf *tls.Config, http2 bool) *connections {
 	t := newTransport(conf, http2)
+	// A server that went away without a word is found out as client-go would.
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: cmp.Or(u.cfg.PingAfter, 30*time.Second), PingTimeout: cmp.Or(u.cfg.PingTimeout, 15*time.Second)}
 	t.Proxy = u.cfg.Proxy
 	if u.cfg.Wrap == nil {
 		return &connections{t, t}
@@ -146,10 +152,7 @@ func newTransport(conf *tls.Config, http2 bool) *http.Transport {
 	t := &http.Transport{
 		TLSClientConfig: conf.Clone(), DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 64, DisableCompression: true,
-		WriteBufferSize: 64 << 10,
-		// A server that went away without a word is found out as client-go would.
-		HTTP2:     &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-		Protocols: new(http.Protocols),
+		WriteBufferSize: 64 << 10, Protocols: new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
 	t.Protocols.SetHTTP2(http2)

@@ -73,7 +73,15 @@ func viewOf(t *testing.T, cfg *rest.Config) (*httptest.Server, *View) {
 	return server, view
 }
 
-func get(t *testing.T, address string) (*http.Response, string) {
+// response is what tests look at of an answer.
+type response struct {
+	StatusCode int
+	Proto      string
+	Header     http.Header
+	Trailer    http.Header
+}
+
+func get(t *testing.T, address string) (response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -88,7 +96,7 @@ func get(t *testing.T, address string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
+	return response{resp.StatusCode, resp.Proto, resp.Header, resp.Trailer}, string(body)
 }
 
 func TestView(t *testing.T) {

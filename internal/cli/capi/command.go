@@ -134,7 +134,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	go func() { served <- serve(ctx, listener, guarded(token, view)) }()
 	defer func() {
 		stop()
-		<-served
+		_ = <-served // it ends because it was told to
 	}()
 	dir, err := os.MkdirTemp("", "hypershift-capi-")
 	if err != nil {
@@ -236,7 +236,7 @@ machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others 
 			if err != nil {
 				return err
 			}
-			defer recorded.Close() //nolint:errcheck // each line is written as it comes
+			defer recorded.Close()
 			listener, err := listen(cmd.Context(), port)
 			if err != nil {
 				return err

@@ -123,7 +123,7 @@ func (o *verifyOptions) run(cmd *cobra.Command) error {
 	go func() { served <- serve(serving, listener, guarded(token, view.translated)) }()
 	defer func() {
 		stop()
-		<-served
+		_ = <-served // it ends because it was told to
 	}()
 	v := &verifier{view: view, address: "http://" + listener.Addr().String(), token: token, report: Report{Differences: []Difference{}}}
 	if err := v.all(ctx, requests); err != nil {
@@ -144,7 +144,7 @@ func (o *verifyOptions) requests(ctx context.Context, view *View) ([]Request, er
 		if err != nil {
 			return nil, fmt.Errorf("--traffic: %w", err)
 		}
-		defer f.Close() //nolint:errcheck // only read
+		defer f.Close()
 		requests, err := readTraffic(f)
 		if err != nil {
 			return nil, fmt.Errorf("--traffic %s: %w", o.traffic, err)
@@ -368,7 +368,7 @@ func dryRunBody(body []byte) []byte {
 }
 
 func read(resp *http.Response) (answered, error) {
-	defer resp.Body.Close() //nolint:errcheck // read to the end
+	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxCompared+1))
 	if err == nil && len(body) > maxCompared {
 		err = errors.New("it is larger than 256 MiB: compare one namespace with --name")

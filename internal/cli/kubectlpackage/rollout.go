@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -229,7 +230,8 @@ func (o *Options) follow(ctx context.Context, out io.Writer, c client.Client, ki
 func progressOf(ctx context.Context, c client.Client, kind string, key client.ObjectKey) (line string, done bool, err error) {
 	_, isPackage, _ := scopeOf(kind)
 	p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
-	generation, list, revision := int64(0), od.Status.Conditions, int64(0)
+	var list []metav1.Condition
+	var generation, revision int64
 	if isPackage {
 		err = c.Get(ctx, key, p)
 		generation, list, revision = p.Generation, p.Status.Conditions, p.Status.Revision

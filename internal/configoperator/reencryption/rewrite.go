@@ -167,13 +167,13 @@ func (r *rewriter) load(ctx context.Context, hcp *hyperv1.HostedControlPlane, ro
 		return progress{}, fmt.Errorf("reading ConfigMap %s: %w", progressName, err)
 	}
 	p := progress{rotation: rotation}
-	if err != nil || cm.Data[rotationKey] != rotation {
+	if cm.Data[rotationKey] != rotation { // also when there is none
 		return p, nil
 	}
 	rewritten, err1 := strconv.Atoi(cm.Data[rewrittenKey])
 	failed, err2 := strconv.Atoi(cm.Data[failedKey])
 	if err1 != nil || err2 != nil {
-		return p, nil // not written by us
+		return p, nil //nolint:nilerr // because it was not written by us, so that everything is rewritten
 	}
 	p.next, p.rewritten, p.failed = cm.Data[continueKey], rewritten, failed
 	return p, nil

@@ -2,7 +2,6 @@ package payload
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,7 +54,7 @@ func kubeletConfig(in Inputs, user *config.Config) ([]byte, error) {
 	}
 	if user.Kubelet != nil {
 		for name, raw := range user.Kubelet.Fields {
-			fields[name] = json.RawMessage(raw)
+			fields[name] = raw
 		}
 	}
 	data, err := yaml.Marshal(fields) // sorted by name

@@ -110,7 +110,7 @@ func TestExpiry(t *testing.T) {
 	clk := clocktesting.NewFakeClock(noon)
 	h := &Handler{Tokens: store(t, noon.Add(time.Hour)), Clock: clk}
 	status := func() int {
-		req := httptest.NewRequestWithContext(t.Context(), "GET", "https://server/ignition", nil)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/ignition", nil)
 		req.Header.Set("Authorization", bearerOf(good))
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, req)
@@ -188,7 +188,7 @@ func serve(t testing.TB, h *Handler, transport func(*http.Transport)) (string, *
 
 func get(t testing.TB, c *http.Client, addr, token string) (int, string, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", "https://"+addr+"/ignition", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+addr+"/ignition", nil)
 	if err != nil {
 		return 0, "", err
 	}
@@ -206,7 +206,7 @@ func TestServer(t *testing.T) {
 	g := NewWithT(t)
 	h := &Handler{Tokens: store(t, time.Now().Add(time.Hour)), Clock: clock.RealClock{}, Limiter: &Limiter{}}
 	addr, c := serve(t, h, func(tr *http.Transport) { tr.ForceAttemptHTTP2 = true })
-	req, err := http.NewRequestWithContext(t.Context(), "GET", "https://"+addr+"/ignition", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+addr+"/ignition", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Authorization", bearerOf(good))
 	resp, err := c.Do(req)

@@ -109,7 +109,7 @@ func (c *Cache) tryDownload(ctx context.Context, wanted []string) (index, error)
 	if err != nil {
 		return idx, fmt.Errorf("creating a folder for downloads: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }() // what is left is removed with the folder
 	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "APT::Sandbox::User=root", "download"}, all...)...)
 	cmd.Dir = tmp
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -160,7 +160,7 @@ func (c *Cache) unpack(ctx context.Context, p *Package) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }() // what is left is removed with the folder
 	if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", c.archive(*p), tmp).CombinedOutput(); err != nil {
 		return fmt.Errorf("running dpkg-deb: %w: %s", err, tail(out))
 	}

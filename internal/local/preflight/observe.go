@@ -177,7 +177,7 @@ func busy(addresses []string) []string {
 }
 
 func listen(address string) error {
-	l, err := net.Listen("tcp4", address)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", address) // returns at once
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (h *handler) replay() error {
 	}
 	for _, s := range slices.Concat(images, indexes) {
 		// An index may hold indexes; a second pass is not worth it here, as none of ours does.
-		req := httptest.NewRequest(http.MethodPut, s.Path, bytes.NewReader(s.Body))
+		req := httptest.NewRequestWithContext(context.Background(), http.MethodPut, s.Path, bytes.NewReader(s.Body))
 		req.Header.Set("Content-Type", s.ContentType)
 		rec := httptest.NewRecorder()
 		h.next.ServeHTTP(rec, req)

@@ -79,15 +79,19 @@ func TestRestart(t *testing.T) {
 func TestUploads(t *testing.T) {
 	content := []byte("content")
 	digest, _, _ := v1.SHA256(bytes.NewReader(content))
-	send := func(t *testing.T, method, url string, body []byte) *http.Response {
+	type response struct {
+		StatusCode int
+		Header     http.Header
+	}
+	send := func(t *testing.T, method, url string, body []byte) response {
 		t.Helper()
 		g := NewWithT(t)
 		req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
 		g.Expect(err).NotTo(HaveOccurred())
 		resp, err := http.DefaultClient.Do(req)
 		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { _ = resp.Body.Close() })
-		return resp
+		defer resp.Body.Close()
+		return response{resp.StatusCode, resp.Header}
 	}
 
 	t.Run("When everything comes in one request it should store the blob", func(t *testing.T) {

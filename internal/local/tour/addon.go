@@ -58,7 +58,7 @@ func (a Addon) Run(ctx context.Context, c local.Cluster, say local.Say) error {
 		return err
 	}
 	begin := c.Clock.Now()
-	if err := management.Patch(ctx, pkg, client.Apply, client.FieldOwner(connect.FieldOwner), client.ForceOwnership); err != nil {
+	if err := apply(ctx, management, pkg); err != nil {
 		return fmt.Errorf("applying %s: %w", name(management, pkg), err)
 	}
 	c.Show("  Package %s/%s has image %s", pkg.Namespace, pkg.Name, image)

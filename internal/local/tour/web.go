@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,7 +79,7 @@ func (w Web) publish(ctx context.Context, c local.Cluster, say local.Say, versio
 		if err != nil {
 			return fmt.Errorf("making a folder for version %s: %w", version, err)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		next := filepath.Join(dir, webName)
 		// The expected output is that of the version before; building makes it anew.
 		err = errors.Join(os.CopyFS(next, os.DirFS(source)), os.RemoveAll(filepath.Join(next, ".test-fixtures")),
@@ -108,7 +109,7 @@ func (w Web) install(ctx context.Context, c local.Cluster, say local.Say, api cl
 	for _, obj := range []client.Object{namespace, pkg} {
 		// A namespace that an interrupted tour left may be on its way out.
 		err := until(ctx, c, say, func(ctx context.Context) (string, error) {
-			return "", api.Patch(ctx, obj, client.Apply, client.FieldOwner(connect.FieldOwner), client.ForceOwnership)
+			return "", apply(ctx, api, obj)
 		})
 		if err != nil {
 			return fmt.Errorf("applying %s: %w", name(api, obj), err)
@@ -209,4 +210,14 @@ func Ask(ctx context.Context, url string) (string, error) {
 		return "", fmt.Errorf("asking %s: status %d", url, resp.StatusCode)
 	}
 	return string(body), nil
+}
+
+// apply does what kubectl apply does with an object's manifest.
+func apply(ctx context.Context, api client.Client, obj client.Object) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", name(api, obj), err)
+	}
+	manifest := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content})
+	return api.Apply(ctx, manifest, client.FieldOwner(connect.FieldOwner), client.ForceOwnership)
 }

@@ -60,7 +60,7 @@ func runDeployments(t *testing.T, c client.Client) {
 		_ = wait.PollUntilContextCancel(t.Context(), 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 			list := &appsv1.DeploymentList{}
 			if c.List(ctx, list) != nil {
-				return false, nil
+				return false, nil //nolint:nilerr // because it is tried again
 			}
 			for _, d := range list.Items {
 				if d.Status.ObservedGeneration == d.Generation || d.DeletionTimestamp != nil {

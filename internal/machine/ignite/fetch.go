@@ -145,7 +145,7 @@ func (f *fetcher) copy(ctx context.Context, w io.Writer, r types.Resource, limit
 	if err != nil {
 		return err
 	}
-	transferred := io.Reader(io.LimitReader(body, limit+1))
+	transferred := io.LimitReader(body, limit+1)
 	if sum != nil {
 		transferred = io.TeeReader(transferred, sum)
 	}

@@ -73,7 +73,7 @@ type Unit struct {
 	WorkingDirectory string
 
 	Restart         Restart
-	RestartSec      time.Duration
+	RestartSec      time.Duration //nolint:staticcheck // because it is the name in unit files
 	RemainAfterExit bool
 	TimeoutStart    time.Duration // 0: no bound
 	TimeoutStop     time.Duration

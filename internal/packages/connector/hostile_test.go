@@ -90,7 +90,9 @@ func TestProbe(t *testing.T) {
 			}, v1alpha1.ReasonTargetUnreachable, "429",
 		},
 		"When its etcd is gone it should say what it answers": {
-			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "etcdserver: leader changed", 503) }, v1alpha1.ReasonTargetUnreachable, "503",
+			func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "etcdserver: leader changed", http.StatusServiceUnavailable)
+			}, v1alpha1.ReasonTargetUnreachable, "503",
 		},
 		"When it redirects it should not follow": {
 			func(w http.ResponseWriter, req *http.Request) {

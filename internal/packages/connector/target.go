@@ -3,7 +3,6 @@ package connector
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -75,10 +74,7 @@ func (t *Target) Start(ctx context.Context) error {
 				t.finish(ctx, nil)
 				conn.close()
 			}
-			var err error
-			if conn, err = connect(cfg, t.Limits, t.Clock); err != nil {
-				trouble = unreachable("the kubeconfig can't be used: %v", err)
-			}
+			conn, trouble = t.dial(cfg)
 			read = hash
 		}
 		if trouble == nil {
@@ -92,6 +88,15 @@ func (t *Target) Start(ctx context.Context) error {
 	}
 	t.finish(ctx, nil)
 	return nil
+}
+
+// dial makes a connection, or says why there is none.
+func (t *Target) dial(cfg *rest.Config) (*connection, *Trouble) {
+	conn, err := connect(cfg, t.Limits, t.Clock)
+	if err != nil {
+		return nil, unreachable("the kubeconfig can't be used: %v", err)
+	}
+	return conn, nil
 }
 
 // sleep waits, with jitter, so that the connectors of a fleet don't probe in step.
@@ -196,12 +201,4 @@ func (t *Target) read() (*rest.Config, [sha256.Size]byte, *Trouble) {
 		return nil, hash, unreachable("the kubeconfig %s turns off the check of certificates: give it certificate-authority-data", t.Kubeconfig)
 	}
 	return cfg, hash, nil
-}
-
-// describe is for logs.
-func (t *Target) describe() string {
-	if t.Kubeconfig == "" {
-		return "this cluster"
-	}
-	return fmt.Sprintf("the cluster of %s", t.Kubeconfig)
 }

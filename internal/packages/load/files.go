@@ -24,9 +24,6 @@ const (
 	MaxPath  = 512
 )
 
-// fixtures is the folder of expected results of a package's tests.
-const fixtures = ".test-fixtures"
-
 // Paths are the paths, sorted so that the files of a folder come before those of folders whose names are longer.
 func (f Files) Paths() []string {
 	out := make([]string, 0, len(f))

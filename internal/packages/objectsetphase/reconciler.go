@@ -108,7 +108,7 @@ func (r *Reconciler) rollOut(ctx context.Context, osp *v1alpha1.ObjectSetPhase) 
 	p := phase.Phase{Name: osp.Name, Objects: osp.Spec.Objects}
 	var err error
 	if p.Probes, err = probe.Parse(osp.Spec.AvailabilityProbes); err != nil {
-		return phase.Result{Violations: []phase.Violation{{Position: "spec", Errors: []string{err.Error()}}}}, nil
+		return phase.Result{Violations: []phase.Violation{{Position: "spec", Errors: []string{err.Error()}}}}, nil //nolint:nilerr // because it is reported as a violation
 	}
 	if violations := duplicates(p); len(violations) > 0 {
 		return phase.Result{Violations: violations}, nil

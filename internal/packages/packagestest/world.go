@@ -106,7 +106,7 @@ func (w *World) Eventually(t testing.TB, obj client.Object, check func() error) 
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
 		if last = w.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); last != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // because it is tried again
 		}
 		last = check()
 		return last == nil, nil

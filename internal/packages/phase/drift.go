@@ -20,7 +20,7 @@ func ownedFields(obj metav1.Object) ([]byte, bool) {
 	}
 	for _, f := range entries {
 		if f.Manager == v1alpha1.FieldOwner && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == "" && f.FieldsV1 != nil {
-			return f.FieldsV1.Raw, true
+			return f.FieldsV1.GetRawBytes(), true
 		}
 	}
 	return nil, false

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	apivalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"hcp.internal/api/packages/v1alpha1"
@@ -94,7 +94,7 @@ func named(_ Owner, obj *unstructured.Unstructured, _ target) (string, bool) {
 		return "metadata.name: Required value", true
 	}
 	for field, value := range map[string]string{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()} {
-		if msgs := apivalidation.IsValidPathSegmentName(value); len(msgs) > 0 {
+		if msgs := content.IsPathSegmentName(value); len(msgs) > 0 {
 			return fmt.Sprintf("%s: Invalid value: %s", field, strings.Join(msgs, ", ")), true
 		}
 	}

@@ -107,11 +107,11 @@ func (e *Engine) teardown(ctx context.Context, o Owner, spec v1alpha1.ObjectSetO
 func (e *Engine) releaseKnown(ctx context.Context, o Owner, it *item) (bool, error) {
 	known, err := e.Watch.Get(ctx, it.kind, it.key)
 	if err != nil {
-		return false, nil // then it is read
+		return false, nil //nolint:nilerr // because it is read then
 	}
 	owners, err := e.Rules.Owners.Read(known)
 	if err != nil || !owner.Has(owners, o.Entry) {
-		return false, nil
+		return false, nil //nolint:nilerr // because it is read then
 	}
 	if c := owner.Controller(owners); c == nil || c.Same(o.Entry) {
 		return false, nil

@@ -55,7 +55,7 @@ func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, env manife
 	}
 	if unmet, err := r.unmet(ctx, p, loaded, env); err != nil || len(unmet) > 0 {
 		if err == nil {
-			err = errors.New("Constraints not met: " + strings.Join(unmet, ", ")) //nolint:staticcheck // the message of the condition
+			err = errors.New("Constraints not met: " + strings.Join(unmet, ", "))
 		}
 		return nil, &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonConstraintsFailed, false, err}
 	}

@@ -21,7 +21,7 @@ var dump = spew.ConfigState{Indent: " ", SortKeys: true, DisableMethods: true, S
 // the API.
 func Hash(value any, collisions *int32) string {
 	h := fnv.New32a()
-	dump.Fprintf(h, "%#v", value)
+	_, _ = dump.Fprintf(h, "%#v", value) // a hash takes everything
 	if collisions != nil {
 		count := make([]byte, 8)
 		binary.LittleEndian.PutUint32(count, uint32(*collisions)) //nolint:gosec // a count of collisions is small and positive

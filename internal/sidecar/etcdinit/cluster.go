@@ -118,7 +118,7 @@ func getMembers(ctx context.Context, hc *http.Client, p Peer) ([]Member, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", req.URL, resp.Status)
 	}
@@ -241,7 +241,7 @@ func (g *gateway) postTo(ctx context.Context, target string, body []byte) ([]Mem
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxView))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)

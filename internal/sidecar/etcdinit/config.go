@@ -106,7 +106,7 @@ func readConfig(path string) (Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the configuration template: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxTemplate))
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration template: %w", err)

@@ -132,7 +132,7 @@ func (r Restore) download(ctx context.Context, path string) error {
 		}
 		return fmt.Errorf("downloading %s: %w", shown, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("downloading %s: the server answers %s", shown, resp.Status)
 	}

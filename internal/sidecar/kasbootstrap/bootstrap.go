@@ -75,7 +75,7 @@ func loadFile(path string) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func loadFile(path string) ([]Object, error) {
 
 func parse(raw []byte, file string) ([]Object, error) {
 	docs := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(raw)))
-	defer docs.Close() //nolint:errcheck // memory
+	defer docs.Close()
 	var objects []Object
 	buf := make([]byte, len(raw)+1) // room for the longest document there can be
 	for {

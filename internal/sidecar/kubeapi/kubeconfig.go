@@ -108,7 +108,7 @@ func connect(c cluster, u user, dir string) (*connection, error) {
 	}
 	conn := &connection{base: base, tls: &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName,
-		InsecureSkipVerify: c.Insecure, //nolint:gosec // G402: only when the kubeconfig says so
+		InsecureSkipVerify: c.Insecure, //nolint:forbidigo // because the kubeconfig says so
 	}}
 	var files [4][]byte
 	for i, f := range []struct {
@@ -164,7 +164,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxKubeconfig+1))
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package waitdns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -58,6 +59,8 @@ func wait(ctx context.Context, dns resolver, names []string, out io.Writer) erro
 	return nil
 }
 
+var errNoAddress = errors.New("it has no address")
+
 func lookup(ctx context.Context, dns resolver, name string) ([]string, error) {
 	var last error
 	for {
@@ -67,12 +70,15 @@ func lookup(ctx context.Context, dns resolver, name string) ([]string, error) {
 		if err == nil && len(addrs) > 0 {
 			return addrs, nil
 		}
+		if err == nil {
+			err = errNoAddress
+		}
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for %s to resolve: %w (last answer: %v)", name, ctx.Err(), last)
+			return nil, fmt.Errorf("waiting for %s to resolve: %w (last answer: %w)", name, ctx.Err(), last)
 		case <-time.After(interval):
 		}
 	}

@@ -117,7 +117,7 @@ func (m *Machine) inRoot(root, s string) string {
 
 func (m *Machine) content(pod *corev1.PodSpec, volume string) map[string][]byte {
 	for _, v := range pod.Volumes {
-		key := ""
+		var key string
 		switch {
 		case v.Name != volume:
 			continue
@@ -160,7 +160,7 @@ func (m *Machine) Answers(ctx context.Context, scheme, port, path string) time.D
 		if err != nil {
 			return false, nil // not listening yet
 		}
-		defer resp.Body.Close() //nolint:errcheck // only read
+		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK, nil
 	})
 	if err != nil {

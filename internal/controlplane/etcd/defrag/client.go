@@ -77,7 +77,7 @@ func (e endpoints) call(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return fmt.Errorf("asking etcd: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // because nothing was written
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("asking etcd at %s: it answered %d", url, resp.StatusCode)
 	}

@@ -160,7 +160,7 @@ func post(t *testing.T, url string, body any) (revision string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post(url, "application/json", bytes.NewReader(raw)) //nolint:noctx // because it is a test
+	resp, err := http.Post(url, "application/json", bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -229,7 +230,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
-		ControlPlaneOperator: operatorComponent,
+		ControlPlaneOperator: operatorComponent, Events: mgr.GetEventRecorder(FieldOwner),
 		EnableCIDebugOutput:  f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
@@ -239,6 +240,12 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	}
 	if err := addFleet(mgr, cfg, f.namespace, r.Clock); err != nil {
 		return err
+	}
+	if r.PrivateCAPI && r.Scope == nil {
+		end := func(ctx context.Context) error { endLegacy(ctx, mgr.GetClient(), mgr.GetAPIReader(), f.namespace); return nil }
+		if err := mgr.Add(manager.RunnableFunc(end)); err != nil {
+			return err
+		}
 	}
 	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI}
 	for _, extend := range extensions {

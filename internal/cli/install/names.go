@@ -2,7 +2,7 @@ package install
 
 const (
 	operatorName        = "operator"            // Deployment, Service and ServiceAccount
-	legacyName          = "operator-legacy"     // Deployment for hosted clusters from before private types
+	legacyName          = "operator-legacy"     // Deployment for hosted clusters from before private types; the operator removes it by this name
 	roleName            = "hypershift-operator" // Role, ClusterRole and their bindings
 	prometheusRoleName  = "prometheus"          // Role of the Prometheus that reads the operator's metrics
 	trustBundleName     = "user-ca-bundle"      // ConfigMap with certificates that the operator trusts

@@ -6,12 +6,12 @@ cd "$(dirname "$0")/.."
 
 before=$(git status --porcelain)
 hack/generate.sh
-for module in . api tools kubernetes capi coredns flannel; do
+for module in . api tools kubernetes capi coredns flannel storage; do
   (cd "$module" && go mod tidy)
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)
 hack/schema-compat.sh
-unformatted=$(gofmt -l api cmd config coredns flannel internal kubernetes test tools)
+unformatted=$(gofmt -l api cmd config coredns flannel internal kubernetes storage test tools)
 if [ -n "$unformatted" ]; then
   printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2
   exit 1

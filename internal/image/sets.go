@@ -23,8 +23,8 @@ var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "k
 
 // Binaries are paths of programs on this machine.
 type Binaries struct {
-	Hypershift, Operators, Sidecar, Pause, CoreDNS, Flannel, Webapp string
-	CABundle                                                        []byte // of the machine; may be empty
+	Hypershift, Operators, Sidecar, Pause, CoreDNS, Flannel, LocalStorage, Webapp string
+	CABundle                                                                      []byte // of the machine; may be empty
 }
 
 // Platform is our own image: the three binaries with the names that manifests call.
@@ -59,6 +59,12 @@ func Kubernetes(bundle string, caBundle []byte) (v1.Image, error) {
 func CoreDNS(b Binaries) (v1.Image, error) {
 	return static(Config{Entrypoint: []string{"/usr/bin/coredns"}, User: "65534"},
 		Base(b.CABundle), []File{{Path: "/usr/bin/coredns", Mode: 0o755, Source: b.CoreDNS}})
+}
+
+// LocalStorage is the image of the default storage class of hosted clusters.
+func LocalStorage(b Binaries) (v1.Image, error) {
+	return static(Config{Entrypoint: []string{"/usr/bin/local-storage"}},
+		Base(b.CABundle), []File{{Path: "/usr/bin/local-storage", Mode: 0o755, Source: b.LocalStorage}})
 }
 
 // Pause is the image of every pod's sandbox.

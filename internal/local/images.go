@@ -24,6 +24,7 @@ const (
 	repoKubeNode   = components.RegistryHost + "/hypershift/kubernetes-node"
 	repoClusterAPI = components.RegistryHost + "/hypershift/cluster-api"
 	repoFlannel    = components.RegistryHost + "/hypershift/flannel"
+	repoStorage    = components.RegistryHost + "/hypershift/local-storage"
 	repoNode       = components.RegistryHost + "/hypershift/node"
 	repoWebapp     = components.RegistryHost + "/hypershift/webapp"
 )
@@ -45,7 +46,7 @@ var ownTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent
 type Images struct {
 	Platform, CoreDNS, Pause string
 	ClusterAPI, Node         string
-	Flannel                  string
+	Flannel, LocalStorage    string
 	Releases                 map[string]string // version to reference by tag
 
 	networkTools []image.File // what kube-proxy's image holds beside it
@@ -56,7 +57,7 @@ func binaries(root string) image.Binaries {
 	ca, _ := os.ReadFile(caBundle) // a machine without one has no use for it
 	return image.Binaries{
 		Hypershift: bin("hypershift"), Operators: bin("hcp-operators"), Sidecar: bin("hcp-sidecar"),
-		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), Webapp: bin("webapp"), CABundle: ca,
+		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), LocalStorage: bin("local-storage"), Webapp: bin("webapp"), CABundle: ca,
 	}
 }
 
@@ -142,7 +143,13 @@ func (s Settings) pushMachines(ctx context.Context, b image.Binaries, images *Im
 	if img, err = image.Flannel(b, images.networkTools); err != nil {
 		return fmt.Errorf("building the image of the pod network: %w", err)
 	}
-	images.Flannel, err = image.Push(ctx, repoFlannel+":local", img)
+	if images.Flannel, err = image.Push(ctx, repoFlannel+":local", img); err != nil {
+		return err
+	}
+	if img, err = image.LocalStorage(b); err != nil {
+		return fmt.Errorf("building the image of the default storage class: %w", err)
+	}
+	images.LocalStorage, err = image.Push(ctx, repoStorage+":local", img)
 	return err
 }
 
@@ -197,6 +204,7 @@ func releaseTags(bundle, node string, images Images) map[string]string {
 	tags := map[string]string{
 		"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform, "kube-proxy": node, "kubelet": node,
 		"cluster-capi-controllers": images.ClusterAPI, nodeImageTag: images.Node, "kube-flannel": images.Flannel,
+		"local-storage-provisioner": images.LocalStorage,
 	}
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		tags[component] = bundle

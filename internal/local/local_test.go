@@ -70,7 +70,7 @@ func TestReleaseTags(t *testing.T) {
 		tags := releaseTags("bundle", "node", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
 			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
-			"kube-scheduler", "kubelet", "local-node", "machine-config-operator", "pause",
+			"kube-scheduler", "kubelet", "local-node", "local-storage-provisioner", "machine-config-operator", "pause",
 		}))
 		g.Expect([]string{tags["etcd"], tags["kubelet"], tags["kube-proxy"]}).To(Equal([]string{"bundle", "node", "node"}))
 	})

@@ -16,21 +16,24 @@ type Input struct {
 	Images map[string]string
 	// Tunnel from the control plane to the nodes; without a host there is none.
 	Tunnel Tunnel
+	// Nodes are how many the hosted cluster has. Only 0, 1 and more are told apart: counting may stop at 2.
+	Nodes int
 }
 
 // Tags of images that run on nodes.
 const (
-	imageKubeProxy   = "kube-proxy"
-	imageCoreDNS     = "coredns"
-	imageFlannel     = "kube-flannel"
-	ImageTunnelAgent = "apiserver-network-proxy-agent"
+	imageKubeProxy    = "kube-proxy"
+	imageCoreDNS      = "coredns"
+	imageFlannel      = "kube-flannel"
+	imageLocalStorage = "local-storage-provisioner"
+	ImageTunnelAgent  = "apiserver-network-proxy-agent"
 	// ImageMachineConfig changes nodes in place. It is OpenShift's; a Kubernetes release that can do it has it, too.
 	ImageMachineConfig = "machine-config-operator"
 )
 
 // ImageTags are the tags of a release that resources use.
 func ImageTags() []string {
-	return []string{ImageTunnelAgent, imageCoreDNS, imageFlannel, imageKubeProxy, ImageMachineConfig}
+	return []string{ImageTunnelAgent, imageCoreDNS, imageFlannel, imageKubeProxy, imageLocalStorage, ImageMachineConfig}
 }
 
 // Resource is a group of objects with one purpose.
@@ -52,6 +55,7 @@ var all = []Resource{
 	{Name: "pod network", Render: podNetwork},
 	{Name: "tunnel agents", Render: tunnelAgents},
 	{Name: "cluster DNS", Render: clusterDNS},
+	{Name: "default storage class", Render: localStorage},
 }
 
 // Render returns the objects of every resource, marked as managed by us, and the joined errors of those that can't be rendered.

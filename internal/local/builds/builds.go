@@ -56,6 +56,7 @@ func Platform() []Target {
 		{Name: "webapp", Dir: ".", Package: "./cmd/webapp", Out: "bin/webapp", LDFlags: strip},
 		{Name: "coredns", Dir: "coredns", Package: ".", Out: "bin/coredns", LDFlags: strip},
 		{Name: "flannel", Dir: "flannel", Package: ".", Out: "bin/flannel", LDFlags: strip},
+		{Name: "local-storage", Dir: "storage", Package: ".", Out: "bin/local-storage", LDFlags: strip},
 	}
 }
 

@@ -32,6 +32,8 @@ type Drift struct {
 	client client.WithWatch
 	which  []client.ListOption
 	notify chan<- struct{} // has room for one: more would say the same
+	// comings: only that objects come and go matters, not what changes in them.
+	comings bool
 
 	mu    sync.Mutex
 	kinds map[schema.GroupVersionKind]bool
@@ -115,7 +117,9 @@ func (d *Drift) watch(ctx context.Context, gvk schema.GroupVersionKind, worked f
 		switch event.Type {
 		case watch.Added, watch.Modified, watch.Deleted:
 			worked()
-			d.report()
+			if event.Type != watch.Modified || !d.comings {
+				d.report()
+			}
 		case watch.Error:
 			return fmt.Errorf("watching %s: the hosted API ended the watch", gvk.Kind)
 		case watch.Bookmark:

@@ -145,6 +145,12 @@ func addResources(mgr manager.Manager, management client.Client, hosted client.W
 	if err := mgr.Add(drift); err != nil {
 		return fmt.Errorf("adding the watches of the hosted cluster: %w", err)
 	}
+	nodes := newDrift(hosted, changed)
+	nodes.comings = true // their heartbeats call for nothing
+	nodes.Ensure(corev1.SchemeGroupVersion.WithKind("Node"))
+	if err := mgr.Add(nodes); err != nil {
+		return fmt.Errorf("adding the watch of nodes: %w", err)
+	}
 	r := &Reconciler{
 		Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure,
 		Images: o.Images, TunnelHost: o.KonnectivityAddress, TunnelPort: o.KonnectivityPort,

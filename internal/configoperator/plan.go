@@ -24,6 +24,8 @@ type Observed struct {
 	Images map[string]string
 	// Tunnel from the control plane to the nodes.
 	Tunnel resources.Tunnel
+	// Nodes of the hosted cluster, counted up to manyNodes.
+	Nodes int
 }
 
 // Plan says what to do. With Hold set nothing is written, neither in the hosted cluster nor as a condition.
@@ -40,7 +42,7 @@ func planFor(obs Observed, now time.Time) Plan {
 	if reason, after := hold(obs, now); reason != "" {
 		return Plan{Hold: reason, RecheckAfter: after}
 	}
-	objects, err := resources.Render(resources.Input{HCP: obs.HCP, Images: obs.Images, Tunnel: obs.Tunnel})
+	objects, err := resources.Render(resources.Input{HCP: obs.HCP, Images: obs.Images, Tunnel: obs.Tunnel, Nodes: obs.Nodes})
 	return Plan{Objects: objects, Missing: err, RecheckAfter: resync}
 }
 

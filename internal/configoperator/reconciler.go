@@ -66,12 +66,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	plan := planFor(Observed{HCP: hcp, OperatesOn: r.OperatesOn, Images: r.Images, Tunnel: tunnel}, r.Clock.Now())
-	if plan.Hold != "" {
-		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", plan.Hold)
-		return ctrl.Result{RequeueAfter: plan.RecheckAfter}, nil
+	obs := Observed{HCP: hcp, OperatesOn: r.OperatesOn, Images: r.Images, Tunnel: tunnel}
+	if reason, after := hold(obs, r.Clock.Now()); reason != "" {
+		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
-	failures := r.apply(ctx, plan.Objects)
+	var failures []Failure
+	var plan Plan
+	if obs.Nodes, err = r.countNodes(ctx); err != nil {
+		// Nothing else would be answered either.
+		failures = []Failure{{Object: "Nodes", Err: err}}
+	} else {
+		plan = planFor(obs, r.Clock.Now())
+		failures = r.apply(ctx, plan.Objects)
+	}
+	if len(failures) == 0 {
+		var after time.Duration
+		if after, err = r.spreadDNS(ctx, obs.Nodes); err != nil {
+			failures = append(failures, Failure{Object: "cluster DNS", Err: err})
+		}
+		if after > 0 {
+			plan.RecheckAfter = min(plan.RecheckAfter, after)
+		}
+	}
 	err = r.report(ctx, hcp, succeeded(hcp.Generation, plan.Missing, failures))
 	for _, f := range failures {
 		err = errors.Join(err, f)

@@ -231,7 +231,7 @@ func TestReconcile(t *testing.T) {
 		c := w.condition(t)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Reason).To(Equal(hyperv1.ReconcileErrorReason))
-		g.Expect(c.Message).To(Equal("Endpoints kubernetes: the hosted API doesn't accept connections"))
+		g.Expect(c.Message).To(Equal("Nodes: the hosted API doesn't accept connections"))
 		testenv.ExpectQuiet(t, w.client, func(m client.WithWatch) error {
 			_, err := w.reconciler(m, dead).Reconcile(t.Context(), w.request())
 			if err == nil {

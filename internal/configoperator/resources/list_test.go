@@ -40,12 +40,13 @@ func TestRender(t *testing.T) {
 		hcp    *hyperv1.HostedControlPlane
 		images map[string]string
 		tunnel Tunnel
+		nodes  int
 	}{
 		"When the API is published by an address it should point the endpoints there": {
 			folder: "address", all: true, hcp: hcp(),
 		},
 		"When the release has what runs on nodes it should make all of it": {
-			folder: "workers", all: true, images: testImages(),
+			folder: "workers", all: true, images: testImages(), nodes: 2,
 			hcp: hcp(func(h *hyperv1.HostedControlPlane) {
 				h.Spec.Networking.NetworkType = hyperv1.Other
 				h.Spec.Networking.AllocateNodeCIDRs = ptr.To(hyperv1.AllocateNodeCIDRsEnabled)
@@ -77,7 +78,7 @@ func TestRender(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			objects, err := Render(Input{HCP: tc.hcp, Images: tc.images, Tunnel: tc.tunnel})
+			objects, err := Render(Input{HCP: tc.hcp, Images: tc.images, Tunnel: tc.tunnel, Nodes: tc.nodes})
 			g.Expect(err).NotTo(HaveOccurred())
 			dir := filepath.Join("testdata", tc.folder)
 			want := map[string]bool{}

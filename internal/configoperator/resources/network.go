@@ -20,6 +20,9 @@ import (
 // configHashAnnotation on a pod template restarts pods when their configuration changes: these programs read it once.
 const configHashAnnotation = "hypershift.openshift.io/config-hash"
 
+// dnsReplicas are enough for one to answer while the other is moved.
+const dnsReplicas = 2
+
 // nodeProxy is kube-proxy, which makes Services work on nodes.
 func nodeProxy(in Input) ([]client.Object, error) {
 	image, ok := in.Images[imageKubeProxy]
@@ -87,7 +90,8 @@ func podNetwork(in Input) ([]client.Object, error) {
 	return objects, nil
 }
 
-// clusterDNS is CoreDNS behind the tenth address of the Service network, which kubelets tell their pods.
+// clusterDNS is CoreDNS behind the tenth address of the Service network, which kubelets tell their pods. As soon as there are two
+// nodes it runs on both, so that names are found while either is drained, changed or lost.
 func clusterDNS(in Input) ([]client.Object, error) {
 	image, ok := in.Images[imageCoreDNS]
 	if !ok {
@@ -99,10 +103,7 @@ func clusterDNS(in Input) ([]client.Object, error) {
 	}
 	objects := load("coredns.yaml")
 	deployment := find[*appsv1.Deployment](objects)
-	deployment.Spec.Replicas = ptr.To[int32](2)
-	if in.HCP.Spec.InfrastructureAvailabilityPolicy == hyperv1.SingleReplica {
-		deployment.Spec.Replicas = ptr.To[int32](1)
-	}
+	deployment.Spec.Replicas = ptr.To(int32(min(max(in.Nodes, 1), dnsReplicas)))
 	complete(&deployment.Spec.Template, image) // it reads its configuration again by itself
 	service := find[*corev1.Service](objects)
 	service.Spec.ClusterIP = address

@@ -44,7 +44,7 @@ type UpstreamConfig struct {
 	// PingAfter is how long a connection may be silent before the API server is asked whether it is still there, and PingTimeout how long
 	// it may take to answer; then everything on the connection fails. Zero: 30 s and 15 s, as client-go has it.
 	PingAfter, PingTimeout time.Duration
-	Clock clock.PassiveClock
+	Clock                  clock.PassiveClock
 }
 
 // Upstream is connections to an API server. Watches have their own: a large list would hold them up.

@@ -58,11 +58,12 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
-// CacheOptions keeps in memory what is read often. Revisions are the bulk of it: they are handed out without a copy, and whoever reads
-// one changes nothing but its metadata and status, of which he makes copies.
+// CacheOptions keeps in memory what is read often. Deployments and their revisions are the bulk of it: they are handed out without a copy, and
+// whoever reads one changes nothing but its metadata and status, of which he makes copies.
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{}
 	for _, s := range scope.Both() {
+		byObject[s.Object(&v1alpha1.ObjectDeployment{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
 		byObject[s.Object(&v1alpha1.ObjectSet{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true), Transform: objectset.Reduce}
 		byObject[s.Object(&v1alpha1.ObjectSetPhase{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
 	}

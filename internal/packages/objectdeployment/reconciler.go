@@ -57,8 +57,9 @@ const cacheDelay = 20 * time.Millisecond
 // retryCollision is how long a name that was taken waits for the count of collisions to come back through the cache.
 const retryCollision = 100 * time.Millisecond
 
-// patience is how long a new revision has to say how it is, before it is reported that nobody knows. Most need less, and save a write.
-const patience = time.Second
+// patience is how long a new revision has to say how it is, before it is reported that nobody knows. Most need less, also when hundreds are
+// rolled out at once, and each saves a write.
+const patience = 5 * time.Second
 
 // soonKnown says whether the newest revision is so young that it has not reported yet.
 func (o observed) soonKnown(now time.Time) bool {

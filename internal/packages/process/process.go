@@ -3,6 +3,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,11 +12,15 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"hcp.internal/platform/internal/memory"
 )
 
 // Leader election as the installed manifests and their users know it. The times let a leader survive a restart of the API server.
@@ -51,14 +56,49 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options) (ctr
 	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(retryPeriod)
 	// Names are ours alone; a test may run the process twice.
 	of.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
+	of.MapperProvider = NewMapper
 	mgr, err := ctrl.NewManager(cfg, of)
 	if err != nil {
+		return nil, fmt.Errorf("setting up the manager: %w", err)
+	}
+	if err := mgr.Add(settled{mgr.GetCache()}); err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, fmt.Errorf("adding health checks: %w", err)
 	}
 	return mgr, nil
+}
+
+// forgetEvery is how often the process gives back the parts of its program that it has not needed lately. Those that it does need come back
+// within a few milliseconds.
+const forgetEvery = time.Minute
+
+// settled gives back what only starting needed, once caches are filled, and from then on what is needed rarely.
+type settled struct{ cache cache.Cache }
+
+// NeedLeaderElection says that a process that waits for the lease has started, too.
+func (settled) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s settled) Start(ctx context.Context) error {
+	if !s.cache.WaitForCacheSync(ctx) {
+		return nil // the process ends
+	}
+	debug.FreeOSMemory()
+	ticker := clock.RealClock{}.NewTicker(forgetEvery)
+	defer ticker.Stop()
+	for {
+		if _, err := memory.ForgetProgram(); err != nil {
+			ctrl.LoggerFrom(ctx).V(1).Info("memory stays larger than it could be", "reason", err.Error())
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
 }
 
 // SpareMemory makes the process collect garbage more often, unless GOGC says how often.

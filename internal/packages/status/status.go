@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,6 +60,9 @@ func keyOf(obj metav1.Object) client.ObjectKey {
 // Patch writes the fields in which two states of an object's status differ, and nothing when none do. Fields that the Go type doesn't know
 // stay. The object must not have changed since it was read; if it has, the error is a conflict. An object that is gone is no error.
 func (w *Writer) Patch(ctx context.Context, obj metav1.Object, before, after any) error {
+	if equality.Semantic.DeepEqual(before, after) { // the rule; encoding both takes many times longer
+		return nil
+	}
 	difference, err := differences(before, after)
 	if err != nil || len(difference) == 0 {
 		return err

@@ -1,0 +1,158 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	manifests "hcp.internal/api/packages/manifests/v1alpha1"
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/metrics"
+	"hcp.internal/platform/internal/packages/packagestest"
+	"hcp.internal/platform/internal/packages/pkg"
+	"hcp.internal/platform/internal/packages/process"
+	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/status"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// shelf has the files of images.
+type shelf map[string]load.Files
+
+func (s shelf) Pull(_ context.Context, image string) (load.Files, error) {
+	if files, ok := s[image]; ok {
+		return files, nil
+	}
+	return nil, fmt.Errorf("%s: not found", image)
+}
+
+type nowhere struct{}
+
+func (nowhere) Get(context.Context, string) (manifests.PackageEnvironment, error) {
+	return manifests.PackageEnvironment{Kubernetes: manifests.PackageEnvironmentKubernetes{Version: "v1.36.3"}}, nil
+}
+
+type nothingWatched struct{}
+
+func (nothingWatched) Kinds() []schema.GroupVersionKind                   { return nil }
+func (nothingWatched) Count(context.Context, schema.GroupVersionKind) int { return 0 }
+
+// reconcile makes a fresh reconciler and calls it until a package has settled.
+func reconcile(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images shelf, key client.ObjectKey) error {
+	s := scope.Namespaced
+	recorder, err := metrics.New(prometheus.NewRegistry(), nothingWatched{})
+	if err != nil {
+		return err
+	}
+	r := &pkg.Reconciler{
+		Scope: s, Client: c, Live: c, Mapper: mapper, Clock: clock.RealClock{}, Puller: images, Environments: nowhere{}, Metrics: recorder,
+		Status:      &status.Writer{Client: c, Kind: s.GroupVersionKind("Package")},
+		Deployments: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectDeployment")},
+	}
+	for range 4 {
+		if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files is a package of ConfigMaps.
+func files(names ...string) load.Files {
+	out := load.Files{"manifest.yaml": manifest("web", "")}
+	for _, name := range names {
+		out[name+".yaml"] = []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  annotations: {package-operator.run/phase: a}\n")
+	}
+	return out
+}
+
+// TestCrashOfPackages interrupts the installation and the change of a package whose objects are in slices at each write.
+func TestCrashOfPackages(t *testing.T) {
+	w := packagestest.Serve(t)
+	httpClient, err := rest.HTTPClientFor(w.Env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := process.NewMapper(w.Env.Config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := shelf{"web:v1": files("one", "two"), "web:v2": files("two", "three", "four")}
+	prepare := func(t testing.TB) client.ObjectKey {
+		p := &v1alpha1.Package{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace(t), Name: "web", Annotations: map[string]string{v1alpha1.ChunkingStrategyAnnotation: "EachObject"}},
+			Spec:       v1alpha1.PackageSpec{Image: "web:v1"},
+		}
+		NewWithT(t).Expect(w.Client.Create(t.Context(), p)).To(Succeed())
+		return client.ObjectKeyFromObject(p)
+	}
+	change := func(t testing.TB, key client.ObjectKey) {
+		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		g := NewWithT(t)
+		g.Expect(reconcile(t.Context(), w.Client, mapper, images, key)).To(Succeed())
+		g.Expect(w.Client.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"image":"web:v2"}}`)))).To(Succeed())
+	}
+	check := func(t testing.TB, key client.ObjectKey, revision string, names ...string) {
+		g := NewWithT(t)
+		p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
+		g.Expect(w.Client.Get(t.Context(), key, p)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(p.Status.Conditions, "Unpacked")).To(BeTrue())
+		g.Expect(meta.FindStatusCondition(p.Status.Conditions, "Invalid")).To(BeNil())
+		g.Expect(p.Status.UnpackedHash).NotTo(BeEmpty())
+		g.Expect(p.Finalizers).To(ConsistOf(v1alpha1.MetricsFinalizer))
+		g.Expect(w.Client.Get(t.Context(), key, od)).To(Succeed())
+		g.Expect(metav1.IsControlledBy(od, p)).To(BeTrue())
+		g.Expect(od.Annotations).To(HaveKeyWithValue(v1alpha1.PackageSourceImageAnnotation, "web:"+revision))
+		var have, used []string
+		for _, name := range od.Spec.Template.Spec.Phases[0].Slices {
+			slice := &v1alpha1.ObjectSlice{}
+			g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: name}, slice)).To(Succeed())
+			have, used = append(have, slice.Objects[0].Object.GetName()), append(used, name)
+		}
+		g.Expect(have).To(ConsistOf(names))
+		list := &v1alpha1.ObjectSliceList{}
+		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(key.Namespace))).To(Succeed())
+		var there []string
+		for i := range list.Items {
+			there = append(there, list.Items[i].Name)
+		}
+		g.Expect(there).To(ConsistOf(used), "slices that nobody uses are removed")
+	}
+	t.Run("install", func(t *testing.T) {
+		testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+			key := prepare(t)
+			return testenv.CrashCase{
+				Client: w.Client,
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, mapper, images, key) },
+				Check:  func(t testing.TB) { check(t, key, "v1", "one", "two") },
+			}
+		})
+	})
+	t.Run("change", func(t *testing.T) {
+		testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+			key := prepare(t)
+			change(t, key)
+			return testenv.CrashCase{
+				Client: w.Client,
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, mapper, images, key) },
+				Check:  func(t testing.TB) { check(t, key, "v2", "two", "three", "four") },
+			}
+		})
+	})
+	t.Run("When nothing changes it should write nothing, also after a restart", func(t *testing.T) {
+		key := prepare(t)
+		NewWithT(t).Expect(reconcile(t.Context(), w.Client, mapper, images, key)).To(Succeed())
+		testenv.ExpectQuiet(t, w.Client, func(c client.WithWatch) error { return reconcile(t.Context(), c, mapper, images, key) })
+	})
+}

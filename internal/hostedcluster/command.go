@@ -231,7 +231,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorComponent, Events: mgr.GetEventRecorder(FieldOwner),
-		EnableCIDebugOutput:  f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
+		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
 	r.Scope = scopeFromEnv()
@@ -242,7 +242,10 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		return err
 	}
 	if r.PrivateCAPI && r.Scope == nil {
-		end := func(ctx context.Context) error { endLegacy(ctx, mgr.GetClient(), mgr.GetAPIReader(), f.namespace); return nil }
+		end := func(ctx context.Context) error {
+			endLegacy(ctx, mgr.GetClient(), mgr.GetAPIReader(), f.namespace)
+			return nil
+		}
 		if err := mgr.Add(manager.RunnableFunc(end)); err != nil {
 			return err
 		}

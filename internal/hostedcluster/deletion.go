@@ -202,6 +202,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	if !next.done() {
 		conditions.Set(&hc.Status.Conditions, r.Clock.Now(), destroying(hc, metav1.ConditionFalse, ReasonWaitingForDependents, "Waiting for "+strings.Join(next.waiting, ", ")))
 		err := errors.Join(r.teardown(ctx, left, next), patch.Status(ctx, r.Client, before, hc))
+		r.tellSlowDeletion(hc, next.waiting)
 		return ctrl.Result{RequeueAfter: next.recheckAfter}, err
 	}
 	if err := r.sweep(ctx, hc); err != nil {

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pause"
 )
 
@@ -56,8 +57,12 @@ type Reconciler struct {
 	RegistryOverrides   string
 	ClusterMonitoring   bool
 
-	uids    uids
-	adopted adoptions
+	// Events tells users what became of their cluster; nil: nobody is told.
+	Events tell.Recorder
+
+	uids          uids
+	adopted       adoptions
+	toldDeletions tell.Limiter
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -142,6 +147,7 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 		return err
 	}
 	metrics.ObserveTransitions(before, hc)
+	tellChanges(r.Events, before, hc)
 	if err := r.endRestoration(ctx, hc); err != nil {
 		return err
 	}

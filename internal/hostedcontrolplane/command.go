@@ -239,7 +239,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	fresh := newFreshClient(mgr.GetClient(), clk)
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	r := &Reconciler{
-		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk,
+		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(FieldOwner),
 		Components: controlplane.Components(), MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,

@@ -137,6 +137,7 @@ func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool) (ctrl
 	before := pool.DeepCopy()
 	pool.Status.Replicas = 0
 	setCondition(&pool.Status.Conditions, bad(hyperv1.NodePoolReadyConditionType, ReasonDeleting, next.waiting), pool.Generation, r.Clock.Now())
+	r.tellSlowDeletion(pool, next.waiting)
 	return ctrl.Result{RequeueAfter: deletionPoll}, patch.Status(ctx, r.Client, before, pool)
 }
 

@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/tell"
 )
 
 // Reconciler reconciles NodePools. It is the only writer of their status and of the objects that bear their annotation, except for what
@@ -37,6 +38,10 @@ type Reconciler struct {
 	Scope *string
 	// PrivateCAPI: the operator is one for hosted clusters whose objects of Cluster API are stored in HyperShift's own groups.
 	PrivateCAPI bool
+	// Events tells users what became of their pool; nil: nobody is told.
+	Events tell.Recorder
+
+	toldDeletions tell.Limiter
 }
 
 // conflictRetry is long enough for a cache to catch up.
@@ -142,5 +147,9 @@ func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyper
 	for _, t := range p.removed {
 		removeCondition(&pool.Status.Conditions, t)
 	}
-	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(p.err, err, patch.Status(ctx, r.Client, before, pool))
+	written := patch.Status(ctx, r.Client, before, pool)
+	if written == nil {
+		tellChanges(r.Events, before, pool)
+	}
+	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(p.err, err, written)
 }

@@ -1,0 +1,86 @@
+package hostedcluster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/tell"
+)
+
+// Reasons of events that are no reasons of conditions.
+const (
+	eventRolloutStarted   = "RolloutStarted"
+	eventRolloutCompleted = "RolloutCompleted"
+	eventResumed          = "ReconciliationResumed"
+	eventDeletionBlocked  = "DeletionBlocked"
+)
+
+// Deletions end within a minute as a rule. What takes longer is told, and again while it lasts.
+const (
+	deletionSlow  = 3 * time.Minute
+	deletionAgain = 10 * time.Minute
+)
+
+// eventRules are what is told of conditions. What the control-plane-operator tells of the HostedControlPlane is not told twice.
+var eventRules = []tell.Rule{
+	invalid(hyperv1.ValidHostedClusterConfiguration), invalid(hyperv1.SupportedHostedCluster), invalid(hyperv1.ValidReleaseImage),
+	invalid(hyperv1.ValidProxyConfiguration), invalid(hyperv1.PlatformCredentialsFound), invalid(hyperv1.ValidOIDCConfiguration),
+	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionFalse, Action: "Pause", Over: eventResumed},
+	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionTrue, Reason: hyperv1.InvalidPausedUntilValueReason, Warning: true, Action: "Pause"},
+	{Condition: hyperv1.HostedClusterProgressing, Status: metav1.ConditionFalse, Reason: hyperv1.BlockedReason, Warning: true, Action: "RollOut"},
+	{Condition: hyperv1.HostedClusterAvailable, Status: metav1.ConditionFalse, Warning: true, Action: "Serve", Lost: true, Over: hyperv1.HostedClusterAvailable},
+	{Condition: hyperv1.ClusterVersionSucceeding, Status: metav1.ConditionFalse, Warning: true, Action: "RollOut", Lost: true},
+}
+
+func invalid(condition string) tell.Rule {
+	return tell.Rule{Condition: condition, Status: metav1.ConditionFalse, Warning: true, Action: "Validate", Over: condition}
+}
+
+// tellChanges makes events of what a status that was just written says anew.
+func tellChanges(to tell.Recorder, before, after *hyperv1.HostedCluster) {
+	tell.Transitions(to, after, eventRules, before.Status.Conditions, after.Status.Conditions)
+	was, is := newest(before.Status.Version), newest(after.Status.Version)
+	switch {
+	case is.Image == "":
+	case is.Image != was.Image || !is.StartedTime.Equal(&was.StartedTime):
+		tell.Event(to, after, false, eventRolloutStarted, "RollOut", "Rolling out release "+named(is))
+	case is.State == configv1.CompletedUpdate && was.State != is.State:
+		tell.Event(to, after, false, eventRolloutCompleted, "RollOut", fmt.Sprintf("Release %s is rolled out%s", named(is), took(is)))
+	}
+}
+
+func newest(v *hyperv1.ClusterVersionStatus) configv1.UpdateHistory {
+	if v == nil || len(v.History) == 0 {
+		return configv1.UpdateHistory{}
+	}
+	return v.History[0]
+}
+
+func named(h configv1.UpdateHistory) string {
+	if h.Version == "" {
+		return h.Image
+	}
+	return h.Version
+}
+
+func took(h configv1.UpdateHistory) string {
+	if h.CompletionTime == nil {
+		return ""
+	}
+	return fmt.Sprintf(" after %s", h.CompletionTime.Sub(h.StartedTime.Time))
+}
+
+// tellSlowDeletion says what a deletion waits for that takes longer than it should.
+func (r *Reconciler) tellSlowDeletion(hc *hyperv1.HostedCluster, waiting []string) {
+	now := r.Clock.Now()
+	age := now.Sub(hc.DeletionTimestamp.Time)
+	if r.Events == nil || age < deletionSlow || len(waiting) == 0 || !r.toldDeletions.Allow(string(hc.UID), now, deletionAgain) {
+		return
+	}
+	tell.Event(r.Events, hc, true, eventDeletionBlocked, "Delete", fmt.Sprintf("After %s, waiting for %s", age.Truncate(time.Second), strings.Join(waiting, ", ")))
+}

@@ -112,13 +112,14 @@ type LocalMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image"`
 
-	// cpu is how much processor time the machine may use at a time, e.g. "2" or "500m". Unset means no bound; the node then reports
-	// the processors of the management cluster's node.
+	// cpu is how much processor time the machine may use at a time, e.g. "2" or "500m". The node reports the next whole number of
+	// processors. Unset means no bound; the node then reports the processors of the management cluster's node.
 	//
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 
-	// memory is how much memory the machine may use, e.g. "2Gi". What exceeds it crashes the process that asked. Unset means no bound.
+	// memory is how much memory the machine may use, e.g. "2Gi", and what its node reports. What exceeds it crashes the process that
+	// asked. Unset means no bound.
 	//
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	socketDir   = "/run/machine/notify"
-	disk        = "/var"
-	unitLogs    = disk + "/log/units"
-	searchPath  = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
-	stopBound   = 4 * time.Second // of one unit; the pod has 10 s in all
-	lastSeconds = time.Second     // between the last SIGTERM and SIGKILL
+	socketDir  = "/run/machine/notify"
+	disk       = "/var"
+	unitLogs   = disk + "/log/units"
+	searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+	stopBound  = 4 * time.Second // of one unit; the pod has 10 s in all
+	lastWait   = time.Second     // between the last SIGTERM and SIGKILL
 )
 
 // errReboot is how a run ends that was asked to reboot. The exit code makes the kubelet start the container again.
@@ -87,6 +87,9 @@ func (i *Init) boot(ctx context.Context) error {
 	if err := mountSystem(); err != nil {
 		return err
 	}
+	if err := meta.Bounds.show(); err != nil {
+		return err
+	}
 	version, err := prepareCgroups(cgroupRoot)
 	if err != nil {
 		return err
@@ -144,7 +147,7 @@ func (i *Init) units(ctx context.Context, names []string) error {
 // endAll ends every process of the machine but this one.
 func (i *Init) endAll() {
 	_ = unix.Kill(-1, unix.SIGTERM) // there may be none
-	deadline := i.Clock.After(lastSeconds)
+	deadline := i.Clock.After(lastWait)
 	tick := 20 * time.Millisecond
 	for alone := false; !alone; {
 		select {

@@ -13,6 +13,7 @@ type Metadata struct {
 	ProviderID string // MACHINE_PROVIDER_ID
 	NodeName   string // MACHINE_NODE_NAME
 	NodeIP     string // MACHINE_NODE_IP
+	Bounds     Bounds
 }
 
 // MetadataFile is where units find it.
@@ -35,6 +36,10 @@ func ReadMetadata(getenv func(string) string) (Metadata, error) {
 	}
 	if _, err := netip.ParseAddr(m.NodeIP); err != nil {
 		problems = append(problems, fmt.Errorf("MACHINE_NODE_IP %q is no address", m.NodeIP))
+	}
+	var err error
+	if m.Bounds, err = readBounds(getenv); err != nil {
+		problems = append(problems, err)
 	}
 	return m, errors.Join(problems...)
 }

@@ -234,6 +234,7 @@ func TestPod(t *testing.T) {
 		g.Expect(r.Requests.Cpu().String()).To(Equal("50m"))
 		g.Expect(r.Requests.Memory().String()).To(Equal("256Mi"))
 		g.Expect(p.Spec.Volumes[0].EmptyDir.SizeLimit.String()).To(Equal("10Gi"))
+		g.Expect(p.Spec.Containers[0].Env).To(ContainElements(corev1.EnvVar{Name: "MACHINE_CPUS", Value: "1"}, corev1.EnvVar{Name: "MACHINE_MEMORY", Value: "2147483648"}), "what the kubelet is to report")
 	})
 	t.Run("When names are long they should be labels all the same, and differ", func(t *testing.T) {
 		g := NewWithT(t)
@@ -251,4 +252,7 @@ func TestCapacity(t *testing.T) {
 	g.Expect(c.Cpu().String()).To(Equal("2"), "When there is a bound it should be what the node offers")
 	g.Expect(c.Memory().String()).To(Equal("16Gi"), "When there is none it should be what the host has")
 	g.Expect(c.Pods().Value()).To(BeEquivalentTo(110))
+	c = capacity(infrav1.LocalMachineSpec{CPU: ptr.To(resource.MustParse("1500m")), Memory: ptr.To(resource.MustParse("32Gi"))}, host)
+	g.Expect(c.Cpu().String()).To(Equal("2"), "When a processor is a part it should count as the kubelet counts")
+	g.Expect(c.Memory().String()).To(Equal("16Gi"), "When the bound is above what there is it should be none")
 }

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,11 +47,7 @@ func machinePod(local *infrav1.LocalMachine, secret string) *corev1.Pod {
 				Name:      "machine",
 				Image:     local.Spec.Image,
 				Resources: machineResources(local.Spec),
-				Env: []corev1.EnvVar{
-					{Name: "MACHINE_PROVIDER_ID", Value: providerID(local.Namespace, local.Name)},
-					{Name: "MACHINE_NODE_NAME", Value: local.Name},
-					{Name: "MACHINE_NODE_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}},
-				},
+				Env:       machineEnvironment(local),
 				SecurityContext: &corev1.SecurityContext{
 					Privileged: ptr.To(true), RunAsUser: ptr.To[int64](0), RunAsNonRoot: ptr.To(false), AllowPrivilegeEscalation: ptr.To(true),
 				},
@@ -73,6 +71,26 @@ func machinePod(local *infrav1.LocalMachine, secret string) *corev1.Pod {
 	}
 	return pod
 }
+
+// machineEnvironment is what a machine's init is told.
+func machineEnvironment(local *infrav1.LocalMachine) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: "MACHINE_PROVIDER_ID", Value: providerID(local.Namespace, local.Name)},
+		{Name: "MACHINE_NODE_NAME", Value: local.Name},
+		{Name: "MACHINE_NODE_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}},
+	}
+	// The container's limits bound what is used; these make the kubelet report the same numbers.
+	if cpu := local.Spec.CPU; cpu != nil {
+		env = append(env, corev1.EnvVar{Name: "MACHINE_CPUS", Value: strconv.FormatInt(processors(*cpu), 10)})
+	}
+	if memory := local.Spec.Memory; memory != nil {
+		env = append(env, corev1.EnvVar{Name: "MACHINE_MEMORY", Value: strconv.FormatInt(memory.Value(), 10)})
+	}
+	return env
+}
+
+// processors is the whole number that a kubelet can report: a machine with half a processor has one that is slow.
+func processors(cpu resource.Quantity) int64 { return max(cpu.Value(), 1) }
 
 func machineResources(spec infrav1.LocalMachineSpec) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}

@@ -63,14 +63,16 @@ func same(a, b corev1.ResourceList) bool {
 	return true
 }
 
+// capacity is what the kubelet of such a machine reports.
 func capacity(spec infrav1.LocalMachineSpec, host Host) corev1.ResourceList {
 	out := corev1.ResourceList{
 		corev1.ResourceCPU: host.CPU, corev1.ResourceMemory: host.Memory, corev1.ResourcePods: *resource.NewQuantity(maxPods, resource.DecimalSI),
 	}
-	if spec.CPU != nil {
-		out[corev1.ResourceCPU] = *spec.CPU
+	// A bound above what the host has is none.
+	if spec.CPU != nil && spec.CPU.Cmp(host.CPU) < 0 {
+		out[corev1.ResourceCPU] = *resource.NewQuantity(processors(*spec.CPU), resource.DecimalSI)
 	}
-	if spec.Memory != nil {
+	if spec.Memory != nil && spec.Memory.Cmp(host.Memory) < 0 {
 		out[corev1.ResourceMemory] = *spec.Memory
 	}
 	return out

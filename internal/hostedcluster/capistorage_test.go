@@ -144,8 +144,8 @@ func TestStorageCondition(t *testing.T) {
 	}
 }
 
-// proxied is a client that reaches the API server of a world through the proxy, as the operator does with private types.
-func (w *world) proxied(t *testing.T) client.WithWatch {
+// behindProxy leads to the API server of a world through the proxy, as the operator does with private types.
+func (w *world) behindProxy(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	g := NewWithT(t)
 	crds, err := config.PrivateCAPICRDs()
@@ -161,9 +161,10 @@ func (w *world) proxied(t *testing.T) client.WithWatch {
 		front.CloseClientConnections()
 		front.Close()
 	})
-	c, err := client.NewWithWatch(&rest.Config{Host: front.URL, QPS: -1}, client.Options{Scheme: w.client.Scheme()})
+	cfg := &rest.Config{Host: front.URL, QPS: -1}
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: w.client.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
-	return c
+	return cfg, c
 }
 
 // stored reads an object as it is stored in a private group.
@@ -175,7 +176,7 @@ func (w *world) stored(ctx context.Context, group, version, kind, ns, name strin
 
 func TestPrivateStorage(t *testing.T) {
 	w := newWorld(t)
-	through := w.proxied(t)
+	_, through := w.behindProxy(t)
 	ctx := t.Context()
 	hc := w.withMachines(t)
 	delete(hc.Annotations, scopeKey)
@@ -264,7 +265,7 @@ func TestLegacyStorage(t *testing.T) {
 		w := newWorld(t)
 		g := NewWithT(t)
 		ctx := t.Context()
-		through := w.proxied(t)
+		_, through := w.behindProxy(t)
 		hc := w.withMachines(t)
 		delete(hc.Annotations, scopeKey)
 		g.Expect(w.client.Create(ctx, hc)).To(Succeed())
@@ -295,7 +296,7 @@ func TestLegacyStorage(t *testing.T) {
 		_, err = legacy.Reconcile(ctx, w.request("demo"))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.condition(ctx, "demo", hyperv1.PrivateCAPITypes)()).To(Equal("False/AwaitingMigration"), "the other operator's condition stays")
-		g.Expect(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded)()).To(Equal("True/"+hyperv1.ReconciliationSucceededReason))
+		g.Expect(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded)()).To(Equal("True/" + hyperv1.ReconciliationSucceededReason))
 	})
 }
 

@@ -20,8 +20,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/kube/names"
 )
 
@@ -95,20 +96,24 @@ func (d *dumper) management(ctx context.Context, o Options) error {
 		// What a deletion left behind is worth a dump, too.
 		d.problem("HostedCluster %s/%s doesn't exist", o.Namespace, o.Name)
 	}
-	for _, namespace := range []string{o.Namespace, names.ControlPlaneNamespace(o.Namespace, o.Name), o.OperatorNamespace} {
+	namespaces := []string{o.Namespace, names.ControlPlaneNamespace(o.Namespace, o.Name), o.OperatorNamespace, install.PackageOperatorNamespace}
+	slices.Sort(namespaces)
+	for _, namespace := range slices.Compact(namespaces) {
 		d.namespace(ctx, namespace)
 	}
 	for _, k := range d.kinds {
-		if clusterScoped[k.resource] {
+		if !k.namespaced && (clusterScoped[k.resource] || k.Group == packagesv1.GroupVersion.Group) {
 			d.list(ctx, k, "")
 		}
 	}
 	return nil
 }
 
-// clusterScoped are the kinds without namespace that tell something about a control plane.
+// clusterScoped are the kinds without namespace, those of packages aside, that tell something about a control plane.
 var clusterScoped = map[string]bool{
 	"nodes": true, "persistentvolumes": true, "storageclasses": true, "priorityclasses": true, "namespaces": true,
+	"apiservices": true, "mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true,
+	"clustersizingconfigurations": true, "auditlogpersistenceconfigs": true,
 	"customresourcedefinitions": false, // large, and known from the version
 }
 

@@ -24,16 +24,22 @@ func Redact(u *unstructured.Unstructured) {
 		delete(annotations, lastApplied)
 		u.SetAnnotations(annotations)
 	}
-	if u.GetKind() == "Secret" && u.GroupVersionKind().Group == "" {
-		for _, field := range []string{"data", "stringData"} {
-			values, _ := u.Object[field].(map[string]any)
-			for key, value := range values {
-				values[key] = fmt.Sprintf("%s (%d characters)", redacted, len(fmt.Sprint(value)))
-			}
-		}
-	}
+	redactSecret(u.Object)
 	for key, value := range u.Object {
 		u.Object[key] = redactValue(value)
+	}
+}
+
+// redactSecret hides what a Secret holds. Packages have Secrets inside other objects, as they are to be applied.
+func redactSecret(m map[string]any) {
+	if m["kind"] != "Secret" || m["apiVersion"] != "v1" {
+		return
+	}
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := m[field].(map[string]any)
+		for key, value := range values {
+			values[key] = fmt.Sprintf("%s (%d characters)", redacted, len(fmt.Sprint(value)))
+		}
 	}
 }
 
@@ -56,6 +62,7 @@ func redactValue(v any) any {
 }
 
 func redactMap(m map[string]any) {
+	redactSecret(m)
 	// An environment variable, or a header: {name: …, value: …}.
 	if name, ok := m["name"].(string); ok && namesSecret(name) {
 		if value, ok := m["value"].(string); ok && value != "" {

@@ -22,6 +22,14 @@ var hidings = map[string]func(secret string) map[string]any{
 	"stringData of a Secret": func(s string) map[string]any {
 		return object("Secret", "stringData", map[string]any{"anything": s})
 	},
+	"data of a Secret in a package": func(s string) map[string]any {
+		secret := object("Secret", "data", map[string]any{"anything": base64.StdEncoding.EncodeToString([]byte(s))})
+		return object("ObjectSet", "spec", map[string]any{"phases": []any{map[string]any{"objects": []any{map[string]any{"object": secret}}}}})
+	},
+	"stringData of a Secret in a package": func(s string) map[string]any {
+		secret := object("Secret", "stringData", map[string]any{"anything": s})
+		return object("ObjectSet", "spec", map[string]any{"phases": []any{map[string]any{"objects": []any{map[string]any{"object": secret}}}}})
+	},
 	"last applied configuration": func(s string) map[string]any {
 		u := object("ConfigMap", "data", map[string]any{})
 		u["metadata"].(map[string]any)["annotations"] = map[string]any{lastApplied: `{"data":{"x":"` + s + `"}}`, "keep": "this"}

@@ -34,7 +34,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
 	fs.StringVar(&files.platforms, "limit-crd-install", "", "Platforms whose APIs are installed, separated by commas (default: all)")
 	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
-	fs.BoolVar(&o.PackageOperator, "package-operator", o.PackageOperator, "Also install the operator of packages, in namespace "+packageOperatorNamespace+", and its APIs")
+	fs.BoolVar(&o.PackageOperator, "package-operator", o.PackageOperator, "Also install the operator of packages, in namespace "+PackageOperatorNamespace+", and its APIs")
 	addPrivateCAPIFlag(fs, o)
 	fs.BoolVar(&o.StoredCAPIOnly, "disable-capi-conversion-webhook", o.StoredCAPIOnly, "Serve the kinds of Cluster API in the version alone that they are stored in, v1beta2, which needs no conversion webhook")
 	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")

@@ -19,7 +19,8 @@ import (
 
 // Names of the package operator, as published.
 const (
-	packageOperatorNamespace = "package-operator-system"
+	// PackageOperatorNamespace is where the operator of packages runs.
+	PackageOperatorNamespace = "package-operator-system"
 	packageOperatorName      = "package-operator"         // ServiceAccount, Role and bindings
 	packageManagerName       = "package-operator-manager" // Deployment and ClusterRole
 	packageMetricsName       = "package-operator-metrics" // Service
@@ -46,13 +47,13 @@ func packageOperator(o Options) []client.Object {
 	if !o.PackageOperator {
 		return nil
 	}
-	ns := connect.Namespace(packageOperatorNamespace)
+	ns := connect.Namespace(PackageOperatorNamespace)
 	ns.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	objs := []client.Object{ns}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: packageOperatorName, Namespace: packageOperatorNamespace}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: packageOperatorName, Namespace: PackageOperatorNamespace}}
 	if len(o.PullSecret) > 0 {
 		secret := pullSecret(o)
-		secret.Namespace = packageOperatorNamespace
+		secret.Namespace = PackageOperatorNamespace
 		objs = append(objs, secret)
 		account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecretName}}
 	}
@@ -71,7 +72,7 @@ func packageOperatorRules() []rbacv1.PolicyRule {
 }
 
 func packageOperatorRBAC() []client.Object {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: packageOperatorName, Namespace: packageOperatorNamespace}}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: packageOperatorName, Namespace: PackageOperatorNamespace}}
 	return []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: packageManagerName}, Rules: packageOperatorRules()},
 		&rbacv1.ClusterRoleBinding{
@@ -88,7 +89,7 @@ func packageOperatorLabels() map[string]string {
 
 func packageOperatorService() *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: packageMetricsName, Namespace: packageOperatorNamespace, Labels: packageOperatorLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: packageMetricsName, Namespace: PackageOperatorNamespace, Labels: packageOperatorLabels()},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, Selector: packageOperatorLabels(),
 			Ports: []corev1.ServicePort{{Name: "metrics", Protocol: corev1.ProtocolTCP, Port: 8080, TargetPort: intstr.FromString("metrics")}},
@@ -98,7 +99,7 @@ func packageOperatorService() *corev1.Service {
 
 func packageOperatorDeployment(o Options) *appsv1.Deployment {
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: packageManagerName, Namespace: packageOperatorNamespace, Labels: packageOperatorLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: packageManagerName, Namespace: PackageOperatorNamespace, Labels: packageOperatorLabels()},
 		Spec: appsv1.DeploymentSpec{
 			Replicas:             replicas(o),
 			RevisionHistoryLimit: ptr.To[int32](2),

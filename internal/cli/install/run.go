@@ -100,7 +100,7 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 			return err
 		}
 		if o.PackageOperator {
-			key := client.ObjectKey{Namespace: packageOperatorNamespace, Name: packageManagerName}
+			key := client.ObjectKey{Namespace: PackageOperatorNamespace, Name: packageManagerName}
 			if err := waitAvailable(ctx, c, p, key, packageOperatorLabels()); err != nil {
 				return err
 			}

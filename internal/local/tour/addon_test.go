@@ -11,10 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/local/tour"
 	"hcp.internal/platform/internal/packages/connector"
 	"hcp.internal/platform/internal/packages/packagestest"
@@ -64,6 +66,16 @@ func TestAddon(t *testing.T) {
 	c.DemoKubeconfig = filepath.Join(t.TempDir(), "demo.kubeconfig")
 	g.Expect(os.WriteFile(c.DemoKubeconfig, hosted.Kubeconfig(t), 0o600)).To(Succeed())
 	connect(t, w, beside, c.DemoKubeconfig)
+	t.Cleanup(func() {
+		// Other tests look at all that is on this API server.
+		ctx, g := context.WithoutCancel(t.Context()), NewWithT(t)
+		meta := metav1.ObjectMeta{Namespace: beside, Name: "hello"}
+		g.Expect(w.Client.Delete(ctx, &v1alpha1.Package{ObjectMeta: meta})).To(Succeed())
+		g.Eventually(func() bool {
+			return apierrors.IsNotFound(w.Client.Get(ctx, client.ObjectKeyFromObject(&appsv1.Deployment{ObjectMeta: meta}), &appsv1.Deployment{}))
+		},
+			packagestest.Timeout).Should(BeTrue())
+	})
 	addon := tour.Addon{Registry: registry.Host, Cluster: client.ObjectKey{Namespace: clusters, Name: "demo"}}
 
 	for _, name := range []string{
@@ -72,8 +84,11 @@ func TestAddon(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s.lines = nil
-			g.Expect(addon.Run(t.Context(), c, t.Logf)).To(Succeed())
+			// A hosted cluster that is a few seconds old is not known to packages yet; in life it takes longer to come up.
+			g.Eventually(func() error {
+				s.lines = nil
+				return addon.Run(t.Context(), c, t.Logf)
+			}, 2*packagestest.Timeout).Should(Succeed())
 			text := strings.ReplaceAll(strings.Join(s.lines, "\n"), beside, "NS")
 			g.Expect(strings.ReplaceAll(text, clusters, "clusters")).To(MatchRegexp(`^\$ kubectl package build config/examples/packages/hello --tag \S+/examples/hello:1.0.0 --push
   Package NS/hello has image \S+/examples/hello:1.0.0

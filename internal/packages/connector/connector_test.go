@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -192,8 +193,9 @@ func TestOutage(whole *testing.T) {
 		NewWithT(t).Expect(p.Client.Delete(t.Context(), os)).To(Succeed())
 		osp := p.phaseIs(t, "other-a", metav1.ConditionUnknown, v1alpha1.ReasonTargetUnreachable)
 		p.Eventually(t, osp, func() error {
-			if osp.DeletionTimestamp == nil {
-				return fmt.Errorf("not being deleted")
+			c := meta.FindStatusCondition(osp.Status.Conditions, v1alpha1.ConditionAvailable)
+			if osp.DeletionTimestamp == nil || c == nil || c.ObservedGeneration != osp.Generation {
+				return fmt.Errorf("not being deleted, or status does not say so yet")
 			}
 			return nil
 		})

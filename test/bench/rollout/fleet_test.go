@@ -228,12 +228,6 @@ func (x *bench) start(kubeconfig string) {
 // play lets every Package that was changed become available at once, so that all the time there is is the controller's.
 func (x *bench) play() {
 	ctx := x.Context()
-	w, err := x.c.Watch(ctx, &packagesv1.PackageList{})
-	if err != nil {
-		x.Error(err)
-		return
-	}
-	defer w.Stop()
 	work := make(chan *packagesv1.Package, 5000)
 	for range 8 {
 		go func() {
@@ -243,10 +237,19 @@ func (x *bench) play() {
 		}()
 	}
 	defer close(work)
-	for event := range w.ResultChan() {
-		if p, ok := event.Object.(*packagesv1.Package); ok && x.begins(p) {
-			work <- p
+	// A busy API server ends watches; the next one begins with everything that there is.
+	for ctx.Err() == nil {
+		w, err := x.c.Watch(ctx, &packagesv1.PackageList{})
+		if err != nil {
+			x.pause(time.Second)
+			continue
 		}
+		for event := range w.ResultChan() {
+			if p, ok := event.Object.(*packagesv1.Package); ok && x.begins(p) {
+				work <- p
+			}
+		}
+		w.Stop()
 	}
 }
 

@@ -315,12 +315,32 @@ func (p *pass) updating() {
 		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, what+why))
 	}
 	report(hyperv1.NodePoolUpdatingVersionConditionType, target.version != p.version, "Updating version to "+target.version)
-	report(hyperv1.NodePoolUpdatingConfigConditionType, p.noted(hyperv1.NodePoolCurrentConfigAnnotation) != target.configHash, "Updating config to "+target.configHash)
+	report(hyperv1.NodePoolUpdatingConfigConditionType, p.noted(hyperv1.NodePoolCurrentConfigAnnotation) != target.configHash || p.goingBack(), "Updating config to "+target.configHash)
 	if target.template != "" {
 		report(hyperv1.NodePoolUpdatingPlatformMachineTemplateConditionType, p.noted(hyperv1.NodePoolPlatformMachineTemplateAnnotation) != target.template,
 			"Updating machine template to "+target.template)
 	}
 	p.stuckInPlace()
+}
+
+// goingBack tells whether machines are still of a configuration that was given up before all had it: the pool was never done with
+// it, and so seems to be where it is to go.
+func (p *pass) goingBack() bool {
+	if p.inPlace() {
+		if p.obs.set == nil {
+			return false
+		}
+		target := p.obs.set.Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation]
+		current, known := p.obs.set.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation]
+		return known && (current != p.target.hash || target != "" && target != current)
+	}
+	if p.obs.deployment == nil {
+		return false
+	}
+	want := token.UserDataName(p.obs.pool.Name, p.target.hash)
+	return slices.ContainsFunc(p.obs.machines, func(m clusterv1.Machine) bool {
+		return m.Spec.Bootstrap.DataSecretName != nil && *m.Spec.Bootstrap.DataSecretName != want
+	})
 }
 
 // stuckInPlace reports an upgrade in place that has stopped.

@@ -331,6 +331,18 @@ func TestRollout(t *testing.T) {
 		g.Expect(of(p, hyperv1.NodePoolUpdatingConfigConditionType)).To(HavePrefix("False"))
 		g.Expect(p.patches).To(ContainElement(WithTransform(func(s secretPatch) map[string][]byte { return s.data }, HaveKey("config"))))
 	})
+	t.Run("When the configuration goes back in the middle it should say so until no machine is of the other", func(t *testing.T) {
+		g := NewWithT(t)
+		obs, _ := complete(t)
+		machine := func(userData string) clusterv1.Machine {
+			return clusterv1.Machine{Spec: clusterv1.MachineSpec{Bootstrap: clusterv1.Bootstrap{DataSecretName: &userData}}}
+		}
+		mine := *obs.deployment.Spec.Template.Spec.Bootstrap.DataSecretName
+		obs.machines = []clusterv1.Machine{machine(mine), machine("user-data-workers-0badcafe")}
+		g.Expect(of(planFor(obs, noon, "unused"), hyperv1.NodePoolUpdatingConfigConditionType)).To(And(HavePrefix("True/AsExpected: Updating config to"), ContainSubstring("1 of 2 machines")))
+		obs.machines[1] = machine(mine)
+		g.Expect(of(planFor(obs, noon, "unused"), hyperv1.NodePoolUpdatingConfigConditionType)).To(HavePrefix("False"))
+	})
 	t.Run("When a rollout is under way it should count machines and name one that is stuck", func(t *testing.T) {
 		g := NewWithT(t)
 		obs, _ := complete(t)
@@ -394,7 +406,10 @@ func TestInPlace(t *testing.T) {
 		p = planFor(obs, noon, "unused")
 		g.Expect(p.markCurrent).To(BeEmpty())
 		g.Expect(p.workload.GetAnnotations()[target]).To(Equal(a))
-		g.Expect(of(p, hyperv1.NodePoolUpdatingConfigConditionType)).To(HavePrefix("False"), "all that is noted on the pool is a")
+		g.Expect(of(p, hyperv1.NodePoolUpdatingConfigConditionType)).To(HavePrefix("True/AsExpected: Updating config to"), "though all that is noted on the pool is a")
+		obs = settled(obs, p)
+		obs.set.Annotations[current] = a // whoever changes machines is done
+		g.Expect(of(planFor(obs, noon, "unused"), hyperv1.NodePoolUpdatingConfigConditionType)).To(HavePrefix("False"))
 	})
 }
 

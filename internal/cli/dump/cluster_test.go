@@ -108,7 +108,7 @@ func TestCluster(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(os.WriteFile(kubeconfig, env.Kubeconfig(t), 0o600)).To(Succeed())
 	o := NewOptions()
-	o.Connect.Kubeconfig, o.Name, o.Namespace, o.ArtifactDir = kubeconfig, "demo", ns, dir
+	o.Connect.Kubeconfig, o.Name, o.Namespace, o.AgentNamespace, o.ArtifactDir = kubeconfig, "demo", ns, "default", dir
 	g.Expect(Cluster(t.Context(), o, io.Discard)).To(Succeed())
 
 	all := ""
@@ -128,6 +128,7 @@ func TestCluster(t *testing.T) {
 			"namespaces/" + hcpns + "/package-operator.run/objectsets.yaml", "name: addon-1",
 			"cluster-scoped/package-operator.run/clusterpackages.yaml", "name: fleet-wide-addon",
 			"namespaces/package-operator-system/core/configmaps.yaml", "name: of-the-package-operator",
+			"namespaces/default/core/services.yaml",
 			archiveName,
 		} {
 			if want == archiveName {

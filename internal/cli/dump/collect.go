@@ -97,6 +97,9 @@ func (d *dumper) management(ctx context.Context, o Options) error {
 		d.problem("HostedCluster %s/%s doesn't exist", o.Namespace, o.Name)
 	}
 	namespaces := []string{o.Namespace, names.ControlPlaneNamespace(o.Namespace, o.Name), o.OperatorNamespace, install.PackageOperatorNamespace}
+	if o.AgentNamespace != "" {
+		namespaces = append(namespaces, o.AgentNamespace)
+	}
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {
 		d.namespace(ctx, namespace)

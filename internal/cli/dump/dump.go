@@ -35,6 +35,8 @@ type Options struct {
 	As          string // user to impersonate
 	Guest       bool   // also objects of the hosted cluster
 	Archive     bool
+	// AgentNamespace is where the agents of a cluster of platform Agent are; empty: nowhere.
+	AgentNamespace string
 	// OperatorNamespace is where the operator of the management cluster runs.
 	OperatorNamespace string
 	Timeout           time.Duration

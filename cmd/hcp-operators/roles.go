@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
 	"hcp.internal/platform/internal/nodepool"
+	packagebootstrap "hcp.internal/platform/internal/packages/bootstrap"
 	packageconnector "hcp.internal/platform/internal/packages/connector"
 	packagehypershift "hcp.internal/platform/internal/packages/hypershift"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
@@ -129,7 +130,7 @@ var roles = []role{
 		name:  "package-operator-manager",
 		short: "Operator of packages: rolls out what they hold and keeps it so",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{packagemanager.Command(pkg.Extend, packagehypershift.Extend)}
+			return []*cobra.Command{packagemanager.Command(packagebootstrap.Run, pkg.Extend, packagehypershift.Extend)}
 		},
 		whole: true,
 	},

@@ -26,6 +26,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/bootstrap"
 	"hcp.internal/platform/internal/packages/hypershift"
 	"hcp.internal/platform/internal/packages/images"
 	"hcp.internal/platform/internal/packages/load"
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 func operatorMain(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	cmd := manager.Command(pkg.Extend, hypershift.Extend)
+	cmd := manager.Command(bootstrap.Run, pkg.Extend, hypershift.Extend)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {

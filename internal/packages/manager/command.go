@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"hcp.internal/platform/internal/packages/process"
+	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/version"
 )
 
@@ -33,6 +36,8 @@ type Options struct {
 	SubComponentTolerations             []corev1.Toleration
 	ObjectTemplateRetryInterval         time.Duration
 	ObjectTemplateOptionalRetryInterval time.Duration
+	// Bootstrap runs only what installs the operator itself: the controllers of cluster-scoped packages and of their revisions.
+	Bootstrap bool
 	// Registry is where metrics are added; nil is that of the process.
 	Registry ctrlmetrics.RegistererGatherer
 
@@ -42,8 +47,11 @@ type Options struct {
 // ErrRestart is what a Runnable returns to end the process, with success, because its next start will do more.
 var ErrRestart = errors.New("to be started again")
 
+// Bootstrapper installs the operator from a package of itself, o.SelfBootstrap, and returns when that one runs.
+type Bootstrapper func(ctx context.Context, cfg *rest.Config, o Options) error
+
 // Command is "package-operator-manager". extensions add controllers to those of revisions.
-func Command(extensions ...Extension) *cobra.Command {
+func Command(bootstrap Bootstrapper, extensions ...Extension) *cobra.Command {
 	o := Options{Options: process.Options{LeaderElection: true}}
 	cmd := &cobra.Command{
 		Use:   "package-operator-manager",
@@ -52,7 +60,10 @@ func Command(extensions ...Extension) *cobra.Command {
 
 Inside a cluster it uses the credentials of its pod. Outside of one, give it a kubeconfig.`,
 		Example: `  # from a shell, against any API server that has the CustomResourceDefinitions
-  package-operator-manager --kubeconfig ~/.kube/config --namespace package-operator-system --metrics-addr 127.0.0.1:8080`,
+  package-operator-manager --kubeconfig ~/.kube/config --namespace package-operator-system --metrics-addr 127.0.0.1:8080
+
+  # install the operator from a package of itself, as a Job does
+  package-operator-manager --namespace package-operator-system --self-bootstrap registry.example.com/package-operator-package:v1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.PrintVersion {
 				fmt.Fprintln(cmd.ErrOrStderr(), version.Commit())
@@ -63,6 +74,9 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
 				return err
 			}
 			cfg.UserAgent = cmd.Name()
+			if o.SelfBootstrap != "" {
+				return bootstrap(cmd.Context(), cfg, o)
+			}
 			mgr, err := New(cmd.Context(), cfg, o, extensions...)
 			if err != nil {
 				return err
@@ -96,7 +110,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceAccountName, "service-account-name", "", "ServiceAccount whose pull secrets are used")
 	fs.StringVar(&o.PackageOperatorPackageImage, "package-operator-package-image", "", "package image of the operator's own helpers in namespaces of hosted clusters")
 	fs.StringVar(&o.RemotePhaseManagerImage, "remote-phase-manager-image", "", "image of the connectors to hosted clusters, when they are not installed by a package; empty: that of this pod")
-	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "not supported: use hypershift install --package-operator")
+	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "package image of the operator: install it, wait until it runs, and end")
 	fs.StringVar(&o.SelfBootstrapConfig, "self-bootstrap-config", "", "configuration of that package as JSON")
 	fs.StringVar(&o.RegistryHostOverrides, "registry-host-overrides", "", "registries to pull from instead of others: host=newhost,…")
 	fs.StringVar(&o.ImagePrefixOverrides, "image-prefix-overrides", "", "prefixes of images to replace, the longest that matches: from=to,…")
@@ -108,13 +122,21 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 		"how long an ObjectTemplate waits until it looks for an optional source again")
 }
 
+// Scopes are those whose packages are worked on.
+func (o Options) Scopes() []scope.Scope {
+	if o.Bootstrap {
+		return []scope.Scope{scope.Cluster}
+	}
+	return scope.Both()
+}
+
 // complete fills in what the environment says and parses what is JSON.
 func (o *Options) complete(fs *pflag.FlagSet, getenv func(string) string) error {
 	if err := o.Options.Complete(fs, environment, getenv); err != nil {
 		return err
 	}
-	if o.SelfBootstrap != "" {
-		return errors.New("--self-bootstrap: this operator does not install itself from a package; use hypershift install --package-operator")
+	if o.SelfBootstrap != "" && o.Namespace == "" {
+		return errors.New("--namespace: required with --self-bootstrap: where the package puts the operator")
 	}
 	if o.affinity != "" {
 		if err := json.Unmarshal([]byte(o.affinity), &o.SubComponentAffinity); err != nil {

@@ -59,7 +59,7 @@ func TestFlags(t *testing.T) {
 		"When the modifier is no number it should say which variable": {
 			env: map[string]string{"PKO_PACKAGE_HASH_MODIFIER": "many"}, problem: "unable to parse environment variable 'PKO_PACKAGE_HASH_MODIFIER' as integer",
 		},
-		"When it is to install itself it should say what does":                {args: []string{"-self-bootstrap=image"}, problem: "use hypershift install --package-operator"},
+		"When it is to install itself it should know where to":                {args: []string{"-self-bootstrap=image", "-enable-leader-election=false"}, problem: "--namespace: required with --self-bootstrap"},
 		"When tolerations are no JSON it should name the flag":                {args: []string{"--sub-component-tolerations=x"}, problem: "--sub-component-tolerations: "},
 		"When a lease is wanted outside a cluster it should need a namespace": {args: []string{"--kubeconfig=f"}, problem: "--namespace: required outside a cluster"},
 	} {
@@ -67,7 +67,7 @@ func TestFlags(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			o := Options{Options: process.Options{LeaderElection: true}}
-			cmd := Command()
+			cmd := Command(nil)
 			cmd.ResetFlags()
 			o.addFlags(cmd.Flags())
 			g.Expect(cmd.Flags().Parse(process.DoubleDashes(cmd.Flags(), tc.args))).To(Succeed())

@@ -157,7 +157,7 @@ func controllers(ctx context.Context, d Deps) error {
 	engine := func(rules phase.Rules) *phase.Engine {
 		return &phase.Engine{Client: d.Live, Mapper: d.Manager.GetRESTMapper(), Watch: d.Watches, Rules: rules, ForceAdoption: d.Options.ForceAdoption}
 	}
-	for _, s := range scope.Both() {
+	for _, s := range d.Options.Scopes() {
 		c, live := s.Client(d.Manager.GetClient()), s.Reader(d.Live)
 		writer := func(kind string) *status.Writer { return &status.Writer{Client: c, Kind: s.GroupVersionKind(kind)} }
 		events := status.Events{Recorder: d.Manager.GetEventRecorder("package-operator"), Scope: s}
@@ -172,7 +172,10 @@ func controllers(ctx context.Context, d Deps) error {
 			Scope: s, Client: c, Live: d.Live, Clock: clock.RealClock{}, Status: writer("ObjectTemplate"), Engine: engine(phase.Templated()), Environment: d.Environment,
 			RetryInterval: d.Options.ObjectTemplateRetryInterval, OptionalRetryInterval: d.Options.ObjectTemplateOptionalRetryInterval,
 		}
-		err := errors.Join(templates.SetupWithManager(d.Manager, d.Watches), deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches), phases.SetupWithManager(d.Manager, d.Watches))
+		err := errors.Join(deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches))
+		if !d.Options.Bootstrap {
+			err = errors.Join(err, templates.SetupWithManager(d.Manager, d.Watches), phases.SetupWithManager(d.Manager, d.Watches))
+		}
 		if err != nil {
 			return err
 		}

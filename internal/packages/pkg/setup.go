@@ -30,20 +30,16 @@ const workers = 5
 
 // Extend adds the controllers of both scopes, and what finds out about the environment.
 func Extend(_ context.Context, d manager.Deps) error {
-	rewrite := images.Rewrite{}
-	var err error
-	if rewrite.Prefixes, err = images.ParseOverrides(d.Options.ImagePrefixOverrides); err != nil {
-		return fmt.Errorf("--image-prefix-overrides: %w", err)
-	}
-	if rewrite.Hosts, err = images.ParseOverrides(d.Options.RegistryHostOverrides); err != nil {
-		return fmt.Errorf("--registry-host-overrides: %w", err)
+	rewrite, err := Rewrite(d.Options)
+	if err != nil {
+		return err
 	}
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(d.Manager.GetConfig(), d.Manager.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("setting up discovery: %w", err)
 	}
 	changed := map[scope.Scope]chan event.GenericEvent{}
-	for _, s := range scope.Both() {
+	for _, s := range d.Options.Scopes() {
 		changed[s] = make(chan event.GenericEvent)
 	}
 	detector := &environment.Detector{Reader: d.Live, Server: disco, Clock: clock.RealClock{}}
@@ -52,10 +48,8 @@ func Extend(_ context.Context, d manager.Deps) error {
 	if err := d.Manager.Add(detector); err != nil {
 		return fmt.Errorf("adding the detection of the environment: %w", err)
 	}
-	puller := &images.Puller{Rewrite: rewrite, Clock: clock.RealClock{}, Credentials: func(ctx context.Context) (images.Credentials, error) {
-		return credentials(ctx, d.Live, d.Options.ServiceAccountNamespace, d.Options.ServiceAccountName)
-	}}
-	for _, s := range scope.Both() {
+	puller := NewPuller(d.Live, rewrite, d.Options)
+	for _, s := range d.Options.Scopes() {
 		c := s.Client(d.Manager.GetClient())
 		r := &Reconciler{
 			Scope: s, Client: c, Live: s.Reader(d.Live), Mapper: d.Manager.GetRESTMapper(), Clock: clock.RealClock{},
@@ -68,6 +62,26 @@ func Extend(_ context.Context, d manager.Deps) error {
 		}
 	}
 	return nil
+}
+
+// Rewrite is where images are to be had, by the flags.
+func Rewrite(o manager.Options) (images.Rewrite, error) {
+	rewrite := images.Rewrite{}
+	var err error
+	if rewrite.Prefixes, err = images.ParseOverrides(o.ImagePrefixOverrides); err != nil {
+		return rewrite, fmt.Errorf("--image-prefix-overrides: %w", err)
+	}
+	if rewrite.Hosts, err = images.ParseOverrides(o.RegistryHostOverrides); err != nil {
+		return rewrite, fmt.Errorf("--registry-host-overrides: %w", err)
+	}
+	return rewrite, nil
+}
+
+// NewPuller pulls with the secrets of the operator's ServiceAccount, which live reads without a cache.
+func NewPuller(live client.Reader, rewrite images.Rewrite, o manager.Options) *images.Puller {
+	return &images.Puller{Rewrite: rewrite, Clock: clock.RealClock{}, Credentials: func(ctx context.Context) (images.Credentials, error) {
+		return credentials(ctx, live, o.ServiceAccountNamespace, o.ServiceAccountName)
+	}}
 }
 
 // SetupWithManager adds the controller. changed has Packages whose environment may have changed.
@@ -97,8 +111,10 @@ func announce(ctx context.Context, c client.Reader, changed map[scope.Scope]chan
 		}
 	}
 	packages, clusterPackages := &v1alpha1.PackageList{}, &v1alpha1.ClusterPackageList{}
-	if err := c.List(ctx, packages); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing packages after a change of the environment")
+	if changed[scope.Namespaced] != nil {
+		if err := c.List(ctx, packages); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "listing packages after a change of the environment")
+		}
 	}
 	for i := range packages.Items {
 		send(scope.Namespaced, packages.Items[i].Namespace, packages.Items[i].Name)

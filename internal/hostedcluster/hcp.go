@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/pki"
 )
 
 // mirroredToHCP are annotations of a HostedCluster that its HostedControlPlane has, too: set when present, removed when absent.
@@ -34,6 +35,7 @@ var mirroredToHCP = []string{
 	hyperv1.AWSKarpenterDefaultInstanceProfile, hyperv1.KarpenterProviderAWSImage, hyperv1.KarpenterOperatorImage, hyperv1.KarpenterCoreE2EOverrideAnnotation,
 	hyperv1.AWSTerminationHandlerQueueURLAnnotation, hyperv1.HostedClusterRestoredFromBackupAnnotation, hyperv1.SwiftPodNetworkInstanceAnnotation,
 	hyperv1.ImageOverridesAnnotation, hyperv1.PrivateCAPITypesAnnotation,
+	pki.ValidityAnnotation, pki.RenewalAnnotation,
 }
 
 // mirroredPrefixes are groups of annotations that are mirrored by prefix.

@@ -25,6 +25,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -272,6 +273,12 @@ func TestHostedControlPlane(t *testing.T) {
 			"resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", hyperv1.DisableClusterAutoscalerAnnotation: "true"}))
 		obs.hc.Annotations = nil
 		g.Expect(hostedControlPlane(obs).Annotations).NotTo(HaveKey(hyperv1.KubeAPIServerGOGCAnnotation))
+	})
+	t.Run("When the validity of certificates is set it should reach who makes them", func(t *testing.T) {
+		obs := seen(func(obs *observed) {
+			obs.hc.Annotations = map[string]string{pki.ValidityAnnotation: "2160h", pki.RenewalAnnotation: "0.3"}
+		})
+		NewWithT(t).Expect(hostedControlPlane(obs).Annotations).To(And(HaveKeyWithValue(pki.ValidityAnnotation, "2160h"), HaveKeyWithValue(pki.RenewalAnnotation, "0.3")))
 	})
 	t.Run("When a restart is ordered it should be passed on once, so that a later one stays", func(t *testing.T) {
 		g := NewWithT(t)

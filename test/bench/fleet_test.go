@@ -43,7 +43,7 @@ func BenchmarkFleet(b *testing.B) {
 	for i := range fleet {
 		names = append(names, numbered("fleet-", i))
 	}
-	took := c.createAll(b, names)
+	took, used := c.createAll(b, names)
 	lower := float64(fleet) * f.cpu / float64(runtime.NumCPU())
 
 	fmt.Printf("fleet: all available after %s; letting operators settle for %s, then watching them for %s\n", seconds(took), operatorSettle, idle)
@@ -54,17 +54,18 @@ func BenchmarkFleet(b *testing.B) {
 
 	t := figures(fmt.Sprintf("%d hosted clusters at once, on %d cores", fleet, runtime.NumCPU()))
 	t.compare("all applied → all Available; floor: its CPU seconds × clusters ÷ cores", took, lower, targetFleet, seconds)
+	t.compare("CPU seconds of node, management cluster and all pods meanwhile, per hosted cluster", used/float64(fleet), f.cpu, 0, seconds)
 	t.limit("memory of the hypershift-operator, RSS", mib(rss), fmt.Sprintf("%d MiB", targetOperator))
 	for _, name := range []string{"hypershift-operator", cpo.Name, configoperator.Name} {
 		t.limit(fmt.Sprintf("idle CPU of %d %s", len(operators[name]), name), percent(busy[name]), "")
 	}
 	t.limit("idle CPU of our operators together, of one core", percent(together), percent(targetIdle))
 	t.print()
-	report(b, map[string]float64{"all-available-s": took, "operator-rss-MiB": rss / mebi, "idle-cpu-percent": together})
+	report(b, map[string]float64{"all-available-s": took, "cpu-s/cluster": used / float64(fleet), "operator-rss-MiB": rss / mebi, "idle-cpu-percent": together})
 }
 
-// createAll returns how many seconds after the first HostedCluster was stored the last was available.
-func (c *cluster) createAll(b *testing.B, names []string) float64 {
+// createAll returns how many seconds after the first HostedCluster was stored the last was available, and how many CPU seconds were used.
+func (c *cluster) createAll(b *testing.B, names []string) (took, used float64) {
 	b.Helper()
 	c.destroyAtEnd(b, names...)
 	ctx, cancel := context.WithTimeout(b.Context(), fleetTimeout)
@@ -80,6 +81,10 @@ func (c *cluster) createAll(b *testing.B, names []string) float64 {
 		b.Fatal(err)
 	}
 	fmt.Printf("fleet: creating %d hosted clusters at once\n", len(names))
+	before, err := cpuOfNode()
+	if err != nil {
+		b.Fatal(err)
+	}
 	if err := each(names, func(name string) error { return c.create(ctx, name, small) }); err != nil {
 		b.Fatal(err)
 	}
@@ -98,15 +103,18 @@ func (c *cluster) createAll(b *testing.B, names []string) float64 {
 		}
 		b.Fatalf("%d of %d hosted clusters are not available: %v\n%s", len(late), len(names), err, c.explain(late...))
 	}
+	after, err := cpuOfNode()
+	if err != nil {
+		b.Fatal(err)
+	}
 	var each []float64
-	last := 0.0
 	for _, name := range names {
 		v, _ := s.since(stageApplied, name)
 		each = append(each, v)
-		last = max(last, v)
+		took = max(took, v)
 	}
 	fmt.Printf("fleet: half of them are available after %s\n", seconds(median(each)))
-	return last
+	return took, after - before
 }
 
 // operators lists our own pods by operator.

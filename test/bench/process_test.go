@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"hcp.internal/platform/internal/local/cgroup"
+	"hcp.internal/platform/internal/local/components"
 )
 
 // ticks per second of the times in /proc/*/stat, the same on all architectures that Go runs on.
@@ -111,4 +114,15 @@ func program(dir string) string {
 		name += " " + args[1]
 	}
 	return name
+}
+
+// cpuOfNode is how many CPU seconds everything of the local cluster has used so far: the node, the management cluster and all pods, also
+// those that are gone. Unlike wall time it says the same on a machine that others use, too.
+func cpuOfNode() (float64, error) {
+	groups, err := cgroup.Mounted()
+	if err != nil {
+		return 0, err
+	}
+	used, err := cgroup.Used(groups, components.CgroupRoot)
+	return used.Seconds(), err
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Hierarchy is a mounted control group file system.
@@ -168,6 +169,43 @@ func Weigh(list []Hierarchy, name string, weight int) error {
 		}
 	}
 	return nil
+}
+
+// Used is the processor time that a group and all below it have used, also those that are gone. An error says that no hierarchy counts it.
+func Used(list []Hierarchy, name string) (time.Duration, error) {
+	for _, h := range useful(list) {
+		if h.Version == 1 && !slices.Contains(h.Controllers, "cpuacct") {
+			continue
+		}
+		used, err := used(h, name)
+		if err != nil {
+			return 0, fmt.Errorf("reading the processor time of control group %s: %w", name, err)
+		}
+		return used, nil
+	}
+	return 0, errors.New("no control group hierarchy counts processor time")
+}
+
+func used(h Hierarchy, name string) (time.Duration, error) {
+	if h.Version == 1 {
+		data, err := os.ReadFile(filepath.Join(h.Path, name, "cpuacct.usage"))
+		if err != nil {
+			return 0, err
+		}
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		return time.Duration(ns), err
+	}
+	data, err := os.ReadFile(filepath.Join(h.Path, name, "cpu.stat"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, ok := strings.CutPrefix(line, "usage_usec "); ok {
+			us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return time.Duration(us) * time.Microsecond, err
+		}
+	}
+	return 0, errors.New("cpu.stat has no usage_usec")
 }
 
 // Processes lists all processes in a group and the groups below it.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -109,5 +110,29 @@ func TestWeigh(t *testing.T) {
 		dir := t.TempDir()
 		g.Expect(Weigh([]Hierarchy{{Path: dir, Version: 1, Controllers: []string{"memory"}}}, "node", 10)).To(Succeed())
 		g.Expect(os.ReadDir(dir)).To(BeEmpty())
+	})
+}
+
+func TestUsed(t *testing.T) {
+	group := func(t *testing.T, version int, controllers []string, file, content string) []Hierarchy {
+		dir := t.TempDir()
+		g := NewWithT(t)
+		g.Expect(os.Mkdir(filepath.Join(dir, "node"), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(dir, "node", file), []byte(content), 0o644)).To(Succeed())
+		return []Hierarchy{{Path: dir, Version: version, Controllers: controllers}}
+	}
+	t.Run("When a hierarchy of version 1 counts processor time it should read it", func(t *testing.T) {
+		NewWithT(t).Expect(Used(group(t, 1, []string{"cpuacct"}, "cpuacct.usage", "1500000000\n"), "node")).To(Equal(1500 * time.Millisecond))
+	})
+	t.Run("When the hierarchy is of version 2 it should read it", func(t *testing.T) {
+		NewWithT(t).Expect(Used(group(t, 2, nil, "cpu.stat", "usage_usec 1500000\nuser_usec 1000000\n"), "node")).To(Equal(1500 * time.Millisecond))
+	})
+	t.Run("When nothing counts processor time it should say so", func(t *testing.T) {
+		_, err := Used(group(t, 1, []string{"memory"}, "memory.stat", ""), "node")
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no control group hierarchy")))
+	})
+	t.Run("When the group is gone it should say so", func(t *testing.T) {
+		_, err := Used(group(t, 2, nil, "cpu.stat", ""), "other")
+		NewWithT(t).Expect(err).To(MatchError(os.ErrNotExist))
 	})
 }

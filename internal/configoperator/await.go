@@ -16,8 +16,8 @@ const (
 	// awaitLongest is how long a hosted API that is just starting is waited for. Then the operator begins all the same, and reports what
 	// it meets; it is well below the five minutes after which the kubelet would miss the health check.
 	awaitLongest = 2 * time.Minute
-	// awaitPause is between two questions. A refused connection costs nothing.
-	awaitPause = 250 * time.Millisecond
+	// awaitPause is between two questions. Each makes a starting API server check all that it is made of, and nobody waits for this operator.
+	awaitPause = time.Second
 	// awaitTimeout is for one answer.
 	awaitTimeout = 5 * time.Second
 	// readyBytes are enough of an answer to use the connection again.

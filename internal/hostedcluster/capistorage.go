@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/platform"
@@ -95,6 +96,16 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 		return false, r.annotate(ctx, hc, change)
 	}
 	return false, r.reportStorage(ctx, hc)
+}
+
+// speaksPrivately tells why the control-plane-operator would look for machines where there are none: it is from before private types. Labels
+// that could not be read say nothing.
+func speaksPrivately(obs *observed) error {
+	if !obs.privateCAPI || obs.operatorLabels == nil || obs.operatorLabels[capiproxy.ImageLabel] == "true" || !hasMachines(obs.hc) {
+		return nil
+	}
+	return fmt.Errorf("the control-plane-operator of this release, %s, does not know private types of Cluster API (image label %s): "+
+		"use a newer release, or name an image that does by annotation %s", obs.operatorImage, capiproxy.ImageLabel, hyperv1.ControlPlaneOperatorImageAnnotation)
 }
 
 // hasMachines is false on platforms where there is nothing of Cluster API to be stored.

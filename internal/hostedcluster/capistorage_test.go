@@ -144,6 +144,31 @@ func TestStorageCondition(t *testing.T) {
 	}
 }
 
+func TestSpeaksPrivately(t *testing.T) {
+	local := func(o *observed) { o.hc.Spec.Platform.Type = hyperv1.LocalPlatform }
+	for name, tc := range map[string]struct {
+		change func(*observed)
+		err    bool
+	}{
+		"When its operator adds proxies it should be taken":                   {change: func(o *observed) { local(o); o.operatorLabels = ownLabels }},
+		"When its operator is from before private types it should be refused": {change: func(o *observed) { local(o); o.operatorLabels = map[string]string{} }, err: true},
+		"When its operator's labels are unknown it should be taken":           {change: func(o *observed) { local(o); o.operatorLabels = nil }},
+		"When it has no machines any operator should do":                      {change: func(o *observed) { o.operatorLabels = map[string]string{} }},
+		"When types are standard any operator should do":                      {change: func(o *observed) { local(o); o.operatorLabels, o.privateCAPI = map[string]string{}, false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obs := &observed{hc: exampleHostedCluster("clusters", "r/i:1"), privateCAPI: true, operatorImage: "r/cpo:1"}
+			tc.change(obs)
+			err := speaksPrivately(obs)
+			if tc.err {
+				NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("r/cpo:1"), ContainSubstring(hyperv1.ControlPlaneOperatorImageAnnotation))))
+			} else {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			}
+		})
+	}
+}
+
 // behindProxy leads to the API server of a world through the proxy, as the operator does with private types.
 func (w *world) behindProxy(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()

@@ -128,6 +128,9 @@ func supported(obs *observed) metav1.Condition {
 	if obs.platformErr != nil {
 		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
 	}
+	if err := speaksPrivately(obs); err != nil {
+		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, err.Error())
+	}
 	return condition(hyperv1.SupportedHostedCluster, metav1.ConditionTrue, hyperv1.AsExpectedReason, "HostedCluster is supported by operator configuration")
 }
 

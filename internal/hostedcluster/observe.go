@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform"
@@ -254,7 +255,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 
 // ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that. That their pods bear the
 // restricted level of Pod Security is not among it: they set no seccomp profile.
-var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true"}
+var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
 
 // releasesFor is the provider that knows the mirrors of hc.
 func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 )
 
 const stickyTmp = 0o777 | fs.ModeSticky
@@ -38,7 +40,7 @@ func Platform(b Binaries) (v1.Image, error) {
 	for _, n := range sidecarNames {
 		sidecar = append(sidecar, File{Path: "/usr/bin/" + n, Link: "hcp-sidecar"})
 	}
-	return static(Config{Entrypoint: []string{"/usr/bin/hypershift"}},
+	return static(Config{Entrypoint: []string{"/usr/bin/hypershift"}, Labels: map[string]string{capiproxy.ImageLabel: "true"}},
 		Base(b.CABundle),
 		sidecar,
 		operators,

@@ -31,6 +31,9 @@ const (
 	EnvImage        = "CAPI_PROXY_IMAGE"
 )
 
+// ImageLabel is "true" on images whose control-plane-operator puts proxies beside what it deploys.
+const ImageLabel = "io.openshift.hypershift.capi-proxy-sidecar"
+
 // Add adds what Container made to a pod and sets KUBECONFIG of its first container. A native sidecar starts before the others and ends after
 // them, so that they can give back their leases; without it, they have to try again until it is there.
 func Add(pod *corev1.PodSpec, proxy corev1.Container, native bool) {

@@ -119,7 +119,7 @@ crash: kubernetes ## Interrupt every reconciler at each of its writes; make test
 
 .PHONY: bench
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
-	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/ignition ./test/bench/nodepools ./test/bench/packages $(TEST_FLAGS)
+	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/capiproxy ./test/bench/ignition ./test/bench/nodepools ./test/bench/packages $(TEST_FLAGS)
 
 TABLES ?= ../shared/spec/schema
 .PHONY: schema-diff

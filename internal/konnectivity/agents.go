@@ -5,6 +5,16 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"time"
+)
+
+// How long a request waits for an agent when none can serve it, and when that is worth it: while agents are still finding a server
+// that has just started, and while one is being replaced. At other times there is no worker, and waiting would only hold up callers.
+const (
+	agentWait    = 5 * time.Second
+	hopeAtStart  = 30 * time.Second
+	hopeAtLeave  = 15 * time.Second
+	agentRecheck = 250 * time.Millisecond // an agent that was full may have room again
 )
 
 var (
@@ -21,9 +31,17 @@ type agents struct {
 	list []*session
 	// checking marks sessions with a ping under way, so that failed attempts don't start one each.
 	checking map[*session]bool
+	// joined is closed when an agent joins, and then made anew.
+	joined chan struct{}
+	// hope is until when an agent is likely to join.
+	hope time.Time
+	wait time.Duration // for an agent, at most
+	now  func() time.Time
 }
 
-func newAgents(limit int) *agents { return &agents{limit: limit, checking: map[*session]bool{}} }
+func newAgents(limit int, now func() time.Time) *agents {
+	return &agents{limit: limit, checking: map[*session]bool{}, joined: make(chan struct{}), hope: now().Add(hopeAtStart), wait: agentWait, now: now}
+}
 
 // add makes a session available. Two with the same id live beside each other: the certificate is the same for all agents, so
 // an id proves nothing, and evicting the older would let any agent silence any other.
@@ -34,6 +52,8 @@ func (a *agents) add(s *session) error {
 		return errTooMany
 	}
 	a.list = append(a.list, s)
+	close(a.joined)
+	a.joined = make(chan struct{})
 	return nil
 }
 
@@ -45,6 +65,7 @@ func (a *agents) remove(s *session) {
 			last := len(a.list) - 1
 			a.list[i], a.list[last] = a.list[last], nil
 			a.list = a.list[:last]
+			a.hope = a.now().Add(hopeAtLeave)
 			break
 		}
 	}
@@ -100,8 +121,62 @@ func (a *agents) candidates(host string, pick func(int) int) []*session {
 	return out
 }
 
-// dial opens a tunnel through the first agent that is able to.
+// dial opens a tunnel through the first agent that is able to. When none is and one is likely to come, it waits for it: a webhook
+// that is called while the control plane or an agent is being replaced is answered late, and not refused.
 func (a *agents) dial(ctx context.Context, to target) (*tunnel, error) {
+	deadline := a.now().Add(a.patience())
+	for {
+		joined := a.next()
+		t, err := a.try(ctx, to)
+		if err == nil || !agentsFailed(err) {
+			return t, err
+		}
+		hope := a.hopeful()
+		left := min(deadline.Sub(a.now()), hope.Sub(a.now()))
+		if left <= 0 {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-joined:
+		case <-time.After(min(left, agentRecheck)):
+		}
+	}
+}
+
+// agentsFailed tells failures that another agent could mend from those of the target.
+func agentsFailed(err error) bool {
+	var dial *dialError
+	if errors.As(err, &dial) {
+		return dial.agentFailed()
+	}
+	return errors.Is(err, errNoAgent) || errors.Is(err, errAgentFull)
+}
+
+// patience is how long a request waits for an agent.
+func (a *agents) patience() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.wait
+}
+
+// next is closed when the next agent joins.
+func (a *agents) next() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.joined
+}
+
+// hopeful says until when an agent is likely to join.
+func (a *agents) hopeful() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.hope
+}
+
+// try asks each candidate once.
+func (a *agents) try(ctx context.Context, to target) (*tunnel, error) {
 	candidates := a.candidates(to.host, rand.IntN)
 	if len(candidates) == 0 {
 		return nil, errNoAgent
@@ -137,6 +212,7 @@ func (a *agents) doubt(ctx context.Context, s *session) {
 	s.suspect.Store(true)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.hope = a.now().Add(hopeAtLeave) // it may be about to be replaced
 	if a.checking[s] {
 		return
 	}

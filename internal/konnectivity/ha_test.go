@@ -230,7 +230,7 @@ func TestCandidates(t *testing.T) {
 		}
 		return strings.Join(ids, ",")
 	}
-	a := newAgents(10)
+	a := newAgents(10, time.Now)
 	for _, s := range []*session{
 		named("default", "default-route=true", false), named("other", "ipv4=10.0.0.9", false),
 		named("claims", "ipv4=10.0.0.1&host=Registry.Example.com", false), named("slow", "default-route=true", true),

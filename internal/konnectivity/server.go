@@ -73,7 +73,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	}
 	return &Server{
 		ServerOptions: o,
-		agents:        newAgents(o.MaxAgents), transport: transport, tunnels: make(chan struct{}, o.MaxTunnels),
+		agents:        newAgents(o.MaxAgents, o.Now), transport: transport, tunnels: make(chan struct{}, o.MaxTunnels),
 		frontTLS: serverTLS(front, o.Protocol, o.FrontNames), agentTLS: serverTLS(back, o.Protocol, o.AgentNames),
 	}, nil
 }

@@ -2,6 +2,7 @@ package konnectivity
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -124,6 +125,7 @@ func TestRefusals(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t)
 	s := w.server(func(o *ServerOptions) { o.MaxTunnels = 1 })
+	expectNobody(s)
 	answer := func(target string, as ...Files) (int, string) {
 		_, resp, err := w.dial(s.front, target, as...)
 		if err != nil {
@@ -201,5 +203,73 @@ func TestLimits(t *testing.T) {
 		second, _ := w.agent(s.back)
 		g.Consistently(func() int { have, _ := second.Connected(); return have }).WithTimeout(300 * time.Millisecond).Should(BeZero())
 		g.Expect(s.AgentCount()).To(Equal(1))
+	})
+}
+
+// beForgiving makes a server wait for an agent for as long as a slow machine may need.
+func beForgiving(s *running, patience time.Duration) {
+	s.agents.mu.Lock()
+	defer s.agents.mu.Unlock()
+	s.agents.wait, s.agents.hope = patience, time.Now().Add(patience)
+}
+
+// expectNobody makes a server refuse at once when it has no agent.
+func expectNobody(s *running) {
+	s.agents.mu.Lock()
+	defer s.agents.mu.Unlock()
+	s.agents.hope = time.Time{}
+}
+
+func TestWaitForAgent(t *testing.T) {
+	ask := func(w *world, s *running, target string) <-chan int {
+		status := make(chan int, 1)
+		go func() {
+			conn, resp, err := w.dial(s.front, target)
+			if err != nil {
+				status <- 0
+				return
+			}
+			_ = conn.Close()
+			status <- resp.StatusCode
+		}()
+		return status
+	}
+	const patience = time.Minute
+	t.Run("When a server has just started a request should wait for the first agent", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		beForgiving(s, patience)
+		status := ask(w, s, echo(t))
+		g.Eventually(func() int { return len(s.tunnels) }).WithTimeout(patience).Should(Equal(1), "the request has come")
+		w.agent(s.back)
+		g.Eventually(status).WithTimeout(patience).Should(Receive(Equal(http.StatusOK)))
+	})
+	t.Run("When the only agent is replaced a request should wait for the next", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		beForgiving(s, patience)
+		_, leave := w.agent(s.back)
+		g.Eventually(s.AgentCount).WithTimeout(patience).Should(Equal(1))
+		expectNobody(s) // that it leaves is what gives hope
+		leave()
+		g.Eventually(s.AgentCount).WithTimeout(patience).Should(BeZero())
+		g.Expect(s.agents.hopeful()).To(BeTemporally(">", time.Now().Add(-patience)))
+		beForgiving(s, patience)
+		status := ask(w, s, echo(t))
+		g.Eventually(func() int { return len(s.tunnels) }).WithTimeout(patience).Should(Equal(1))
+		w.agent(s.back)
+		g.Eventually(status).WithTimeout(patience).Should(Receive(Equal(http.StatusOK)))
+	})
+	t.Run("When the client gives up it should not be waited for", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		beForgiving(s, patience)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := s.agents.dial(ctx, target{host: "10.0.0.1", port: 443})
+		g.Expect(err).To(MatchError(context.Canceled))
 	})
 }

@@ -69,9 +69,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// Also not before it is known where a hosted cluster's machines are stored. What it becomes is an event of its own.
-	operator := hostedcluster.Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
-	if hc != nil && operator.Owns(hc.Annotations) != hostedcluster.Ours {
+	if !r.owns(pool, hc) {
 		return ctrl.Result{}, nil
 	}
 	if !pool.DeletionTimestamp.IsZero() {
@@ -84,6 +82,16 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	return r.work(ctx, pool, hc)
+}
+
+// owns tells whether a pool is this operator's: as its HostedCluster is, also not before it is known where that one's machines are stored, which is
+// an event of its own. A pool whose HostedCluster is gone shows by itself where its machines are.
+func (r *Reconciler) owns(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) bool {
+	if hc != nil {
+		return hostedcluster.Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Owns(hc.Annotations) == hostedcluster.Ours
+	}
+	private := pool.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
+	return private == r.PrivateCAPI || !private && !slices.Contains(pool.Finalizers, Finalizer)
 }
 
 func (r *Reconciler) hostedCluster(ctx context.Context, pool *hyperv1.NodePool) (*hyperv1.HostedCluster, error) {
@@ -113,6 +121,10 @@ func (r *Reconciler) reportMissingCluster(ctx context.Context, pool *hyperv1.Nod
 func (r *Reconciler) adopt(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) error {
 	before := pool.DeepCopy()
 	changed := controllerutil.AddFinalizer(pool, Finalizer)
+	if r.PrivateCAPI && pool.Annotations[hyperv1.PrivateCAPITypesAnnotation] != "true" {
+		metav1.SetMetaDataAnnotation(&pool.ObjectMeta, hyperv1.PrivateCAPITypesAnnotation, "true")
+		changed = true
+	}
 	owner := metav1.OwnerReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Name: hc.Name, UID: hc.UID}
 	if !slices.ContainsFunc(pool.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == hc.UID }) {
 		pool.OwnerReferences, changed = append(pool.OwnerReferences, owner), true

@@ -3,7 +3,8 @@ package v1beta1
 // Annotations of HostedClusters that say in which API groups the objects of Cluster API are stored.
 const (
 	// PrivateCAPITypesAnnotation is "true" on a HostedCluster whose objects are stored in *.cluster.hypershift.openshift.io; copied to its
-	// HostedControlPlane. The hypershift-operator sets it when it takes a HostedCluster on. Without it they are in *.cluster.x-k8s.io.
+	// HostedControlPlane and noted on its NodePools. The hypershift-operator sets it when it takes a HostedCluster on. Without it they are in
+	// *.cluster.x-k8s.io.
 	PrivateCAPITypesAnnotation = "hypershift.openshift.io/private-capi-types"
 
 	// LegacyScope is the value of HostedClusterScopeAnnotation by which an operator for private types leaves a HostedCluster whose objects

@@ -1,0 +1,41 @@
+package nodepool
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+func TestOwnsPool(t *testing.T) {
+	private, legacy := map[string]string{hyperv1.PrivateCAPITypesAnnotation: "true"}, map[string]string{hyperv1.HostedClusterScopeAnnotation: hyperv1.LegacyScope}
+	for name, tc := range map[string]struct {
+		cluster, pool map[string]string // annotations; nil cluster: it is gone
+		adopted       bool
+		new, legacy   bool
+	}{
+		"When the hosted cluster is private the pool should be the new operator's":           {cluster: private, new: true},
+		"When the hosted cluster is from before it should be the legacy operator's":          {cluster: legacy, adopted: true, legacy: true},
+		"When it is not known where the machines are nobody should touch it":                 {cluster: map[string]string{}},
+		"When the hosted cluster is gone a private pool should be cleaned up by the new one": {pool: private, adopted: true, new: true},
+		"When the hosted cluster is gone a pool from before should not":                      {adopted: true, legacy: true},
+		"When there was never a hosted cluster any may say so":                               {new: true, legacy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Annotations: tc.pool}}
+			if tc.adopted {
+				pool.Finalizers = []string{Finalizer}
+			}
+			var hc *hyperv1.HostedCluster
+			if tc.cluster != nil {
+				hc = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: tc.cluster}}
+			}
+			g.Expect((&Reconciler{PrivateCAPI: true}).owns(pool, hc)).To(Equal(tc.new), "new operator")
+			g.Expect((&Reconciler{Scope: ptr.To(hyperv1.LegacyScope)}).owns(pool, hc)).To(Equal(tc.legacy), "legacy operator")
+		})
+	}
+}

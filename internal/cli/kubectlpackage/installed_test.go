@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -28,10 +27,9 @@ type installed struct {
 	*packagestest.World
 	registry   *packagestest.Registry
 	kubeconfig string
+	// shop is the namespace of the packages, site the ClusterPackage. Golden files call them "shop" and "shop-site".
+	shop, site string
 }
-
-// shop is where the packages of the tests are: a name that golden files can have.
-const shop = "shop"
 
 func newInstalled(t *testing.T) installed {
 	t.Helper()
@@ -39,9 +37,8 @@ func newInstalled(t *testing.T) installed {
 	if err := os.WriteFile(w.kubeconfig, w.Env.Kubeconfig(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}); err != nil {
-		t.Fatal(err)
-	}
+	w.shop = w.Namespace(t)
+	w.site = w.shop + "-site"
 	return w
 }
 
@@ -62,12 +59,14 @@ var changing = []struct {
 	{regexp.MustCompile(`(resourceVersion"?: )"\d+"`), `$1"VERSION"`},
 	{regexp.MustCompile(`(generation"?: )\d+`), `${1}N`},
 	{regexp.MustCompile(`(observedGeneration"?: )\d+`), `${1}N`},
+	{regexp.MustCompile(`(package-operator.run/hash"?: )"?[a-z0-9]+"?`), `${1}"HASH"`},
+	{regexp.MustCompile(`(name"?: "?web)-[a-z0-9]+`), `${1}-HASH`},
 }
 
 // golden compares what a command prints with testdata.
 func (w installed) golden(t *testing.T, file string, args ...string) {
 	t.Helper()
-	got := w.run(t, args...)
+	got := strings.ReplaceAll(w.run(t, args...), w.shop, "shop")
 	for _, c := range changing {
 		got = c.find.ReplaceAllString(got, c.as)
 	}
@@ -93,7 +92,7 @@ spec:
 kind: ConfigMap
 metadata:
   name: `+name+`-{{ .package.metadata.name }}
-  namespace: `+shop+`
+  namespace: `+w.shop+`
   annotations: {package-operator.run/phase: `+phase+`, name: '`+strings.ReplaceAll(probed, "NAME", name+"-{{ .package.metadata.name }}")+`'}
 data: {color: `+color+`}
 `)
@@ -129,100 +128,100 @@ func TestInstalled(t *testing.T) {
 	w := newInstalled(t)
 	first, second := w.publish(t, "v1", "red", "NAME"), w.publish(t, "v2", "blue", "NAME")
 	broken := w.publish(t, "v3", "green", "never")
-	w.install(t, shop, "web", first)
-	w.install(t, "", "site", first)
+	w.install(t, w.shop, "web", first)
+	w.install(t, "", w.site, first)
 
 	t.Run("When a rollout is followed it should wait for its end", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(w.run(t, "rollout", "status", "package/web", "-n", shop)).To(HaveSuffix("package web successfully rolled out, revision 1\n"))
-		g.Expect(w.run(t, "rollout", "status", "clusterpackage", "site")).To(HaveSuffix("clusterpackage site successfully rolled out, revision 1\n"))
-		w.golden(t, "status-package.txt", "rollout", "status", "package/web", "-n", shop)
-		w.golden(t, "status-plural.txt", "rollout", "status", "packages", "web", "-n", shop, "--watch=false")
-		w.golden(t, "status-deployment.txt", "rollout", "status", "objectdeployment/web", "-n", shop)
-		w.golden(t, "status-clusterdeployment.txt", "rollout", "status", "cod/site")
-		w.golden(t, "status-missing.txt", "rollout", "status", "package/none", "-n", shop)
-		w.golden(t, "status-type.txt", "rollout", "status", "pod/web", "-n", shop)
+		g.Expect(w.run(t, "rollout", "status", "package/web", "-n", w.shop)).To(HaveSuffix("package web successfully rolled out, revision 1\n"))
+		g.Expect(w.run(t, "rollout", "status", "clusterpackage", w.site)).To(HaveSuffix("clusterpackage " + w.site + " successfully rolled out, revision 1\n"))
+		w.golden(t, "status-package.txt", "rollout", "status", "package/web", "-n", w.shop)
+		w.golden(t, "status-plural.txt", "rollout", "status", "packages", "web", "-n", w.shop, "--watch=false")
+		w.golden(t, "status-deployment.txt", "rollout", "status", "objectdeployment/web", "-n", w.shop)
+		w.golden(t, "status-clusterdeployment.txt", "rollout", "status", "cod/"+w.site)
+		w.golden(t, "status-missing.txt", "rollout", "status", "package/none", "-n", w.shop)
+		w.golden(t, "status-type.txt", "rollout", "status", "pod/web", "-n", w.shop)
 	})
 	t.Run("When a package is installed its tree should show what it has", func(t *testing.T) {
 		g := NewWithT(t)
-		w.golden(t, "clustertree-package.txt", "clustertree", "package/web", "-n", shop)
-		g.Expect(w.run(t, "clustertree", "Package", "web", "-n", shop)).To(Equal(w.run(t, "clustertree", "package/web", "-n", shop)))
-		w.golden(t, "clustertree-clusterpackage.txt", "clustertree", "clusterpackage", "site")
-		w.golden(t, "clustertree-missing.txt", "clustertree", "package/none", "-n", shop)
-		w.golden(t, "clustertree-deployment.txt", "clustertree", "objectdeployment/web", "-n", shop)
+		w.golden(t, "clustertree-package.txt", "clustertree", "package/web", "-n", w.shop)
+		g.Expect(w.run(t, "clustertree", "Package", "web", "-n", w.shop)).To(Equal(w.run(t, "clustertree", "package/web", "-n", w.shop)))
+		w.golden(t, "clustertree-clusterpackage.txt", "clustertree", "clusterpackage", w.site)
+		w.golden(t, "clustertree-missing.txt", "clustertree", "package/none", "-n", w.shop)
+		w.golden(t, "clustertree-deployment.txt", "clustertree", "objectdeployment/web", "-n", w.shop)
 	})
 	t.Run("When an image changes history should say so", func(t *testing.T) {
 		g := NewWithT(t)
-		for _, target := range []string{shop, ""} {
-			w.change(t, target, map[string]string{shop: "web", "": "site"}[target], second)
-		}
-		g.Expect(w.run(t, "rollout", "status", "package/web", "-n", shop)).To(HaveSuffix("package web successfully rolled out, revision 2\n"))
-		g.Expect(w.run(t, "rollout", "status", "clusterpackage/site")).To(HaveSuffix("clusterpackage site successfully rolled out, revision 2\n"))
+		w.change(t, w.shop, "web", second)
+		w.change(t, "", w.site, second)
+		g.Expect(w.run(t, "rollout", "status", "package/web", "-n", w.shop)).To(HaveSuffix("package web successfully rolled out, revision 2\n"))
+		g.Expect(w.run(t, "rollout", "status", "clusterpackage/"+w.site)).To(HaveSuffix("clusterpackage " + w.site + " successfully rolled out, revision 2\n"))
 		// The old revision is archived a moment later; its status is part of what history prints.
-		for name, set := range map[string]client.ObjectList{"web": &v1alpha1.ObjectSetList{}, "site": &v1alpha1.ClusterObjectSetList{}} {
+		for namespace, set := range map[string]client.ObjectList{w.shop: &v1alpha1.ObjectSetList{}, "": &v1alpha1.ClusterObjectSetList{}} {
+			name := map[string]string{w.shop: "web", "": w.site}[namespace]
 			g.Eventually(func() string {
-				g.Expect(w.Client.List(t.Context(), set, client.MatchingLabels{v1alpha1.InstanceLabel: name})).To(Succeed())
+				g.Expect(w.Client.List(t.Context(), set, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.InstanceLabel: name})).To(Succeed())
 				raw, _ := json.Marshal(set)
 				return string(raw)
 			}, packagestest.Timeout).Should(ContainSubstring(`"type":"Archived","status":"True"`))
 		}
-		w.golden(t, "history-package.txt", "rollout", "history", "package/web", "-n", shop)
-		w.golden(t, "history-clusterpackage.txt", "rollout", "history", "clusterpackage", "site")
-		w.golden(t, "history-deployment.txt", "rollout", "history", "objectdeployment/web", "-n", shop)
-		w.golden(t, "history-clusterdeployment.txt", "rollout", "history", "clusterobjectdeployment/site")
-		w.golden(t, "history-revision.yaml", "rollout", "history", "package/web", "-n", shop, "--revision", "1")
-		w.golden(t, "history-revision.json", "rollout", "history", "package/web", "-n", shop, "--revision", "1", "-o", "json")
-		w.golden(t, "history-no-revision.txt", "rollout", "history", "package/web", "-n", shop, "--revision", "7")
-		w.golden(t, "history-missing.txt", "rollout", "history", "package/none", "-n", shop)
-		w.golden(t, "history-type.txt", "rollout", "history", "configmap/web", "-n", shop)
+		w.golden(t, "history-package.txt", "rollout", "history", "package/web", "-n", w.shop)
+		w.golden(t, "history-clusterpackage.txt", "rollout", "history", "clusterpackage", w.site)
+		w.golden(t, "history-deployment.txt", "rollout", "history", "objectdeployment/web", "-n", w.shop)
+		w.golden(t, "history-clusterdeployment.txt", "rollout", "history", "clusterobjectdeployment/"+w.site)
+		w.golden(t, "history-revision.yaml", "rollout", "history", "package/web", "-n", w.shop, "--revision", "1")
+		w.golden(t, "history-revision.json", "rollout", "history", "package/web", "-n", w.shop, "--revision", "1", "-o", "json")
+		w.golden(t, "history-no-revision.txt", "rollout", "history", "package/web", "-n", w.shop, "--revision", "7")
+		w.golden(t, "history-missing.txt", "rollout", "history", "package/none", "-n", w.shop)
+		w.golden(t, "history-type.txt", "rollout", "history", "configmap/web", "-n", w.shop)
 
 		var list []v1alpha1.ObjectSet
-		g.Expect(yaml.UnmarshalStrict([]byte(w.run(t, "rollout", "history", "package/web", "-n", shop, "-o", "yaml")), &list)).To(Succeed())
+		g.Expect(yaml.UnmarshalStrict([]byte(w.run(t, "rollout", "history", "package/web", "-n", w.shop, "-o", "yaml")), &list)).To(Succeed())
 		g.Expect(list).To(HaveLen(2))
-		g.Expect(json.Unmarshal([]byte(w.run(t, "rollout", "history", "package/web", "-n", shop, "-o", "json")), &list)).To(Succeed())
+		g.Expect(json.Unmarshal([]byte(w.run(t, "rollout", "history", "package/web", "-n", w.shop, "-o", "json")), &list)).To(Succeed())
 		g.Expect(list[1].Spec.Revision).To(Equal(int64(2)))
 	})
 	t.Run("When a package is paused and goes on the commands should wait for it", func(t *testing.T) {
 		g := NewWithT(t)
 		p := &v1alpha1.Package{}
-		key := client.ObjectKey{Namespace: shop, Name: "web"}
-		g.Expect(w.run(t, "pause", "package/web", "-n", shop, "-m", "for the night")).To(BeEmpty())
+		key := client.ObjectKey{Namespace: w.shop, Name: "web"}
+		g.Expect(w.run(t, "pause", "package/web", "-n", w.shop, "-m", "for the night")).To(BeEmpty())
 		g.Expect(w.Client.Get(t.Context(), key, p)).To(Succeed())
 		g.Expect(p.Spec.Paused).To(BeTrue())
 		g.Expect(p.Annotations).To(HaveKeyWithValue(v1alpha1.PauseMessageAnnotation, "for the night"))
-		g.Expect(w.run(t, "unpause", "package", "web", "-n", shop)).To(BeEmpty())
+		g.Expect(w.run(t, "unpause", "package", "web", "-n", w.shop)).To(BeEmpty())
 		g.Expect(w.Client.Get(t.Context(), key, p)).To(Succeed())
 		g.Expect(p.Spec.Paused).To(BeFalse())
 		g.Expect(p.Annotations).NotTo(HaveKey(v1alpha1.PauseMessageAnnotation))
-		w.golden(t, "rollout-pause.txt", "rollout", "pause", "clusterpackage/site", "--message", "for the night")
-		w.golden(t, "rollout-resume.txt", "rollout", "resume", "clusterpackage/site")
-		w.golden(t, "pause-missing.txt", "pause", "package/none", "-n", shop)
-		w.golden(t, "rollout-pause-type.txt", "rollout", "pause", "objectdeployment/web", "-n", shop)
+		w.golden(t, "rollout-pause.txt", "rollout", "pause", "clusterpackage/"+w.site, "--message", "for the night")
+		w.golden(t, "rollout-resume.txt", "rollout", "resume", "clusterpackage/"+w.site)
+		w.golden(t, "pause-missing.txt", "pause", "package/none", "-n", w.shop)
+		w.golden(t, "rollout-pause-type.txt", "rollout", "pause", "objectdeployment/web", "-n", w.shop)
 	})
 	t.Run("When a rollout gets stuck status should say where, and fail in the end", func(t *testing.T) {
 		g := NewWithT(t)
-		w.change(t, shop, "web", broken)
-		od := &v1alpha1.ObjectDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "web"}}
+		w.change(t, w.shop, "web", broken)
+		od := &v1alpha1.ObjectDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.shop, Name: "web"}}
 		w.Eventually(t, od, packagestest.HasCondition(od, &od.Status.Conditions, "Progressing", "True", "LatestRevisionPendingSuccess",
-			`Latest Revision is Unavailable: Phase "config" failed:  ConfigMap shop/colors-web: ".metadata.name" != ".metadata.annotations.name" expected: "colors-web" got: "never"`))
-		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "web"}}
+			`Latest Revision is Unavailable: Phase "config" failed:  ConfigMap `+w.shop+`/colors-web: ".metadata.name" != ".metadata.annotations.name" expected: "colors-web" got: "never"`))
+		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.shop, Name: "web"}}
 		w.Eventually(t, p, packagestest.HasCondition(p, &p.Status.Conditions, "Progressing", "True", "LatestRevisionPendingSuccess", ""))
-		g.Eventually(func() string { return w.run(t, "rollout", "status", "package/web", "-n", shop, "--watch=false") }, packagestest.Timeout).Should(
+		g.Eventually(func() string { return w.run(t, "rollout", "status", "package/web", "-n", w.shop, "--watch=false") }, packagestest.Timeout).Should(
 			HavePrefix("revision 3: Latest Revision is Unavailable: "))
-		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", shop, "--timeout", "50ms")
+		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", w.shop, "--timeout", "50ms")
 	})
 	t.Run("When an image can't be had or is refused status should say why", func(t *testing.T) {
 		g := NewWithT(t)
-		w.install(t, shop, "missing", w.registry.Host+"/nothing:v1")
+		w.install(t, w.shop, "missing", w.registry.Host+"/nothing:v1")
 		g.Eventually(func() string {
-			return w.run(t, "rollout", "status", "package/missing", "-n", shop, "--timeout", "50ms")
+			return w.run(t, "rollout", "status", "package/missing", "-n", w.shop, "--timeout", "50ms")
 		}, packagestest.Timeout).Should(
 			And(ContainSubstring("waiting for the image: "), ContainSubstring("Error: package missing: not rolled out within 50ms: waiting for the image: ")))
-		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "part"}, Spec: v1alpha1.PackageSpec{Image: first, Component: "x"}}
+		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.shop, Name: "part"}, Spec: v1alpha1.PackageSpec{Image: first, Component: "x"}}
 		g.Expect(w.Client.Create(t.Context(), p)).To(Succeed())
 		w.Eventually(t, p, packagestest.HasCondition(p, &p.Status.Conditions, "Invalid", "True", "LoadError", ""))
-		w.golden(t, "status-invalid.txt", "rollout", "status", "package/part", "-n", shop)
-		w.golden(t, "clustertree-unavailable.txt", "clustertree", "package/part", "-n", shop)
+		w.golden(t, "status-invalid.txt", "rollout", "status", "package/part", "-n", w.shop)
+		w.golden(t, "clustertree-unavailable.txt", "clustertree", "package/part", "-n", w.shop)
 	})
 }
 

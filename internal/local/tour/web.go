@@ -58,7 +58,7 @@ func (w Web) Run(ctx context.Context, c local.Cluster, say local.Say) error {
 			return err
 		}
 	}
-	history, err := kubectlPackage(ctx, c, say, "rollout", "history", "package/"+webName, "-n", webNamespace)
+	history, err := kubectlPackage(ctx, c, func(string, ...any) {}, "rollout", "history", "package/"+webName, "-n", webNamespace)
 	if err != nil {
 		return err
 	}

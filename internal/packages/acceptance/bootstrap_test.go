@@ -1,10 +1,12 @@
 package acceptance
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,19 +58,20 @@ spec:
 func TestSelfBootstrap(t *testing.T) {
 	w, r := newWorld(t), packagestest.NewRegistry(t)
 	w.RunDeployments(t)
-	w.create(t, `{apiVersion: v1, kind: Namespace, metadata: {name: bootstrap-system}}`,
-		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectSet, metadata: {name: without-2}, spec: {lifecycleState: Paused, previous: [{name: without-1}, {name: gone}]}}`,
-		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectSet, metadata: {name: without-1}, spec: {lifecycleState: Paused}}`)
-	push(t, r, "operator:v1", own("v1"))
-	push(t, r, "operator:v2", own("v2"))
+	t.Cleanup(func() { w.unstrap(t) })
+	w.create(t,
+		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectSet, metadata: {name: NAMESPACE-2}, spec: {lifecycleState: Paused, previous: [{name: NAMESPACE-1}, {name: NAMESPACE-0}]}}`,
+		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectSet, metadata: {name: NAMESPACE-1}, spec: {lifecycleState: Paused}}`)
+	w.push(t, r, "operator:v1", own("v1"))
+	w.push(t, r, "operator:v2", own("v2"))
 	run := func(t *testing.T, version string) {
 		t.Helper()
-		o := w.start(t, "bootstrap-system", "--self-bootstrap", "operators.example/operator:"+version, "--self-bootstrap-config", `{"namespace":"bootstrap-system"}`,
+		o := w.start(t, w.home, "--self-bootstrap", "operators.example/operator:"+version, "--self-bootstrap-config", w.named(`{"namespace":"NAMESPACE"}`),
 			"-image-prefix-overrides", "operators.example="+r.Host)
 		NewWithT(t).Eventually(o.ended, 2*patience).Should(Receive(BeNil()))
 	}
 	p := &v1alpha1.ClusterPackage{ObjectMeta: metav1.ObjectMeta{Name: "package-operator"}}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "bootstrap-system", Name: "package-operator-manager"}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.home, Name: "package-operator-manager"}}
 	see := func(g Gomega) []v1alpha1.ClusterObjectSet {
 		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d)).To(Succeed())
@@ -89,7 +92,7 @@ func TestSelfBootstrap(t *testing.T) {
 	})
 	t.Run("When revisions of old have no number they should have one", func(t *testing.T) {
 		g := NewWithT(t)
-		for name, number := range map[string]int64{"without-1": 1, "without-2": 2} {
+		for name, number := range map[string]int64{w.home + "-1": 1, w.home + "-2": 2} {
 			os := &v1alpha1.ClusterObjectSet{}
 			g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Name: name}, os)).To(Succeed())
 			g.Expect(os.Spec.Revision).To(Equal(number))
@@ -112,4 +115,29 @@ func TestSelfBootstrap(t *testing.T) {
 		g.Expect(p.Status.Revision).To(Equal(int64(2)))
 		g.Expect(packagestest.HasCondition(p, &p.Status.Conditions, "Available", "True", "Available", "")()).To(Succeed())
 	})
+}
+
+// unstrap removes what a bootstrap made, without an operator, so that the test can run once more.
+func (w world) unstrap(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	g := NewWithT(t)
+	list := &v1alpha1.ClusterObjectSetList{}
+	g.Expect(w.Client.List(ctx, list)).To(Succeed())
+	for i := range list.Items {
+		os := &list.Items[i]
+		g.Expect(client.IgnoreNotFound(w.Client.Delete(ctx, os))).To(Succeed())
+	}
+	none := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	for i := range list.Items {
+		g.Expect(client.IgnoreNotFound(w.Client.Patch(ctx, &list.Items[i], none))).To(Succeed())
+	}
+	p := &v1alpha1.ClusterPackage{ObjectMeta: metav1.ObjectMeta{Name: "package-operator"}}
+	g.Expect(client.IgnoreNotFound(w.Client.Delete(ctx, p))).To(Succeed())
+	g.Expect(client.IgnoreNotFound(w.Client.Patch(ctx, p, none))).To(Succeed())
+	crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+	crd.Name = "widgets.bootstrap.example"
+	g.Expect(client.IgnoreNotFound(w.Client.Delete(ctx, crd))).To(Succeed())
+	for _, obj := range []client.Object{p, crd, &v1alpha1.ClusterObjectDeployment{ObjectMeta: metav1.ObjectMeta{Name: "package-operator"}}} {
+		g.Eventually(func() bool { return apierrors.IsNotFound(w.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)) }, patience).Should(BeTrue())
+	}
 }

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -37,7 +38,7 @@ func (w world) openShift(t *testing.T) {
 	if _, err := envtest.InstallCRDs(w.Env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: patience}); err != nil {
 		t.Fatal(err)
 	}
-	w.create(t,
+	w.ensure(t,
 		`{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: {history: [{state: Completed, version: 4.20.3}]}}`,
 		`{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}, status: {httpProxy: "http://proxy:3128", noProxy: .local}}`)
 }
@@ -47,7 +48,7 @@ const template = `apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ .package.metadata.name }}-seen
-  namespace: {{ .package.metadata.namespace | default "acceptance" }}
+  namespace: {{ .package.metadata.namespace | default "NAMESPACE" }}
   annotations: {package-operator.run/phase: a}
 data:
   image: {{ .package.image | quote }}
@@ -90,15 +91,15 @@ func TestOperator(t *testing.T) {
 	closed, forgotten := private(t, open, "robot", "secret"), private(t, open, "nobody", "knows")
 	w.openShift(t)
 	w.create(t,
-		`{apiVersion: v1, kind: Namespace, metadata: {name: operator}}`, `{apiVersion: v1, kind: Namespace, metadata: {name: acceptance}}`,
-		`{apiVersion: v1, kind: Namespace, metadata: {name: clusters}}`, `{apiVersion: v1, kind: Namespace, metadata: {name: clusters-a}}`,
-		`{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: operator, name: puller}, imagePullSecrets: [{name: missing}, {name: broken}, {name: old}, {name: good}]}`,
-		`{apiVersion: v1, kind: Secret, metadata: {namespace: operator, name: broken}, type: Opaque, data: {x: eA==}}`,
-		fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: operator, name: old}, type: kubernetes.io/dockercfg, stringData: {.dockercfg: '{"%s": {"username": "robot", "password": "wrong"}}'}}`, closed),
-		fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: operator, name: good}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths": {"%s/mirror": {"auth": "%s"}}}'}}`,
+		`{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-operator}}`, `{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-a}}`,
+		`{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: NAMESPACE-operator, name: puller}, imagePullSecrets: [{name: missing}, {name: broken}, {name: old}, {name: good}]}`,
+		`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE-operator, name: broken}, type: Opaque, data: {x: eA==}}`,
+		fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE-operator, name: old}, type: kubernetes.io/dockercfg, stringData: {.dockercfg: '{"%s": {"username": "robot", "password": "wrong"}}'}}`, closed),
+		fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE-operator, name: good}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths": {"%s/mirror": {"auth": "%s"}}}'}}`,
 			closed, base64.StdEncoding.EncodeToString([]byte("robot:secret"))))
-	w.hostedCluster(t, "clusters", "a")
-	o := w.start(t, "operator", "-service-account-namespace", "operator", "-service-account-name", "puller",
+	w.hostedCluster(t, w.home, "a")
+	operators := w.home + "-operator"
+	o := w.start(t, operators, "-service-account-namespace", operators, "-service-account-name", "puller",
 		"-image-prefix-overrides", "quay.example/team="+closed+"/mirror", "-registry-host-overrides", "docker.example="+open.Host)
 
 	t.Run("When it runs it should be healthy and hold the lease", func(t *testing.T) {
@@ -108,15 +109,15 @@ func TestOperator(t *testing.T) {
 		}
 		lease := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}}
 		g.Eventually(func() error {
-			return w.Client.Get(t.Context(), client.ObjectKey{Namespace: "operator", Name: "8a4hp84a6s.package-operator-lock"}, lease)
+			return w.Client.Get(t.Context(), client.ObjectKey{Namespace: operators, Name: "8a4hp84a6s.package-operator-lock"}, lease)
 		}, patience).Should(Succeed())
 	})
 	t.Run("When a prefix is replaced and the registry wants a password it should use the pull secrets", func(t *testing.T) {
 		g := NewWithT(t)
-		push(t, open, "mirror/web:v1", seen())
-		w.create(t, install("acceptance", "web", "quay.example/team/web:v1", ""))
-		w.available(t, "acceptance", "web")
-		data := w.data(t, "acceptance", "web-seen")
+		w.push(t, open, "mirror/web:v1", seen())
+		w.create(t, install(w.home, "web", "quay.example/team/web:v1", ""))
+		w.available(t, w.home, "web")
+		data := w.data(t, w.home, "web-seen")
 		g.Expect(data).To(HaveKeyWithValue("image", closed+"/mirror/web:v1"))
 		g.Expect(data).To(HaveKeyWithValue("app", closed+"/mirror/app@"+digest))
 		g.Expect(data).To(HaveKeyWithValue("openShift", "4.20.3"))
@@ -124,27 +125,27 @@ func TestOperator(t *testing.T) {
 		g.Expect(data["kubernetes"]).To(HavePrefix("v1."))
 		g.Expect(data).To(HaveKeyWithValue("hosted", ""))
 		od := &v1alpha1.ObjectDeployment{}
-		g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: "acceptance", Name: "web"}, od)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: "web"}, od)).To(Succeed())
 		g.Expect(od.Annotations).To(HaveKeyWithValue(v1alpha1.PackageSourceImageAnnotation, closed+"/mirror/web:v1"))
 	})
 	t.Run("When a registry has a stand-in it should pull from there, and show the name that was asked for", func(t *testing.T) {
 		g := NewWithT(t)
-		w.create(t, install("acceptance", "moved", "docker.example/mirror/web:v1", ""))
-		w.available(t, "acceptance", "moved")
-		g.Expect(w.data(t, "acceptance", "moved-seen")).To(HaveKeyWithValue("image", "docker.example/mirror/web:v1"))
+		w.create(t, install(w.home, "moved", "docker.example/mirror/web:v1", ""))
+		w.available(t, w.home, "moved")
+		g.Expect(w.data(t, w.home, "moved-seen")).To(HaveKeyWithValue("image", "docker.example/mirror/web:v1"))
 	})
 	t.Run("When no pull secret fits it should say so, without any of them", func(t *testing.T) {
 		g := NewWithT(t)
-		w.create(t, install("acceptance", "denied", forgotten+"/mirror/web:v1", ""))
-		message := w.condition(t, "acceptance", "denied", "Unpacked", "False", "ImagePullBackOff")
+		w.create(t, install(w.home, "denied", forgotten+"/mirror/web:v1", ""))
+		message := w.condition(t, w.home, "denied", "Unpacked", "False", "ImagePullBackOff")
 		g.Expect(message).To(ContainSubstring("401"))
 		g.Expect(message).NotTo(ContainSubstring("secret"))
 	})
 	t.Run("When a package is in the namespace of a hosted cluster it should know which", func(t *testing.T) {
 		g := NewWithT(t)
-		w.create(t, install("clusters-a", "web", "quay.example/team/web:v1", ""))
-		w.available(t, "clusters-a", "web")
-		g.Expect(w.data(t, "clusters-a", "web-seen")).To(HaveKeyWithValue("hosted", "a"))
+		w.create(t, install(w.home+"-a", "web", "quay.example/team/web:v1", ""))
+		w.available(t, w.home+"-a", "web")
+		g.Expect(w.data(t, w.home+"-a", "web-seen")).To(HaveKeyWithValue("hosted", "a"))
 	})
 	t.Run("When packages have constraints it should hold them", func(t *testing.T) { constraints(t, w, open) })
 	t.Run("When a package has components it should install the one that is asked for", func(t *testing.T) { components(t, w, open) })
@@ -153,37 +154,37 @@ func TestOperator(t *testing.T) {
 	t.Run("When packages come and go their metrics should, too", func(t *testing.T) { series(t, w, o) })
 	t.Run("When it is told to end it should do so with success, and the next one go on", func(t *testing.T) {
 		g := NewWithT(t)
-		next := w.start(t, "operator", "-registry-host-overrides", "docker.example="+open.Host, "-package-hash-modifier", "7")
+		next := w.start(t, operators, "-registry-host-overrides", "docker.example="+open.Host, "-package-hash-modifier", "7")
 		g.Eventually(func() (string, error) { return get("http://" + next.Health + "/readyz") }, patience).Should(HavePrefix("200\n"))
 		g.Expect(o.stop(g)).To(Succeed())
-		w.create(t, install("acceptance", "later", "docker.example/mirror/web:v1", ""))
-		w.Eventually(t, &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: "acceptance", Name: "later"}}, func() error { return nil })
+		w.create(t, install(w.home, "later", "docker.example/mirror/web:v1", ""))
+		w.Eventually(t, &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.home, Name: "later"}}, func() error { return nil })
 		g.Eventually(func() error {
-			return w.Client.Get(t.Context(), client.ObjectKey{Namespace: "acceptance", Name: "later-seen"}, &corev1.ConfigMap{})
+			return w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: "later-seen"}, &corev1.ConfigMap{})
 		}, patience).Should(Succeed(), "the lease is given back, so the next one need not wait until it runs out")
 	})
 }
 
 func constraints(t *testing.T, w world, r *packagestest.Registry) {
 	g := NewWithT(t)
-	one := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: '{{ .package.metadata.name }}-only'\n  namespace: acceptance\n  annotations: {package-operator.run/phase: a}\n")
-	push(t, r, "single:v1", load.Files{
-		"manifest.yaml": manifest("single", "  constraints: [{uniqueInScope: {}}, {platform: [OpenShift]}, {platformVersion: {name: OpenShift, range: '>=4.20'}}]\n"), "a.yaml.gotmpl": one,
+	one := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: '{{ .package.metadata.name }}-only'\n  namespace: NAMESPACE\n  annotations: {package-operator.run/phase: a}\n")
+	w.push(t, r, "single:v1", load.Files{
+		"manifest.yaml": manifest("single-NAMESPACE", "  constraints: [{uniqueInScope: {}}, {platform: [OpenShift]}, {platformVersion: {name: OpenShift, range: '>=4.20'}}]\n"), "a.yaml.gotmpl": one,
 	})
-	push(t, r, "older:v1", load.Files{"manifest.yaml": manifest("older", "  constraints: [{platformVersion: {name: OpenShift, range: '<4.20'}}]\n"), "a.yaml.gotmpl": one})
+	w.push(t, r, "older:v1", load.Files{"manifest.yaml": manifest("older", "  constraints: [{platformVersion: {name: OpenShift, range: '<4.20'}}]\n"), "a.yaml.gotmpl": one})
 	const unique = "Constraints not met: package has unique constraint set but another package in the same namespace uses the same manifest"
-	w.create(t, install("acceptance", "first", r.Host+"/single:v1", ""))
-	w.available(t, "acceptance", "first")
-	w.create(t, install("acceptance", "second", r.Host+"/single:v1", ""), install("", "global", r.Host+"/single:v1", ""), install("acceptance", "old", r.Host+"/older:v1", ""))
-	g.Expect(w.condition(t, "acceptance", "second", "Invalid", "True", "ConstraintsFailed")).To(Equal(unique))
-	w.available(t, "", "global") // its scope is the cluster, where it is the only one
-	g.Expect(w.condition(t, "acceptance", "old", "Invalid", "True", "ConstraintsFailed")).To(Equal("Constraints not met: OpenShift 4.20.3 does not meet constraint <4.20"))
-	w.create(t, install("", "another", r.Host+"/single:v1", ""))
-	g.Expect(w.condition(t, "", "another", "Invalid", "True", "ConstraintsFailed")).To(Equal(unique))
-	g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: "acceptance", Name: "second"}, &v1alpha1.ObjectDeployment{})).NotTo(Succeed(), "nothing is installed")
+	w.create(t, install(w.home, "first", r.Host+"/single:v1", ""))
+	w.available(t, w.home, "first")
+	w.create(t, install(w.home, "second", r.Host+"/single:v1", ""), install("", w.home+"-global", r.Host+"/single:v1", ""), install(w.home, "old", r.Host+"/older:v1", ""))
+	g.Expect(w.condition(t, w.home, "second", "Invalid", "True", "ConstraintsFailed")).To(Equal(unique))
+	w.available(t, "", w.home+"-global") // its scope is the cluster, where it is the only one
+	g.Expect(w.condition(t, w.home, "old", "Invalid", "True", "ConstraintsFailed")).To(Equal("Constraints not met: OpenShift 4.20.3 does not meet constraint <4.20"))
+	w.create(t, install("", w.home+"-another", r.Host+"/single:v1", ""))
+	g.Expect(w.condition(t, "", w.home+"-another", "Invalid", "True", "ConstraintsFailed")).To(Equal(unique))
+	g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: "second"}, &v1alpha1.ObjectDeployment{})).NotTo(Succeed(), "nothing is installed")
 
-	g.Expect(w.Client.Delete(t.Context(), &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: "acceptance", Name: "first"}})).To(Succeed())
-	w.available(t, "acceptance", "second") // tried again by itself
+	g.Expect(w.Client.Delete(t.Context(), &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.home, Name: "first"}})).To(Succeed())
+	w.available(t, w.home, "second") // tried again by itself
 }
 
 func components(t *testing.T, w world, r *packagestest.Registry) {
@@ -191,22 +192,22 @@ func components(t *testing.T, w world, r *packagestest.Registry) {
 	object := func(name string) []byte {
 		return []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  annotations: {package-operator.run/phase: a}\n")
 	}
-	push(t, r, "shop:v1", load.Files{
+	w.push(t, r, "shop:v1", load.Files{
 		"manifest.yaml": manifest("shop", "  components: {}\n"), "root.yaml": object("shop-root"),
 		"components/backend/manifest.yaml": manifest("named-otherwise", ""), "components/backend/b.yaml": object("shop-backend"),
 		"components/frontend/manifest.yaml": manifest("frontend", ""), "components/frontend/f.yaml": object("shop-frontend"),
 	})
-	w.create(t, install("acceptance", "shop", r.Host+"/shop:v1", ""), install("acceptance", "backend", r.Host+"/shop:v1", "backend"), install("acceptance", "nothing", r.Host+"/shop:v1", "x"))
-	w.available(t, "acceptance", "shop")
-	w.available(t, "acceptance", "backend")
+	w.create(t, install(w.home, "shop", r.Host+"/shop:v1", ""), install(w.home, "backend", r.Host+"/shop:v1", "backend"), install(w.home, "nothing", r.Host+"/shop:v1", "x"))
+	w.available(t, w.home, "shop")
+	w.available(t, w.home, "backend")
 	for name, owner := range map[string][2]string{"shop-root": {"shop", "shop"}, "shop-backend": {"backend", "backend"}} {
 		cm := &corev1.ConfigMap{}
-		g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: "acceptance", Name: name}, cm)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: name}, cm)).To(Succeed())
 		g.Expect(cm.Labels).To(HaveKeyWithValue(v1alpha1.PackageLabel, owner[0]), "a component is called as its folder is")
 		g.Expect(cm.Labels).To(HaveKeyWithValue(v1alpha1.InstanceLabel, owner[1]))
 	}
-	g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: "acceptance", Name: "shop-frontend"}, &corev1.ConfigMap{})).NotTo(Succeed())
-	g.Expect(w.condition(t, "acceptance", "nothing", "Invalid", "True", "LoadError")).To(Equal("Component not found [x]"))
+	g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: "shop-frontend"}, &corev1.ConfigMap{})).NotTo(Succeed())
+	g.Expect(w.condition(t, w.home, "nothing", "Invalid", "True", "LoadError")).To(Equal("Component not found [x]"))
 }
 
 func filters(t *testing.T, w world, r *packagestest.Registry) {
@@ -214,7 +215,7 @@ func filters(t *testing.T, w world, r *packagestest.Registry) {
 	object := func(name, more string) []byte {
 		return []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  annotations:\n    package-operator.run/phase: a\n" + more)
 	}
-	push(t, r, "filtered:v1", load.Files{
+	w.push(t, r, "filtered:v1", load.Files{
 		"manifest.yaml": manifest("filtered", `  filter:
     conditions: [{name: openshift, expression: "has(environment.openShift)"}, {name: small, expression: "config.size < 3"}]
     paths: [{glob: "plain/**", expression: "!cond.openshift"}]
@@ -225,10 +226,10 @@ func filters(t *testing.T, w world, r *packagestest.Registry) {
 		"small.yaml":       object("filtered-small", "    package-operator.run/condition: cond.small\n"),
 		"large.yaml":       object("filtered-large", "    package-operator.run/condition: \"!cond.small && package.metadata.name == 'filtered'\"\n"),
 	})
-	w.create(t, install("acceptance", "filtered", r.Host+"/filtered:v1", ""))
-	w.available(t, "acceptance", "filtered")
+	w.create(t, install(w.home, "filtered", r.Host+"/filtered:v1", ""))
+	w.available(t, w.home, "filtered")
 	for name, there := range map[string]bool{"always": true, "plain": false, "small": false, "large": true} {
-		err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "acceptance", Name: "filtered-" + name}, &corev1.ConfigMap{})
+		err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: "filtered-" + name}, &corev1.ConfigMap{})
 		g.Expect(err == nil).To(Equal(there), name)
 	}
 }
@@ -236,20 +237,20 @@ func filters(t *testing.T, w world, r *packagestest.Registry) {
 // templates makes a Package and a ClusterPackage of what a ConfigMap and a Secret say.
 func templates(t *testing.T, w world) {
 	g := NewWithT(t)
-	const source = `sources: [{apiVersion: v1, kind: ConfigMap, namespace: acceptance, name: image, items: [{key: .data.image, destination: .image}]},
-    {apiVersion: v1, kind: Secret, namespace: acceptance, name: hidden, items: [{key: .data.component, destination: .component}]}]`
+	const source = `sources: [{apiVersion: v1, kind: ConfigMap, namespace: NAMESPACE, name: image, items: [{key: .data.image, destination: .image}]},
+    {apiVersion: v1, kind: Secret, namespace: NAMESPACE, name: hidden, items: [{key: .data.component, destination: .component}]}]`
 	w.create(t,
-		`{apiVersion: package-operator.run/v1alpha1, kind: ObjectTemplate, metadata: {namespace: acceptance, name: made}, spec: {`+source+`,
+		`{apiVersion: package-operator.run/v1alpha1, kind: ObjectTemplate, metadata: {namespace: NAMESPACE, name: made}, spec: {`+source+`,
   template: "apiVersion: package-operator.run/v1alpha1\nkind: Package\nmetadata: {name: made}\nspec: {image: '{{ .config.image }}', component: '{{ .config.component | b64dec }}'}\n"}}`,
-		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectTemplate, metadata: {name: made}, spec: {`+source+`,
-  template: "apiVersion: package-operator.run/v1alpha1\nkind: ClusterPackage\nmetadata: {name: made}\nspec: {image: '{{ .config.image }}', component: '{{ .config.component | b64dec }}'}\n"}}`)
-	ot := &v1alpha1.ObjectTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "acceptance", Name: "made"}}
+		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectTemplate, metadata: {name: NAMESPACE-made}, spec: {`+source+`,
+  template: "apiVersion: package-operator.run/v1alpha1\nkind: ClusterPackage\nmetadata: {name: NAMESPACE-made}\nspec: {image: '{{ .config.image }}', component: '{{ .config.component | b64dec }}'}\n"}}`)
+	ot := &v1alpha1.ObjectTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.home, Name: "made"}}
 	w.Eventually(t, ot, packagestest.HasCondition(ot, &ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid, "True", "SourceError", ""))
-	w.create(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: acceptance, name: image}, data: {image: "docker.example/none:v1"}}`,
-		`{apiVersion: v1, kind: Secret, metadata: {namespace: acceptance, name: hidden}, stringData: {component: inner}}`)
-	p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: "acceptance", Name: "made"}}
+	w.create(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, name: image}, data: {image: "docker.example/none:v1"}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE, name: hidden}, stringData: {component: inner}}`)
+	p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.home, Name: "made"}}
 	w.Eventually(t, p, func() error { return nil })
-	cluster := &v1alpha1.ClusterPackage{ObjectMeta: metav1.ObjectMeta{Name: "made"}}
+	cluster := &v1alpha1.ClusterPackage{ObjectMeta: metav1.ObjectMeta{Name: w.home + "-made"}}
 	w.Eventually(t, cluster, func() error { return nil })
 	for _, spec := range []v1alpha1.PackageSpec{p.Spec, cluster.Spec} {
 		g.Expect(spec.Image).To(Equal("docker.example/none:v1"))
@@ -271,17 +272,19 @@ func templates(t *testing.T, w world) {
 func series(t *testing.T, w world, o *operator) {
 	g := NewWithT(t)
 	metrics := func() (string, error) { return get("http://" + o.Metrics + "/metrics") }
-	availability := fmt.Sprintf(`package_operator_package_availability{image=%q,pko_name="moved",pko_namespace="acceptance"} 1`, "docker.example/mirror/web:v1")
-	g.Eventually(metrics, patience).Should(And(
-		ContainSubstring(availability), ContainSubstring(`package_operator_package_revision{pko_name="moved",pko_namespace="acceptance"} 1`),
-		ContainSubstring(`package_operator_package_created_timestamp_seconds{pko_name="moved",pko_namespace="acceptance"} `),
-		ContainSubstring(`package_operator_package_load_duration_seconds{pko_name="moved",pko_namespace="acceptance"} `),
-		MatchRegexp(`package_operator_object_set_created_timestamp_seconds\{pko_name="moved-\w+",pko_namespace="acceptance",pko_package_instance="moved"\} `),
-		MatchRegexp(`package_operator_object_set_succeeded_timestamp_seconds\{image="[^"]+",pko_name="moved-\w+",pko_namespace="acceptance",pko_package_instance="moved"\} `),
-		MatchRegexp(`package_operator_managed_cache_informers_total\{owner="123-456"\} [1-9]`),
-		MatchRegexp(`package_operator_managed_cache_objects_total\{gvk="/v1, Kind=ConfigMap",owner="123-456"\} [1-9]`),
-		ContainSubstring(`pko_name="global",pko_namespace=""} 1`),
-	))
-	g.Expect(w.Client.Delete(t.Context(), &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: "acceptance", Name: "moved"}})).To(Succeed())
+	for _, pattern := range []string{
+		`package_operator_package_availability\{image="docker.example/mirror/web:v1",pko_name="moved",pko_namespace="NAMESPACE"\} 1`,
+		`package_operator_package_availability\{image="[^"]+",pko_name="NAMESPACE-global",pko_namespace=""\} 1`,
+		`package_operator_package_revision\{pko_name="moved",pko_namespace="NAMESPACE"\} 1`,
+		`package_operator_package_created_timestamp_seconds\{pko_name="moved",pko_namespace="NAMESPACE"\} `,
+		`package_operator_package_load_duration_seconds\{pko_name="moved",pko_namespace="NAMESPACE"\} `,
+		`package_operator_object_set_created_timestamp_seconds\{pko_name="moved-\w+",pko_namespace="NAMESPACE",pko_package_instance="moved"\} `,
+		`package_operator_object_set_succeeded_timestamp_seconds\{image="[^"]+",pko_name="moved-\w+",pko_namespace="NAMESPACE",pko_package_instance="moved"\} `,
+		`package_operator_managed_cache_informers_total\{owner="123-456"\} [1-9]`,
+		`package_operator_managed_cache_objects_total\{gvk="/v1, Kind=ConfigMap",owner="123-456"\} [1-9]`,
+	} {
+		g.Eventually(metrics, patience).Should(MatchRegexp(strings.ReplaceAll(pattern, "NAMESPACE", w.home)))
+	}
+	g.Expect(w.Client.Delete(t.Context(), &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.home, Name: "moved"}})).To(Succeed())
 	g.Eventually(metrics, patience).ShouldNot(ContainSubstring(`pko_name="moved`))
 }

@@ -16,7 +16,7 @@ import (
 // TestRestricted asks an API server that enforces the pod security standard "restricted" whether it takes the pods of installed operators.
 func TestRestricted(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)
-	w.create(t, `{apiVersion: v1, kind: Namespace, metadata: {name: restricted, labels: {pod-security.kubernetes.io/enforce: restricted}}}`)
+	w.create(t, `{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-restricted, labels: {pod-security.kubernetes.io/enforce: restricted}}}`)
 	data, err := os.ReadFile("../../cli/install/testdata/package-operator.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	found := 0
@@ -27,10 +27,10 @@ func TestRestricted(t *testing.T) {
 			continue
 		}
 		found++
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "restricted", Name: deployment.Name}, Spec: deployment.Spec.Template.Spec}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.home + "-restricted", Name: deployment.Name}, Spec: deployment.Spec.Template.Spec}
 		g.Expect(w.Client.Create(t.Context(), pod, client.DryRunAll)).To(Succeed())
 	}
 	g.Expect(found).To(Equal(1))
-	bad := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "restricted", Name: "bad"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	bad := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.home + "-restricted", Name: "bad"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	g.Expect(w.Client.Create(t.Context(), bad, client.DryRunAll)).To(MatchError(ContainSubstring("violates PodSecurity")), "the server does enforce it")
 }

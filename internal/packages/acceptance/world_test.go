@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,7 +68,11 @@ const patience = 2 * time.Minute
 type world struct {
 	*packagestest.World
 	kubeconfig string
+	// home is a namespace of the test's own. Manifests and packages call it NAMESPACE.
+	home string
 }
+
+func (w world) named(text string) string { return strings.ReplaceAll(text, "NAMESPACE", w.home) }
 
 func newWorld(t *testing.T) world {
 	t.Helper()
@@ -75,6 +80,7 @@ func newWorld(t *testing.T) world {
 	if err := os.WriteFile(w.kubeconfig, w.Env.Kubeconfig(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	w.home = w.Namespace(t)
 	return w
 }
 
@@ -152,8 +158,11 @@ func private(t *testing.T, open *packagestest.Registry, user, password string) s
 }
 
 // push stores a package as repository:tag.
-func push(t *testing.T, r *packagestest.Registry, repository string, files load.Files) {
+func (w world) push(t *testing.T, r *packagestest.Registry, repository string, files load.Files) {
 	t.Helper()
+	for name, data := range files {
+		files[name] = []byte(w.named(string(data)))
+	}
 	img, err := images.Build(files, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -171,14 +180,29 @@ func push(t *testing.T, r *packagestest.Registry, repository string, files load.
 func (w world) create(t *testing.T, manifests ...string) {
 	t.Helper()
 	for _, text := range manifests {
-		obj := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Client.Create(t.Context(), obj); err != nil {
-			t.Fatalf("creating %s: %v", text, err)
+		if err := w.try(t, text); err != nil {
+			t.Fatalf("creating %s: %v", w.named(text), err)
 		}
 	}
+}
+
+// ensure makes those that are not there.
+func (w world) ensure(t *testing.T, manifests ...string) {
+	t.Helper()
+	for _, text := range manifests {
+		if err := w.try(t, text); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatalf("creating %s: %v", w.named(text), err)
+		}
+	}
+}
+
+func (w world) try(t *testing.T, text string) error {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(w.named(text)), &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	return w.Client.Create(t.Context(), obj)
 }
 
 // data waits for a ConfigMap and returns what it holds.

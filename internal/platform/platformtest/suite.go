@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -15,8 +16,9 @@ import (
 	"hcp.internal/platform/internal/release"
 )
 
-// Run checks the contract of platform.Platform on what newPlatform makes.
-func Run(t *testing.T, newPlatform func() platform.Platform) {
+// Run checks the contract of platform.Platform on what newPlatform makes. objects are the Secrets and the like from which the platform
+// takes credentials of HostedCluster clusters/demo; without any it may do without, or say what it misses.
+func Run(t *testing.T, newPlatform func() platform.Platform, objects ...client.Object) {
 	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
 	hc.Spec.InfraID = "demo-abcde"
 	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}, Spec: hyperv1.NodePoolSpec{ClusterName: "demo", Arch: hyperv1.ArchitectureAMD64}}
@@ -79,6 +81,21 @@ func Run(t *testing.T, newPlatform func() platform.Platform) {
 		}
 		_, err := newPlatform().MachineTemplate(machine.Input{HostedCluster: hc.DeepCopy(), NodePool: pool.DeepCopy(), Release: &release.Release{Version: "1.36.3"}})
 		NewWithT(t).Expect(err).To(HaveOccurred())
+	})
+	t.Run("When credentials are asked for they should be Secrets of the control plane's namespace, or it should say what is missing", func(t *testing.T) {
+		secrets(t, newPlatform(), hc, "clusters-demo", nil)
+		if len(objects) > 0 {
+			secrets(t, newPlatform(), hc, "clusters-demo", objects)
+		}
+	})
+	t.Run("When it has a provider that should be one small pod with the rights that it needs", func(t *testing.T) {
+		provider(t, newPlatform(), hc)
+	})
+	t.Run("When the cluster goes it should need neither release nor credentials, and leave what is others'", func(t *testing.T) {
+		deletion(t, newPlatform(), hc, "clusters-demo")
+	})
+	t.Run("When it is asked by many at a time it should answer each", func(t *testing.T) {
+		concurrent(t, newPlatform(), hc, "clusters-demo")
 	})
 	t.Run("When nothing was made it should delete nothing and succeed, twice", func(t *testing.T) {
 		g := NewWithT(t)

@@ -1,7 +1,8 @@
 // Command webapp is the small web application of the examples: it says who answers, in which version.
 //
 // "webapp get URL" asks once and prints the answer, so that somebody can try a Service from inside of a pod: the image holds
-// nothing else. "webapp poll URL" asks ten times a second, and counts what fails. It imports nothing outside the standard library and needs no rights.
+// nothing else. "webapp poll URL" asks ten times a second, and counts what fails. "webapp hook CERT KEY" is a webhook and an
+// aggregated API for the cluster that it runs in. It imports nothing outside the standard library and needs no rights.
 package main
 
 import (
@@ -47,8 +48,14 @@ func run(ctx context.Context, args []string) error {
 		return get(ctx, args[1], os.Stdout)
 	case len(args) == 2 && args[0] == "poll":
 		return poll(ctx, args[1], os.Stdout)
+	case len(args) == 3 && args[0] == "hook":
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("finding out my name: %w", err)
+		}
+		return hook(ctx, args[1], args[2], host)
 	}
-	return errors.New("usage: webapp, webapp get URL, or webapp poll URL")
+	return errors.New("usage: webapp, webapp get URL, webapp poll URL, or webapp hook CERT KEY")
 }
 
 // get writes the answer of url to out.
@@ -108,6 +115,11 @@ func serve(ctx context.Context, address, version string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
 	fmt.Printf("webapp %s on %s listens at %s\n", version, host, address)
+	return untilTold(ctx, server, ended)
+}
+
+// untilTold lets a server go on until ctx ends and a while longer.
+func untilTold(ctx context.Context, server *http.Server, ended <-chan error) error {
 	select {
 	case err := <-ended:
 		return err

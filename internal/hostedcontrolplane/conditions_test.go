@@ -252,7 +252,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) { //nolint:staticcheck // because old readers read the fields that are deprecated
+//nolint:staticcheck // because old readers read the fields that are deprecated
+func TestReport(t *testing.T) {
 	t.Run("When all is well it should be ready, with endpoint, kubeconfig and versions", func(t *testing.T) {
 		g := NewWithT(t)
 		var status hyperv1.HostedControlPlaneStatus

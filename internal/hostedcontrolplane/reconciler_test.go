@@ -27,7 +27,8 @@ func condition(hcp *hyperv1.HostedControlPlane, kind string) string {
 	return string(c.Status) + " " + c.Reason + " " + c.Message
 }
 
-func TestReconcile(t *testing.T) { //nolint:staticcheck // because old readers read the fields that are deprecated
+//nolint:staticcheck // because old readers read the fields that are deprecated
+func TestReconcile(t *testing.T) {
 	t.Run("When nothing exists it should bring up a control plane that is available, and then write nothing", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
@@ -216,7 +217,8 @@ func (w *world) secrets() map[string]*corev1.Secret {
 	return out
 }
 
-func TestCrashes(t *testing.T) { //nolint:staticcheck // because old readers read the fields that are deprecated
+//nolint:staticcheck // because old readers read the fields that are deprecated
+func TestCrashes(t *testing.T) {
 	testenv.CrashAtEveryWrite(t, crashStep, func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{

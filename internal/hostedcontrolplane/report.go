@@ -39,7 +39,9 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 }
 
 // reportVersions moves the histories when the releases are known.
-func reportVersions(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Time) { //nolint:staticcheck // because old readers read the fields that are deprecated
+//
+//nolint:staticcheck // because old readers read the fields that are deprecated
+func reportVersions(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Time) {
 	if obs.Release == nil || obs.UserRelease == nil {
 		return
 	}

@@ -229,6 +229,7 @@ func TestRefusals(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			g.Expect(err).NotTo(HaveOccurred())
+			defer resp.Body.Close()
 			if name == "an asterisk" { // net/http answers that by itself
 				return
 			}
@@ -325,6 +326,7 @@ func TestFailures(t *testing.T) {
 		})
 		resp, err := http.Get(front.URL + machinesPath + "?watch=true")
 		g.Expect(err).NotTo(HaveOccurred())
+		defer resp.Body.Close()
 		front.CloseClientConnections()
 		_, err = io.ReadAll(resp.Body)
 		g.Expect(err).To(HaveOccurred())
@@ -509,6 +511,7 @@ func TestTunnel(t *testing.T) {
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
 	g.Expect(err).NotTo(HaveOccurred())
+	defer resp.Body.Close()
 	g.Expect(resp.StatusCode).To(Equal(101))
 	payload := `{"apiVersion":"` + storedGV + `"}`
 	_, err = io.WriteString(conn, payload)

@@ -130,11 +130,14 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		stop()
 		return errors.Join(err, plain.Close())
 	}
-	token, served := newToken(), make(chan error, 1)
-	go func() { served <- serve(ctx, listener, guarded(token, view)) }()
+	token, served := newToken(), make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = serve(ctx, listener, guarded(token, view)) // it ends because it is told to
+	}()
 	defer func() {
 		stop()
-		_ = <-served // it ends because it was told to
+		<-served
 	}()
 	dir, err := os.MkdirTemp("", "hypershift-capi-")
 	if err != nil {

@@ -118,12 +118,15 @@ func (o *verifyOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
-	served := make(chan error, 1)
+	served := make(chan struct{})
 	token := newToken()
-	go func() { served <- serve(serving, listener, guarded(token, view.translated)) }()
+	go func() {
+		defer close(served)
+		_ = serve(serving, listener, guarded(token, view.translated)) // it ends because it is told to
+	}()
 	defer func() {
 		stop()
-		_ = <-served // it ends because it was told to
+		<-served
 	}()
 	v := &verifier{view: view, address: "http://" + listener.Addr().String(), token: token, report: Report{Differences: []Difference{}}}
 	if err := v.all(ctx, requests); err != nil {

@@ -32,7 +32,8 @@ func hostedControlPlane(t *testing.T, c client.Client, ns string) *hyperv1.Hoste
 	return hcp
 }
 
-func TestStatus(t *testing.T) { //nolint:staticcheck // because old readers read the fields that are deprecated
+//nolint:staticcheck // because old readers read the fields that are deprecated
+func TestStatus(t *testing.T) {
 	env := testenv.Start(t)
 	scheme := runtime.NewScheme()
 	if err := hyperv1.AddToScheme(scheme); err != nil {

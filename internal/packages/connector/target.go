@@ -80,11 +80,9 @@ func (t *Target) Start(ctx context.Context) error {
 		if trouble == nil {
 			trouble = conn.probe(ctx, t.Limits.Request/3)
 		}
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() == nil { // else it says nothing about the target
+			t.sleep(ctx, t.judge(ctx, conn, trouble))
 		}
-		wait := t.judge(ctx, conn, trouble)
-		t.sleep(ctx, wait)
 	}
 	t.finish(ctx, nil)
 	return nil

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/objectdeployment"
 	"hcp.internal/platform/internal/packages/objectset"
+	"hcp.internal/platform/internal/packages/objectsetphase"
 	. "hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/packages/phase"
 	"hcp.internal/platform/internal/packages/scope"
@@ -80,6 +81,10 @@ func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns str
 		Scope: s, Client: c, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: noMetrics{},
 		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: unwatched{}, Rules: phase.Unclassed()},
 	}
+	phases := &objectsetphase.Reconciler{
+		Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"),
+		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: unwatched{}, Rules: phase.SameCluster()},
+	}
 	for range 8 {
 		if _, err := deployments.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "web"}}); err != nil {
 			return err
@@ -90,6 +95,15 @@ func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns str
 		}
 		for i := range list.Items {
 			if _, err := sets.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}); err != nil {
+				return err
+			}
+		}
+		classed := &v1alpha1.ObjectSetPhaseList{}
+		if err := c.List(ctx, classed, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for i := range classed.Items {
+			if _, err := phases.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&classed.Items[i])}); err != nil {
 				return err
 			}
 		}
@@ -171,6 +185,47 @@ func TestCrash(t *testing.T) {
 		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(ns))).To(Succeed())
 		for _, os := range list.Items {
 			g.Expect(meta.FindStatusCondition(os.Status.Conditions, "Available").Reason).To(Equal("CollisionDetected"))
+		}
+	})
+}
+
+// TestCrashOfTeardown interrupts the end of a revision, which has a phase of class "default" between two others, at each write.
+func TestCrashOfTeardown(t *testing.T) {
+	w := Serve(t)
+	mapper := mapperFor(t, w.Env.Config)
+	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		g := NewWithT(t)
+		ns := w.Namespace(t)
+		inNamespace := ConfigMap("classed", nil)
+		inNamespace.Object.SetNamespace(ns)
+		classed := Phase("b", inNamespace)
+		classed.Class = v1alpha1.DefaultPhaseClass
+		set := ObjectSet(ns, "web", 1, Phase("a", ConfigMap("first", nil)), classed, Phase("c", ConfigMap("last", nil), ConfigMap("theirs", nil)))
+		g.Expect(w.Client.Create(t.Context(), set)).To(Succeed())
+		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
+		g.Expect(HasCondition(set, &set.Status.Conditions, "Available", "True", "Available", "")()).To(Succeed())
+		// Somebody else has taken one of the objects over.
+		theirs := configMap(ns, "theirs")
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+		theirs.OwnerReferences[0].Controller = nil
+		g.Expect(w.Client.Update(t.Context(), theirs)).To(Succeed())
+		g.Expect(w.Client.Delete(t.Context(), set)).To(Succeed())
+		return testenv.CrashCase{
+			Client: w.Client,
+			Run:    func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
+			Check: func(t testing.TB) {
+				g := NewWithT(t)
+				for _, name := range []string{"first", "classed", "last"} {
+					g.Expect(apierrors.IsNotFound(w.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, configMap(ns, name)))).To(BeTrue(), name)
+				}
+				g.Expect(apierrors.IsNotFound(w.Client.Get(t.Context(), client.ObjectKeyFromObject(set), set))).To(BeTrue(), "the revision")
+				phases := &v1alpha1.ObjectSetPhaseList{}
+				g.Expect(w.Client.List(t.Context(), phases, client.InNamespace(ns))).To(Succeed())
+				g.Expect(phases.Items).To(BeEmpty())
+				g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+				g.Expect(theirs.OwnerReferences).To(BeEmpty(), "what is somebody else's stays, without us")
+			},
 		}
 	})
 }

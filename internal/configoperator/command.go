@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
+	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
@@ -34,7 +35,7 @@ const (
 const resourcesController = "resources"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, approver.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, approver.Controller, connections.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

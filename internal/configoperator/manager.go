@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -39,6 +40,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
+	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
@@ -65,7 +67,7 @@ func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		hyperv1.AddToScheme, clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
-		policyv1.AddToScheme, storagev1.AddToScheme,
+		policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
@@ -114,6 +116,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	}
 	if o.enabled(resourcesController) {
 		if err := addResources(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
+	}
+	if o.enabled(connections.Controller) {
+		if err := addConnections(mgr, uncached, hostedAPI, hosted, o); err != nil {
 			return nil, err
 		}
 	}
@@ -166,6 +173,28 @@ func addResources(mgr manager.Manager, management client.Client, hosted client.W
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", resourcesController, err)
+	}
+	return nil
+}
+
+// addConnections adds the controller that finds out who reaches whom. It goes by time alone: what it looks at changes by itself.
+func addConnections(mgr manager.Manager, management, hosted client.Client, cfg *rest.Config, o Options) error {
+	logs, err := connections.ReadLogs(bounded(cfg))
+	if err != nil {
+		return err
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(connections.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.GenerationChangedPredicate{})).
+		WithOptions(oneByOne()).
+		Complete(&connections.Reconciler{
+			Management: management, Hosted: hosted, Logs: logs, Clock: clock.RealClock{},
+			Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
+				return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
+			},
+		})
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", connections.Controller, err)
 	}
 	return nil
 }

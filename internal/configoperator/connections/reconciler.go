@@ -1,0 +1,92 @@
+package connections
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+const (
+	// Controller is the name of the controller.
+	Controller = "connections"
+	// FieldOwner owns the two conditions. It differs from that of the process, whose other conditions an apply would take away.
+	FieldOwner = "hosted-cluster-config-operator-connections"
+	// jitter spreads the passes of many clusters.
+	jitter = 0.2
+)
+
+// Reconciler keeps the two conditions of one HostedControlPlane. It is their only writer.
+type Reconciler struct {
+	Management client.Client // not cached: the decision whether to write needs what was written last
+	Hosted     client.Client
+	Logs       Logs
+	Clock      clock.PassiveClock
+	// Hold says why nothing is to be done, if so.
+	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+}
+
+// Reconcile asks the hosted cluster once.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	}
+	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	plan := planFor(observe(ctx, r.Hosted, r.Logs), hcp.Generation, r.Clock.Now())
+	if err := r.report(ctx, hcp, plan.Conditions); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: wait.Jitter(plan.RecheckAfter, jitter)}, nil
+}
+
+// report writes both conditions when one differs, by server-side apply, as the list has many writers.
+func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want []metav1.Condition) error {
+	var list []metav1.Condition
+	changed := false
+	for _, c := range want {
+		old := conditions.Get(hcp.Status.Conditions, c.Type)
+		one := []metav1.Condition{}
+		if old != nil {
+			one = append(one, *old)
+		}
+		conditions.Set(&one, r.Clock.Now(), c)
+		changed = changed || old == nil || *old != one[0]
+		list = append(list, one[0])
+	}
+	if !changed {
+		return nil
+	}
+	var items []any
+	for _, c := range list {
+		items = append(items, map[string]any{
+			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
+			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
+		})
+	}
+	status := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
+		"status":   map[string]any{"conditions": items},
+	}}
+	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
+	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the conditions about connections of HostedControlPlane %s: %w", klog.KObj(hcp), err)
+	}
+	for _, c := range list {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "reason", c.Reason)
+	}
+	return nil
+}

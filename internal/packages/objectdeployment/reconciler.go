@@ -57,9 +57,9 @@ const cacheDelay = 20 * time.Millisecond
 // retryCollision is how long a name that was taken waits for the count of collisions to come back through the cache.
 const retryCollision = 100 * time.Millisecond
 
-// patience is how long a new revision has to say how it is, before it is reported that nobody knows. Most need less, also when hundreds are
-// rolled out at once, and each saves a write.
-const patience = 5 * time.Second
+// patience is how long a new revision has to say how it is, before it is reported that nobody knows. One needs a tenth of a second, the last of
+// some hundreds that are rolled out at once about ten; and each that needs less than this saves a write.
+const patience = 15 * time.Second
 
 // soonKnown says whether the newest revision is so young that it has not reported yet.
 func (o observed) soonKnown(now time.Time) bool {

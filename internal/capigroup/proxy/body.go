@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -197,77 +198,80 @@ func (p *Proxy) hold(resp *http.Response, x *exchange, limit int, reason string,
 	return nil
 }
 
-// streamed is a body that is translated while it is read.
+// streamed is a body that is translated while it is read. While it waits for the next part it holds no memory but the Translator's.
 type streamed struct {
 	p       *Proxy
 	x       *exchange
 	src     io.ReadCloser
 	t       *translate.Translator
-	bufs    *buffers
-	out     []byte // of bufs, translated and not read yet
+	buf     *[]byte // of the pool, where out is; nil if out is empty
+	out     []byte  // translated and not read yet
 	err     error
-	lenient bool // of a request: the API server says what is wrong with its end
-	pool    *sync.Pool
-	held    int
-	closed  sync.Once
+	lenient bool         // of a request: the API server says what is wrong with its end
+	counted atomic.Int64 // bytes of buf that the metric knows of
 }
 
-// buffers are what a stream needs. A watch that is idle keeps the small ones.
-type buffers struct {
-	t   translate.Translator
-	in  []byte
-	out []byte
-}
+// maxPooled is the largest buffer that is kept for others: parts are as large as what is read at once, and a little more.
+const maxPooled = 128 << 10
 
 var (
-	largePool = sync.Pool{New: func() any { return &buffers{in: make([]byte, 32<<10)} }}
-	smallPool = sync.Pool{New: func() any { return &buffers{in: make([]byte, 4<<10)} }}
+	translators = sync.Pool{New: func() any { return &translate.Translator{} }}
+	outputs     = sync.Pool{New: func() any { return new([]byte) }}
 )
 
 func (p *Proxy) stream(src io.ReadCloser, plan translate.Plan, x *exchange, lenient bool) io.ReadCloser {
-	pool := &largePool
-	if x.request.Watch {
-		pool = &smallPool
-	}
-	b, _ := pool.Get().(*buffers)
-	b.t.Reset(plan)
-	p.cfg.Metrics.buffered.Add(int64(len(b.in)))
-	return &streamed{p: p, x: x, src: src, t: &b.t, bufs: b, lenient: lenient, pool: pool, held: len(b.in)}
+	t, _ := translators.Get().(*translate.Translator)
+	t.Reset(plan)
+	return &streamed{p: p, x: x, src: src, t: t, lenient: lenient}
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. What it reads goes into dst first, and from there, translated, through a buffer back into it.
 func (s *streamed) Read(dst []byte) (int, error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
 	for len(s.out) == 0 {
 		if s.err != nil {
 			s.giveBack()
 			return 0, s.err
 		}
-		n, err := s.src.Read(s.bufs.in)
-		s.translate(s.bufs.in[:n])
+		n, err := s.src.Read(dst)
+		if n > 0 {
+			s.translate(dst[:n])
+		}
 		if err == nil {
 			continue
 		}
 		if s.err == nil {
 			s.err = err
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && s.t != nil {
 			if closeErr := s.t.Close(); closeErr != nil && !s.lenient {
 				s.err = io.ErrUnexpectedEOF // never an end that looks like one
 			}
 		}
 	}
 	n := copy(dst, s.out)
-	s.out = s.out[n:]
+	if s.out = s.out[n:]; len(s.out) == 0 {
+		s.putBuffer()
+	}
 	return n, nil
 }
 
 func (s *streamed) translate(part []byte) {
+	if s.buf == nil {
+		s.buf, _ = outputs.Get().(*[]byte)
+	}
 	begun := time.Now() // a duration for a metric
-	out, err := s.t.Append(s.bufs.out[:0], part)
+	out, err := s.t.Append((*s.buf)[:0], part)
 	spent := time.Since(begun) // a duration for a metric
-	s.bufs.out, s.out = out, out
+	s.count(cap(out))
+	*s.buf, s.out = out, out
+	if len(out) == 0 {
+		s.putBuffer()
+	}
 	s.x.spent += spent
-	if s.x.request.Watch && len(part) > 0 {
+	if s.x.request.Watch {
 		s.p.cfg.Metrics.eventDelay.observe(spent)
 	}
 	if err == nil {
@@ -278,6 +282,22 @@ func (s *streamed) translate(part []byte) {
 	s.err = err
 }
 
+func (s *streamed) putBuffer() {
+	if s.buf == nil {
+		return
+	}
+	s.count(0)
+	if cap(*s.buf) <= maxPooled {
+		outputs.Put(s.buf)
+	}
+	s.buf, s.out = nil, nil
+}
+
+// count tells the metric how much memory the stream has now.
+func (s *streamed) count(n int) {
+	s.p.cfg.Metrics.buffered.Add(int64(n) - s.counted.Swap(int64(n)))
+}
+
 func errorType(err error) string {
 	if errors.Is(err, translate.ErrTooLarge) {
 		return "token-too-large"
@@ -285,10 +305,10 @@ func errorType(err error) string {
 	return "invalid-json"
 }
 
-// Close implements io.Closer. A request's body may be closed while another goroutine reads it, so it keeps its buffers then.
+// Close implements io.Closer. A request's body may be closed while another goroutine reads it, so it keeps what it has then.
 func (s *streamed) Close() error {
 	err := s.src.Close()
-	s.closed.Do(func() { s.p.cfg.Metrics.buffered.Add(-int64(s.held)) })
+	s.count(0)
 	if !s.lenient {
 		if s.err == nil {
 			s.err = http.ErrBodyReadAfterClose
@@ -300,12 +320,10 @@ func (s *streamed) Close() error {
 
 // giveBack is called by the goroutine that reads, after the last translation.
 func (s *streamed) giveBack() {
-	if b := s.bufs; b != nil {
-		s.bufs, s.t, s.out = nil, nil, nil
-		if cap(b.out) > 4*cap(b.in) {
-			b.out = nil // of one large object
-		}
-		s.pool.Put(b)
+	s.putBuffer()
+	if s.t != nil {
+		translators.Put(s.t)
+		s.t = nil
 	}
 }
 

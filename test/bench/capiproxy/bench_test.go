@@ -105,10 +105,10 @@ func newWorld(b *testing.B) *world {
 	w.ways = []*way{
 		{name: "direct", url: w.back.URL, client: w.back.Client()},
 		{name: "plain", url: "http://" + listen(0), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}},
-			process: start(b, plain, dir, "plain", listen(0), w.back.URL, ca)},
+			process: start(b, plain, dir, "plain", nil, listen(0), w.back.URL, ca)},
 		{name: "ours", url: "http://" + listen(1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}},
-			// The sidecar's limit of memory is that of the container; here there is none.
-			process: start(b, ours, dir, "hcp-sidecar", "capi-proxy", "--port="+strconv.Itoa(ports[1]), "--health-port="+strconv.Itoa(ports[2]), "--upstream="+w.back.URL, "--ca-file="+ca)},
+			// As the container has it.
+			process: start(b, ours, dir, "hcp-sidecar", []string{"GOGC=50"}, "capi-proxy", "--port="+strconv.Itoa(ports[1]), "--health-port="+strconv.Itoa(ports[2]), "--upstream="+w.back.URL, "--ca-file="+ca)},
 	}
 	for _, to := range w.ways[1:] {
 		waitFor(b, strings.TrimPrefix(to.url, "http://"))
@@ -127,9 +127,9 @@ func build(b *testing.B, dir, name, pkg string) string {
 	return out
 }
 
-func start(b *testing.B, binary, dir, name string, args ...string) *testenv.Process {
+func start(b *testing.B, binary, dir, name string, env []string, args ...string) *testenv.Process {
 	b.Helper()
-	p, err := testenv.StartProcess(binary, dir, name, nil, args...)
+	p, err := testenv.StartProcess(binary, dir, name, env, args...)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -70,6 +70,8 @@ type Reconciler struct {
 	Ready func()
 	// Context holds the settings of the process that components see; the rest is filled in here.
 	Context component.WorkloadContext
+
+	applied apply.Memory
 }
 
 // Checker says what the published endpoint answered last.
@@ -168,7 +170,7 @@ func (r *Reconciler) act(ctx context.Context, obs *Observed) (renew time.Duratio
 	found := make(chan releases, 1)
 	go func() { found <- r.lookup(ctx, hcp) }() // while certificates are made; bounded by lookupTimeout
 
-	applier := apply.New(r.Client, FieldOwner)
+	applier := apply.New(r.Client, FieldOwner).Remembering(&r.applied)
 	publishErr := r.publish(ctx, applier, hcp)
 	r.observeInfra(ctx, obs)
 	renew, certErr := r.certificates(ctx, obs)

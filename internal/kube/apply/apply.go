@@ -49,6 +49,7 @@ func RegisterDefault() error { return Register(metrics.Registry) }
 type Applier struct {
 	client client.Client
 	owner  string
+	memory *Memory // nil: every object is compared
 }
 
 // New returns an Applier that reads and writes through c and owns fields as owner. Reads may come from a cache: a stale read
@@ -94,7 +95,7 @@ func (a *Applier) apply(ctx context.Context, obj client.Object, version string) 
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", describe(desired), err)
 	}
-	if live != nil && upToDate(desired, live) {
+	if live != nil && a.upToDate(desired, live) {
 		return nil
 	}
 	desired.SetResourceVersion(version)
@@ -122,7 +123,7 @@ func (a *Applier) Current(obj, live client.Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return upToDate(desired, live), nil
+	return a.upToDate(desired, live), nil
 }
 
 // Delete deletes obj if it is there. With a UID in obj, only the object of that UID goes, not a successor of the same name.
@@ -188,6 +189,19 @@ func Hash(v any) (string, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// upToDate is the function of that name, with memory.
+func (a *Applier) upToDate(desired *unstructured.Unstructured, live client.Object) bool {
+	hash := desired.GetAnnotations()[HashAnnotation]
+	if a.memory.has(live, hash) {
+		return true
+	}
+	if !upToDate(desired, live) {
+		return false
+	}
+	a.memory.add(live, hash)
+	return true
 }
 
 // upToDate says whether live was applied from the same desired state and nobody has changed a desired value since.

@@ -3,6 +3,7 @@ package nodepool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func (w *world) start(t testing.TB) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(sources)).To(Succeed())
 	r := w.reconciler(mgr.GetClient())
+	r.Events = mgr.GetEventRecorder(FieldOwner)
 	r.Live, r.Clock, r.Scope = mgr.GetAPIReader(), clock.RealClock{}, &w.ns // other tests run operators of their own
 	g.Expect(r.SetupWithManager(mgr, sources)).To(Succeed())
 	done := make(chan error, 1)
@@ -54,6 +56,22 @@ func (w *world) start(t testing.TB) {
 			t.Errorf("running the controller: %v", err)
 		}
 	})
+}
+
+// events are those about the pool, sorted.
+func (w *world) events(t testing.TB) (found []string) {
+	t.Helper()
+	list := &corev1.EventList{}
+	if err := w.client.List(t.Context(), list, client.InNamespace(w.ns)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if e := &list.Items[i]; e.InvolvedObject.Kind == "NodePool" && e.InvolvedObject.Name == w.pool(t).Name {
+			found = append(found, e.Type+" "+e.Reason)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 func TestOperator(t *testing.T) {
@@ -69,6 +87,7 @@ func TestOperator(t *testing.T) {
 		config.Data = map[string]string{configKey: machineConfig("/etc/motd", "data:,a")}
 		g.Expect(w.client.Create(ctx, config)).To(Succeed())
 		g.Eventually(validConfig, patience, often).Should(Equal("True/AsExpected"))
+		g.Eventually(func() []string { return w.events(t) }, patience, often).Should(ContainElements("Warning ValidationFailed", "Normal ValidMachineConfig"))
 		md := &clusterv1.MachineDeployment{}
 		key := client.ObjectKey{Namespace: w.hcpNS, Name: "workers"}
 		g.Eventually(func() error { return w.client.Get(ctx, key, md) }, patience, often).Should(Succeed())
@@ -81,6 +100,8 @@ func TestOperator(t *testing.T) {
 		md.Status = completeStatus(md)
 		g.Expect(w.client.Status().Update(ctx, md)).To(Succeed())
 		g.Eventually(func() string { return w.pool(t).Status.Version }, patience, often).Should(Equal("1.36.3"))
+		g.Eventually(func() []string { return w.events(t) }, patience, often).Should(ContainElement("Normal VersionUpdated"))
+		g.Expect(slices.DeleteFunc(w.events(t), func(e string) bool { return e != "Warning ValidationFailed" })).To(HaveLen(1), "it was told once")
 		g.Eventually(func() int32 { return w.pool(t).Status.Replicas }, patience, often).Should(BeEquivalentTo(2))
 		machine := w.machine(t, "workers-1", md)
 		g.Eventually(func() string { return w.condition(t, hyperv1.NodePoolAllMachinesReadyConditionType) }, patience, often).Should(Equal("False/Pending"))

@@ -1,6 +1,7 @@
 package configoperator
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ func TestDNS(t *testing.T) {
 		status.SetResourceVersion(o.GetResourceVersion())
 		status.SetUID(o.GetUID())
 		g.Expect(w.hosted.Status().Update(t.Context(), status)).To(Succeed())
-		t.Cleanup(func() { _ = w.hosted.Delete(t.Context(), o) })
+		t.Cleanup(func() { _ = w.hosted.Delete(context.WithoutCancel(t.Context()), o) })
 	}
 	for n, want := range []int32{1, 1, 2, 2} {
 		if n > 0 {

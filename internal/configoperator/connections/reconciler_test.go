@@ -69,6 +69,7 @@ func TestReconcile(t *testing.T) {
 	create := func(o client.Object) {
 		t.Helper()
 		g.Expect(c.Create(t.Context(), o)).To(Succeed())
+		t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(t.Context()), o, client.GracePeriodSeconds(0)) })
 	}
 	expect("Unknown/NoWorkerNodesAvailable", "Unknown/NoWorkerNodesAvailable")
 	g.Expect(asked).To(BeEmpty())

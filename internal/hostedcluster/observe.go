@@ -224,7 +224,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 		obs.releaseErr = err
 		return
 	}
-	provider := r.releasesFor(obs.hc)
+	provider := WithMirrorsOf(r.Releases, obs.hc)
 	spec := &obs.hc.Spec
 	if obs.userRelease, obs.releaseErr = provider.Lookup(ctx, spec.Release.Image, secret); obs.releaseErr != nil {
 		return
@@ -257,17 +257,21 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 // restricted level of Pod Security is not among it: they set no seccomp profile.
 var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
 
-// releasesFor is the provider that knows the mirrors of hc.
-func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {
-	registry, ok := r.Releases.(*release.Registry)
+// WithMirrorsOf is the provider of releases as it looks for the images of hc: first in the mirrors that hc names. Only a *release.Registry
+// knows mirrors; any other provider, as tests have, stays as it is. P is an interface that *release.Registry has.
+func WithMirrorsOf[P any](provider P, hc *hyperv1.HostedCluster) P {
+	registry, ok := any(provider).(*release.Registry)
 	if !ok {
-		return r.Releases
+		return provider
 	}
 	var mirrors []release.Mirror
 	for _, s := range hc.Spec.ImageContentSources {
 		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
 	}
-	return registry.WithMirrors(mirrors)
+	if view, ok := any(registry.WithMirrors(mirrors)).(P); ok {
+		return view
+	}
+	return provider
 }
 
 // operatorImage: the annotation beats the payload, and the payload beats our own image.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/nodepool/nodeconfig"
 	"hcp.internal/platform/internal/platform"
@@ -70,7 +71,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 		return nil, err
 	}
 	if obs.pullSecretErr == nil {
-		obs.release, obs.releaseErr = r.releasesFor(hc).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
+		obs.release, obs.releaseErr = hostedcluster.WithMirrorsOf(r.Releases, hc).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
 	} else {
 		obs.releaseErr = obs.pullSecretErr
 	}
@@ -80,19 +81,6 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 		obs.template, obs.templateErr = obs.platform.MachineTemplate(machine.Input{HostedCluster: hc, NodePool: pool, Release: obs.release})
 	}
 	return obs, r.observeMachines(ctx, obs)
-}
-
-// releasesFor is the provider that knows the mirrors of hc.
-func (r *Reconciler) releasesFor(hc *hyperv1.HostedCluster) releases {
-	registry, ok := r.Releases.(*release.Registry)
-	if !ok {
-		return r.Releases
-	}
-	var mirrors []release.Mirror
-	for _, s := range hc.Spec.ImageContentSources {
-		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
-	}
-	return registry.WithMirrors(mirrors)
 }
 
 // observeNamespace finds out whether the namespace is that of our HostedCluster: two of them can have the same name for it.

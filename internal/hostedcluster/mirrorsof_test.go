@@ -1,0 +1,23 @@
+package hostedcluster
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/release"
+)
+
+func TestWithMirrorsOf(t *testing.T) {
+	hc := &hyperv1.HostedCluster{}
+	var provider releases = release.NewRegistryProvider(release.Options{})
+	t.Run("When a cluster names no mirrors it should be the same provider", func(t *testing.T) {
+		NewWithT(t).Expect(WithMirrorsOf(provider, hc)).To(BeIdenticalTo(provider))
+	})
+	t.Run("When a cluster names mirrors it should be another one", func(t *testing.T) {
+		mirrored := hc.DeepCopy()
+		mirrored.Spec.ImageContentSources = []hyperv1.ImageContentSource{{Source: "quay.io/a", Mirrors: []string{"mirror.example.com/a"}}}
+		NewWithT(t).Expect(WithMirrorsOf(provider, mirrored)).NotTo(BeIdenticalTo(provider))
+	})
+}

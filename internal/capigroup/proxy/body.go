@@ -154,6 +154,8 @@ func (p *Proxy) answerJSON(resp *http.Response, x *exchange, plan translate.Plan
 		return p.hold(resp, x, maxDocument, "invalid-json", whole)
 	case n >= 0 && n <= smallBody:
 		return p.hold(resp, x, smallBody, "invalid-json", whole)
+	case n < 0 && !x.request.Watch:
+		return p.answerUnknown(resp, x, plan)
 	}
 	resp.Body = p.stream(resp.Body, plan, x, false)
 	resp.ContentLength = -1
@@ -161,7 +163,96 @@ func (p *Proxy) answerJSON(resp *http.Response, x *exchange, plan translate.Plan
 	return nil
 }
 
-var errUntranslatable = errors.New("answer can't be translated")
+// head is how much of an answer of unknown length is waited for before anything is sent. Most are shorter, and go out at once and with
+// their length then, instead of in pieces.
+const head = 32 << 10
+
+var heads = sync.Pool{New: func() any { b := make([]byte, head); return &b }}
+
+// answerUnknown is for answers that don't tell their length.
+func (p *Proxy) answerUnknown(resp *http.Response, x *exchange, plan translate.Plan) error {
+	in, _ := heads.Get().(*[]byte)
+	n := 0
+	var err error
+	for n < head && err == nil {
+		var k int
+		k, err = resp.Body.Read((*in)[n:])
+		n += k
+	}
+	if err == nil {
+		resp.Body = p.stream(&prefixed{in: in, head: (*in)[:n], rest: resp.Body}, plan, x, false)
+		resp.Header.Del("Content-Length")
+		return nil
+	}
+	defer heads.Put(in)
+	_ = resp.Body.Close() // read to its end
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	out, _ := outputs.Get().(*[]byte)
+	t, _ := translators.Get().(*translate.Translator)
+	defer translators.Put(t)
+	t.Reset(plan)
+	begun := time.Now() // a duration for a metric
+	*out, err = t.Append((*out)[:0], (*in)[:n])
+	if err == nil {
+		err = t.Close()
+	}
+	x.spent += time.Since(begun) // a duration for a metric
+	if err != nil {
+		outputs.Put(out)
+		return p.untranslatable(x, errorType(err))
+	}
+	resp.Body = &pooledBody{Reader: bytes.NewReader(*out), buf: out}
+	resp.ContentLength = int64(len(*out))
+	setLength(resp.Header, len(*out))
+	return nil
+}
+
+// prefixed is a body whose beginning has been read.
+type prefixed struct {
+	in   *[]byte // of the pool
+	head []byte  // of in
+	rest io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (b *prefixed) Read(dst []byte) (int, error) {
+	if len(b.head) == 0 {
+		return b.rest.Read(dst)
+	}
+	n := copy(dst, b.head)
+	if b.head = b.head[n:]; len(b.head) == 0 {
+		heads.Put(b.in)
+		b.in = nil
+	}
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (b *prefixed) Close() error { return b.rest.Close() }
+
+// pooledBody is a whole answer in a buffer of the pool.
+type pooledBody struct {
+	*bytes.Reader
+	buf *[]byte
+}
+
+// Close implements io.Closer.
+func (b *pooledBody) Close() error {
+	if b.buf != nil && cap(*b.buf) <= maxPooled {
+		b.Reader.Reset(nil)
+		outputs.Put(b.buf)
+	}
+	b.buf = nil
+	return nil
+}
+
+var (
+	errUntranslatable = errors.New("answer can't be translated")
+	// errBroken is of an answer that broke off. The client sees that as it is: the API server may have done what it was asked.
+	errBroken = errors.New("reading answer")
+)
 
 func (p *Proxy) untranslatable(x *exchange, reason string) error {
 	x.reason = reason
@@ -181,7 +272,7 @@ func (p *Proxy) hold(resp *http.Response, x *exchange, limit int, reason string,
 	}
 	_ = resp.Body.Close() // read as far as we want
 	if err != nil {
-		return fmt.Errorf("reading answer: %w", err)
+		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	if len(raw) > limit {
 		return p.untranslatable(x, "token-too-large")

@@ -229,6 +229,11 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		x.code = 499 // as other proxies count a client that left
 		panic(http.ErrAbortHandler)
 	}
+	if errors.Is(err, errBroken) {
+		x.code = http.StatusBadGateway
+		p.cfg.Log.Error("Proxy request failed", "method", r.Method, "resource", x.request.Resource, "error", plainError(err))
+		panic(http.ErrAbortHandler)
+	}
 	if x.reason != "" {
 		x.code = http.StatusBadGateway
 		p.cfg.Log.Error("Translation error", "resource", x.request.Resource, "type", x.reason)

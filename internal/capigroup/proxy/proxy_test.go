@@ -286,7 +286,9 @@ func TestFailures(t *testing.T) {
 				}
 				_, err = io.ReadAll(resp.Body)
 				resp.Body.Close()
-				g.Expect(err).To(HaveOccurred(), "%s after %d", name, size)
+				if resp.StatusCode != http.StatusBadGateway { // before the headers, too
+					g.Expect(err).To(HaveOccurred(), "%s after %d", name, size)
+				}
 			}
 		}
 	})

@@ -103,7 +103,7 @@ func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed) error 
 	}
 	for _, ref := range in.Processing {
 		p, ok := in.Packages[ref.Namespace]
-		if !ok || p.UID != ref.UID || p.Available {
+		if !ok || p.UID != ref.UID || p.Available && p.Progressed {
 			continue
 		}
 		obj := &metav1.PartialObjectMetadata{}

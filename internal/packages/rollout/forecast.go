@@ -54,7 +54,7 @@ func Predict(in Observed, a Assumptions, now time.Time) Forecast {
 	begin, out := now, Forecast{}
 	upAt := map[string]time.Time{}
 	for ns, p := range in.Packages {
-		if p.Current && !p.Available && !a.Fail[names[ns]] {
+		if p.Current && !p.settled() && !a.Fail[names[ns]] {
 			upAt[ns] = now.Add(took) // it is being updated already
 			out.Awaited = append(out.Awaited, names[ns])
 		}

@@ -49,7 +49,7 @@ func (m *maker) keepProcessing() {
 		switch {
 		case !staying[ref.Namespace]:
 			// A cluster that left takes its Package along, and its slot is free.
-		case ok && p.UID == ref.UID && !p.Available:
+		case ok && p.UID == ref.UID && !p.settled():
 			m.processing[ref.Namespace] = true
 		default:
 			m.plan.Dropped = append(m.plan.Dropped, ref)
@@ -116,8 +116,8 @@ func (m *maker) again(d time.Duration) {
 
 func (m *maker) unlimited() bool { return m.in.Settings.MaxUnavailable == Unlimited }
 
-// decide goes through all members: first those that are down already, for changing them takes nobody down, and then those that are up, as
-// far as the budget goes.
+// decide goes through all members: first those that count already, for changing them takes nobody more down, and then those that are up, as far as the
+// budget goes.
 func (m *maker) decide() {
 	m.free = max(0, m.in.Settings.MaxUnavailable-m.plan.Used)
 	for i, g := range m.groups {
@@ -132,7 +132,7 @@ func (m *maker) decide() {
 			case d.Action == Create:
 				m.plan.Create = append(m.plan.Create, change(x, Template))
 			case d.Action != Update && d.Action != Return:
-			case !x.pkg.Available:
+			case !x.pkg.Available || x.inFlight:
 				c := change(x, version(d.Action))
 				c.Free = true
 				down = append(down, c)
@@ -193,6 +193,8 @@ func (m *maker) judge(index int, x member, returning bool) Decision {
 		return d(Return, "a Package of its group failed, and the group returns to the last good version")
 	case p.done():
 		return d(Done, "up to date and available")
+	case p.Current && x.inFlight && p.Available:
+		return d(Wait, "it is available, and its update has not ended yet")
 	case p.Current && x.inFlight:
 		return d(Wait, "it was updated and is not available yet")
 	case p.Current:
@@ -202,8 +204,8 @@ func (m *maker) judge(index int, x member, returning bool) Decision {
 	case returning:
 		return d(Skip, "the template failed in its group; change the template to go on")
 	case x.inFlight:
-		// Whatever its group: it is down by our hand, and what is down can only get better.
-		return d(Update, "it is unavailable since an earlier update, and goes first")
+		// Whatever its group: it counts as down by our hand, and that can only get better.
+		return d(Update, "an earlier update of it has not come to an end, and it goes first")
 	case !turn && m.soaking > 0 && index > m.current:
 		return d(Wait, "group %s soaks for another %s", shown(m.groups[m.current].name), m.soaking.Round(time.Second))
 	case !turn:
@@ -225,7 +227,7 @@ func state(p Package) string {
 // failed tells that a Package missed its deadline, and asks to be woken when one will.
 func (m *maker) failed(x member) bool {
 	deadline := m.in.Settings.Options.Deadline
-	if deadline == 0 || !x.inFlight || x.pkg.Available || x.pkg.AppliedAt.IsZero() {
+	if deadline == 0 || !x.inFlight || x.pkg.settled() || x.pkg.AppliedAt.IsZero() {
 		return false
 	}
 	left := deadline - m.now.Sub(x.pkg.AppliedAt)
@@ -239,11 +241,11 @@ func (m *maker) failure(d func(Action, string, ...any) Decision) Decision {
 	s := m.in.Settings
 	switch {
 	case s.Options.OnFailure == Hold:
-		return d(Wait, "it was updated and is unavailable for longer than %s", s.Options.Deadline)
+		return d(Wait, "it was updated, and is not up for longer than %s", s.Options.Deadline)
 	case !s.HasGood:
-		return d(Wait, "it was updated and is unavailable for longer than %s; no rollout was completed before, so there is no version to return to", s.Options.Deadline)
+		return d(Wait, "it was updated, and is not up for longer than %s; no rollout was completed before, so there is no version to return to", s.Options.Deadline)
 	default:
-		return d(Return, "it was updated and is unavailable for longer than %s", s.Options.Deadline)
+		return d(Return, "it was updated, and is not up for longer than %s", s.Options.Deadline)
 	}
 }
 

@@ -241,6 +241,29 @@ func TestFailures(t *testing.T) {
 	})
 }
 
+func TestUpdating(t *testing.T) {
+	f := newFleet(Settings{MaxUnavailable: 1}, "a", "b")
+	f.template()
+	f.pass()
+	f.set("a", func(p *Package) { p.Available = true }) // by the revision before
+	t.Run("When a Package is available while its update runs it should hold its slot and be named", func(t *testing.T) {
+		g := NewWithT(t)
+		plan := f.pass()
+		g.Expect(plan.Apply).To(BeEmpty())
+		g.Expect(processing(plan)).To(Equal([]string{"a"}))
+		g.Expect(plan.Status.Conditions[1].Message).To(Equal("1/2 packages progressed. Being updated: ns/a."))
+	})
+	t.Run("When a bad template hides behind the revision before a fix should reach it first, in its slot", func(t *testing.T) {
+		g := NewWithT(t)
+		f.template()
+		plan := f.pass()
+		g.Expect(applied(plan)).To(Equal([]string{"a"}))
+		g.Expect(processing(plan)).To(Equal([]string{"a"}))
+		f.up("a")
+		g.Expect(applied(f.pass())).To(Equal([]string{"b"}))
+	})
+}
+
 func TestDress(t *testing.T) {
 	names := func(list []Change) (out []string) {
 		for _, c := range list {

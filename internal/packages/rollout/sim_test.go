@@ -100,6 +100,7 @@ type simPackage struct {
 	returnedFrom          int
 	applied, settled      time.Time
 	takenDown             bool // by the controller, and not up since
+	flying                bool // changed by the controller, and not settled since
 	left                  int  // ticks until it is up; -1 when nothing is under way
 }
 
@@ -213,7 +214,7 @@ func (s *sim) finished() bool {
 			continue
 		}
 		p := s.pkgs[ns]
-		if p == nil || p.version != s.hcp.version || !p.up() {
+		if p == nil || p.version != s.hcp.version || !p.up() || !p.progressed {
 			return false
 		}
 	}

@@ -89,13 +89,13 @@ func (s *sim) apply(c Change) error {
 		if p.held && s.lag == 0 {
 			s.violated("a paused Package was changed: %s", c.Namespace)
 		}
-		wasUp := p.up()
+		wasUp := p.up() && !p.flying // one that is in flight may be available, and counts all the same
 		s.checkOrder(c, wasUp)
 		p.returnedFrom = 0
 		if c.Version == LastGood {
 			p.returnedFrom = s.shownHCP.version
 		}
-		p.takenDown = p.takenDown || wasUp
+		p.takenDown, p.flying = p.takenDown || wasUp, true
 		p.version, p.generation, p.applied, p.left = version, p.generation+1, s.now, 1+s.IntN(4)
 		s.checkBudget(wasUp)
 	})
@@ -266,17 +266,21 @@ func (s *sim) tick() {
 		switch {
 		case p.left > 0:
 			p.left--
-			if p.observed != p.generation && p.left < 2 {
-				p.observed, p.available, p.progressed = p.generation, false, false
+			if p.observed != p.generation && p.left < 3 {
+				// The revision before may be available until the new one begins.
+				p.observed, p.available, p.progressed = p.generation, p.available && s.IntN(2) == 0, false
+			}
+			if p.left == 0 && !(s.broken[p.version] && p.uid[len(p.uid)-1]%2 == 0) {
+				p.available = false // the new one takes over; a bad one of some packages never does
 			}
 		case p.left == 0 || s.calm && !p.up():
 			p.observed = p.generation
 			if s.broken[p.version] {
-				p.available, p.progressed = false, false
+				p.progressed = false
 				continue
 			}
 			p.left, p.settled = -1, s.now
-			p.available, p.progressed, p.takenDown = true, true, false
+			p.available, p.progressed, p.takenDown, p.flying = true, true, false, false
 		}
 	}
 }

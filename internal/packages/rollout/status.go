@@ -113,7 +113,7 @@ func (m *maker) whatHolds() []string {
 	if m.soaking > 0 {
 		out = append(out, "It soaks before the next one starts.")
 	}
-	var down, paused, returned []string
+	var down, updating, paused, returned []string
 	for _, g := range m.groups {
 		for _, x := range g.members {
 			switch {
@@ -124,6 +124,8 @@ func (m *maker) whatHolds() []string {
 				returned = append(returned, x.Name.String())
 			case !x.pkg.Available:
 				down = append(down, x.Name.String())
+			case x.inFlight:
+				updating = append(updating, x.Name.String())
 			}
 		}
 	}
@@ -132,6 +134,9 @@ func (m *maker) whatHolds() []string {
 	}
 	if returned != nil {
 		out = append(out, fmt.Sprintf("Failed and returned to the last good version: %s.", list(returned)))
+	}
+	if updating != nil {
+		out = append(out, fmt.Sprintf("Being updated: %s.", list(updating)))
 	}
 	switch {
 	case down != nil && !m.unlimited() && m.plan.Used >= m.in.Settings.MaxUnavailable:

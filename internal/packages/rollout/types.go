@@ -67,8 +67,12 @@ type Package struct {
 	SettledAt time.Time
 }
 
+// settled tells that it is up, and that no update of it is under way. While one is, the revision before may well be available still, and take what
+// it serves down a moment later; or it may be all that keeps a bad version from being seen.
+func (p Package) settled() bool { return p.Available && p.Progressed }
+
 // done tells that there is nothing left to do or to wait for.
-func (p Package) done() bool { return p.Current && p.Available && p.Progressed }
+func (p Package) done() bool { return p.Current && p.settled() }
 
 // Observed is all that a decision rests on.
 type Observed struct {
@@ -100,7 +104,7 @@ type Change struct {
 	Version   Version
 	// UID of the Package; empty for one that is to be made.
 	UID types.UID
-	// Free tells that it takes nothing down, because the Package is down already.
+	// Free tells that it takes nothing more down, because the Package is down or in flight already.
 	Free bool
 }
 

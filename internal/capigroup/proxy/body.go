@@ -303,7 +303,7 @@ type streamed struct {
 }
 
 // maxPooled is the largest buffer that is kept for others: parts are as large as what is read at once, and a little more.
-const maxPooled = 128 << 10
+const maxPooled = 192 << 10
 
 var (
 	translators = sync.Pool{New: func() any { return &translate.Translator{} }}
@@ -327,6 +327,12 @@ func (s *streamed) Read(dst []byte) (int, error) {
 			return 0, s.err
 		}
 		n, err := s.src.Read(dst)
+		// Of a watch, every event goes on at once. Everything else is sent in large parts: each costs a write.
+		for n < len(dst) && err == nil && !s.x.request.Watch {
+			var k int
+			k, err = s.src.Read(dst[n:])
+			n += k
+		}
 		if n > 0 {
 			s.translate(dst[:n])
 		}
@@ -485,6 +491,6 @@ func (p *pool) Get() []byte { b, _ := p.Pool.Get().(*[]byte); return *b }
 func (p *pool) Put(b []byte) { p.Pool.Put(&b) }
 
 var (
-	copyBuffers  = newPool(32 << 10)
+	copyBuffers  = newPool(64 << 10)
 	smallBuffers = newPool(4 << 10)
 )

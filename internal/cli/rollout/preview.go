@@ -119,14 +119,25 @@ func (p *preview) print(w io.Writer) error {
 	b.WriteString("\n")
 	switch {
 	case f.Finished && len(f.Waves) == 0 && f.Seconds == 0:
-		b.WriteString("Nothing to do.\n")
+		b.WriteString("Nothing to do" + later(len(f.Rest)) + ".\n")
 	case f.Finished:
-		fmt.Fprintf(&b, "Ends after %s, at %s for each cluster.\n", human(f.Seconds), human(p.PerCluster))
+		fmt.Fprintf(&b, "Ends after %s, at %s for each cluster%s.\n", human(f.Seconds), human(p.PerCluster), later(len(f.Rest)))
 	default:
-		fmt.Fprintf(&b, "Stops after %s with %d hosted clusters left.\n", human(f.Seconds), len(f.Rest))
+		fmt.Fprintf(&b, "Stops with wave %d, after %s: %d hosted clusters are left.\n", len(f.Waves), human(f.Seconds), len(f.Rest))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// later speaks of clusters that nobody can reach now.
+func later(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 hosted cluster follows when it can"
+	}
+	return fmt.Sprintf("; %d hosted clusters follow when they can", n)
 }
 
 // human is a time without what is zero in it: 1h5m, 90s is 1m30s.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
@@ -33,7 +34,7 @@ func Status() *cobra.Command {
 			return format.Value(cmd.OutOrStdout(), owner.Status)
 		}
 		if !watch {
-			return printStatus(cmd.OutOrStdout(), owner)
+			return printStatus(cmd.OutOrStdout(), owner, inFlight(cmd.Context(), c, owner))
 		}
 		ctx, cancel := connect.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
@@ -47,7 +48,7 @@ func Status() *cobra.Command {
 			if last = text; done {
 				return progress.Done(), nil
 			}
-			return progress.Waiting("%s", text), nil
+			return progress.Waiting("%s", strings.TrimSuffix(text, ".")), nil
 		})
 		if err != nil {
 			return err
@@ -85,8 +86,55 @@ func explanation(p *packagesv1.HostedClusterPackage) string {
 	return strings.TrimSpace(more)
 }
 
-// printStatus is for people who look once: groups in the order of the rollout, and a sentence a line.
-func printStatus(w io.Writer, p *packagesv1.HostedClusterPackage) error {
+// flight is a Package that is being changed.
+type flight struct {
+	name, why string
+}
+
+// shownFlights bounds how many Packages are read for a look at the status, shownWhy how much of what they say is printed.
+const (
+	shownFlights = 10
+	shownWhy     = 300
+)
+
+// inFlight reads what the Packages say that are being changed. One that can't be read says so.
+func inFlight(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage) []flight {
+	var out []flight
+	for _, ref := range owner.Status.Processing[:min(len(owner.Status.Processing), shownFlights)] {
+		p, f := &packagesv1.Package{}, flight{name: ref.Namespace + "/" + ref.Name}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, p); err != nil {
+			f.why = err.Error()
+		} else {
+			f.why = why(p)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// why is what a Package says about not being up.
+func why(p *packagesv1.Package) string {
+	for _, look := range []struct {
+		kind string
+		bad  metav1.ConditionStatus
+	}{
+		{packagesv1.ConditionInvalid, metav1.ConditionTrue}, {packagesv1.ConditionUnpacked, metav1.ConditionFalse},
+		{packagesv1.ConditionProgressing, metav1.ConditionTrue}, {packagesv1.ConditionAvailable, metav1.ConditionFalse},
+	} {
+		c := conditions.Get(p.Status.Conditions, look.kind)
+		if c != nil && c.Status == look.bad && c.ObservedGeneration == p.Generation {
+			text := strings.Join(strings.Fields(c.Message), " ")
+			if text == "" {
+				text = c.Reason
+			}
+			return text[:min(len(text), shownWhy)]
+		}
+	}
+	return "it has not said anything about its newest change yet"
+}
+
+// printStatus is for people who look once: groups in the order of the rollout, what is in flight and why, and a sentence a line.
+func printStatus(w io.Writer, p *packagesv1.HostedClusterPackage, flights []flight) error {
 	done, text := describe(p)
 	var b strings.Builder
 	if s := p.Status; int64(s.ObservedGeneration) >= p.Generation {
@@ -103,6 +151,16 @@ func printStatus(w io.Writer, p *packagesv1.HostedClusterPackage) error {
 			rows = append(rows, []string{part.Name, of(part.UpdatedPackages), of(part.AvailablePackages), of(part.ProgressedPackages)})
 		}
 		b.WriteString("\n")
+		if err := output.Table(&b, rows); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	if len(flights) > 0 {
+		rows := [][]string{{"IN FLIGHT", "WHAT IT SAYS"}}
+		for _, f := range flights {
+			rows = append(rows, []string{f.name, f.why})
+		}
 		if err := output.Table(&b, rows); err != nil {
 			return err
 		}

@@ -15,9 +15,9 @@ type Timing struct {
 	Settled time.Duration
 }
 
-// DefaultTiming notices an outage in some 15 seconds and its end within a minute.
+// DefaultTiming notices an outage in some 15 seconds and its end within half a minute.
 func DefaultTiming() Timing {
-	return Timing{Every: 10 * time.Second, Again: 2 * time.Second, First: 5 * time.Second, Last: time.Minute, Settled: 5 * time.Minute}
+	return Timing{Every: 10 * time.Second, Again: 2 * time.Second, First: 5 * time.Second, Last: 30 * time.Second, Settled: 5 * time.Minute}
 }
 
 // state of the target.

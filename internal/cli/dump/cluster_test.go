@@ -77,7 +77,7 @@ func TestCluster(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			u := &unstructured.Unstructured{Object: content}
 			u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-			g.Expect(c.Create(t.Context(), u)).To(Succeed())
+			g.Expect(client.IgnoreAlreadyExists(c.Create(t.Context(), u))).To(Succeed())
 		}
 	}
 	namespace := func(name string) {

@@ -258,11 +258,13 @@ func TestOddRequests(t *testing.T) {
 		resp, err := http.ReadResponse(answers, nil)
 		g.Expect(err).NotTo(HaveOccurred(), name)
 		if resp.StatusCode == http.StatusContinue {
+			g.Expect(resp.Body.Close()).To(Succeed())
 			resp, err = http.ReadResponse(answers, nil)
 			g.Expect(err).NotTo(HaveOccurred(), name)
 		}
 		body, err := io.ReadAll(resp.Body)
 		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(resp.Body.Close()).To(Succeed())
 		g.Expect(resp.StatusCode).To(Equal(200), name)
 		g.Expect(string(body)).To(Equal(object), name)
 		g.Expect(conn.Close()).To(Succeed())

@@ -34,7 +34,7 @@ func TestUp(t *testing.T) {
 		{"When the workers have joined all of their conditions should be good", workersReady},
 		{"When an application runs on them it should be reached from everywhere", runWebapp},
 		{"When nothing changes for a minute nothing of ours should write", staysQuiet},
-		{"When somebody else's Cluster API comes, breaks and goes nothing should move", platformComesAndGoes},
+		{"When somebody else's Cluster API comes and goes nothing should move", platformComesAndGoes},
 		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},
 		{"When an operator is killed it should converge", killOperators},
 		{"When the cluster is destroyed nothing of it should be left", destroy},

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func platformComesAndGoes(t *testing.T) {
 		eventually(t, time.Minute, "ready workers", func() error {
 			ready, err := hosted().try(t, "get", "nodes", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}")
 			if err != nil || ready != "True True" {
-				return fmt.Errorf("Ready of the workers is %q, want True True: %v", ready, err)
+				return errors.Join(fmt.Errorf("Ready of the workers is %q, want True True", ready), err)
 			}
 			return nil
 		})

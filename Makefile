@@ -92,7 +92,7 @@ test-all: kubernetes capi
 	cd tools && go test ./...
 	cd flannel && go test ./...
 	cd storage && go test ./...
-	go vet -race -tags e2e,upgrade,bench ./...
+	go vet -race -tags e2e,upgrade,fleet,bench ./...
 	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS)
 
 .PHONY: e2e
@@ -102,6 +102,10 @@ e2e: kubernetes build ## One run of make up's path in a state folder of its own 
 .PHONY: e2e-upgrade
 e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35 to 1.36, failed requests counted (as root, 30 minutes; builds 1.35).
 	go test -count=1 -v -timeout 90m -tags e2e,upgrade -run '^TestUpgrade$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-fleet
+e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version, a dead API, its end (as root, 6 minutes).
+	go test -count=1 -v -timeout 45m -tags e2e,fleet -run '^TestFleet$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s).

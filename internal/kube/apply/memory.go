@@ -7,8 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// maxRemembered bounds a Memory; it is far more than a control plane has objects. A full one starts anew, which costs comparisons.
-const maxRemembered = 4096
+// maxRemembered bounds a Memory to some MiB; that is enough for the objects of a thousand hosted clusters. A full one starts anew, which
+// costs comparisons.
+const maxRemembered = 1 << 15
 
 // Memory holds which state of an object was found to have everything that is asked for, so that it isn't compared again until one of the
 // two changes. Losing it costs time only. The zero value is empty. It is safe for concurrent use.

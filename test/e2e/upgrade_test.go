@@ -40,6 +40,7 @@ func TestUpgrade(t *testing.T) {
 		{"When up runs with an older release it should build that, too", u.up},
 		{"When a highly available cluster is made of the older release it should come up", u.create},
 		{"When one of three etcd members is lost a client should hardly notice", u.loseMember},
+		{"When certificates are about to expire they should be replaced without an outage", u.rotate},
 		{"When the release image changes the control plane should roll without an outage", u.roll},
 		{"When the upgrade is over versions, history and data should be right", u.check},
 		{"When the cluster is destroyed it should go", u.destroy},

@@ -48,6 +48,15 @@ func workersReady(t *testing.T) {
 			return nil
 		})
 	}
+	for _, condition := range []string{"DataPlaneConnectionAvailable", "ControlPlaneConnectionAvailable"} { // looked at once a minute
+		eventually(t, 3*time.Minute, condition, func() error {
+			got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", fmt.Sprintf("jsonpath={.status.conditions[?(@.type=='%s')].status}", condition))
+			if err != nil || got != "True" {
+				return errors.Join(fmt.Errorf("%s of the HostedCluster is %q, want True", condition, got), err)
+			}
+			return nil
+		})
+	}
 }
 
 // runWebapp is what somebody does with the example application: deploy it, reach it from outside and inside, look into it.

@@ -46,12 +46,17 @@ func tellChanges(to tell.Recorder, before, after *hyperv1.HostedCluster) {
 	tell.Transitions(to, after, eventRules, before.Status.Conditions, after.Status.Conditions)
 	was, is := newest(before.Status.Version), newest(after.Status.Version)
 	switch {
-	case is.Image == "":
+	case is.Image == "", resolved(was, is):
 	case is.Image != was.Image || !is.StartedTime.Equal(&was.StartedTime):
 		tell.Event(to, after, false, eventRolloutStarted, "RollOut", "Rolling out release "+named(is))
 	case is.State == configv1.CompletedUpdate && was.State != is.State:
 		tell.Event(to, after, false, eventRolloutCompleted, "RollOut", fmt.Sprintf("Release %s is rolled out%s", named(is), took(is)))
 	}
+}
+
+// resolved tells that the control plane has named the release whose rollout was told already by its digest, and when it began itself.
+func resolved(was, is configv1.UpdateHistory) bool {
+	return was.State == configv1.PartialUpdate && is.State == configv1.PartialUpdate && was.Version != "" && was.Version == is.Version
 }
 
 func newest(v *hyperv1.ClusterVersionStatus) configv1.UpdateHistory {

@@ -42,6 +42,9 @@ func TestTellChanges(t *testing.T) {
 	}{
 		"When a release is taken up it should tell": {with(nil), with(status(configv1.PartialUpdate, "r:1", "1.36.3")),
 			told{"Normal RolloutStarted RollOut: Rolling out release 1.36.3"}},
+		"When the control plane takes it over by its digest it should not tell again": {
+			with(status(configv1.PartialUpdate, "r:1", "1.36.3")), with(status(configv1.PartialUpdate, "r@sha256:1", "1.36.3")), nil,
+		},
 		"When a release is rolled out it should tell how long it took": {with(status(configv1.PartialUpdate, "r:1", "1.36.3")), with(status(configv1.CompletedUpdate, "r:1", "1.36.3")),
 			told{"Normal RolloutCompleted RollOut: Release 1.36.3 is rolled out after 1m30s"}},
 		"When the version is not known it should name the image": {with(nil), with(status(configv1.PartialUpdate, "r:1", "")),

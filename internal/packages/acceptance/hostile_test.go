@@ -88,7 +88,7 @@ func TestHostilePackages(t *testing.T) {
 	}
 	bytes, seconds := o.used(t)
 	t.Logf("%d packages: %.1f s of processor time, at most %d MiB", len(dirs), seconds, bytes>>20)
-	g.Expect(bytes).To(BeNumerically("<", shadow*packagestest.RefusalMemory))
+	g.Expect(bytes).To(BeNumerically("<", packagestest.Shadow*packagestest.RefusalMemory))
 	g.Expect(seconds).To(BeNumerically("<", packagestest.RefusalTime.Seconds()*float64(len(dirs))))
 
 	w.push(t, r, "good:v1", files("one"))

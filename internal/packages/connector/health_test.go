@@ -37,7 +37,7 @@ func TestHealth(t *testing.T) {
 		"When one probe fails it should ask again soon":                      {[]*Trouble{nil, refused}, up, nil, 2 * time.Second},
 		"When two probes fail it should be down":                             {[]*Trouble{nil, refused, refused}, down, refused, 5 * time.Second},
 		"When it stays down it should wait longer":                           {[]*Trouble{refused, refused, refused}, down, refused, 20 * time.Second},
-		"When it is down for long it should wait half a minute":                   {[]*Trouble{refused, refused, refused, refused, refused, refused, refused}, down, refused, 30 * time.Second},
+		"When it is down for long it should wait half a minute":              {[]*Trouble{refused, refused, refused, refused, refused, refused, refused}, down, refused, 30 * time.Second},
 		"When another trouble shows once it should keep the first":           {[]*Trouble{refused, tooSlow}, down, refused, 10 * time.Second},
 		"When another trouble shows twice it should take it":                 {[]*Trouble{refused, tooSlow, tooSlow}, down, tooSlow, 20 * time.Second},
 		"When troubles take turns it should keep the first":                  {[]*Trouble{refused, tooSlow, redirect, tooSlow, redirect}, down, refused, 30 * time.Second},

@@ -154,9 +154,9 @@ func TestBomb(t *testing.T) {
 			// 64 MiB compressed would be 60 GiB. What counts is what is unpacked: it stops after 256 MiB.
 			read, write := io.Pipe()
 			go func() {
-				zip := gzip.NewWriter(write)
+				zip, err := gzip.NewWriterLevel(write, gzip.BestSpeed) // making the bomb costs more than refusing it
 				archive := tar.NewWriter(zip)
-				err := tc.write(archive)
+				err = errors.Join(err, tc.write(archive))
 				_ = write.CloseWithError(errors.Join(err, archive.Close(), zip.Close()))
 			}()
 			defer func() { _ = read.Close() }()

@@ -23,16 +23,16 @@ func CPU(t testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// ExpectCheap fails when do takes more processor time than RefusalTime, or when this process has ever had more than RefusalMemory. Nothing
-// else may run beside it.
+// ExpectCheap fails when do takes more processor time than RefusalTime (Shadow times that with the race detector), or when this process has
+// ever had more than RefusalMemory. Nothing else may run beside it.
 func ExpectCheap(t testing.TB, do func()) {
 	t.Helper()
 	used, begin := CPU(t), time.Now()
 	do()
 	used = CPU(t) - used
 	t.Logf("%.2f s of processor time, %.2f s in all", used.Seconds(), time.Since(begin).Seconds())
-	if used > RefusalTime {
-		t.Errorf("used %s of processor time, at most %s allowed", used, RefusalTime)
+	if used > Shadow*RefusalTime {
+		t.Errorf("used %s of processor time, at most %s allowed", used, Shadow*RefusalTime)
 	}
 	ExpectMemoryBelow(t, RefusalMemory)
 }

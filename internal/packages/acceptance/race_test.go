@@ -1,6 +1,0 @@
-//go:build race
-
-package acceptance
-
-// shadow is how many times more memory the race detector needs, at most.
-const shadow = 8

@@ -130,9 +130,14 @@ func (w *world) get(ctx context.Context, name string) (*hyperv1.HostedCluster, e
 // start runs the operator itself, with its caches and watches, until the test ends.
 func (w *world) start(t testing.TB) {
 	t.Helper()
+	w.run(t, rest.CopyConfig(w.env.Config), func(*Reconciler) {})
+}
+
+// run runs an operator that reaches the API server at cfg, with its caches and watches, until the test ends.
+func (w *world) run(t testing.TB, cfg *rest.Config, configure func(*Reconciler)) {
+	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	cfg := rest.CopyConfig(w.env.Config)
 	scheme, err := NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
@@ -145,6 +150,7 @@ func (w *world) start(t testing.TB) {
 	r := w.reconciler(mgr.GetClient())
 	r.Live = mgr.GetAPIReader()
 	r.Scope = &w.ns // other tests run operators of their own
+	configure(r)
 	g.Expect(r.SetupWithManager(mgr, sources)).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

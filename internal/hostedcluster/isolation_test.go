@@ -14,11 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	definitions "hcp.internal/platform/config"
@@ -127,30 +124,7 @@ func (p platformOwner) admin(t *testing.T) client.Client {
 // startPrivate runs the operator for private types, with its caches and watches, behind the proxy at cfg.
 func (w *world) startPrivate(t *testing.T, cfg *rest.Config) {
 	t.Helper()
-	g := NewWithT(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	scheme, err := NewScheme()
-	g.Expect(err).NotTo(HaveOccurred())
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	sources, err := NewSourceCache(cfg, mgr)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(mgr.Add(sources)).To(Succeed())
-	r := w.reconciler(mgr.GetClient())
-	r.Live, r.PrivateCAPI, r.Capabilities.ClusterAPI = mgr.GetAPIReader(), true, true
-	r.Scope = &w.ns // other tests run operators of their own
-	g.Expect(r.SetupWithManager(mgr, sources)).To(Succeed())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	g.Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("running the operator: %v", err)
-		}
-	})
+	w.run(t, cfg, func(r *Reconciler) { r.PrivateCAPI, r.Capabilities.ClusterAPI = true, true })
 }
 
 // identity is what of the stored objects must not move.

@@ -34,6 +34,7 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/kube/pace"
 )
 
@@ -71,7 +72,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	}
 	options := manager.Options{
 		Scheme:         scheme,
-		MapperProvider: newMapper,
+		MapperProvider: mapper.New,
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),

@@ -19,7 +19,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/packages/phase"
-	"hcp.internal/platform/internal/packages/process"
+	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
 	objecttemplate "hcp.internal/platform/internal/packages/template"
@@ -58,7 +58,7 @@ func TestCrashOfTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper, err := process.NewMapper(w.Env.Config, httpClient)
+	kinds, err := mapper.New(w.Env.Config, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +76,13 @@ func TestCrashOfTemplates(t *testing.T) {
 				g.Expect(w.Client.Create(t.Context(), ot)).To(Succeed())
 				key, want := client.ObjectKeyFromObject(ot), "one"
 				if change {
-					g.Expect(render(t.Context(), w.Client, mapper, key)).To(Succeed())
+					g.Expect(render(t.Context(), w.Client, kinds, key)).To(Succeed())
 					want = "two"
 					g.Expect(w.Client.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"value":"two"}}`)))).To(Succeed())
 				}
 				return testenv.CrashCase{
 					Client: w.Client,
-					Run:    func(c client.WithWatch) error { return render(t.Context(), c, mapper, key) },
+					Run:    func(c client.WithWatch) error { return render(t.Context(), c, kinds, key) },
 					Check: func(t testing.TB) {
 						g, made := NewWithT(t), &corev1.ConfigMap{}
 						g.Expect(w.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "made"}, made)).To(Succeed())

@@ -21,7 +21,7 @@ import (
 	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/packages/pkg"
-	"hcp.internal/platform/internal/packages/process"
+	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
 	"hcp.internal/platform/internal/testenv"
@@ -84,7 +84,7 @@ func TestCrashOfPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper, err := process.NewMapper(w.Env.Config, httpClient)
+	kinds, err := mapper.New(w.Env.Config, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestCrashOfPackages(t *testing.T) {
 	change := func(t testing.TB, key client.ObjectKey) {
 		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		g := NewWithT(t)
-		g.Expect(reconcile(t.Context(), w.Client, mapper, images, key)).To(Succeed())
+		g.Expect(reconcile(t.Context(), w.Client, kinds, images, key)).To(Succeed())
 		g.Expect(w.Client.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"image":"web:v2"}}`)))).To(Succeed())
 	}
 	check := func(t testing.TB, key client.ObjectKey, revision string, names ...string) {
@@ -134,7 +134,7 @@ func TestCrashOfPackages(t *testing.T) {
 			key := prepare(t)
 			return testenv.CrashCase{
 				Client: w.Client,
-				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, mapper, images, key) },
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
 				Check:  func(t testing.TB) { check(t, key, "v1", "one", "two") },
 			}
 		})
@@ -145,14 +145,14 @@ func TestCrashOfPackages(t *testing.T) {
 			change(t, key)
 			return testenv.CrashCase{
 				Client: w.Client,
-				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, mapper, images, key) },
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
 				Check:  func(t testing.TB) { check(t, key, "v2", "two", "three", "four") },
 			}
 		})
 	})
 	t.Run("When nothing changes it should write nothing, also after a restart", func(t *testing.T) {
 		key := prepare(t)
-		NewWithT(t).Expect(reconcile(t.Context(), w.Client, mapper, images, key)).To(Succeed())
-		testenv.ExpectQuiet(t, w.Client, func(c client.WithWatch) error { return reconcile(t.Context(), c, mapper, images, key) })
+		NewWithT(t).Expect(reconcile(t.Context(), w.Client, kinds, images, key)).To(Succeed())
+		testenv.ExpectQuiet(t, w.Client, func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) })
 	})
 }

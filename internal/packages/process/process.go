@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/memory"
 )
 
@@ -56,7 +57,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options) (ctr
 	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(retryPeriod)
 	// Names are ours alone; a test may run the process twice.
 	of.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
-	of.MapperProvider = NewMapper
+	of.MapperProvider = mapper.New
 	mgr, err := ctrl.NewManager(cfg, of)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)

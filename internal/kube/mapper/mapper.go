@@ -1,4 +1,5 @@
-package process
+// Package mapper has the mapper from kinds to resources that our processes use.
+package mapper
 
 import (
 	"net/http"
@@ -10,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// NewMapper returns a mapper that asks the API server about kinds when they are first needed.
-func NewMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+// New returns a mapper that asks the API server about kinds when they are first needed, and remembers them. It is a manager's MapperProvider.
+func New(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
 	dynamic, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
 	if err != nil {
 		return nil, err
@@ -19,16 +20,16 @@ func NewMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, erro
 	return &remembering{RESTMapper: dynamic}, nil
 }
 
-// remembering keeps the answers of a mapper that never changes them. Each request needs one, and finding it anew makes a fifth of all garbage
-// of a rollout. What is not known is asked for again: a kind can appear.
+// remembering keeps the answers of a mapper that never changes them. Each request and each read from a cache needs one, some hundred in a pass,
+// and the mapper behind it computes it from all of its group's kinds. What is not known is asked for again: a kind can appear.
 type remembering struct {
 	meta.RESTMapper
-	known sync.Map // of gvk
+	known sync.Map // schema.GroupVersionKind → *meta.RESTMapping
 }
 
-// RESTMapping implements meta.RESTMapper.
+// RESTMapping implements meta.RESTMapper. The answer is shared and must not be changed.
 func (m *remembering) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if len(versions) != 1 {
+	if len(versions) != 1 || versions[0] == "" {
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
 	gvk := kind.WithVersion(versions[0])

@@ -70,16 +70,8 @@ func list(patterns ...string) []string {
 // nothingLeft compares the machine with what it was before up, and looks for processes that mention the state folder.
 func nothingLeft(t *testing.T, before machine) {
 	eventually(t, 30*time.Second, "a clean machine", func() error {
-		after := machineState(t)
-		for what, pair := range map[string][2][]string{
-			"links": {before.links, after.links}, "mounts": {before.mounts, after.mounts},
-			"network namespaces": {before.namespaces, after.namespaces}, "cgroups": {before.cgroups, after.cgroups},
-		} {
-			for _, name := range pair[1] {
-				if !slices.Contains(pair[0], name) {
-					return fmt.Errorf("%s: %s is left", what, name)
-				}
-			}
+		if err := machineState(t).isNoMoreThan(before); err != nil {
+			return err
 		}
 		if left := processes(); len(left) > 0 {
 			return fmt.Errorf("processes are left: %s", strings.Join(left, "; "))
@@ -89,6 +81,21 @@ func nothingLeft(t *testing.T, before machine) {
 		}
 		return nil
 	})
+}
+
+// isNoMoreThan names something that was not there before.
+func (after machine) isNoMoreThan(before machine) error {
+	for what, pair := range map[string][2][]string{
+		"links": {before.links, after.links}, "mounts": {before.mounts, after.mounts},
+		"network namespaces": {before.namespaces, after.namespaces}, "cgroups": {before.cgroups, after.cgroups},
+	} {
+		for _, name := range pair[1] {
+			if !slices.Contains(pair[0], name) {
+				return fmt.Errorf("%s: %s is left", what, name)
+			}
+		}
+	}
+	return nil
 }
 
 func processes() []string {

@@ -205,12 +205,7 @@ func destroy(t *testing.T) {
 			return nil
 		})
 	}
-	if out, err := management().try(t, "get", "namespace", "clusters-demo"); err == nil {
-		t.Errorf("the namespace is still there: %s", out)
-	}
-	if out := management().run(t, "get", "clusterroles,clusterrolebindings", "-o", "name"); strings.Contains(out, "clusters-demo") {
-		t.Errorf("cluster-scoped objects are left: %s", out)
-	}
+	expectGone(t, "demo")
 }
 
 // logState prints what a person would look at first.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +111,25 @@ func processes() []string {
 		}
 	}
 	return found
+}
+
+// nodeProcess returns the id of a program of the management cluster's node, 0 when it does not run. Workers have programs of the same names.
+func nodeProcess(t testing.TB, program string) int {
+	t.Helper()
+	for _, file := range list("/proc/[0-9]*/cmdline") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		args := strings.Split(string(data), "\x00")
+		if filepath.Base(args[0]) != program || !strings.Contains(string(data), stateDir+"/conf/") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pid
+	}
+	return 0
 }

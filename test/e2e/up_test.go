@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -37,6 +38,7 @@ func TestUp(t *testing.T) {
 		{"When somebody else's Cluster API comes and goes nothing should move", platformComesAndGoes},
 		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},
 		{"When an operator is killed it should converge", killOperators},
+		{"When the node's kubelet and containerd are killed containers should go on, and new ones start", killNode},
 		{"When the cluster is destroyed nothing of it should be left", destroy},
 		{"When down runs nothing should be left on the machine", func(t *testing.T) {
 			run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
@@ -183,6 +185,12 @@ func killOperators(t *testing.T) {
 	for _, target := range [][]string{{"hypershift", "name=operator"}, {"clusters-demo", "hypershift.openshift.io/control-plane-component=control-plane-operator"}} {
 		management().run(t, "delete", "pod", "-n", target[0], "-l", target[1], "--grace-period=0", "--force", "--wait=false")
 	}
+	replaceScheduler(t)
+}
+
+// replaceScheduler deletes a Deployment that the operators have to make again, and the node to run.
+func replaceScheduler(t *testing.T) {
+	t.Helper()
 	management().run(t, "delete", "deployment", "-n", "clusters-demo", "kube-scheduler")
 	eventually(t, 3*time.Minute, "the deleted scheduler", func() error {
 		got, err := management().try(t, "get", "deployment", "-n", "clusters-demo", "kube-scheduler", "-o", "jsonpath={.status.readyReplicas}")
@@ -191,6 +199,33 @@ func killOperators(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// killNode kills what runs the management cluster's containers, with no chance to say goodbye.
+func killNode(t *testing.T) {
+	started := func() string {
+		return management().run(t, "get", "pod", "-n", "clusters-demo", "etcd-0", "-o", "jsonpath={.status.containerStatuses[0].state.running.startedAt}")
+	}
+	before := started()
+	for _, program := range []string{"kubelet", "containerd"} {
+		pid := nodeProcess(t, program)
+		if pid == 0 { // which would be this test itself, to kill
+			t.Fatalf("%s does not run", program)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatalf("killing %s, %d: %v", program, pid, err)
+		}
+		eventually(t, time.Minute, "another "+program, func() error {
+			if now := nodeProcess(t, program); now == 0 || now == pid {
+				return fmt.Errorf("it is %d, as before", now)
+			}
+			return nil
+		})
+	}
+	replaceScheduler(t)
+	if after := started(); after != before {
+		t.Errorf("etcd was started again at %s", after)
+	}
 }
 
 func destroy(t *testing.T) {

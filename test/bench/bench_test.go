@@ -20,13 +20,15 @@ const (
 	targetFleet     = 1.3  // × the floor's CPU seconds for all of them, on all cores
 	targetOperator  = 150  // MiB of the hypershift-operator
 	targetIdle      = 2.0  // % of a core, all our operators together
+	targetWorker    = 2.5  // × a bare kubelet and containerd in the same kind of pod
 )
 
 var (
-	runs   = number("BENCH_RUNS", 3)
-	fleet  = number("HOSTED_CLUSTERS", 15)
-	settle = duration("BENCH_SETTLE", 30*time.Second)
-	idle   = duration("BENCH_IDLE", time.Minute)
+	runs    = number("BENCH_RUNS", 3)
+	fleet   = number("HOSTED_CLUSTERS", 15)
+	workers = number("WORKERS", 10)
+	settle  = duration("BENCH_SETTLE", 30*time.Second)
+	idle    = duration("BENCH_IDLE", time.Minute)
 )
 
 func TestMain(m *testing.M) {

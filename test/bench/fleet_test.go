@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -82,7 +83,8 @@ func (c *cluster) createAll(b *testing.B, names []string) (took, used float64) {
 	}
 	fmt.Printf("fleet: creating %d hosted clusters at once\n", len(names))
 	before, err := cpuOfNode()
-	if err != nil {
+	whoBefore, lost := whoUsed()
+	if err := errors.Join(err, lost); err != nil {
 		b.Fatal(err)
 	}
 	if err := each(names, func(name string) error { return c.create(ctx, name, small) }); err != nil {
@@ -104,9 +106,11 @@ func (c *cluster) createAll(b *testing.B, names []string) (took, used float64) {
 		b.Fatalf("%d of %d hosted clusters are not available: %v\n%s", len(late), len(names), err, c.explain(late...))
 	}
 	after, err := cpuOfNode()
-	if err != nil {
+	whoAfter, lost := whoUsed()
+	if err := errors.Join(err, lost); err != nil {
 		b.Fatal(err)
 	}
+	printWhere("where CPU seconds went", whoBefore, whoAfter, after-before, float64(len(names)))
 	var each []float64
 	for _, name := range names {
 		v, _ := s.since(stageApplied, name)

@@ -45,19 +45,25 @@ func memoryOf(pid int) (memory, error) {
 }
 
 // cpuOf is how many CPU seconds a process has used so far.
-func cpuOf(pid int) (float64, error) {
+func cpuOf(pid int) (float64, error) { return cpuTimes(pid, 2) }
+
+// cpuWithChildren adds children that have ended and were waited for.
+func cpuWithChildren(pid int) (float64, error) { return cpuTimes(pid, 4) }
+
+// cpuTimes adds up the first of utime, stime, cutime and cstime.
+func cpuTimes(pid, first int) (float64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, may have spaces; after it come state (field 3) and so on, utime and stime are fields 14 and 15.
+	// The name, in parentheses, may have spaces; after it come state (field 3) and so on, the times are fields 14 to 17.
 	_, rest, ok := strings.Cut(string(data), ") ")
 	fields := strings.Fields(rest)
-	if !ok || len(fields) < 13 {
+	if !ok || len(fields) < 11+first {
 		return 0, fmt.Errorf("/proc/%d/stat: cannot read %q", pid, data)
 	}
 	total := 0.0
-	for _, f := range fields[11:13] {
+	for _, f := range fields[11 : 11+first] {
 		n, err := strconv.ParseFloat(f, 64)
 		if err != nil {
 			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)

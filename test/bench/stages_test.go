@@ -52,8 +52,10 @@ func newStages(room int) *stages {
 	return &stages{at: map[string]time.Time{}, reached: make(chan string, room)}
 }
 
-func (s *stages) mark(name string) {
-	now := time.Now()
+func (s *stages) mark(name string) { s.markAt(name, time.Now()) }
+
+// markAt is for what was seen by others, on the clock of the same machine.
+func (s *stages) markAt(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.at[name]; ok {

@@ -172,21 +172,25 @@ type versionOrder struct {
 func watchVersions(t *testing.T) *versionOrder {
 	o := &versionOrder{done: make(chan struct{}), ended: make(chan struct{})}
 	t.Cleanup(func() { o.stop() })
+	look := func() {
+		out, err := management().try(t, "get", "controlplanecomponents", "-n", "clusters-ha", "-o",
+			`jsonpath={range .items[*]}{.metadata.name}={.status.version} {end}`)
+		for pair := range strings.FieldsSeq(out) {
+			name, version, _ := strings.Cut(pair, "=")
+			if err == nil && version == newVersion && !slices.Contains(o.order, name) {
+				o.order = append(o.order, name)
+			}
+		}
+	}
 	go func() {
 		defer close(o.ended)
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for {
-			out, err := management().try(t, "get", "controlplanecomponents", "-n", "clusters-ha", "-o",
-				`jsonpath={range .items[*]}{.metadata.name}={.status.version} {end}`)
-			for pair := range strings.FieldsSeq(out) {
-				name, version, _ := strings.Cut(pair, "=")
-				if err == nil && version == newVersion && !slices.Contains(o.order, name) {
-					o.order = append(o.order, name)
-				}
-			}
+			look()
 			select {
 			case <-o.done:
+				look() // what came last came just before the end
 				return
 			case <-ticker.C:
 			}

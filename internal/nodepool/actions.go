@@ -379,8 +379,11 @@ func (p *pass) progress() string {
 		return ""
 	}
 	userData := token.UserDataName(p.obs.pool.Name, p.target.hash)
-	var updated []clusterv1.Machine
+	var updated, leaving []clusterv1.Machine
 	for _, m := range p.obs.machines {
+		if !m.DeletionTimestamp.IsZero() {
+			leaving = append(leaving, m)
+		}
 		if m.Spec.Bootstrap.DataSecretName != nil && *m.Spec.Bootstrap.DataSecretName == userData {
 			updated = append(updated, m)
 		}
@@ -388,6 +391,9 @@ func (p *pass) progress() string {
 	message := fmt.Sprintf("; %d of %d machines are made from it", len(updated), *md.Spec.Replicas)
 	if f := machines.AllReady(updated, 0); f.Status != metav1.ConditionTrue {
 		message += ": " + f.Message
+	}
+	if len(leaving) > 0 { // a drain that a disruption budget forbids holds up a rollout without anything being wrong with new machines
+		message += "; waiting for the end of " + describe(leaving)
 	}
 	return message
 }

@@ -356,6 +356,17 @@ func TestRollout(t *testing.T) {
 		g.Expect(of(planFor(b, noon, "unused"), hyperv1.NodePoolUpdatingConfigConditionType)).To(ContainSubstring(
 			"1 of 2 machines are made from it: 1 of 1 machines are not ready\nMachine workers-x: PodPending: Insufficient memory"))
 	})
+	t.Run("When a drain holds up a rollout it should name the machine and what the drain waits for", func(t *testing.T) {
+		g := NewWithT(t)
+		obs, _ := complete(t)
+		old := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "workers-old", DeletionTimestamp: ptr.To(metav1.NewTime(noon))}}
+		old.Spec.Bootstrap.DataSecretName = ptr.To("user-data-workers-0badcafe")
+		old.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: "DrainingNode",
+			Message: "Drain not completed yet:\n* Pod default/web: cannot evict pod as it would violate the pod's disruption budget"}}
+		obs.machines = []clusterv1.Machine{old}
+		g.Expect(of(planFor(obs, noon, "unused"), hyperv1.NodePoolUpdatingConfigConditionType)).To(And(HavePrefix("True"),
+			ContainSubstring("waiting for the end of workers-old"), ContainSubstring("Pod default/web: cannot evict pod as it would violate")))
+	})
 }
 
 func TestInPlace(t *testing.T) {

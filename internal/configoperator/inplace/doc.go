@@ -37,14 +37,18 @@ const (
 	maxPods = 1000
 	// maxReason bounds what a node says about itself.
 	maxReason = 256
+	// maxNamed is how many pods a message names.
+	maxNamed = 3
 
-	annotationPrefix   = "machineconfiguration.openshift.io/"
-	currentConfig      = annotationPrefix + "currentConfig"
-	desiredConfig      = annotationPrefix + "desiredConfig"
-	stateAnnotation    = annotationPrefix + "state"
-	reasonAnnotation   = annotationPrefix + "reason"
-	desiredDrain       = annotationPrefix + "desiredDrain"
-	lastAppliedDrain   = annotationPrefix + "lastAppliedDrain"
+	annotationPrefix = "machineconfiguration.openshift.io/"
+	currentConfig    = annotationPrefix + "currentConfig"
+	desiredConfig    = annotationPrefix + "desiredConfig"
+	stateAnnotation  = annotationPrefix + "state"
+	reasonAnnotation = annotationPrefix + "reason"
+	desiredDrain     = annotationPrefix + "desiredDrain"
+	lastAppliedDrain = annotationPrefix + "lastAppliedDrain"
+	// drainBlocked is what forbids the drain of a node, by the drainer.
+	drainBlocked       = "hypershift.openshift.io/drain-blocked"
 	stateDone          = "Done"
 	stateDegraded      = "Degraded"
 	drainPrefix        = "drain-"

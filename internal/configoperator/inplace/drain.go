@@ -1,15 +1,20 @@
 package inplace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -76,12 +81,13 @@ func (d *Drainer) drain(ctx context.Context, name string) (more bool, err error)
 		return true, err
 	}
 	if drain {
-		left, err := d.evict(ctx, node)
+		left, refused, err := d.evict(ctx, node)
 		if err != nil || left > 0 {
-			return true, err
+			return true, errors.Join(err, d.noteBlocked(ctx, node, refused))
 		}
 	}
 	before := node.DeepCopy()
+	delete(node.Annotations, drainBlocked)
 	metav1.SetMetaDataAnnotation(&node.ObjectMeta, lastAppliedDrain, node.Annotations[desiredDrain])
 	if err := d.Hosted.Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return true, fmt.Errorf("noting the drain of Node %s: %w", name, err)
@@ -102,12 +108,14 @@ func (d *Drainer) cordon(ctx context.Context, node *corev1.Node, closed bool) er
 	return nil
 }
 
-// evict asks every pod to go that has to, by the eviction API, which keeps disruption budgets. It returns how many are left.
-func (d *Drainer) evict(ctx context.Context, node *corev1.Node) (left int, err error) {
+// evict asks every pod to go that has to, by the eviction API, which keeps disruption budgets. It returns how many are left, and which of
+// them a budget keeps.
+func (d *Drainer) evict(ctx context.Context, node *corev1.Node) (left int, refused []*corev1.Pod, err error) {
 	pods := &corev1.PodList{}
 	if err := d.Hosted.List(ctx, pods, client.MatchingFields{"spec.nodeName": node.Name}, client.Limit(maxPods)); err != nil {
-		return 0, fmt.Errorf("listing the pods of Node %s: %w", node.Name, err)
+		return 0, nil, fmt.Errorf("listing the pods of Node %s: %w", node.Name, err)
 	}
+	var mu sync.Mutex
 	ready := answers(node)
 	var group errgroup.Group
 	group.SetLimit(maxEvictions)
@@ -118,28 +126,82 @@ func (d *Drainer) evict(ctx context.Context, node *corev1.Node) (left int, err e
 		}
 		left++
 		if pod.DeletionTimestamp.IsZero() {
-			group.Go(func() error { return d.evictOne(ctx, pod) })
+			group.Go(func() error {
+				no, err := d.evictOne(ctx, pod)
+				if no {
+					mu.Lock()
+					defer mu.Unlock()
+					refused = append(refused, pod)
+				}
+				return err
+			})
 		}
 	}
-	return left, group.Wait()
+	err = group.Wait()
+	return left, refused, err
+}
+
+// noteBlocked writes on the node what its drain waits for, when that changes. Nothing does when pods are just ending.
+func (d *Drainer) noteBlocked(ctx context.Context, node *corev1.Node, refused []*corev1.Pod) error {
+	why, err := d.whyBlocked(ctx, refused)
+	if err != nil || why == node.Annotations[drainBlocked] {
+		return err
+	}
+	before := node.DeepCopy()
+	if why == "" {
+		delete(node.Annotations, drainBlocked)
+	} else {
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, drainBlocked, why)
+	}
+	if err := d.Hosted.Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("noting what the drain of Node %s waits for: %w", node.Name, err)
+	}
+	return nil
+}
+
+// whyBlocked names pods and the budgets that keep them.
+func (d *Drainer) whyBlocked(ctx context.Context, refused []*corev1.Pod) (string, error) {
+	slices.SortFunc(refused, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var parts []string
+	for _, pod := range refused[:min(len(refused), maxNamed)] {
+		budgets := &policyv1.PodDisruptionBudgetList{}
+		if err := d.Hosted.List(ctx, budgets, client.InNamespace(pod.Namespace), client.Limit(maxPods)); err != nil {
+			return "", fmt.Errorf("listing the disruption budgets of namespace %s: %w", pod.Namespace, err)
+		}
+		part := fmt.Sprintf("pod %s/%s may not be evicted", pod.Namespace, pod.Name)
+		for i := range budgets.Items {
+			b := &budgets.Items[i]
+			selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+			if err == nil && selector.Matches(labels.Set(pod.Labels)) && b.Status.DisruptionsAllowed < 1 {
+				part += " because of PodDisruptionBudget " + b.Name
+			}
+		}
+		parts = append(parts, part)
+	}
+	if more := len(refused) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", "), nil
 }
 
 // evictOne asks one pod to go. Where a disruption budget forbids it for now, the API server names a time after which the
 // client would ask again by itself; it isn't waited for, as the next pass asks anyway.
-func (d *Drainer) evictOne(ctx context.Context, pod *corev1.Pod) error {
+func (d *Drainer) evictOne(ctx context.Context, pod *corev1.Pod) (refused bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, evictionTimeout)
 	defer cancel()
 	eviction := &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
 	}
-	err := d.Hosted.SubResource("eviction").Create(bounded, pod, eviction)
+	err = d.Hosted.SubResource("eviction").Create(bounded, pod, eviction)
 	notYet := apierrors.IsTooManyRequests(err) || ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded)
 	// One that has gone or was replaced is another pod.
 	if err == nil || notYet || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+		return notYet, nil
 	}
-	return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	return false, fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
 }
 
 // answers reports whether the node's kubelet is heard of.

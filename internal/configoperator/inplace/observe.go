@@ -87,6 +87,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, set *clusterv1.Machine
 			a := node.Annotations
 			out.Born = node.Labels[hyperv1.NodePoolFirstConfigVersionLabel]
 			out.Current, out.Desired, out.State, out.Reason = a[currentConfig], a[desiredConfig], a[stateAnnotation], printable(a[reasonAnnotation])
+			out.Blocked = printable(a[drainBlocked])
 		}
 		w.Machines = append(w.Machines, out)
 	}

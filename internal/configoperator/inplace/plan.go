@@ -24,6 +24,8 @@ type Machine struct {
 
 	// What the node says, and what it was told.
 	Current, Desired, State, Reason string
+	// Blocked is what forbids its drain.
+	Blocked string
 }
 
 // current is the version that the node has: what it reports, and what it was made with as long as it never reported.
@@ -96,11 +98,22 @@ func planFor(obs Observed) Plan {
 		}
 	}
 	if plan.False == nil {
-		plan.True = say("Upgrade in progress. Total Nodes: %d. Upgraded: %d", total, done)
+		plan.True = say("Upgrade in progress. Total Nodes: %d. Upgraded: %d%s", total, done, blocked(obs))
 		plan.SetDesired = pick(obs)
 	}
 	plan.CreatePods, plan.DeletePods = pods(obs, plan.SetDesired)
 	return plan
+}
+
+// blocked names the nodes on which nothing can be done as long as pods may not leave.
+func blocked(obs Observed) string {
+	text := ""
+	for _, m := range obs.Machines {
+		if m.Blocked != "" && !m.Leaving && m.desired() == obs.Target {
+			text += fmt.Sprintf("; Node %s can't be drained: %s", m.Node, m.Blocked)
+		}
+	}
+	return text
 }
 
 func say(format string, args ...any) *string {

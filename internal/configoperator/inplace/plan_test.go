@@ -42,6 +42,8 @@ func TestPlan(t *testing.T) {
 			Plan{DeletePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0"), Recheck: poll}},
 		"When a node is degraded it should stop and say so": {observed(Machine{Name: "a", Node: "a", Born: "v1", Desired: "v2", State: stateDegraded, Reason: "disk full"}, at("b", "", "", "")),
 			Plan{CreatePods: []string{"a"}, Objects: true, False: ptr.To("Node a in nodepool degraded: disk full"), Recheck: poll}},
+		"When pods may not leave it should say which": {observed(Machine{Name: "a", Node: "a", Born: "v1", Desired: "v2", State: "Working", Blocked: "pod x/web may not be evicted"}),
+			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; Node a can't be drained: pod x/web may not be evicted"), Recheck: poll}},
 		"When all are done it should be complete":                   {observed(at("a", "v2", "v2", stateDone)), Plan{Mark: []string{"a"}, Complete: true}},
 		"When a machine was made with the target it counts as done": {observed(Machine{Name: "a", Node: "a", Born: "v2", Version: "1.36.3"}), Plan{Complete: true}},
 		"When nobody knows what a machine was made with it should be told the target": {observed(Machine{Name: "a", Node: "a"}),

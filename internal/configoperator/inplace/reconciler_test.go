@@ -216,6 +216,10 @@ func TestDrainer(t *testing.T) {
 	g.Expect(p.node(t, 1).Spec.Unschedulable).To(BeFalse())
 	g.Expect(p.client.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed(), "When a budget forbids it the pod should stay")
 	g.Expect(p.node(t, 0).Annotations).NotTo(HaveKey(lastAppliedDrain))
+	g.Expect(p.node(t, 0).Annotations).To(HaveKeyWithValue(drainBlocked, "pod "+p.set.Namespace+"/web may not be evicted because of PodDisruptionBudget web"))
+	before := p.node(t, 0).ResourceVersion
+	g.Expect(pass(p.client)).To(Succeed())
+	g.Expect(p.node(t, 0).ResourceVersion).To(Equal(before), "When nothing has changed it should only ask again")
 
 	g.Expect(p.client.Delete(t.Context(), budget)).To(Succeed())
 	g.Eventually(func() string {
@@ -223,6 +227,7 @@ func TestDrainer(t *testing.T) {
 		return p.node(t, 0).Annotations[lastAppliedDrain]
 	}).WithTimeout(10 * time.Second).Should(Equal("drain-v2"))
 	g.Expect(apierrors.IsNotFound(p.client.Get(t.Context(), client.ObjectKeyFromObject(web), web))).To(BeTrue())
+	g.Expect(p.node(t, 0).Annotations).NotTo(HaveKey(drainBlocked))
 	testenv.ExpectQuiet(t, p.client, pass)
 
 	p.says(t, 0, map[string]string{desiredDrain: "uncordon-v2"})

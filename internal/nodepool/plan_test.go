@@ -450,7 +450,13 @@ func TestPauseAndRepair(t *testing.T) {
 		p := planFor(settled(obs, first), noon, "unused")
 		g.Expect(p.after).To(HaveLen(1))
 		mhc := p.after[0].(*clusterv1.MachineHealthCheck)
-		g.Expect(*mhc.Spec.Checks.UnhealthyNodeConditions[0].TimeoutSeconds).To(BeEquivalentTo(480))
+		unhealthy := map[corev1.NodeConditionType][]corev1.ConditionStatus{}
+		for _, c := range mhc.Spec.Checks.UnhealthyNodeConditions {
+			unhealthy[c.Type] = append(unhealthy[c.Type], c.Status)
+			g.Expect(*c.TimeoutSeconds).To(BeEquivalentTo(480))
+		}
+		g.Expect(unhealthy).To(Equal(map[corev1.NodeConditionType][]corev1.ConditionStatus{
+			corev1.NodeReady: {corev1.ConditionFalse, corev1.ConditionUnknown}, corev1.NodeDiskPressure: {corev1.ConditionTrue}}))
 		g.Expect(*mhc.Spec.Checks.NodeStartupTimeoutSeconds).To(BeEquivalentTo(1200))
 		g.Expect(mhc.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo).To(HaveValue(Equal(intstr.FromInt32(2))))
 		g.Expect(of(p, hyperv1.NodePoolAutorepairEnabledConditionType)).To(HavePrefix("True/AsExpected"))

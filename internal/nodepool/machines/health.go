@@ -79,6 +79,9 @@ func (p Pool) HealthCheck(s HealthCheckSettings) *clusterv1.MachineHealthCheck {
 				UnhealthyNodeConditions: []clusterv1.UnhealthyNodeCondition{
 					{Type: corev1.NodeReady, Status: corev1.ConditionFalse, TimeoutSeconds: ptr.To(ptr.Deref(timeout, 0))},
 					{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, TimeoutSeconds: ptr.To(ptr.Deref(timeout, 0))},
+					// A node with a full disk stays Ready. Its kubelet evicts pods and takes back the condition five minutes later if
+					// that helped, so what lasts longer is a machine of no use. The published operator leaves it as it is.
+					{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, TimeoutSeconds: ptr.To(ptr.Deref(timeout, 0))},
 				},
 			},
 			Remediation: clusterv1.MachineHealthCheckRemediation{

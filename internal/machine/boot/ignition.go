@@ -81,5 +81,6 @@ func applyOnce(ctx context.Context, userData string, w *ignite.Writer, say func(
 	if err != nil {
 		return nil, err
 	}
+	say("ignition: got the config")
 	return w.Write(ctx, cfg)
 }

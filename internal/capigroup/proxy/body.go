@@ -302,8 +302,11 @@ type streamed struct {
 	counted atomic.Int64 // bytes of buf that the metric knows of
 }
 
+// part is how much of a body is read, translated and written at once: each part costs a write or two.
+const part = 128 << 10
+
 // maxPooled is the largest buffer that is kept for others: parts are as large as what is read at once, and a little more.
-const maxPooled = 192 << 10
+const maxPooled = 2 * part
 
 var (
 	translators = sync.Pool{New: func() any { return &translate.Translator{} }}
@@ -491,6 +494,6 @@ func (p *pool) Get() []byte { b, _ := p.Pool.Get().(*[]byte); return *b }
 func (p *pool) Put(b []byte) { p.Pool.Put(&b) }
 
 var (
-	copyBuffers  = newPool(64 << 10)
+	copyBuffers  = newPool(part)
 	smallBuffers = newPool(4 << 10)
 )

@@ -127,8 +127,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.cfg.Metrics.request(r.Method, &x.request, x.code)
 		p.cfg.Metrics.overhead.observe(x.spent)
 	}()
+	if through == p.short {
+		w = unflushed{w}
+	}
 	through.ServeHTTP(w, r)
 }
+
+// unflushed keeps ReverseProxy from flushing after each part of an answer of unknown length: that would be one more write, and packet, for
+// the two bytes that end a part. What is written is large and goes out by itself, and the rest at the end of the answer.
+type unflushed struct{ http.ResponseWriter }
 
 // refuse says what is wrong with a request that is none for us.
 func (p *Proxy) refuse(r *http.Request) *status {

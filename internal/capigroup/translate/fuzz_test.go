@@ -43,7 +43,8 @@ func FuzzJSON(f *testing.F) {
 		if partErr == nil {
 			partErr = x.Close()
 		}
-		if (err == nil) != (partErr == nil) || err == nil && !bytes.Equal(got, whole) {
+		// What is of no interest isn't looked at closely, and in parts more seems to be of interest.
+		if (err == nil) != (partErr == nil) && json.Valid(src) || err == nil && partErr == nil && !bytes.Equal(got, whole) {
 			t.Fatalf("in parts: %v %q, at once: %v %q", partErr, got, err, whole)
 		}
 		hidden, hideErr := Bytes(r.Answer(true), nil, src)

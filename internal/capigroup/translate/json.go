@@ -67,6 +67,7 @@ func (x *Translator) skipEscaped(src []byte, i int) (end int, ok bool) {
 			}
 			return stop + 1, true
 		}
+		x.slashed = true
 		i += back + 2
 		if i > len(src) {
 			x.escaped = true

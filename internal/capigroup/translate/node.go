@@ -16,6 +16,9 @@ type node struct {
 	elem  *node // of an array
 	first *node // of an array's first element, if it differs
 
+	// spelt: nothing in an object or array here is of interest but groups that are spelt out.
+	spelt bool
+
 	// pick chooses the node of an object from its contents; the whole object is held for that. keep is false for what the client
 	// must not see.
 	pick pick
@@ -116,3 +119,11 @@ func (n *node) number(num int) *node {
 func (n *node) objects() bool { return len(n.fields) > 0 || n.other != nil || n.keys != formNone }
 
 func (n *node) arrays() bool { return n.elem != nil || n.first != nil }
+
+// droppable tells whether something in an object or array here may be hidden.
+func (n *node) droppable(array bool) bool {
+	if array {
+		return n.elem != nil && n.elem.pick != nil
+	}
+	return n.keys == formURL || n.keys == formDefinition || n.keys == formOpenAPIPath
+}

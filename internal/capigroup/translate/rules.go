@@ -46,7 +46,7 @@ func typed(named form, rules ...field) *node {
 // anywhere is spec and status of Cluster API's objects: references are at many depths, and a new kind may have them anywhere.
 // What users put there freely is left alone.
 var anywhere = func() *node {
-	deep, variable, patch := &node{}, &node{}, &node{}
+	deep, variable, patch := &node{spelt: true}, &node{}, &node{}
 	deep.other, deep.elem = deep, deep
 	deep.with(at("apiVersion", 0, gv), at("apiGroup", 0, group))
 	for _, opaque := range []string{

@@ -50,8 +50,10 @@ type frame struct {
 	node  *node
 	kind  kinds
 	array bool
-	kept  bool // an element that could have been dropped was kept
-	later bool // the first element is over
+	// droppable: something in it may be hidden, so that commas wait for what follows them.
+	droppable bool
+	kept      bool // an element that could have been dropped was kept
+	later     bool // the first element is over
 }
 
 // Translator renames groups in a stream of JSON. It keeps less than 70 KiB between calls, except where a Plan has to see a whole object
@@ -65,6 +67,7 @@ type Translator struct {
 
 	state   state
 	escaped bool // the next byte of a string is escaped
+	slashed bool // the last string has a backslash
 	key     bool // the string of inName is a key
 	cut     bool // token was too long and is not complete
 	holding bool // held has the beginning of the object of inSkip
@@ -80,6 +83,16 @@ type Translator struct {
 	held  []byte
 	sep   []byte // what is between the last element and this one
 	sub   *Translator
+
+	part
+}
+
+// part is what Append is given, and how far it is.
+type part struct {
+	src, dst []byte
+	i        int // what comes next in src
+	last     int // src[last:i] isn't out yet
+	dense    int // groups are spelt out, or may be, in what begins before src[dense]
 }
 
 // New returns a Translator for one body.
@@ -127,351 +140,91 @@ func (x *Translator) Boundary() bool {
 
 // Append translates the next part of a body and appends the result to dst. What is held back comes with later parts; nothing is held
 // back at the end of a value of a stream. After an error, which wraps one of this package's, the body can't be translated any further.
-func (x *Translator) Append(dst, src []byte) ([]byte, error) { //nolint:gocyclo,funlen // one loop over bytes: states share i and last, and calls would cost half the speed
-	var (
-		i    int
-		last int // src[last:i] isn't out yet
-		n    = len(src)
-	)
-	for i < n {
-		switch x.state {
-		case inSkip:
-			depth := x.skip
-			for i < n {
-				c := classes[src[i]]
-				i++
-				if c == 0 {
-					continue
-				}
-				if c == classQuote {
-					end, ok := x.skipString(src, i)
-					i = end
-					if !ok {
-						x.skip, x.state = depth, inSkipS
-						break
-					}
-					continue
-				}
-				if c == classOpen {
-					depth++
-					if depth+len(x.stack) > maxDepth {
-						return dst, ErrTooDeep
-					}
-					continue
-				}
-				if depth--; depth == 0 {
-					break
-				}
-			}
-			x.skip = depth
-			if depth != 0 || x.state != inSkip {
-				continue
-			}
-			if x.holding {
-				var err error
-				if dst, err = x.release(dst, src[last:i]); err != nil {
-					return dst, err
-				}
-				last = i
-			}
-			goto valueEnd
-
-		case inSkipS:
-			end, ok := x.skipString(src, i)
-			i = end
-			if ok {
-				x.state = inSkip
-			}
-			continue
-
-		case inString:
-			end, ok := x.skipString(src, i)
-			i = end
-			if !ok {
-				continue
-			}
-			goto valueEnd
-
-		case inName, inName0:
-			// The string began in an earlier part, and token has what came of it.
-			end, ok := x.skipString(src, i)
-			x.hold(src[i:end])
-			i = end
-			if x.cut {
-				if x.state == inName {
-					dst, last = append(dst, x.token...), i
-					x.token = x.token[:0]
-					switch {
-					case ok:
-					case x.key:
-						x.state = inName0
-						continue
-					default:
-						x.state, x.cut = inString, false
-						continue
-					}
-				}
-			}
-			if !ok {
-				if x.state == inName {
-					last = i
-				}
-				continue
-			}
-			if x.cut {
-				x.token, x.cut = x.token[:0], false
-				if x.key {
-					x.next, x.state = x.top().node.other, inColon
-					continue
-				}
-				goto valueEnd
-			}
-			name := x.token[:len(x.token)-1]
-			if x.state == inName0 {
-				x.next = x.top().node.child(unescape(name), x.top().kind)
-				x.token, x.state = x.token[:0], inColon
-				continue
-			}
-			var changed bool
-			if dst, changed = x.rename(dst, name); !changed {
-				dst = append(dst, name...)
-			}
-			dst = append(dst, '"')
-			last = i
-			x.token = x.token[:0]
-			if x.key {
-				x.next, x.state = x.top().node.other, inColon
-				continue
-			}
-			goto valueEnd
-
-		case inValue:
-			c := src[i]
-			switch c {
-			case ' ', '\t', '\r':
-				i++
-				continue
-			case '\n':
-				if x.swallow {
-					dst = append(dst, src[last:i]...)
-					last = i + 1
-					x.swallow = false
-				}
-				i++
-				continue
-			}
-			x.swallow = false
-			nd := x.next
-			if x.between && (nd == nil || nd.pick == nil || c != '{') {
-				x.between = false
-				dst = append(dst, x.sep...)
-				x.sep = x.sep[:0]
-			}
-			switch c {
-			case '{':
-				i++
-				if nd != nil && nd.pick != nil {
-					if x.between {
-						x.sep = append(x.sep, src[last:i-1]...)
-					} else {
-						dst = append(dst, src[last:i-1]...)
-					}
-					last = i - 1
-					x.holding, x.state, x.skip = true, inSkip, 1
-					continue
-				}
-				if nd == nil || !nd.objects() {
-					x.state, x.skip = inSkip, 1
-					if len(x.stack) >= maxDepth {
-						return dst, ErrTooDeep
-					}
-					continue
-				}
-				if err := x.push(nd, false); err != nil {
-					return dst, err
-				}
-				x.state = inKey
-				continue
-			case '[':
-				i++
-				if nd == nil || !nd.arrays() {
-					x.state, x.skip = inSkip, 1
-					if len(x.stack) >= maxDepth {
-						return dst, ErrTooDeep
-					}
-					continue
-				}
-				if err := x.push(nd, true); err != nil {
-					return dst, err
-				}
-				x.element()
-				continue
-			case '"':
-				i++
-				if nd == nil || nd.leaf == formNone {
-					x.state = inString
-					continue
-				}
-				end, ok := x.skipString(src, i)
-				if !ok {
-					dst = append(dst, src[last:i]...)
-					x.hold(src[i:end])
-					x.key, x.state, i, last = false, inName, end, end
-					continue
-				}
-				name := src[i : end-1]
-				if nd.leaf == formKind {
-					x.top().kind = kindOf(name)
-				} else if canRename(nd.leaf, name) {
-					mark := len(dst)
-					dst = append(dst, src[last:i]...)
-					var changed bool
-					x.key = false
-					if dst, changed = x.rename(dst, name); changed {
-						last = end - 1
-					} else {
-						dst = dst[:mark]
-					}
-				}
-				i = end
-				goto valueEnd
-			case ']':
-				if len(x.stack) == 0 || !x.top().array {
-					return dst, ErrInvalid
-				}
-				i++
-				x.stack = x.stack[:len(x.stack)-1]
-				goto valueEnd
-			case ',', ':', '}':
-				return dst, ErrInvalid
-			}
-			x.state = inScalar
-			continue
-
-		case inScalar:
-			for i < n && !endsScalar(src[i]) {
-				i++
-			}
-			if i == n {
-				continue
-			}
-			goto valueEnd
-
-		case inKey:
-			c := src[i]
-			switch c {
-			case ' ', '\t', '\r', '\n':
-				i++
-				continue
-			case '}':
-				x.flushBetween(&dst)
-				i++
-				x.stack = x.stack[:len(x.stack)-1]
-				goto valueEnd
-			case '"':
-			default:
-				return dst, ErrInvalid
-			}
-			i++
-			top := x.top()
-			end, ok := x.skipString(src, i)
-			if top.node.keys != formNone {
-				var err error
-				if dst, i, last, err = x.mapKey(dst, src, last, i, end, ok); err != nil {
-					return dst, err
-				}
-				continue
-			}
-			if !ok {
-				x.hold(src[i:end])
-				x.key, x.state, i = true, inName0, end
-				continue
-			}
-			x.next = top.node.child(unescape(src[i:end-1]), top.kind)
-			i, x.state = end, inColon
-			continue
-
-		case inColon:
-			switch src[i] {
-			case ' ', '\t', '\r', '\n':
-			case ':':
-				x.state = inValue
-			default:
-				return dst, ErrInvalid
-			}
-			i++
-			continue
-
-		case inAfter:
-			top := x.top()
-			switch src[i] {
-			case ' ', '\t', '\r', '\n':
-				i++
-			case ',':
-				if top.array {
-					top.later = true
-					x.element()
-				} else {
-					x.state = inKey
-				}
-				if x.droppable(top) {
-					top.kept = top.kept || top.array && !x.dropped
-					x.dropped = false
-					dst = append(dst, src[last:i]...)
-					last = i
-					x.between = true
-				}
-				i++
-			case '}', ']':
-				if top.array != (src[i] == ']') {
-					return dst, ErrInvalid
-				}
-				i++
-				x.stack = x.stack[:len(x.stack)-1]
-				goto valueEnd
-			default:
-				return dst, ErrInvalid
-			}
-			continue
-
-		case inTail:
-			i = n
-			continue
-		}
-	valueEnd:
-		if x.mute {
-			last, x.mute = i, false
-		}
-		switch {
-		case len(x.stack) > 0:
-			x.state = inAfter
-		case x.stream:
-			x.next, x.state = x.root, inValue
-		default:
-			x.state = inTail
-		}
+func (x *Translator) Append(dst, src []byte) ([]byte, error) {
+	x.part = part{src: src, dst: dst}
+	var err error
+	for x.i < len(src) && err == nil {
+		err = x.step()
 	}
-	return x.endPart(dst, src[last:])
+	if err == nil {
+		err = x.endPart(src[x.last:])
+	}
+	dst = x.dst
+	x.part = part{}
+	return dst, err
+}
+
+// step reads one token, or what there is of it.
+func (x *Translator) step() (err error) {
+	ended := false // a value did
+	switch x.state {
+	case inValue:
+		ended, err = x.value()
+	case inKey:
+		ended, err = x.keyOrEnd()
+	case inAfter:
+		ended, err = x.after()
+	case inColon:
+		err = x.colon()
+	case inSkip, inSkipS:
+		ended, err = x.skipped()
+	case inString:
+		x.i, ended = x.skipString(x.src, x.i)
+	case inName, inName0:
+		ended = x.name()
+	case inScalar:
+		for x.i < len(x.src) && !endsScalar(x.src[x.i]) {
+			x.i++
+		}
+		ended = x.i < len(x.src)
+	case inTail:
+		x.i = len(x.src)
+	}
+	if ended {
+		x.valueEnd()
+	}
+	return err
+}
+
+// valueEnd is called where a value ends.
+func (x *Translator) valueEnd() {
+	if x.mute {
+		x.last, x.mute = x.i, false
+	}
+	switch {
+	case len(x.stack) > 0:
+		x.state = inAfter
+	case x.stream:
+		x.next, x.state = x.root, inValue
+	default:
+		x.state = inTail
+	}
 }
 
 // endPart puts what is left of a part where it belongs.
-func (x *Translator) endPart(dst, rest []byte) ([]byte, error) {
+func (x *Translator) endPart(rest []byte) error {
 	switch {
 	case x.mute:
 	case x.holding:
 		x.held = append(x.held, rest...)
 		if len(x.held) > maxHeld {
-			return dst, ErrTooLarge
+			return ErrTooLarge
 		}
 	case x.between:
 		x.sep = append(x.sep, rest...)
 		if len(x.sep) > maxSentence {
-			return dst, ErrTooLarge
+			return ErrTooLarge
 		}
 	default:
-		dst = append(dst, rest...)
+		x.dst = append(x.dst, rest...)
 	}
-	return dst, nil
+	return nil
+}
+
+// out lets everything before src[to] out.
+func (x *Translator) out(to int) {
+	x.dst = append(x.dst, x.src[x.last:to]...)
+	x.last = to
 }
 
 func (x *Translator) top() *frame {
@@ -485,9 +238,11 @@ func (x *Translator) push(n *node, array bool) error {
 	if len(x.stack) >= maxDepth {
 		return ErrTooDeep
 	}
-	x.stack = append(x.stack, frame{node: n, array: array})
+	x.stack = append(x.stack, frame{node: n, array: array, droppable: x.hide && n.droppable(array)})
 	return nil
 }
+
+func (x *Translator) pop() { x.stack = x.stack[:len(x.stack)-1] }
 
 // element expects an element of the array on top.
 func (x *Translator) element() {
@@ -498,30 +253,20 @@ func (x *Translator) element() {
 	}
 }
 
-// droppable tells whether something in an object or array may be hidden, so that commas wait for what follows them.
-func (x *Translator) droppable(f *frame) bool {
-	if !x.hide {
-		return false
-	}
-	if f.array {
-		return f.node.elem != nil && f.node.elem.pick != nil
-	}
-	return f.node.keys == formURL || f.node.keys == formDefinition || f.node.keys == formOpenAPIPath
-}
-
-func (x *Translator) flushBetween(dst *[]byte) {
+// flushBetween lets out what was before something that could have been dropped.
+func (x *Translator) flushBetween() {
 	if x.between {
-		*dst = append(*dst, x.sep...)
+		x.dst = append(x.dst, x.sep...)
 		x.sep, x.between = x.sep[:0], false
 	}
 }
 
 // release translates the object that was held and ends with rest.
-func (x *Translator) release(dst, rest []byte) ([]byte, error) {
+func (x *Translator) release(rest []byte) (err error) {
 	raw := rest
 	if len(x.held) > 0 {
 		if len(x.held)+len(rest) > maxHeld {
-			return dst, ErrTooLarge
+			return ErrTooLarge
 		}
 		x.held = append(x.held, rest...)
 		raw = x.held
@@ -531,58 +276,59 @@ func (x *Translator) release(dst, rest []byte) ([]byte, error) {
 	if !keep && (len(x.stack) == 0 || x.top().array) {
 		x.swallow, x.dropped = len(x.stack) == 0, true
 		x.sep, x.between, x.held = x.sep[:0], false, x.held[:0]
-		return dst, nil
+		return nil
 	}
 	if x.between {
 		sep := x.sep
 		if !x.top().kept && len(sep) > 0 && sep[0] == ',' {
 			sep = sep[1:] // everything before was dropped
 		}
-		dst = append(dst, sep...)
+		x.dst = append(x.dst, sep...)
 		x.sep, x.between = x.sep[:0], false
 	}
 	if x.sub == nil {
 		x.sub = &Translator{}
 	}
 	x.sub.Reset(Plan{root: n, hide: x.hide})
-	dst, err := x.sub.Append(dst, raw)
+	x.dst, err = x.sub.Append(x.dst, raw)
 	x.held = x.held[:0]
-	return dst, err
+	return err
 }
 
-// mapKey handles the key of a map whose keys are names. src[start:end] is the key with its closing quote, if ok, else its beginning.
-func (x *Translator) mapKey(dst, src []byte, last, start, end int, ok bool) (_ []byte, i, newLast int, err error) {
+// mapKey handles the key of a map whose keys are names: src[start:i], with its closing quote if ok, else the beginning of one.
+func (x *Translator) mapKey(start int, ok bool) error {
 	top := x.top()
-	hiding := x.droppable(top)
-	if hiding && !ok {
-		return dst, 0, 0, ErrTooLarge // documents whose keys may be hidden are never translated in parts, see OpenAPI
-	}
 	if !ok {
-		dst = append(dst, src[last:start]...)
-		x.hold(src[start:end])
-		x.key, x.state, x.next = true, inName, top.node.other
-		return dst, end, end, nil
+		if top.droppable {
+			return ErrTooLarge // documents whose keys may be hidden are never translated in parts, see OpenAPI
+		}
+		x.out(start)
+		x.hold(x.src[start:x.i])
+		x.key, x.state, x.next, x.last = true, inName, top.node.other, x.i
+		return nil
 	}
-	key := src[start : end-1]
+	key := x.src[start : x.i-1]
 	out, changed, theirs := top.node.keys.apply(nil, unescape(key))
-	x.state, x.next = inColon, top.node.other
-	if theirs && hiding {
+	sep := x.src[x.last : start-1]
+	x.state, x.next, x.last = inColon, top.node.other, x.i
+	if theirs && top.droppable {
 		x.sep, x.between = x.sep[:0], false
 		x.mute, x.next = true, nil
-		return append(dst, beforeKey(src[last:start-1])...), end, end, nil
+		x.dst = append(x.dst, beforeKey(sep)...)
+		return nil
 	}
-	sep := src[last : start-1]
 	if x.between && !top.kept && len(sep) > 0 && sep[0] == ',' {
 		sep = sep[1:]
 	}
 	x.sep, x.between = x.sep[:0], false
 	top.kept = true
-	dst = append(dst, sep...)
+	x.dst = append(x.dst, sep...)
 	if !changed {
-		return append(dst, src[start-1:end]...), end, end, nil
+		x.dst = append(x.dst, x.src[start-1:x.i]...)
+		return nil
 	}
-	dst = append(append(append(dst, '"'), out...), '"')
-	return dst, end, end, nil
+	x.dst = append(append(append(x.dst, '"'), out...), '"')
+	return nil
 }
 
 // beforeKey is what of the bytes before a dropped key is out in any case: the brace of the object, but no comma.

@@ -24,6 +24,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/controlplane/etcd"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/testenv/bare"
 )
 
@@ -92,7 +94,7 @@ func privateCAPI(hcp *hyperv1.HostedControlPlane) {
 func mounted() []client.Object {
 	var objs []client.Object
 	for _, name := range []string{
-		"etcd-peer-tls", "etcd-server-tls", "etcd-client-tls", "kas-server-crt", "kas-server-private-crt", "kas-aggregator-crt",
+		"etcd-peer-tls", "etcd-server-tls", "etcd-client-tls", "etcd-pods-peer-tls", "etcd-pods-server-tls", "etcd-events-peer-tls", "etcd-events-server-tls", "kas-server-crt", "kas-server-private-crt", "kas-aggregator-crt",
 		"kas-kubelet-client-crt", "sa-signing-key", "kube-controller-manager-kubeconfig", "cluster-signer-ca", "kcm-server",
 		"kube-scheduler-kubeconfig", "scheduler-server", "hcco-kubeconfig", "audit-webhook", "api-cert", "ignition-server-serving-cert", "service-network-admin-kubeconfig",
 		"demo-x7k2p-kubeconfig",
@@ -116,6 +118,23 @@ var fixtures = map[string]func(*hyperv1.HostedControlPlane){
 	"local-highly-available": highlyAvailable,
 	"none-nodeport":          none,
 	"local-private-capi":     privateCAPI,
+	"local-etcd-shards":      etcdShards,
+}
+
+// etcdShards has one shard that says nothing of its own, and one that says everything.
+func etcdShards(hcp *hyperv1.HostedControlPlane) {
+	eventsShard(hcp)
+	hcp.Spec.NodeSelector = map[string]string{"pool": "control-planes"}
+	hcp.Spec.Etcd.Managed.Storage.PersistentVolume = &hyperv1.PersistentVolumeEtcdStorageSpec{
+		Size: ptr.To(resource.MustParse("16Gi")), StorageClassName: ptr.To("fast"),
+	}
+	hcp.Spec.Etcd.Managed.Scheduling = &hyperv1.EtcdScheduling{NodeSelector: map[string]string{"disk": "nvme"}}
+	hcp.Spec.Etcd.Managed.Shards = append(hcp.Spec.Etcd.Managed.Shards, hyperv1.ManagedEtcdShard{
+		Name: "pods", Replicas: 3,
+		Resources:  []hyperv1.EtcdShardResource{{APIGroup: ptr.To(""), Resource: "pods"}},
+		Scheduling: &hyperv1.EtcdScheduling{Tolerations: []corev1.Toleration{{Key: "pods", Operator: corev1.TolerationOpExists}}},
+		Storage:    &hyperv1.EtcdShardStorage{Type: hyperv1.EmptyDirEtcdShardStorage},
+	})
 }
 
 func allWorkloads() []*component.WorkloadComponent {
@@ -139,7 +158,11 @@ func TestGolden(t *testing.T) {
 			ctx.CAPIProxyImage, ctx.StoredCAPIGroups = "registry.example.com/installed@sha256:1", true
 			dir := filepath.Join("testdata", name)
 			want := map[string]bool{}
-			for _, c := range allWorkloads() {
+			list := allWorkloads()
+			for _, s := range shards.Managed(ctx.HCP.Spec.Etcd) {
+				list = append(list, etcd.ShardComponent(s.Name))
+			}
+			for _, c := range list {
 				for _, obj := range render(t, ctx, c) {
 					file := fmt.Sprintf("%s_%s.yaml", strings.ToLower(obj.GetObjectKind().GroupVersionKind().Kind), obj.GetName())
 					want[file] = true

@@ -21,6 +21,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -95,7 +96,7 @@ func (w *world) pass(c client.WithWatch) error {
 		BootstrapHosted: func(context.Context, []byte) error { return w.bootstrap },
 	}
 	var errs []error
-	for _, component := range Components() {
+	for _, component := range append(Components(), etcd.Shards(w.hcp)...) {
 		errs = append(errs, component.Reconcile(ctx))
 	}
 	return errors.Join(errs...)
@@ -115,7 +116,7 @@ func (w *world) mustPass() {
 func (w *world) rolledOut(name string) {
 	w.t.Helper()
 	key := client.ObjectKey{Namespace: w.hcp.Namespace, Name: name}
-	if name == "etcd" {
+	if strings.HasPrefix(name, "etcd") {
 		s := &appsv1.StatefulSet{}
 		w.get(key, s)
 		n := ptr.Deref(s.Spec.Replicas, 1)

@@ -120,6 +120,15 @@ func TestValidate(t *testing.T) {
 			s.Configuration = &hyperv1.ClusterConfiguration{Network: &configv1.NetworkSpec{ServiceNodePortRange: "6000-7000"}}
 			s.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.1", Port: 6443}}
 		})},
+		"When a shard of etcd can't work it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Shards: []hyperv1.ManagedEtcdShard{{
+				Name: "widgets", Replicas: 1, Resources: []hyperv1.EtcdShardResource{{APIGroup: ptr.To("example.com"), Resource: "widgets"}}}}}}
+		}), says: "spec.etcd.managed.shards[0].resources[0]: widgets.example.com is no resource that kube-apiserver keeps"},
+		"When a mirrored Secret would replace one of a shard it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Shards: []hyperv1.ManagedEtcdShard{{Name: "events"}}}}
+			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{
+				NamedCertificates: []configv1.APIServerNamedServingCert{{ServingCertificate: configv1.SecretNameReference{Name: "etcd-events-peer-tls"}}}}}}
+		}), says: "the name etcd-events-peer-tls is taken by an object of the control plane"},
 		"When the namespace is another cluster's it should name that": {world: func(obs *observed) {
 			obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "a/b"}}}
 		}, says: "belongs to HostedCluster a/b"},

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/pki"
 )
 
 // validator finds one kind of mistake. Each message names the field, says what is wrong, and what to do.
@@ -30,6 +32,7 @@ var validators = []validator{
 	namedCertificatesDoNotCollide,
 	networksMakeSense,
 	nodePortFits,
+	etcdShardsWork,
 }
 
 // validate returns the mistakes in the HostedCluster, in the order of the checks.
@@ -66,6 +69,9 @@ func namespaceNameFits(obs *observed) []string {
 	}
 	return nil
 }
+
+// etcdShardsWork: kube-apiserver says nothing of a wish that it doesn't heed, and shards can't change later.
+func etcdShardsWork(obs *observed) []string { return shards.Mistakes(obs.hc.Spec.Etcd) }
 
 func routesAreServed(obs *observed) []string {
 	if obs.caps.Routes {
@@ -159,8 +165,12 @@ func labelsAreValid(obs *observed) []string {
 // not among them: it has a condition of its own.
 func referencesAreUsable(obs *observed) []string {
 	var mistakes []string
+	taken := reserved.Clone()
+	for _, shard := range shards.Names(obs.hc.Spec.Etcd) {
+		taken.Insert(pki.EtcdShardServer(shard), pki.EtcdShardPeer(shard))
+	}
 	for _, ref := range references(&obs.hc.Spec) {
-		if ref.mirrorMeta && reserved.Has(ref.target) {
+		if ref.mirrorMeta && taken.Has(ref.target) {
 			mistakes = append(mistakes, fmt.Sprintf("%s: the name %s is taken by an object of the control plane: give the %s another name", ref.field, ref.name, ref.kind))
 		}
 		if ref.step != stepSigningKey && ref.step != stepTrustBundle {

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/memory"
@@ -240,7 +241,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	r := &Reconciler{
 		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(FieldOwner),
-		Components: controlplane.Components(), MissingImages: controlplane.MissingImages,
+		Components: controlplane.Components(), EtcdShards: etcd.Shards, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader},

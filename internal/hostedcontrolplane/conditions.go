@@ -66,21 +66,33 @@ func etcdAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 	if obs.HCP.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: etcdRunningReason, Message: "etcd is managed by the user and not watched"}
 	}
-	if obs.Etcd == nil {
-		return conditionFalse(kind, hyperv1.EtcdStatefulSetNotFoundReason, "StatefulSet etcd does not exist yet")
-	}
-	want := ptr.Deref(obs.Etcd.Spec.Replicas, 1)
-	ready := obs.Etcd.Status.ReadyReplicas
-	if quorum := want/2 + 1; ready < quorum {
-		message := fmt.Sprintf("%d of %d etcd members are ready, %d are needed", ready, want, quorum)
-		if len(obs.EtcdClaims) > 0 {
-			message += ": " + strings.Join(obs.EtcdClaims, "; ")
+	// The main etcd comes first: without it the others don't matter.
+	for _, etcd := range append([]etcdShard{{name: etcdName, workload: obs.Etcd, obstacles: obs.EtcdClaims}}, obs.EtcdShards...) {
+		if reason, message := lacksQuorum(etcd); reason != "" {
+			return conditionFalse(kind, reason, message)
 		}
-		return conditionFalse(kind, hyperv1.EtcdWaitingForQuorumReason, message)
 	}
 	cond := conditionTrue(kind)
 	cond.Reason = hyperv1.EtcdQuorumAvailableReason
 	return cond
+}
+
+// lacksQuorum says why an etcd can't be written to; no reason when it can.
+func lacksQuorum(etcd etcdShard) (reason, message string) {
+	if etcd.workload == nil {
+		return hyperv1.EtcdStatefulSetNotFoundReason, fmt.Sprintf("StatefulSet %s does not exist yet", etcd.name)
+	}
+	want := ptr.Deref(etcd.workload.Spec.Replicas, 1)
+	ready := etcd.workload.Status.ReadyReplicas
+	quorum := want/2 + 1
+	if ready >= quorum {
+		return "", ""
+	}
+	message = fmt.Sprintf("%d of %d %s members are ready, %d are needed", ready, want, etcd.name, quorum)
+	if len(etcd.obstacles) > 0 {
+		message += ": " + strings.Join(etcd.obstacles, "; ")
+	}
+	return hyperv1.EtcdWaitingForQuorumReason, message
 }
 
 func apiServerAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {

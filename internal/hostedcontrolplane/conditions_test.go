@@ -137,6 +137,22 @@ func TestConditions(t *testing.T) {
 			obs:  wellObserved(func(o *Observed) { o.Etcd = nil }),
 			want: map[string]string{"EtcdAvailable": "False StatefulSetNotFound StatefulSet etcd does not exist yet"},
 		},
+		"When a shard of etcd has no quorum the control plane should not be available": {
+			obs: wellObserved(func(o *Observed) {
+				o.EtcdShards = []etcdShard{
+					{name: "etcd-pods", workload: &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{ReadyReplicas: 1}}},
+					{name: "etcd-events", workload: &appsv1.StatefulSet{}, obstacles: []string{"pod etcd-events-0 fits no node: 0/1 nodes"}},
+				}
+			}),
+			want: map[string]string{
+				"EtcdAvailable": "False EtcdWaitingForQuorum 0 of 1 etcd-events members are ready, 1 are needed: pod etcd-events-0 fits no node: 0/1 nodes",
+				"Available":     "False EtcdWaitingForQuorum 0 of 1 etcd-events members are ready, 1 are needed: pod etcd-events-0 fits no node: 0/1 nodes",
+			},
+		},
+		"When a shard of etcd does not exist it should say so": {
+			obs:  wellObserved(func(o *Observed) { o.EtcdShards = []etcdShard{{name: "etcd-pods"}} }),
+			want: map[string]string{"EtcdAvailable": "False StatefulSetNotFound StatefulSet etcd-pods does not exist yet"},
+		},
 		"When etcd is the user's it should be believed": {
 			obs:  wellObserved(func(o *Observed) { o.Etcd, o.HCP.Spec.Etcd.ManagementType = nil, hyperv1.Unmanaged }),
 			want: map[string]string{"EtcdAvailable": "True EtcdRunning etcd is managed by the user and not watched", "Available": well},

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -47,16 +48,41 @@ func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
 		return fmt.Errorf("listing deployments: %w", err)
 	}
 	obs.Deployments = deployments.Items
-	if obs.Components, err = r.reports(ctx, ns); err != nil {
+	if obs.Components, err = r.reports(ctx, obs.HCP); err != nil {
 		return err
 	}
 	if err := r.observeKubeconfigs(ctx, obs); err != nil {
 		return err
 	}
+	return r.observeEtcds(ctx, obs)
+}
+
+// observeEtcds reads the shards of etcd, and what keeps members of any from starting.
+func (r *Reconciler) observeEtcds(ctx context.Context, obs *Observed) (err error) {
+	ns := obs.HCP.Namespace
 	if r.etcdIsSlow(obs.Etcd) {
-		obs.EtcdClaims, err = unboundClaims(ctx, r.Live, ns)
+		if obs.EtcdClaims, err = etcdObstacles(ctx, r.Live, ns, etcdName); err != nil {
+			return err
+		}
 	}
-	return err
+	for _, s := range shards.Managed(obs.HCP.Spec.Etcd) {
+		name := shards.Component(s.Name)
+		shard := etcdShard{name: name, workload: &appsv1.StatefulSet{}}
+		found, err := r.get(ctx, ns, name, shard.workload)
+		if err != nil {
+			return err
+		}
+		if !found {
+			shard.workload = nil
+		}
+		if r.etcdIsSlow(shard.workload) {
+			if shard.obstacles, err = etcdObstacles(ctx, r.Live, ns, name); err != nil {
+				return err
+			}
+		}
+		obs.EtcdShards = append(obs.EtcdShards, shard)
+	}
+	return nil
 }
 
 // get says whether an object exists.
@@ -72,13 +98,14 @@ func (r *Reconciler) get(ctx context.Context, namespace, name string, into clien
 }
 
 // reports lists the components' reports. Those of our own components are read one by one, because the list may not show yet what this pass wrote.
-func (r *Reconciler) reports(ctx context.Context, namespace string) ([]hyperv1.ControlPlaneComponent, error) {
+func (r *Reconciler) reports(ctx context.Context, hcp *hyperv1.HostedControlPlane) ([]hyperv1.ControlPlaneComponent, error) {
+	namespace := hcp.Namespace
 	list := &hyperv1.ControlPlaneComponentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing reports of components: %w", err)
 	}
 	items := list.Items
-	for _, c := range r.Components {
+	for _, c := range r.components(hcp) {
 		report := hyperv1.ControlPlaneComponent{}
 		found, err := r.get(ctx, namespace, c.Name(), &report)
 		if err != nil {
@@ -122,11 +149,38 @@ func (r *Reconciler) etcdIsSlow(etcd *appsv1.StatefulSet) bool {
 	return etcd != nil && etcd.Status.ReadyReplicas == 0 && r.Clock.Since(etcd.CreationTimestamp.Time) > claimsAfter
 }
 
-// unboundClaims says which volumes of etcd wait for storage, and why. The reader is not cached.
-func unboundClaims(ctx context.Context, reader client.Reader, namespace string) ([]string, error) {
+// etcdObstacles says which volumes of an etcd wait for storage, and which pods for a node, and why. The reader is not cached.
+func etcdObstacles(ctx context.Context, reader client.Reader, namespace, name string) ([]string, error) {
+	claims, err := unboundClaims(ctx, reader, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := unscheduledPods(ctx, reader, namespace, name)
+	return append(claims, pods...), err
+}
+
+func unscheduledPods(ctx context.Context, reader client.Reader, namespace, name string) ([]string, error) {
+	pods := &corev1.PodList{}
+	if err := reader.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{"app": name}, client.Limit(maxClaims)); err != nil {
+		return nil, fmt.Errorf("listing pods of %s: %w", name, err)
+	}
+	var out []string
+	for _, pod := range pods.Items {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				out = append(out, fmt.Sprintf("pod %s fits no node: %s", pod.Name, c.Message[:min(len(c.Message), maxEventLength)]))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// unboundClaims says which volumes of an etcd wait for storage, and why.
+func unboundClaims(ctx context.Context, reader client.Reader, namespace, name string) ([]string, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := reader.List(ctx, claims, client.InNamespace(namespace), client.MatchingLabels{"app": etcdName}, client.Limit(maxClaims)); err != nil {
-		return nil, fmt.Errorf("listing volume claims of etcd: %w", err)
+	if err := reader.List(ctx, claims, client.InNamespace(namespace), client.MatchingLabels{"app": name}, client.Limit(maxClaims)); err != nil {
+		return nil, fmt.Errorf("listing volume claims of %s: %w", name, err)
 	}
 	var out []string
 	for _, claim := range claims.Items {

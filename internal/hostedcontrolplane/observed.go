@@ -35,8 +35,10 @@ type Observed struct {
 	// Etcd and APIServer are the workloads, nil when they do not exist.
 	Etcd      *appsv1.StatefulSet
 	APIServer *appsv1.Deployment
-	// EtcdClaims says what keeps the volumes of etcd from being bound.
+	// EtcdClaims says what keeps the volumes of etcd from being bound, and its pods from a node.
 	EtcdClaims []string
+	// EtcdShards are the shards of etcd that the spec asks for.
+	EtcdShards []etcdShard
 	// Deployments are those of the control plane's components.
 	Deployments []appsv1.Deployment
 	// Components are the reports of the components.
@@ -51,6 +53,13 @@ type Observed struct {
 
 	// Health is what the published endpoint answered, nil before the first answer.
 	Health *health
+}
+
+// etcdShard is an etcd for some resources.
+type etcdShard struct {
+	name      string
+	workload  *appsv1.StatefulSet // nil when it does not exist
+	obstacles []string            // as Observed.EtcdClaims
 }
 
 // desired is a release as the version histories hold it.

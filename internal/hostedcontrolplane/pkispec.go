@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pki"
 )
@@ -23,6 +24,7 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 	s.CustomAPIHost = hcp.Spec.KubeAPIServerDNSName
 	s.InternalAPIPort, s.PodAPIPort = endpoints.InternalAPIPort, podAPIPort(hcp)
 	s.UnmanagedEtcd = hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged
+	s.EtcdShards = shards.Names(hcp.Spec.Etcd)
 	s.UserServiceAccountKey = hcp.Spec.ServiceAccountSigningKey != nil && hcp.Spec.ServiceAccountSigningKey.Name != ""
 	if infra.Ready() {
 		s.APIHost, s.APIPort, s.AdvertiseAddress = infra.APIHost, infra.APIPort, infra.AdvertiseAddress

@@ -46,6 +46,8 @@ type Reconciler struct {
 
 	// Components in the order of registration.
 	Components []component.Component
+	// EtcdShards are the components of the shards of etcd that a control plane has; they come right after etcd. nil: none.
+	EtcdShards func(*hyperv1.HostedControlPlane) []component.Component
 	// MissingImages are the tags that they need and a release lacks.
 	MissingImages func(*release.Release) []string
 	Releases      release.Provider
@@ -239,12 +241,27 @@ func (r *Reconciler) reconcileComponents(ctx context.Context, applier *apply.App
 	c.Signer = clientSigner{reader: r.Client, spec: spec, source: r.pkiSource}
 	c.Capabilities, c.Management = r.Management, r.Management.Facts(ctx)
 	var errs []error
-	for _, one := range r.Components {
+	for _, one := range r.components(obs.HCP) {
 		errs = append(errs, one.Reconcile(c))
 	}
 	err := errors.Join(errs...)
 	obs.ComponentsCurrent = err == nil
 	return err
+}
+
+// components are those of one control plane, in the order in which they are reconciled.
+func (r *Reconciler) components(hcp *hyperv1.HostedControlPlane) []component.Component {
+	if r.EtcdShards == nil {
+		return r.Components
+	}
+	var all []component.Component
+	for _, c := range r.Components {
+		all = append(all, c)
+		if c.Name() == etcdName {
+			all = append(all, r.EtcdShards(hcp)...)
+		}
+	}
+	return all
 }
 
 func (r *Reconciler) pkiSource() pki.Source {

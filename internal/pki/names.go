@@ -113,6 +113,12 @@ const (
 	capiClusterLabel = "cluster.x-k8s.io/cluster-name"
 )
 
+// EtcdShardServer and EtcdShardPeer are the Secrets of a shard of etcd that correspond to EtcdServer and EtcdPeer.
+func EtcdShardServer(shard string) string { return "etcd-" + shard + "-server-tls" }
+
+// EtcdShardPeer is described at EtcdShardServer.
+func EtcdShardPeer(shard string) string { return "etcd-" + shard + "-peer-tls" }
+
 // CAPIKubeconfig is the Secret (key CAPIKubeconfigKey) by whose name Cluster API finds the hosted cluster.
 func CAPIKubeconfig(infraID string) string { return infraID + "-kubeconfig" }
 

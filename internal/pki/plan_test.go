@@ -5,10 +5,12 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -160,6 +162,26 @@ func TestPlanFor(t *testing.T) {
 		g.Expect(after.Secrets[ServiceAccountKey].Data).To(Equal(before.Data))
 		g.Expect(string(before.Data[ServiceAccountPublicKeyKey])).To(HavePrefix("-----BEGIN RSA PUBLIC KEY-----"))
 		g.Expect(string(before.Data[ServiceAccountPrivateKeyKey])).To(HavePrefix("-----BEGIN RSA PRIVATE KEY-----"))
+	})
+
+	t.Run("When etcd has a shard it should have certificates of its own for its own names", func(t *testing.T) {
+		g := NewWithT(t)
+		secrets := settled(t, demo(func(s *Spec) { s.EtcdShards = []string{"events"} }), noon).Secrets
+		for secret, want := range map[string][]string{
+			"etcd-events-server-tls/server.crt": {"*.etcd-discovery-events.clusters-demo.svc", "*.etcd-discovery-events.clusters-demo.svc.cluster.local",
+				"etcd-client-events", "etcd-client-events.clusters-demo.svc", "etcd-client-events.clusters-demo.svc.cluster.local", "localhost"},
+			"etcd-events-peer-tls/peer.crt": {"*.etcd-discovery-events.clusters-demo.svc", "*.etcd-discovery-events.clusters-demo.svc.cluster.local"},
+		} {
+			name, key, _ := strings.Cut(secret, "/")
+			g.Expect(secrets).To(HaveKey(name))
+			block, _ := pem.Decode(secrets[name].Data[key])
+			g.Expect(block).NotTo(BeNil(), secret)
+			cert, err := x509.ParseCertificate(block.Bytes)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cert.DNSNames).To(ConsistOf(want), secret)
+			g.Expect(cert.Issuer.CommonName).To(Equal("etcd-signer"))
+		}
+		g.Expect(secrets).To(HaveKey(EtcdServer))
 	})
 
 	t.Run("When etcd is not ours it should issue nothing for it and trust its authority", func(t *testing.T) {

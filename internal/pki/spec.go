@@ -64,6 +64,8 @@ type Spec struct {
 
 	// UnmanagedEtcd is true when etcd runs elsewhere: its client certificate was copied here and is not issued.
 	UnmanagedEtcd bool
+	// EtcdShards are the names of the shards of etcd that run here, sorted. Each is an etcd with certificates of its own, from the same authority.
+	EtcdShards []string
 	// UserServiceAccountKey is true when the user provides the service account signing key: it is waited for, not generated.
 	UserServiceAccountKey bool
 
@@ -268,13 +270,25 @@ func (s Spec) apiServerLeaf() (leaf, error) {
 
 func (s Spec) etcdLeaves() []leaf {
 	kubernetes := []string{"kubernetes"}
-	members := s.qualifiedNames("*." + etcdDiscoveryName)
-	return []leaf{
+	leaves := []leaf{
 		{secret: EtcdClient, signer: EtcdSigner, name: "etcd-client", orgs: kubernetes, usages: clientAuth, certKey: "etcd-client.crt", keyKey: "etcd-client.key"},
-		leaf{secret: EtcdServer, signer: EtcdSigner, name: "etcd-server", orgs: kubernetes, usages: bothAuth, certKey: "server.crt", keyKey: "server.key"}.
-			withHosts(slices.Concat(members, s.qualifiedNames(etcdClientName), []string{etcdClientName, "localhost"})...),
-		leaf{secret: EtcdPeer, signer: EtcdSigner, name: etcdDiscoveryName, orgs: kubernetes, usages: bothAuth, certKey: "peer.crt", keyKey: "peer.key"}.
-			withHosts(append(members, "127.0.0.1", "::1")...),
 		{secret: EtcdMetricsClient, signer: EtcdMetricsSigner, name: "etcd-metrics-client", orgs: kubernetes, usages: clientAuth},
+	}
+	leaves = append(leaves, s.memberLeaves(EtcdServer, EtcdPeer, etcdClientName, etcdDiscoveryName)...)
+	for _, shard := range s.EtcdShards {
+		leaves = append(leaves, s.memberLeaves(EtcdShardServer(shard), EtcdShardPeer(shard), etcdClientName+"-"+shard, etcdDiscoveryName+"-"+shard)...)
+	}
+	return leaves
+}
+
+// memberLeaves are the certificates of the members of one etcd, for the names of its two Services.
+func (s Spec) memberLeaves(server, peer, client, discovery string) []leaf {
+	kubernetes := []string{"kubernetes"}
+	members := s.qualifiedNames("*." + discovery)
+	return []leaf{
+		leaf{secret: server, signer: EtcdSigner, name: "etcd-server", orgs: kubernetes, usages: bothAuth, certKey: "server.crt", keyKey: "server.key"}.
+			withHosts(slices.Concat(members, s.qualifiedNames(client), []string{client, "localhost"})...),
+		leaf{secret: peer, signer: EtcdSigner, name: discovery, orgs: kubernetes, usages: bothAuth, certKey: "peer.crt", keyKey: "peer.key"}.
+			withHosts(append(members, "127.0.0.1", "::1")...),
 	}
 }

@@ -122,6 +122,12 @@ type ManagedEtcdShard struct {
 // +kubebuilder:validation:Enum=PersistentVolume;EmptyDir
 type EtcdShardStorageType string
 
+// Kinds of storage for members of a shard.
+const (
+	PersistentVolumeEtcdShardStorage EtcdShardStorageType = "PersistentVolume"
+	EmptyDirEtcdShardStorage         EtcdShardStorageType = "EmptyDir"
+)
+
 // EtcdShardStorage is a union over type.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'PersistentVolume' ? true : !has(self.persistentVolume)",message="persistentVolume is allowed only when type is PersistentVolume"

@@ -1,10 +1,12 @@
 package component
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
 	"strings"
+	"text/template"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,8 +39,9 @@ func assetScheme() *runtime.Scheme {
 	return scheme
 }
 
-// loadAssets reads every *.yaml in dir, in the order of their names. A file that does not decode strictly is an error.
-func loadAssets(fsys fs.FS, dir string) ([]asset, error) {
+// loadAssets reads every *.yaml in dir, in the order of their names. With data they are templates. A file that does not decode strictly
+// is an error.
+func loadAssets(fsys fs.FS, dir string, data map[string]string) ([]asset, error) {
 	files, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading assets: %w", err)
@@ -53,6 +56,11 @@ func loadAssets(fsys fs.FS, dir string) ([]asset, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading asset %s: %w", f.Name(), err)
 		}
+		if data != nil {
+			if raw, err = fill(raw, data); err != nil {
+				return nil, fmt.Errorf("filling in asset %s: %w", f.Name(), err)
+			}
+		}
 		obj, err := decode(scheme, raw)
 		if err != nil {
 			return nil, fmt.Errorf("decoding asset %s: %w", f.Name(), err)
@@ -60,6 +68,17 @@ func loadAssets(fsys fs.FS, dir string) ([]asset, error) {
 		assets = append(assets, asset{file: f.Name(), object: obj})
 	}
 	return assets, nil
+}
+
+// fill renders a template.
+func fill(raw []byte, data map[string]string) ([]byte, error) {
+	t, err := template.New("asset").Option("missingkey=error").Parse(string(raw))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, data)
+	return out.Bytes(), err
 }
 
 func decode(scheme *runtime.Scheme, raw []byte) (client.Object, error) {

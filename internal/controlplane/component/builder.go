@@ -69,6 +69,7 @@ type Builder[W Workload] struct {
 	c      *WorkloadComponent
 	assets fs.FS
 	dir    string
+	data   map[string]string // nil: the assets are no templates
 }
 
 // NewDeploymentComponent starts a component whose workload is the Deployment in assets/deployment.yaml.
@@ -103,6 +104,11 @@ func newBuilder[W Workload](name string, assets fs.FS, options Options) *Builder
 
 // WithAssetDir takes the manifests from another folder than assets.
 func (b *Builder[W]) WithAssetDir(dir string) *Builder[W] { b.dir = dir; return b }
+
+// WithTemplateData makes the assets text templates that are rendered with data before they are decoded, so that one folder serves
+// several components: {{.name}} is data["name"]. It is for names, which are the same for every control plane; what depends on one
+// belongs into adapt functions. A key that is not in data is an error.
+func (b *Builder[W]) WithTemplateData(data map[string]string) *Builder[W] { b.data = data; return b }
 
 // WithAdaptFunction changes the workload after it was loaded and before the defaults.
 func (b *Builder[W]) WithAdaptFunction(adapt func(WorkloadContext, W) error) *Builder[W] {
@@ -210,7 +216,7 @@ func (b *Builder[W]) Build() *WorkloadComponent {
 	if b.c.name == "" {
 		panic("component without a name")
 	}
-	assets, err := loadAssets(b.assets, b.dir)
+	assets, err := loadAssets(b.assets, b.dir, b.data)
 	if err != nil {
 		panic(fmt.Sprintf("component %s: %v", b.c.name, err))
 	}

@@ -15,9 +15,10 @@ var withoutKubeAPIServer = []string{
 }
 
 // dependenciesOf are the components that a component waits for: those it names, and kube-apiserver, but neither itself nor
-// an etcd that somebody else manages. The result is sorted.
+// an etcd that somebody else manages. Who waits for etcd waits for its shards, too: the API is not whole without them. The result
+// is sorted.
 func dependenciesOf(name string, declared []string, hcp *hyperv1.HostedControlPlane) []string {
-	deps := slices.Clone(declared)
+	deps := withShards(declared, hcp)
 	if !slices.Contains(withoutKubeAPIServer, name) && !isEtcd(name) {
 		deps = append(deps, kubeAPIServerName)
 	}
@@ -42,7 +43,7 @@ func missingDependencies(deps []string, components []hyperv1.ControlPlaneCompone
 
 // mayStart says whether a component that does not exist yet is created although it has to wait for others.
 func (c *WorkloadComponent) mayStart(hcp *hyperv1.HostedControlPlane, components []hyperv1.ControlPlaneComponent) bool {
-	for _, name := range c.startsAfter {
+	for _, name := range withShards(c.startsAfter, hcp) {
 		i := slices.IndexFunc(components, func(c hyperv1.ControlPlaneComponent) bool { return c.Name == name })
 		unmanaged := name == etcdName && hcp.Spec.Etcd.ManagementType != hyperv1.Managed
 		if !unmanaged && (i < 0 || !conditions.IsTrue(components[i].Status.Conditions, Available)) {
@@ -57,6 +58,22 @@ func satisfied(c hyperv1.ControlPlaneComponent, version string) bool {
 		conditions.IsTrue(c.Status.Conditions, RolloutComplete) &&
 		c.Status.Version == version
 }
+
+// withShards adds the shards of etcd to a list that names etcd. The list itself stays as it is.
+func withShards(names []string, hcp *hyperv1.HostedControlPlane) []string {
+	all := slices.Clone(names)
+	managed := hcp.Spec.Etcd.Managed
+	if hcp.Spec.Etcd.ManagementType != hyperv1.Managed || managed == nil || !slices.Contains(names, etcdName) {
+		return all
+	}
+	for _, shard := range managed.Shards {
+		all = append(all, EtcdShard(string(shard.Name)))
+	}
+	return all
+}
+
+// EtcdShard is the name of the component that is a shard of etcd.
+func EtcdShard(shard string) string { return etcdName + "-" + shard }
 
 // isEtcd is true for etcd and its shards, etcd-<name>.
 func isEtcd(name string) bool {

@@ -14,8 +14,12 @@ func TestDependenciesOf(t *testing.T) {
 		component string
 		declared  []string
 		etcd      hyperv1.EtcdManagementType
+		shards    []hyperv1.ManagedEtcdShard
 		want      []string
 	}{
+		"When etcd has shards who waits for it should wait for them, too":      {component: "kube-apiserver", declared: []string{"etcd"}, shards: []hyperv1.ManagedEtcdShard{{Name: "events"}}, want: []string{"etcd", "etcd-events"}},
+		"When etcd has shards who does not name it should not wait for them":   {component: "kube-scheduler", shards: []hyperv1.ManagedEtcdShard{{Name: "events"}}, want: []string{"kube-apiserver"}},
+		"When an etcd that is not ours once had shards nobody should wait":     {component: "kube-apiserver", declared: []string{"etcd"}, etcd: hyperv1.Unmanaged, shards: []hyperv1.ManagedEtcdShard{{Name: "events"}}},
 		"When a component names nothing it should wait for kube-apiserver":     {component: "kube-scheduler", want: []string{"kube-apiserver"}},
 		"When a component names others it should wait for kube-apiserver, too": {component: "openshift-apiserver", declared: []string{"oauth", "featuregate"}, want: []string{"featuregate", "kube-apiserver", "oauth"}},
 		"When kube-apiserver is named, too, it should count once":              {component: "x", declared: []string{"kube-apiserver", "etcd", "etcd"}, want: []string{"etcd", "kube-apiserver"}},
@@ -31,6 +35,7 @@ func TestDependenciesOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hcp := &hyperv1.HostedControlPlane{}
 			hcp.Spec.Etcd.ManagementType = hyperv1.Managed
+			hcp.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Shards: tc.shards}
 			if tc.etcd != "" {
 				hcp.Spec.Etcd.ManagementType = tc.etcd
 			}

@@ -102,9 +102,15 @@ func EnableForPlatform(platforms ...hyperv1.PlatformType) ManifestOption {
 // AdaptPodDisruptionBudget sets how many pods may be evicted: one at a time in a highly available control plane, none in one
 // with single replicas, where a person has to decide.
 func AdaptPodDisruptionBudget() ManifestOption {
+	return AdaptPodDisruptionBudgetOf(WorkloadContext.HighlyAvailable)
+}
+
+// AdaptPodDisruptionBudgetOf is AdaptPodDisruptionBudget for a component that is not as available as its control plane: survives
+// says whether it stands the loss of one pod.
+func AdaptPodDisruptionBudgetOf(survives func(WorkloadContext) bool) ManifestOption {
 	return AdaptManifest(func(ctx WorkloadContext, pdb *policyv1.PodDisruptionBudget) error {
 		one := intstr.FromInt32(1)
-		if ctx.HighlyAvailable() {
+		if survives(ctx) {
 			pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable = nil, &one
 		} else {
 			pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable = &one, nil

@@ -91,6 +91,9 @@ func adaptMonitor(ctx WorkloadContext, name string, obj client.Object) error {
 
 // metricRelabelings select the metrics of a component.
 func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
+	if isEtcd(name) {
+		name = etcdName
+	}
 	r, selected := metricRulesOf[name]
 	if !selected {
 		return nil, nil

@@ -23,8 +23,9 @@ const (
 	own          = 100 // weight of nodes kept for this control plane, and of its other pods
 )
 
+// nodeSelector is the control plane's, unless the component was given one of its own.
 func nodeSelector(s *scope) error {
-	if len(s.ctx.HCP.Spec.NodeSelector) > 0 {
+	if len(s.ctx.HCP.Spec.NodeSelector) > 0 && len(s.template.Spec.NodeSelector) == 0 {
 		s.template.Spec.NodeSelector = maps.Clone(s.ctx.HCP.Spec.NodeSelector)
 	}
 	return nil
@@ -33,6 +34,7 @@ func nodeSelector(s *scope) error {
 // isolated says whether the pods have nodes that nothing else runs on.
 func (s *scope) isolated() bool { return s.c.options.RequestServing && s.ctx.dedicatedRequestServing() }
 
+// tolerations are ours, the control plane's, and those that the component was given.
 func tolerations(s *scope) error {
 	tolerate := func(key, value string) corev1.Toleration {
 		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: value, Effect: corev1.TaintEffectNoSchedule}
@@ -41,7 +43,7 @@ func tolerations(s *scope) error {
 	if s.isolated() {
 		list = append(list, tolerate(RequestServingLabel, "true"))
 	}
-	s.template.Spec.Tolerations = append(list, s.ctx.HCP.Spec.Tolerations...)
+	s.template.Spec.Tolerations = slices.Concat(list, s.ctx.HCP.Spec.Tolerations, s.template.Spec.Tolerations)
 	return nil
 }
 

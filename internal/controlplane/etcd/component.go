@@ -16,8 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -33,6 +33,7 @@ const (
 	restoreContainer = "etcd-init"
 	resetContainer   = "reset-member"
 	stateVolume      = "cluster-state"
+	dataVolume       = "data"
 	clientTLSVolume  = "client-tls"
 	foundedVolume    = "founded"
 	restoreVariable  = "RESTORE_URL_ETCD"
@@ -44,38 +45,37 @@ const (
 // snapshotRestored is the condition of a HostedControlPlane that started from a snapshot and has finished doing so.
 const snapshotRestored = "EtcdSnapshotRestored"
 
-// NewComponent makes the component.
-func NewComponent() *component.WorkloadComponent {
-	return component.NewStatefulSetComponent(Name, assets, component.Options{MultiZoneSpread: true}).
-		WithPredicate(managed).
-		WithAdaptFunction(adaptStatefulSet).
-		WithManifestAdapter("client-service.yaml", component.AdaptManifest(adaptClientService)).
-		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
-		WithManifestAdapter("founded.yaml", component.When(founded)).
-		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
+// NewComponent makes the component of the main etcd.
+func NewComponent() *component.WorkloadComponent { return newComponent(mainCluster) }
+
+func newComponent(c cluster) *component.WorkloadComponent {
+	b := component.NewStatefulSetComponent(c.name, assets, component.Options{MultiZoneSpread: true}).
+		WithTemplateData(c.templateData()).
+		WithPredicate(c.wanted).
+		WithAdaptFunction(c.adaptStatefulSet).
+		WithManifestAdapter("client-service.yaml", component.AdaptManifest(c.adaptClientService)).
+		WithManifestAdapter("config.yaml", component.AdaptManifest(c.adaptConfig)).
+		WithManifestAdapter("founded.yaml", component.When(c.founded)).
 		// etcd loads its certificates for every handshake, but does not read a changed CA again. Whether the cluster was
 		// founded matters when a member starts, and is no reason to start it.
-		ReloadsFilesOf("server-tls", "peer-tls", clientTLSVolume, foundedVolume).
+		ReloadsFilesOf("server-tls", "peer-tls", clientTLSVolume, foundedVolume)
+	if !c.shard {
+		return b.WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).Build()
+	}
+	// Pods of shards use the ServiceAccount of the main etcd, which has no rights.
+	return b.WithManifestAdapter("serviceaccount.yaml", component.SkipManifest()).
+		WithManifestAdapter("pdb.yaml", component.When(c.several), component.AdaptPodDisruptionBudgetOf(c.hasSeveral)).
 		Build()
 }
 
-func managed(ctx component.WorkloadContext) (bool, error) {
-	return ctx.HCP.Spec.Etcd.ManagementType == hyperv1.Managed, nil
-}
-
-// members is how many members a control plane has.
-func members(ctx component.WorkloadContext) int {
-	if ctx.HighlyAvailable() {
-		return 3
+func (c cluster) adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) error {
+	if _, known := shards.ByName(ctx.HCP.Spec.Etcd, c.name); c.shard && !known {
+		return fmt.Errorf("rendering %s: %w", c.name, ErrNoShard)
 	}
-	return 1
-}
-
-func adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) error {
 	pod := &s.Spec.Template.Spec
-	s.Spec.Replicas = ptr.To(int32(members(ctx)))
+	s.Spec.Replicas = ptr.To(int32(c.members(ctx)))
 	config := finishedFile
-	if members(ctx) == 1 {
+	if !c.hasSeveral(ctx) {
 		config = configFile
 		component.RemoveContainer(pod, resetContainer)
 		dropVolume(pod, stateVolume)
@@ -87,44 +87,29 @@ func adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) erro
 	if config == finishedFile {
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: stateVolume, MountPath: "/etc/etcd/clusterstate", ReadOnly: true})
 	}
-	return errors.Join(adaptStorage(ctx.HCP, s), adaptRestore(ctx, pod))
+	c.adaptScheduling(ctx.HCP, pod)
+	return errors.Join(c.adaptStorage(ctx.HCP, s), c.adaptRestore(ctx, pod))
 }
 
 // adaptClientService lets kube-apiserver reach a single member as soon as it listens. Waiting for its readiness buys nothing
 // when there is no other member to go to, and costs a retry at every start.
-func adaptClientService(ctx component.WorkloadContext, svc *corev1.Service) error {
-	svc.Spec.PublishNotReadyAddresses = members(ctx) == 1
-	return nil
-}
-
-// adaptStorage takes size and class of the volumes from the HostedControlPlane.
-func adaptStorage(hcp *hyperv1.HostedControlPlane, s *appsv1.StatefulSet) error {
-	if hcp.Spec.Etcd.Managed == nil || hcp.Spec.Etcd.Managed.Storage.PersistentVolume == nil {
-		return nil
-	}
-	volume := hcp.Spec.Etcd.Managed.Storage.PersistentVolume
-	claim := &s.Spec.VolumeClaimTemplates[0].Spec
-	claim.StorageClassName = volume.StorageClassName
-	if volume.Size != nil {
-		if volume.Size.Sign() <= 0 {
-			return fmt.Errorf("spec.etcd.managed.storage.persistentVolume.size is %s; it must be more than zero", volume.Size)
-		}
-		claim.Resources.Requests[corev1.ResourceStorage] = *volume.Size
-	}
+func (c cluster) adaptClientService(ctx component.WorkloadContext, svc *corev1.Service) error {
+	svc.Spec.PublishNotReadyAddresses = !c.hasSeveral(ctx)
 	return nil
 }
 
 // adaptRestore keeps the init container that loads a snapshot until the cluster has been founded from it. A member that loses
-// its disk later gets its data from the others: a snapshot of long ago would contradict them.
-func adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
+// its disk later gets its data from the others: a snapshot of long ago would contradict them. A shard starts empty: the snapshot is
+// one of the main etcd.
+func (c cluster) adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
 	var urls []string
-	if ctx.HCP.Spec.Etcd.Managed != nil {
+	if ctx.HCP.Spec.Etcd.Managed != nil && !c.shard {
 		urls = ctx.HCP.Spec.Etcd.Managed.Storage.RestoreSnapshotURL
 	}
 	done := len(urls) == 0 || conditions.IsTrue(ctx.HCP.Status.Conditions, snapshotRestored)
 	if !done {
 		var err error
-		if done, err = founded(ctx); err != nil {
+		if done, err = c.founded(ctx); err != nil {
 			return err
 		}
 	}
@@ -132,10 +117,10 @@ func adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
 		component.RemoveContainer(pod, restoreContainer)
 		return nil
 	}
-	c := component.Container(pod, restoreContainer)
-	for i := range c.Env {
-		if c.Env[i].Name == restoreVariable {
-			c.Env[i].Value = urls[0]
+	init := component.Container(pod, restoreContainer)
+	for i := range init.Env {
+		if init.Env[i].Name == restoreVariable {
+			init.Env[i].Value = urls[0]
 		}
 	}
 	return nil

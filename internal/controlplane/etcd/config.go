@@ -50,16 +50,10 @@ type transport struct {
 // anyMember stands for the name of whichever member reads the template.
 const anyMember = "$(POD_NAME)"
 
-func memberName(i int) string { return fmt.Sprintf("etcd-%d", i) }
-
-func host(member, namespace string) string { return member + ".etcd-discovery." + namespace + ".svc" }
-
-func peerURL(member, namespace string) string { return "https://" + host(member, namespace) + ":2380" }
-
 // adaptConfig writes etcd's configuration. With several members it is a template for all of them, which the init container
 // completes with the pod's name and the state of the cluster.
-func adaptConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
-	raw, err := yaml.Marshal(configOf(ctx))
+func (c cluster) adaptConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
+	raw, err := yaml.Marshal(c.configOf(ctx))
 	if err != nil {
 		return fmt.Errorf("encoding etcd's configuration: %w", err)
 	}
@@ -67,15 +61,15 @@ func adaptConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
 	return nil
 }
 
-func configOf(ctx component.WorkloadContext) config {
-	ns, n := ctx.HCP.Namespace, members(ctx)
-	name := memberName(0)
+func (c cluster) configOf(ctx component.WorkloadContext) config {
+	ns, n := ctx.HCP.Namespace, c.members(ctx)
+	name := c.memberName(0)
 	if n > 1 {
 		name = anyMember
 	}
 	var founders []string
 	for i := range n {
-		founders = append(founders, memberName(i)+"="+peerURL(memberName(i), ns))
+		founders = append(founders, c.memberName(i)+"="+c.peerURL(c.memberName(i), ns))
 	}
 	any := "0.0.0.0"
 	if settings.IPv6(ctx.HCP) {
@@ -87,9 +81,9 @@ func configOf(ctx component.WorkloadContext) config {
 		DataDir:                  "/var/lib/data",
 		InitialCluster:           strings.Join(founders, ","),
 		InitialClusterState:      "new",
-		InitialClusterToken:      ctx.HCP.Spec.InfraID,
-		InitialAdvertisePeerURLs: peerURL(name, ns),
-		AdvertiseClientURLs:      "https://" + host(name, ns) + ":2379",
+		InitialClusterToken:      c.token(ctx.HCP),
+		InitialAdvertisePeerURLs: c.peerURL(name, ns),
+		AdvertiseClientURLs:      "https://" + c.host(name, ns) + ":2379",
 		ListenPeerURLs:           "https://" + any + ":2380",
 		ListenClientURLs:         "https://" + any + ":2379",
 		ListenMetricsURLs:        "http://" + any + ":2382",

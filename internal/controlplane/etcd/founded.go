@@ -11,24 +11,27 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
-const foundedConfigMap = "etcd-founded"
-
 // founded says whether the members have had a quorum once. From then on, a member without data has lost it: were it to found
 // a cluster with the others, which may just be starting again, it would vote about what it has forgotten, and acknowledged
 // writes could go. The answer is kept in a ConfigMap, so that it does not depend on a status.
-func founded(ctx component.WorkloadContext) (bool, error) {
-	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: foundedConfigMap}
+//
+// Members whose data goes with their pods may found again: when all have lost it, nothing is left to wait for.
+func (c cluster) founded(ctx component.WorkloadContext) (bool, error) {
+	if c.volatile(ctx.HCP) {
+		return false, nil
+	}
+	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: c.name + "-founded"}
 	err := ctx.Reader.Get(ctx.Context, key, &corev1.ConfigMap{})
 	if err == nil {
 		return true, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("reading ConfigMap %s: %w", foundedConfigMap, err)
+		return false, fmt.Errorf("reading ConfigMap %s: %w", key.Name, err)
 	}
-	key.Name = Name
+	key.Name = c.name
 	report := &hyperv1.ControlPlaneComponent{}
 	if err := ctx.Reader.Get(ctx.Context, key, report); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading ControlPlaneComponent %s: %w", Name, err)
+		return false, fmt.Errorf("reading ControlPlaneComponent %s: %w", c.name, err)
 	}
 	return report.Status.Version != "", nil
 }

@@ -8,6 +8,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/settings"
 	"hcp.internal/platform/internal/encryption"
 )
@@ -68,6 +69,9 @@ func arguments(ctx component.WorkloadContext) ([]string, error) {
 		"--profiling=false",
 		"--cors-allowed-origins=" + strings.Join(corsOrigins(hcp), ","),
 		"--v=" + annotated(hcp, hyperv1.KubeAPIServerVerbosityLevelAnnotation, "2"),
+	}
+	if overrides := shards.Overrides(hcp.Namespace, hcp.Spec.Etcd); len(overrides) > 0 {
+		args = append(args, "--etcd-servers-overrides="+strings.Join(overrides, ","))
 	}
 	args = append(args, settings.TLSOf(hcp).Flags()...)
 	args = append(args, settings.FeatureGates(hcp)...)

@@ -104,12 +104,13 @@ func Context(t testing.TB, hcp *hyperv1.HostedControlPlane, objs ...client.Objec
 	}
 }
 
-// Credentials are what the PKI makes for the control plane.
-func Credentials(t testing.TB) []client.Object {
+// Credentials are what the PKI makes for the control plane, and for shards of its etcd.
+func Credentials(t testing.TB, etcdShards ...string) []client.Object {
 	t.Helper()
 	spec := pki.Spec{
 		Namespace: Namespace, Name: "demo", InfraID: "demo-x7k2p", APIHost: "10.97.0.1", APIPort: 6443,
 		AdvertiseAddress: "10.97.0.1", InternalAPIPort: 6443, PodAPIPort: 6443, ServiceCIDRs: []string{"172.31.0.0/16"},
+		EtcdShards: etcdShards,
 	}
 	plan := pki.PlanFor(spec, pki.Observed{}, pki.Source{Now: time.Now(), Keys: pki.NewKey, Rand: rand.Reader})
 	if len(plan.Problems) > 0 {

@@ -30,6 +30,7 @@ type Machine struct {
 	ports   map[string]int
 	binary  string
 	running []*testenv.Process
+	shards  []string // names of shards of etcd
 }
 
 // NewMachine prepares ports, and the files that objs become; what it runs ends with the test.
@@ -65,7 +66,12 @@ func NewMachine(t testing.TB, objs []client.Object) *Machine {
 func (m *Machine) local(s string) string {
 	at := func(port string) string { return fmt.Sprintf("localhost:%d", m.ports[port]) }
 	on := func(port string) string { return fmt.Sprintf("127.0.0.1:%d", m.ports[port]) }
-	return strings.NewReplacer(
+	var pairs []string
+	for _, shard := range m.shards {
+		host := "etcd-" + shard + "-0.etcd-discovery-" + shard + "." + Namespace + ".svc"
+		pairs = append(pairs, "etcd-client-"+shard+"."+Namespace+".svc:2379", at("etcd-"+shard), host+":2379", at("etcd-"+shard), host+":2380", at("peer-"+shard))
+	}
+	return strings.NewReplacer(append(pairs,
 		"0.0.0.0:2379", on("etcd"), "0.0.0.0:2380", on("peer"), "0.0.0.0:2382", on("metrics"),
 		"etcd-client."+Namespace+".svc:2379", at("etcd"), "etcd-0.etcd-discovery."+Namespace+".svc:2379", at("etcd"),
 		"etcd-0.etcd-discovery."+Namespace+".svc:2380", at("peer"),
@@ -73,21 +79,53 @@ func (m *Machine) local(s string) string {
 		"--secure-port=10257", fmt.Sprintf("--secure-port=%d", m.ports["kube-controller-manager"]),
 		"--secure-port=10259", fmt.Sprintf("--secure-port=%d", m.ports["kube-scheduler"]),
 		"--bind-address=0.0.0.0", "--bind-address=127.0.0.1",
-	).Replace(s)
+	)...).Replace(s)
 }
+
+// StartShard runs the single member of a shard of etcd. Its client port is etcd-<shard>, that of its metrics metrics-<shard>.
+func (m *Machine) StartShard(shard string, pod *corev1.PodSpec) *testenv.Process {
+	m.t.Helper()
+	on := func(port string) string { return fmt.Sprintf("127.0.0.1:%d", m.ports[port+"-"+shard]) }
+	return m.start("etcd-"+shard, "etcd", pod, strings.NewReplacer(
+		"0.0.0.0:2379", on("etcd"), "0.0.0.0:2380", on("peer"), "0.0.0.0:2382", on("metrics")).Replace)
+}
+
+// AddShards makes ports for shards of etcd, before anything is started.
+func (m *Machine) AddShards(shards ...string) {
+	m.t.Helper()
+	ports, err := testenv.FreePorts(3 * len(shards))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.shards = shards
+	for i, shard := range shards {
+		for j, port := range []string{"etcd-", "peer-", "metrics-"} {
+			m.ports[port+shard] = ports[3*i+j]
+		}
+	}
+}
+
+// Address is host and port of a port on this machine.
+func (m *Machine) Address(port string) string { return fmt.Sprintf("localhost:%d", m.ports[port]) }
 
 // Start runs the container that has the name of its pod's component.
 func (m *Machine) Start(name string, pod *corev1.PodSpec) *testenv.Process {
 	m.t.Helper()
+	return m.start(name, name, pod, func(s string) string { return s })
+}
+
+// start runs a container in a folder of its own. own goes before what holds for all programs.
+func (m *Machine) start(name, container string, pod *corev1.PodSpec, own func(string) string) *testenv.Process {
+	m.t.Helper()
 	root := filepath.Join(m.root, name)
-	c := component.Container(pod, name)
+	c := component.Container(pod, container)
 	for _, mount := range c.VolumeMounts {
 		dir := filepath.Join(root, mount.MountPath)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			m.t.Fatal(err)
 		}
 		for key, data := range m.content(pod, mount.Name) {
-			data = []byte(m.inRoot(root, m.local(string(data))))
+			data = []byte(m.inRoot(root, m.local(own(string(data)))))
 			if err := os.WriteFile(filepath.Join(dir, key), data, 0o600); err != nil {
 				m.t.Fatal(err)
 			}
@@ -95,7 +133,7 @@ func (m *Machine) Start(name string, pod *corev1.PodSpec) *testenv.Process {
 	}
 	var args []string
 	for _, arg := range c.Args {
-		args = append(args, m.inRoot(root, m.local(arg)))
+		args = append(args, m.inRoot(root, m.local(own(arg))))
 	}
 	if name == "kube-controller-manager" || name == "kube-scheduler" {
 		args = append(args, "--bind-address=127.0.0.1")
@@ -140,10 +178,6 @@ func (m *Machine) content(pod *corev1.PodSpec, volume string) map[string][]byte 
 func (m *Machine) Answers(ctx context.Context, scheme, port, path string) time.Duration {
 	m.t.Helper()
 	begin := time.Now()
-	insecure := &http.Client{Timeout: time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // G402: as the kubelet probes
-	}}
-	url := fmt.Sprintf("%s://localhost:%d%s", scheme, m.ports[port], path)
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, bootTimeout, true, func(ctx context.Context) (bool, error) {
 		for _, p := range m.running {
 			select {
@@ -152,21 +186,30 @@ func (m *Machine) Answers(ctx context.Context, scheme, port, path string) time.D
 			default:
 			}
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return false, err
-		}
-		resp, err := insecure.Do(req)
-		if err != nil {
-			return false, nil // not listening yet
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode == http.StatusOK, nil
+		return m.Healthy(ctx, scheme, port, path), nil
 	})
 	if err != nil {
-		m.t.Fatalf("waiting for %s: %v", url, err)
+		m.t.Fatalf("waiting for %s of %s: %v", path, port, err)
 	}
 	return time.Since(begin)
+}
+
+// Healthy asks once whether a URL on this machine answers 200.
+func (m *Machine) Healthy(ctx context.Context, scheme, port, path string) bool {
+	m.t.Helper()
+	insecure := &http.Client{Timeout: time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // G402: as the kubelet probes
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s%s", scheme, m.Address(port), path), nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	resp, err := insecure.Do(req)
+	if err != nil {
+		return false // not listening yet
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
 }
 
 // Stop ends all programs at once; NewMachine's test does it, too.

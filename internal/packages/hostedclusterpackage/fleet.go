@@ -31,7 +31,7 @@ var (
 	errNotTheNewest = errors.New("the HostedClusterPackage was changed meanwhile")
 )
 
-// parallel is how many Packages are written at the same time, so that a wave does not wait for answers one after the other.
+// parallel is how many Packages are read or written at the same time, so that a wave does not wait for answers one after the other.
 const parallel = 16
 
 // fleet is the rollout.Fleet of one pass.
@@ -44,29 +44,68 @@ type fleet struct {
 	view  view
 	// good is what is applied where the newest is taken back.
 	good template
+	// applied is what is known of Packages that were changed.
+	applied *applied
 	// matching are the control-plane namespaces of clusters that the selector matches, read when first asked for.
 	matching map[string]bool
 }
 
 // Look implements rollout.Fleet.
-func (f *fleet) Look(ctx context.Context, namespace string) (rollout.Package, bool, error) {
-	p := &packagesv1.Package{}
-	err := f.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: f.owner.Name}, p)
-	if apierrors.IsNotFound(err) {
-		return rollout.Package{}, false, nil
+func (f *fleet) Look(ctx context.Context, namespaces []string) (map[string]rollout.Package, error) {
+	found := make([]*packagesv1.Package, len(namespaces))
+	err := atOnce(len(namespaces), func(i int) error {
+		p := &packagesv1.Package{}
+		err := f.live.Get(ctx, types.NamespacedName{Namespace: namespaces[i], Name: f.owner.Name}, p)
+		if err != nil {
+			if ignoreNotFound(err) == nil {
+				return nil
+			}
+			return fmt.Errorf("reading package %s/%s: %w", namespaces[i], f.owner.Name, err)
+		}
+		found[i] = p
+		return nil
+	})
+	out := map[string]rollout.Package{}
+	for _, p := range found {
+		if p != nil {
+			out[p.Namespace] = f.view.packageOf(p)
+		}
 	}
-	if err != nil {
-		return rollout.Package{}, false, fmt.Errorf("reading package %s/%s: %w", namespace, f.owner.Name, err)
+	return out, err
+}
+
+// atOnce runs do for the numbers below n, some at the same time. A failure of one keeps no other from being tried; errors are joined.
+func atOnce(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i := range n {
+		group.Go(func() error {
+			errs[i] = do(i)
+			return nil // that of one stops nobody
+		})
 	}
-	return f.view.packageOf(p), true, nil
+	_ = group.Wait() // always nil
+	return errors.Join(errs...)
 }
 
 // Record implements rollout.Fleet.
-func (f *fleet) Record(ctx context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error {
-	if !slices.Equal(processing, f.owner.Status.Processing) {
+func (f *fleet) Record(ctx context.Context, status packagesv1.HostedClusterPackageStatus) error {
+	if !slices.Equal(status.Processing, f.owner.Status.Processing) {
+		before := f.owner.ResourceVersion
 		after := f.owner.DeepCopy()
-		after.Status.Processing = processing
-		return f.write(ctx, after)
+		if f.owner.Status.ObservedGeneration == status.ObservedGeneration {
+			// One write instead of two. That a generation was observed is only told once a pass over it came through.
+			f.fill(after, status)
+		}
+		after.Status.Processing = status.Processing
+		if err := f.write(ctx, after); err != nil {
+			return err
+		}
+		if f.owner.ResourceVersion == before {
+			return errNotTheNewest // it is gone, which is no error of a patch
+		}
+		return nil
 	}
 	live := &packagesv1.HostedClusterPackage{}
 	if err := f.live.Get(ctx, client.ObjectKeyFromObject(f.owner), live); err != nil {
@@ -93,26 +132,20 @@ func (f *fleet) write(ctx context.Context, after *packagesv1.HostedClusterPackag
 // Report implements rollout.Fleet.
 func (f *fleet) Report(ctx context.Context, status packagesv1.HostedClusterPackageStatus) error {
 	after := f.owner.DeepCopy()
+	f.fill(after, status)
+	return f.write(ctx, after)
+}
+
+func (f *fleet) fill(after *packagesv1.HostedClusterPackage, status packagesv1.HostedClusterPackageStatus) {
 	have := after.Status.Conditions
 	conditions.Set(&have, f.clock.Now(), status.Conditions...)
 	status.Conditions = have
 	after.Status = status
-	return f.write(ctx, after)
 }
 
 // Apply implements rollout.Fleet.
 func (f *fleet) Apply(ctx context.Context, changes []rollout.Change) error {
-	errs := make([]error, len(changes))
-	var group errgroup.Group
-	group.SetLimit(parallel)
-	for i, c := range changes {
-		group.Go(func() error {
-			errs[i] = f.apply(ctx, c)
-			return nil // that of one stops nobody
-		})
-	}
-	_ = group.Wait() // always nil
-	return errors.Join(errs...)
+	return atOnce(len(changes), func(i int) error { return f.apply(ctx, changes[i]) })
 }
 
 // apply sends what the template says and nothing else, and takes nothing from other field managers.
@@ -124,9 +157,12 @@ func (f *fleet) apply(ctx context.Context, c rollout.Change) error {
 	if err != nil {
 		return err
 	}
+	// One that gets no answer may land all the same.
+	f.applied.forget(c.Namespace)
 	if err := f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), FieldOwner); err != nil {
 		return fmt.Errorf("applying package %s/%s of hosted cluster %s: %w", c.Namespace, f.owner.Name, c.Cluster, err)
 	}
+	f.applied.put(c.Namespace, obj.GetUID(), obj.GetGeneration())
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -68,44 +67,9 @@ func History(ctx context.Context, c client.Reader, namespace string, owner *pack
 	return out, nil
 }
 
-// memory keeps what is known of histories, of which this process is the only writer.
-type memory struct {
-	mu   sync.Mutex
-	seen map[types.UID]past
-}
-
-// past is what a pass needs of a history.
-type past struct {
-	hash      string
-	completed bool
-	good      *template
-}
-
-func (m *memory) get(uid types.UID, hash string) (past, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, ok := m.seen[uid]
-	return p, ok && p.hash == hash
-}
-
-func (m *memory) put(uid types.UID, p past) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.seen == nil {
-		m.seen = map[types.UID]past{}
-	}
-	m.seen[uid] = p
-}
-
-func (m *memory) forget(uid types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.seen, uid)
-}
-
 // remember makes the template the newest of the history, and says what the pass needs of the rest.
 func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClusterPackage, t template, hash string) (past, error) {
-	if p, ok := r.memory.get(owner.UID, hash); ok {
+	if p, ok := r.memory.get(owner, hash); ok {
 		return p, nil
 	}
 	list, err := History(ctx, r.Live, r.Namespace, owner)
@@ -143,7 +107,7 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	if err := r.prune(ctx, list, good); err != nil {
 		return past{}, err
 	}
-	r.memory.put(owner.UID, p)
+	r.memory.put(owner, p)
 	return p, nil
 }
 
@@ -197,10 +161,10 @@ func (r *Reconciler) complete(ctx context.Context, owner *packagesv1.HostedClust
 		return err
 	}
 	if err := r.Client.Patch(ctx, rev, client.RawPatch(types.MergePatchType, data), FieldOwner); err != nil {
-		r.memory.forget(owner.UID) // somebody removed it: it is made again
+		r.memory.forget(owner.Name) // somebody removed it: it is made again
 		return fmt.Errorf("recording that the rollout is complete: %w", err)
 	}
 	p.completed = true
-	r.memory.put(owner.UID, p)
+	r.memory.put(owner, p)
 	return nil
 }

@@ -43,6 +43,8 @@ type view struct {
 	newest template
 	hash   string
 	good   *packagesv1.PackageSpec
+	// fresh tells that a Package is not older than our last change of it; nil when that is not known.
+	fresh func(*packagesv1.Package) bool
 }
 
 func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, v view) (rollout.Observed, error) {
@@ -161,6 +163,7 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 		Paused:   is(packagesv1.ConditionPaused, metav1.ConditionTrue),
 		Held:     p.Spec.Paused && !v.newest.Spec.Paused,
 		Returned: v.hash != "" && p.Annotations[packagesv1.RolloutReturnedAnnotation] == v.hash,
+		Fresh:    v.fresh != nil && v.fresh(p),
 		// Caches drop what this is read from.
 		AppliedAt: appliedAt(p),
 	}

@@ -40,29 +40,26 @@ type Reconciler struct {
 
 // Reconcile makes one pass over a fleet.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	owner := &packagesv1.HostedClusterPackage{}
-	// Our own last write may not have reached the cache, and then this pass would be in vain.
-	if err := r.Live.Get(ctx, req.NamespacedName, owner); err != nil {
-		return ctrl.Result{}, ignoreNotFound(err)
+	owner, hash, err := r.read(ctx, req.NamespacedName)
+	if err != nil || owner == nil {
+		return ctrl.Result{}, err
 	}
 	if !owner.DeletionTimestamp.IsZero() {
-		r.memory.forget(owner.UID)
+		r.memory.forget(owner.Name)
 		return ctrl.Result{}, nil // its Packages are garbage
 	}
 	r.warn(owner)
 	newest := templateOf(owner)
-	hash, err := newest.hash()
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	history, err := r.remember(ctx, owner, newest, hash)
 	if err != nil {
 		return overtaken(err)
 	}
-	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash}}
+	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash},
+		applied: r.memory.applied(owner)}
 	if history.good != nil {
 		f.good, f.view.good = *history.good, &history.good.Spec
 	}
+	f.view.fresh = f.applied.fresh
 	in, err := observe(ctx, r.Client, owner, f.view)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -72,6 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	plan, err := rollout.Step(ctx, f, in, r.Clock.Now())
 	r.report(owner, plan)
+	r.memory.saw(f.owner)
 	if err != nil {
 		if !errors.Is(err, errNotTheNewest) {
 			// Status keeps the counts of the last pass that came through, so this is where a person finds out.
@@ -79,6 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return overtaken(err)
 	}
+	f.applied.keep(plan.Processing)
 	if plan.Status.Conditions[1].Status == metav1.ConditionFalse {
 		return ctrl.Result{RequeueAfter: plan.Again}, r.complete(ctx, owner, history)
 	}
@@ -86,6 +85,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		plan.Again = safety
 	}
 	return ctrl.Result{RequeueAfter: plan.Again}, nil
+}
+
+// read is the HostedClusterPackage and the hash of its template; nil when it is gone. What a cache has, or our own last write, is new enough for a
+// pass: the first write of one that isn't the newest is refused. But a template that we don't know is written down, and one that comes from a cache
+// after the process was started may be older than what is written down already.
+func (r *Reconciler) read(ctx context.Context, name types.NamespacedName) (*packagesv1.HostedClusterPackage, string, error) {
+	owner := &packagesv1.HostedClusterPackage{}
+	if err := r.Client.Get(ctx, name, owner); err != nil {
+		if ignoreNotFound(err) == nil {
+			r.memory.forget(name.Name)
+		}
+		return nil, "", ignoreNotFound(err)
+	}
+	owner = r.memory.newest(owner)
+	hash, err := templateOf(owner).hash()
+	if _, known := r.memory.get(owner, hash); known || err != nil {
+		return owner, hash, err
+	}
+	owner = &packagesv1.HostedClusterPackage{}
+	if err := r.Live.Get(ctx, name, owner); err != nil {
+		return nil, "", ignoreNotFound(err)
+	}
+	r.memory.saw(owner)
+	hash, err = templateOf(owner).hash()
+	return owner, hash, err
 }
 
 // overtaken asks for another pass, without noise, when somebody wrote meanwhile.

@@ -72,6 +72,7 @@ type sim struct {
 	hcp      simOwner
 	shownHCP simOwner
 	lag      float64
+	deaf     float64      // how often a write gets no answer, whether it landed or not
 	broken   map[int]bool // versions that never become available
 	uids     int
 	newest   int  // version
@@ -82,6 +83,13 @@ type sim struct {
 	dead     bool
 	err      error // the first broken invariant
 	status   packagesv1.HostedClusterPackageStatus
+	// known is what the controller remembers of its last change to a Package, by namespace; one that is started anew knows nothing.
+	known map[string]simKnown
+}
+
+type simKnown struct {
+	uid        types.UID
+	generation int
 }
 
 type simCluster struct {
@@ -113,7 +121,7 @@ func newSim(seed uint64) *sim {
 	s := &sim{
 		Rand: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), //nolint:gosec // must replay
 		clusters: map[string]*simCluster{}, pkgs: map[string]*simPackage{}, shownC: map[string]simCluster{}, shownP: map[string]simPackage{},
-		broken: map[int]bool{}, hcp: simOwner{version: 1, resourceVersion: 1},
+		broken: map[int]bool{}, known: map[string]simKnown{}, hcp: simOwner{version: 1, resourceVersion: 1},
 	}
 	s.settings = Settings{Name: "addon", Generation: 1, MaxUnavailable: 1 + s.IntN(5)}
 	switch s.IntN(4) {
@@ -137,6 +145,7 @@ func newSim(seed uint64) *sim {
 		}
 	}
 	s.lag = []float64{0, 0, 0.3, 0.8}[s.IntN(4)]
+	s.deaf = []float64{0, 0.05, 0.5}[s.IntN(3)]
 	fleet := 2 + s.IntN(25)
 	if seed%500 == 0 {
 		fleet = 2000
@@ -234,8 +243,11 @@ func (s *sim) step(i int) {
 		s.deterministic(in)
 	}
 	plan, err := Step(context.Background(), s, in, s.now)
-	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, errConflict) {
+	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, errConflict) && !errors.Is(err, errNoAnswer) {
 		s.violated("unexpected error: %v", err)
+	}
+	if s.dead || !s.calm && s.IntN(50) == 0 {
+		s.known = map[string]simKnown{}
 	}
 	for _, c := range plan.Apply {
 		if c.UID == "" {
@@ -291,6 +303,7 @@ func (s *sim) view(ns string, p simPackage) Package {
 		Current: p.version == s.shownHCP.version && !p.held, Good: p.version == s.shownHCP.good && !p.held,
 		Available: fresh && p.available, Progressed: fresh && p.progressed, Paused: fresh && p.held,
 		Returned: p.returnedFrom == s.shownHCP.version, AppliedAt: p.applied, SettledAt: p.settled,
+		Fresh: s.known[ns].uid == p.uid && s.known[ns].generation <= p.generation,
 	}
 }
 

@@ -14,7 +14,10 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 )
 
-var errConflict = errors.New("the object has been modified")
+var (
+	errConflict = errors.New("the object has been modified")
+	errNoAnswer = errors.New("the connection broke")
+)
 
 // write counts, and kills the controller before or after the write that was chosen.
 func (s *sim) write(effect func()) error {
@@ -33,72 +36,106 @@ func (s *sim) write(effect func()) error {
 }
 
 // Look implements Fleet.
-func (s *sim) Look(_ context.Context, ns string) (Package, bool, error) {
-	p, ok := s.pkgs[ns]
+func (s *sim) Look(_ context.Context, namespaces []string) (map[string]Package, error) {
 	if s.dead {
-		return Package{}, false, errCrash
+		return nil, errCrash
 	}
-	if !ok {
-		return Package{}, false, nil
+	out := map[string]Package{}
+	for _, ns := range namespaces {
+		if p, ok := s.pkgs[ns]; ok {
+			out[ns] = s.view(ns, *p)
+		}
 	}
-	return s.view(ns, *p), true, nil
+	return out, nil
 }
 
 // Record implements Fleet.
-func (s *sim) Record(_ context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error {
+func (s *sim) Record(_ context.Context, status packagesv1.HostedClusterPackageStatus) error {
 	if s.dead {
 		return errCrash
 	}
 	if s.shownHCP.resourceVersion != s.hcp.resourceVersion {
 		return errConflict
 	}
-	if slices.Equal(processing, s.hcp.processing) {
+	if slices.Equal(status.Processing, s.hcp.processing) {
 		return nil
 	}
 	return s.write(func() {
-		s.hcp.processing = slices.Clone(processing)
+		if s.status.ObservedGeneration == status.ObservedGeneration {
+			s.status = status
+		}
+		s.hcp.processing = slices.Clone(status.Processing)
 		s.hcp.resourceVersion++
 		s.shownHCP = s.hcp // the answer to the write
 	})
 }
 
-// Apply implements Fleet, and is where safety is checked.
+// inFlight is how many writes a controller has under way at the same time.
+const inFlight = 16
+
+// Apply implements Fleet, and is where safety is checked. Writes land in any order; of those that are under way when the controller dies, any
+// may have landed.
 func (s *sim) Apply(_ context.Context, changes []Change) error {
 	var errs []error
-	for _, c := range changes {
-		errs = append(errs, s.apply(c))
+	order := s.Perm(len(changes))
+	for i, n := range order {
+		if s.writes+1 == s.crashAt {
+			for _, m := range order[i:min(i+inFlight, len(order))] {
+				if s.IntN(2) == 0 {
+					s.apply(changes[m])
+				}
+			}
+			s.writes, s.dead = s.writes+1, true
+		}
+		if s.dead {
+			return errCrash
+		}
+		c := changes[n]
+		delete(s.known, c.Namespace)
+		s.writes++
+		failed := !s.calm && s.Float64() < s.deaf
+		if failed {
+			errs = append(errs, errNoAnswer)
+		}
+		if failed && s.IntN(2) == 0 {
+			continue
+		}
+		if p := s.apply(c); p != nil && !failed {
+			s.known[c.Namespace] = simKnown{p.uid, p.generation}
+		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *sim) apply(c Change) error {
-	return s.write(func() {
-		version := s.shownHCP.version
-		if c.Version == LastGood {
-			version = s.shownHCP.good
-		}
-		p, ok := s.pkgs[c.Namespace]
-		if !ok {
-			s.uids++
-			s.pkgs[c.Namespace] = &simPackage{uid: types.UID(fmt.Sprint(s.uids)), version: version, generation: 1, applied: s.now, left: 1 + s.IntN(4)}
-			return
-		}
-		if version == p.version && !p.held && (c.Version == LastGood) == (p.returnedFrom != 0) {
-			return // nothing would change
-		}
-		if p.held && s.lag == 0 {
-			s.violated("a paused Package was changed: %s", c.Namespace)
-		}
-		wasUp := p.up() && !p.flying // one that is in flight may be available, and counts all the same
-		s.checkOrder(c, wasUp)
-		p.returnedFrom = 0
-		if c.Version == LastGood {
-			p.returnedFrom = s.shownHCP.version
-		}
-		p.takenDown, p.flying = p.takenDown || wasUp, true
-		p.version, p.generation, p.applied, p.left = version, p.generation+1, s.now, 1+s.IntN(4)
-		s.checkBudget(wasUp)
-	})
+// apply lets a write land, and tells what is there then.
+func (s *sim) apply(c Change) *simPackage {
+	version := s.shownHCP.version
+	if c.Version == LastGood {
+		version = s.shownHCP.good
+	}
+	p, ok := s.pkgs[c.Namespace]
+	if !ok {
+		s.uids++
+		p = &simPackage{uid: types.UID(fmt.Sprint(s.uids)), version: version, generation: 1, applied: s.now, left: 1 + s.IntN(4)}
+		s.pkgs[c.Namespace] = p
+		return p
+	}
+	if version == p.version && !p.held && (c.Version == LastGood) == (p.returnedFrom != 0) {
+		return p // nothing would change
+	}
+	if p.held && s.lag == 0 {
+		s.violated("a paused Package was changed: %s", c.Namespace)
+	}
+	wasUp := p.up() && !p.flying // one that is in flight may be available, and counts all the same
+	s.checkOrder(c, wasUp)
+	p.returnedFrom = 0
+	if c.Version == LastGood {
+		p.returnedFrom = s.shownHCP.version
+	}
+	p.takenDown, p.flying = p.takenDown || wasUp, true
+	p.version, p.generation, p.applied, p.left = version, p.generation+1, s.now, 1+s.IntN(4)
+	s.checkBudget(wasUp)
+	return p
 }
 
 // checkBudget expects no more Packages to be down by our hand than may be.

@@ -12,11 +12,11 @@ import (
 
 // Fleet is the world that a rollout acts on.
 type Fleet interface {
-	// Look reads one Package past any cache; found is false when there is none of that name in the namespace.
-	Look(ctx context.Context, namespace string) (p Package, found bool, err error)
-	// Record stores status.processing. It fails when the HostedClusterPackage isn't the one that was observed any more, also when there
-	// is nothing to change.
-	Record(ctx context.Context, processing []packagesv1.HostedClusterPackageRefStatus) error
+	// Look reads the Packages in some namespaces past any cache. Where there is none, the answer has none.
+	Look(ctx context.Context, namespaces []string) (map[string]Package, error)
+	// Record stores status.processing; of the rest of status what is known to be right before the plan is carried out. It fails when the
+	// HostedClusterPackage isn't the one that was observed any more, also when there is nothing to change.
+	Record(ctx context.Context, status packagesv1.HostedClusterPackageStatus) error
 	// Apply makes or changes Packages, in any order or at the same time. A failure of one keeps no other from being tried; errors are joined.
 	Apply(ctx context.Context, changes []Change) error
 	// Delete removes a Package, if it still has that UID, and if a look past any cache finds no hosted cluster that it belongs to.
@@ -37,7 +37,7 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 	}
 	if plan.Starts || len(plan.Apply)+len(plan.Create)+len(plan.Dress) > 0 {
 		// Nothing is on record yet that starts now; and nobody may be given a template that isn't the newest.
-		if err := fleet.Record(ctx, plan.Processing); err != nil {
+		if err := fleet.Record(ctx, plan.Status); err != nil {
 			return plan, err
 		}
 	}
@@ -68,7 +68,10 @@ func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Pl
 		plan := Make(in, now)
 		var doubtful []string
 		for _, ref := range plan.Dropped {
-			doubtful = append(doubtful, ref.Namespace)
+			// A cache that is ahead of all that we did to it can't show a Package as it was before.
+			if p, ok := in.Packages[ref.Namespace]; !ok || p.UID != ref.UID || !p.Fresh {
+				doubtful = append(doubtful, ref.Namespace)
+			}
 		}
 		for _, c := range plan.Create {
 			doubtful = append(doubtful, c.Namespace)
@@ -86,16 +89,14 @@ func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Pl
 			return plan, nil
 		}
 		// Each round looks at Packages that no round before has looked at, so there is a last one.
+		found, err := fleet.Look(ctx, doubtful)
+		if err != nil {
+			return plan, err
+		}
 		for _, ns := range doubtful {
-			p, found, err := fleet.Look(ctx, ns)
-			if err != nil {
-				return plan, err
-			}
 			seen[ns] = true
 			delete(in.Packages, ns)
-			if found {
-				in.Packages[ns] = p
-			}
 		}
+		maps.Copy(in.Packages, found)
 	}
 }

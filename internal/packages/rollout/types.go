@@ -63,6 +63,9 @@ type Package struct {
 	Returned bool
 	// AppliedAt is when its spec was last changed by us; zero when not known.
 	AppliedAt time.Time
+	// Fresh tells that this was seen after the last change that we made to it, and that none was made of which we don't know the end: what looks
+	// up has been up since. False when not known.
+	Fresh bool
 	// SettledAt is when it last became available or finished progressing; zero when not known.
 	SettledAt time.Time
 }

@@ -1,0 +1,136 @@
+package hostedclusterpackage
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// memory is what need not be read again, because this process is the only writer. A process that starts anew has none, and reads.
+type memory struct {
+	mu   sync.Mutex
+	seen map[string]*remembered // by name
+}
+
+// remembered is what is known of a HostedClusterPackage.
+type remembered struct {
+	uid  types.UID
+	past past
+	// last is the object as we have last seen it past the cache, or left it.
+	last    *packagesv1.HostedClusterPackage
+	applied applied
+}
+
+// past is what a pass needs of a history.
+type past struct {
+	hash      string
+	completed bool
+	good      *template
+}
+
+func (m *memory) of(owner *packagesv1.HostedClusterPackage) *remembered {
+	if m.seen == nil {
+		m.seen = map[string]*remembered{}
+	}
+	if known := m.seen[owner.Name]; known == nil || known.uid != owner.UID {
+		m.seen[owner.Name] = &remembered{uid: owner.UID}
+	}
+	return m.seen[owner.Name]
+}
+
+// get is what is known of the history, if the template of hash is its newest.
+func (m *memory) get(owner *packagesv1.HostedClusterPackage, hash string) (past, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.of(owner).past
+	return p, p.hash == hash
+}
+
+func (m *memory) put(owner *packagesv1.HostedClusterPackage, p past) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(owner).past = p
+}
+
+func (m *memory) forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.seen, name)
+}
+
+// newest is the object of a cache, or what we have seen or left later than that. A pass with an older one would be in vain.
+func (m *memory) newest(cached *packagesv1.HostedClusterPackage) *packagesv1.HostedClusterPackage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := m.of(cached).last
+	if last == nil {
+		return cached
+	}
+	if age, err := resourceversion.CompareResourceVersion(last.ResourceVersion, cached.ResourceVersion); err != nil || age <= 0 {
+		return cached
+	}
+	return last.DeepCopy()
+}
+
+// saw remembers an object that no cache handed out. It is not changed any more.
+func (m *memory) saw(p *packagesv1.HostedClusterPackage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(p).last = p
+}
+
+func (m *memory) applied(owner *packagesv1.HostedClusterPackage) *applied {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &m.of(owner).applied
+}
+
+// applied knows how our last changes left Packages, by namespace, as far as they are in flight.
+type applied struct {
+	mu   sync.Mutex
+	last map[string]generation
+}
+
+type generation struct {
+	uid    types.UID
+	number int64
+}
+
+// fresh tells that a Package as a cache shows it is not older than our last change of it.
+func (a *applied) fresh(p *packagesv1.Package) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g, ok := a.last[p.Namespace]
+	return ok && g.uid == p.UID && g.number <= p.Generation
+}
+
+func (a *applied) put(namespace string, uid types.UID, number int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last == nil {
+		a.last = map[string]generation{}
+	}
+	a.last[namespace] = generation{uid, number}
+}
+
+func (a *applied) forget(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.last, namespace)
+}
+
+// keep forgets Packages that are not in flight any more.
+func (a *applied) keep(processing []packagesv1.HostedClusterPackageRefStatus) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := make(map[string]generation, len(processing))
+	for _, ref := range processing {
+		if g, ok := a.last[ref.Namespace]; ok {
+			last[ref.Namespace] = g
+		}
+	}
+	a.last = last
+}

@@ -92,7 +92,7 @@ test-all: kubernetes capi
 	cd tools && go test ./...
 	cd flannel && go test ./...
 	cd storage && go test ./...
-	go vet -race -tags e2e,upgrade,fleet,live,bench ./...
+	go vet -race -tags e2e,upgrade,fleet,brownfield,live,bench ./...
 	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS)
 
 .PHONY: e2e
@@ -106,6 +106,10 @@ e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35
 .PHONY: e2e-fleet
 e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version, a dead API, its end (as root, 6 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,fleet -run '^TestFleet$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-brownfield
+e2e-brownfield: kubernetes build ## From standard Cluster API types to private ones, with a hosted cluster from before (as root, 6 minutes).
+	go test -count=1 -v -timeout 45m -tags e2e,brownfield -run '^TestBrownfield$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s).

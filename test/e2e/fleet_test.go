@@ -23,9 +23,6 @@ const (
 
 func secondCluster() kubectl { return kubectl{filepath.Join(stateDir, "second.kubeconfig")} }
 
-// kubeconfigFlag is for our own commands.
-func kubeconfigFlag() string { return "--kubeconfig=" + management().kubeconfig }
-
 // TestFleet is one test with ordered steps, as TestUp is. It is apart from that because it takes some minutes more.
 func TestFleet(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -65,6 +65,9 @@ type kubectl struct{ kubeconfig string }
 func management() kubectl { return kubectl{filepath.Join(stateDir, "kubeconfig")} }
 func hosted() kubectl     { return kubectl{filepath.Join(stateDir, "demo.kubeconfig")} }
 
+// kubeconfigFlag lets our own commands work on the management cluster.
+func kubeconfigFlag() string { return "--kubeconfig=" + management().kubeconfig }
+
 func (k kubectl) try(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	return try(t, time.Minute, "kubectl", append([]string{"--kubeconfig", k.kubeconfig, "--request-timeout=20s"}, args...)...)

@@ -68,6 +68,10 @@ func newComponent(c cluster) *component.WorkloadComponent {
 		Build()
 }
 
+// leaveSeconds is how long a member of several serves on after its pod has been told to end. Until then the node sends new connections to
+// the others; an API server that were sent to an address that is gone would wait for seconds until it tries another.
+const leaveSeconds = 3
+
 func (c cluster) adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.StatefulSet) error {
 	if _, known := shards.ByName(ctx.HCP.Spec.Etcd, c.name); c.shard && !known {
 		return fmt.Errorf("rendering %s: %w", c.name, ErrNoShard)
@@ -86,6 +90,7 @@ func (c cluster) adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.State
 	main.Args = []string{"--config-file=" + config}
 	if config == finishedFile {
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: stateVolume, MountPath: "/etc/etcd/clusterstate", ReadOnly: true})
+		main.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: leaveSeconds}}}
 	}
 	c.adaptScheduling(ctx.HCP, pod)
 	return errors.Join(c.adaptStorage(ctx.HCP, s), c.adaptRestore(ctx, pod))

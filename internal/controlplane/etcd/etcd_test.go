@@ -77,6 +77,7 @@ func TestMembers(t *testing.T) {
 		s, manifests := render(t, contextOf(t, singleReplica))
 		g.Expect(s.Spec.Replicas).To(HaveValue(BeEquivalentTo(1)))
 		g.Expect(initNames(s)).To(BeEmpty())
+		g.Expect(s.Spec.Template.Spec.Containers[0].Lifecycle).To(BeNil(), "there is no other to send clients to meanwhile")
 		g.Expect(s.Spec.Template.Spec.Containers[0].Args).To(Equal([]string{"--config-file=/etc/etcd/config/etcd.yaml"}))
 		g.Expect(manifests["etcd-config"].(*corev1.ConfigMap).Data["etcd.yaml"]).NotTo(ContainSubstring("$("), "etcd itself expands nothing")
 	})
@@ -85,6 +86,7 @@ func TestMembers(t *testing.T) {
 		s, manifests := render(t, contextOf(t, nil))
 		g.Expect(s.Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
 		g.Expect(initNames(s)).To(Equal([]string{"reset-member"}))
+		g.Expect(s.Spec.Template.Spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds).To(BeNumerically(">", 0), "it serves until nobody is sent to it")
 		file := filepath.Join(t.TempDir(), "etcd.yaml")
 		g.Expect(os.WriteFile(file, []byte(manifests["etcd-config"].(*corev1.ConfigMap).Data["etcd.yaml"]), 0o600)).To(Succeed())
 		for _, pod := range []string{"etcd-0", "etcd-1", "etcd-2"} {

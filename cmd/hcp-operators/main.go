@@ -35,6 +35,9 @@ func main() {
 }
 
 func run(ctx context.Context, argv []string) error {
+	if about(os.Stdout, roles, argv) {
+		return nil
+	}
 	role, args, err := choose(roles, argv)
 	if err != nil {
 		return err
@@ -67,12 +70,12 @@ func choose(roles []role, argv []string) (role, []string, error) {
 		names[i] = roles[i].name
 	}
 	if len(argv) < 2 {
-		return role{}, nil, fmt.Errorf("the first argument must be a role: %s", strings.Join(names, ", "))
+		return role{}, nil, fmt.Errorf("the first argument must be a role: %s; --help says more", strings.Join(names, ", "))
 	}
 	if i := find(argv[1]); i >= 0 {
 		return roles[i], argv[2:], nil
 	}
-	return role{}, nil, fmt.Errorf("unknown role %q: must be one of %s", argv[1], strings.Join(names, ", "))
+	return role{}, nil, fmt.Errorf("unknown role %q: must be one of %s; --help says more", argv[1], strings.Join(names, ", "))
 }
 
 // execSidecar replaces this process by the small binary that holds the helpers. It lies beside this one, also outside an image.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -38,6 +40,31 @@ func TestChoose(t *testing.T) {
 			g.Expect(args).To(Equal(tc.args))
 		})
 	}
+}
+
+func TestAbout(t *testing.T) {
+	for _, question := range []string{"help", "--help", "-h"} {
+		t.Run("When it is asked "+question+" it should say what it is and list every role", func(t *testing.T) {
+			g := NewWithT(t)
+			out := &strings.Builder{}
+			g.Expect(about(out, roles, []string{"/usr/bin/hcp-operators", question})).To(BeTrue())
+			for _, r := range roles {
+				g.Expect(out.String()).To(MatchRegexp(`(?m)^  ` + r.name + ` +` + regexp.QuoteMeta(r.short) + `$`))
+			}
+			g.Expect(out.String()).To(ContainSubstring("Examples:"))
+		})
+	}
+	t.Run("When it is asked for its version it should give that", func(t *testing.T) {
+		g := NewWithT(t)
+		out := &strings.Builder{}
+		g.Expect(about(out, roles, []string{"hcp-operators", "version"})).To(BeTrue())
+		g.Expect(out.String()).To(HavePrefix("hcp-operators "))
+	})
+	t.Run("When a role is called the role should answer", func(t *testing.T) {
+		for _, argv := range [][]string{{"hcp-operators"}, {"hcp-operators", "hypershift-operator", "--help"}, {"/usr/bin/control-plane-operator", "--help"}, {"hcp-operators", "x"}, nil} {
+			NewWithT(t).Expect(about(&strings.Builder{}, roles, argv)).To(BeFalse(), "%q", argv)
+		}
+	})
 }
 
 func TestHelper(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 )
 
 // Values of --platform-monitoring.
@@ -75,6 +77,36 @@ func monitoring(o Options) []client.Object {
 		}})))
 	}
 	return objs
+}
+
+// capiMonitoring tells Prometheus of the proxy in the operator's Pod, and what is wrong with proxies and with the conversion of objects of
+// Cluster API. The proxies of a hosted cluster have a PodMonitor in its own namespace, where Prometheus may look at Pods.
+func capiMonitoring(o Options) []client.Object {
+	if !o.Monitoring.Objects || !o.capi.Private {
+		return nil
+	}
+	alert := func(name, expr, last, severity, summary, description string) any {
+		return map[string]any{"alert": name, "expr": expr, "for": last, "labels": map[string]any{"severity": severity},
+			"annotations": map[string]any{"summary": summary, "description": description}}
+	}
+	return []client.Object{
+		monitoringObject(o, "PodMonitor", capiproxy.Name, map[string]any{
+			"jobLabel":            "component",
+			"selector":            map[string]any{"matchLabels": anyMap(operatorLabels())},
+			"podMetricsEndpoints": []any{map[string]any{"port": capiproxy.HealthPortName, "interval": "30s"}},
+		}),
+		monitoringObject(o, "PrometheusRule", "private-capi", ruleGroup("hypershift.private-capi", []any{
+			// Time to the headers of an answer; of a watch that is when the first event comes.
+			alert("HyperShiftAPIProxyHighLatency",
+				`histogram_quantile(0.95, sum by (namespace, pod, le) (rate(hypershift_api_proxy_request_duration_seconds_bucket{method!="WATCH"}[5m]))) > 0.1`,
+				"10m", "warning", "Requests through the proxy in Pod {{ $labels.namespace }}/{{ $labels.pod }} are slow",
+				"Compare hypershift_api_proxy_overhead_seconds, which is the proxy's own part, with how long the management API server takes."),
+			alert("HyperShiftConversionWebhookUnavailable",
+				`sum by (namespace) (rate(hypershift_conversion_webhook_errors_total[5m])) / sum by (namespace) (rate(hypershift_conversion_webhook_requests_total[5m])) > 0.05`,
+				"5m", "critical", "Objects of Cluster API can't be converted between versions",
+				"Programs that use v1beta1, garbage collection and the deletion of namespaces wait for it: kubectl logs deployment/"+operatorName+" --namespace {{ $labels.namespace }}"),
+		})),
+	}
 }
 
 // podMonitor tells Prometheus of external-dns, which has no Service.

@@ -88,6 +88,7 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, deployments(o)...)
 	objs = append(objs, packageOperator(o)...)
 	objs = append(objs, monitoring(o)...)
+	objs = append(objs, capiMonitoring(o)...)
 	return append(objs, externalDNS(o)...)
 }
 

@@ -104,6 +104,11 @@ func TestRenderParts(t *testing.T) {
 			part:    monitoring,
 			golden:  "monitoring.yaml",
 		},
+		"When Cluster API's objects are private it should tell Prometheus of the proxy and what can be wrong with it": {
+			options: resources(func(o *Options) { o.Monitoring.Objects, o.capi = true, &capiChoice{Private: true} }),
+			part:    capiMonitoring,
+			golden:  "monitoring-private-capi.yaml",
+		},
 		"When AWS keeps the names it should install external-dns with its credentials": {
 			options: resources(func(o *Options) {
 				o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "ext.example.com", []byte("[default]")

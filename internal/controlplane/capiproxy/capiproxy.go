@@ -14,6 +14,8 @@ import (
 const (
 	// Name is the container's in every pod.
 	Name = "kube-apiserver-proxy"
+	// HealthPortName is the port of probes and metrics.
+	HealthPortName = "proxy-health"
 	// Kubeconfig is the file by which programs in the pod reach it.
 	Kubeconfig = folder + "/kubeconfig"
 
@@ -67,7 +69,7 @@ func Container(image string) corev1.Container {
 			// One in many pods, and idle most of the time: memory matters more than speed.
 			{Name: "GOGC", Value: "50"},
 		},
-		Ports: []corev1.ContainerPort{{Name: "proxy-health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
+		Ports: []corev1.ContainerPort{{Name: HealthPortName, ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
 		StartupProbe: &corev1.Probe{
 			ProbeHandler: probe("/readyz"), PeriodSeconds: probePeriod, TimeoutSeconds: 5, FailureThreshold: probeFailures,
 		},

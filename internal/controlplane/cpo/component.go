@@ -39,6 +39,9 @@ type Options struct {
 func NewComponent(options Options) *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithAdaptFunction(options.adaptDeployment).
+		WithManifestAdapter("podmonitor-capi-proxy.yaml", component.When(func(ctx component.WorkloadContext) (bool, error) {
+			return component.PrivateCAPI(ctx.HCP), nil
+		})).
 		Build()
 }
 

@@ -1,11 +1,18 @@
 package cpo
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/testenv/bare"
 )
 
 func TestManagementEnv(t *testing.T) {
@@ -32,4 +39,49 @@ func TestManagementEnv(t *testing.T) {
 		_, err := ManagementFromEnv(func(string) string { return "-many" })
 		NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(envNodes), ContainSubstring(envSecurityContextUID))))
 	})
+}
+
+// served says that the management cluster has every kind.
+type served struct{}
+
+func (served) Accessible(context.Context, schema.GroupVersionKind) (bool, error) { return true, nil }
+
+func TestProxyMonitor(t *testing.T) {
+	for name, private := range map[string]bool{
+		"When objects of Cluster API are private it should have the proxies looked at":       true,
+		"When objects of Cluster API are standard it should take back what looks at proxies": false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hcp := bare.HostedControlPlane()
+			hcp.Status.Conditions = append(hcp.Status.Conditions, metav1.Condition{Type: "ClusterVersionAvailable", Status: metav1.ConditionTrue})
+			if private {
+				hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] = "true"
+			}
+			ctx := bare.Context(t, hcp)
+			ctx.Capabilities, ctx.OperatorImage = served{}, "registry.example.com/operator:1.0"
+			out, err := NewComponent(Options{}).Render(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			wanted, other := out.Manifests, out.Unwanted
+			if !private {
+				wanted, other = other, wanted
+			}
+			named := HaveField("GetName()", capiproxy.Name)
+			g.Expect(wanted).To(ContainElement(named))
+			g.Expect(other).NotTo(ContainElement(named))
+			if !private {
+				return
+			}
+			for _, obj := range wanted {
+				if u, ok := obj.(*unstructured.Unstructured); ok && u.GetName() == capiproxy.Name {
+					endpoints, _, err := unstructured.NestedSlice(u.Object, "spec", "podMetricsEndpoints")
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(endpoints).To(ConsistOf(And(HaveKeyWithValue("port", capiproxy.HealthPortName), HaveKey("metricRelabelings"))))
+					selector, _, err := unstructured.NestedSlice(u.Object, "spec", "selector", "matchExpressions")
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(selector).To(ConsistOf(HaveKeyWithValue("key", component.ControlPlaneComponentLabel)))
+				}
+			}
+		})
+	}
 }

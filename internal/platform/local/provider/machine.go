@@ -43,7 +43,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 			apply.Count("LocalMachine", "patch", FieldOwner)
 		}
 	}
-	obs, err := observe(ctx, r.Client, r.Live, local)
+	obs, err := observe(ctx, r.Client, r.Live, local, r.Clock.Now())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -64,6 +64,16 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 		if err != nil && !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("deleting pod %s: %w", client.ObjectKeyFromObject(p.deletePod), err)
 		}
+	}
+	if p.abandon {
+		apply.Count("LocalMachine", "delete", FieldOwner)
+		// As it was read: an owner that it has got since is a Machine that wants it.
+		err := r.Client.Delete(ctx, local, client.Preconditions{UID: ptr.To(local.UID), ResourceVersion: ptr.To(local.ResourceVersion)})
+		if client.IgnoreNotFound(err) != nil {
+			return ctrl.Result{}, fmt.Errorf("deleting LocalMachine %s, which has no Machine: %w", req, err)
+		}
+		r.Events.Eventf(local, nil, corev1.EventTypeNormal, "Orphaned", "Delete", "deleted, because the Machine that it was made for never came")
+		return ctrl.Result{}, nil
 	}
 	if p.release {
 		return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, local, infrav1.MachineFinalizer)

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +34,9 @@ type observed struct {
 	pod       *corev1.Pod        // nil: none of this name
 	bootstrap bootstrapState
 	secret    string // name of the Secret with user data
+	// orphaned: the Machine that it was made for will never be; orphanIn is when that can be said, 0: not by the passing of time.
+	orphaned bool
+	orphanIn time.Duration
 }
 
 // paused tells whether somebody wants the machine left alone.
@@ -47,7 +52,7 @@ func (o observed) ours() bool {
 
 // observe reads all of it. live reads past the cache: from it come Secrets, which must not be cached, and a pod that the cache
 // doesn't know, because making a second one or giving up on a machine by mistake can't be undone.
-func observe(ctx context.Context, cached, live client.Reader, local *infrav1.LocalMachine) (observed, error) {
+func observe(ctx context.Context, cached, live client.Reader, local *infrav1.LocalMachine, now time.Time) (observed, error) {
 	obs := observed{local: local, bootstrap: bootstrapUnnamed}
 	pod := &corev1.Pod{}
 	err := cached.Get(ctx, client.ObjectKeyFromObject(local), pod)
@@ -76,7 +81,36 @@ func observe(ctx context.Context, cached, live client.Reader, local *infrav1.Loc
 			return obs, fmt.Errorf("reading the Cluster %s/%s: %w", local.Namespace, name, err)
 		}
 	}
+	if err := obs.observeOrphan(ctx, live, now); err != nil {
+		return obs, err
+	}
 	return obs, obs.observeBootstrap(ctx, live)
+}
+
+// orphanAfter is how long Cluster API has to make the Machine of a LocalMachine. It makes both in one go, a MachineSet's LocalMachine first;
+// when its manager dies in between, the next one begins with a new pair and nobody ever asks for the first LocalMachine again. Longer than any
+// pass may take whose requests are answered late.
+const orphanAfter = 2 * time.Minute
+
+// observeOrphan finds out whether the LocalMachine was left behind so.
+func (o *observed) observeOrphan(ctx context.Context, live client.Reader, now time.Time) error {
+	ofSet := slices.ContainsFunc(o.local.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return r.Kind == "MachineSet" && groupOf(r.APIVersion) == clusterv1.GroupVersion.Group
+	})
+	claimed := slices.ContainsFunc(o.local.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "Machine" })
+	if !ofSet || claimed || o.pod != nil || o.local.Status.PodUID != "" || !o.local.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if left := o.local.CreationTimestamp.Add(orphanAfter).Sub(now); left > 0 {
+		o.orphanIn = left
+		return nil
+	}
+	list := &clusterv1.MachineList{}
+	if err := live.List(ctx, list, client.InNamespace(o.local.Namespace)); err != nil {
+		return fmt.Errorf("listing Machines in %s: %w", o.local.Namespace, err)
+	}
+	o.orphaned = !slices.ContainsFunc(list.Items, func(m clusterv1.Machine) bool { return m.Spec.InfrastructureRef.Name == o.local.Name })
+	return nil
 }
 
 func ownerMachine(ctx context.Context, c client.Reader, local *infrav1.LocalMachine) (*clusterv1.Machine, error) {

@@ -19,6 +19,7 @@ type plan struct {
 	create    *corev1.Pod // make this pod
 	deletePod *corev1.Pod // end this one
 	release   bool        // take the finalizer off
+	abandon   bool        // delete the LocalMachine, which nobody will ever use
 
 	providerID string // to be set; empty: leave it
 	status     infrav1.LocalMachineStatus
@@ -50,7 +51,11 @@ func planFor(obs observed) plan {
 		return p.absent(obs, infrav1.ReasonInvalidSpec, fmt.Sprintf("a pod named %s exists that is not this machine; it must go first", obs.local.Name))
 	}
 	switch {
+	case obs.orphaned:
+		p.abandon = true
+		return p.absent(obs, infrav1.ReasonWaitingForMachine, "the Machine that this LocalMachine was made for never came")
 	case obs.machine == nil:
+		p.recheck = obs.orphanIn
 		return p.absent(obs, infrav1.ReasonWaitingForMachine, "no Machine owns this LocalMachine yet")
 	case obs.cluster == nil || !ptr.Deref(obs.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return p.absent(obs, infrav1.ReasonWaitingForCluster, "the Cluster's infrastructure is not provisioned yet")

@@ -149,6 +149,58 @@ func TestMachineLife(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), w.key, &infrav1.LocalMachine{}))).To(BeTrue(), "When it is deleted it should go")
 }
 
+// Cluster API makes a LocalMachine first and its Machine second. A manager that dies in between leaves the first.
+func TestOrphan(t *testing.T) {
+	orphan := func(t *testing.T) *world {
+		w := newWorld(t)
+		m := w.local()
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineSet", Name: "workers", UID: "set"}}
+		NewWithT(t).Expect(w.client.Update(t.Context(), m)).To(Succeed())
+		return w
+	}
+	after := func(w *world, age time.Duration) (ctrl.Result, error) {
+		clock := testingclock.NewFakePassiveClock(w.local().CreationTimestamp.Add(age))
+		r := &MachineReconciler{Client: w.client, Live: w.client, Clock: clock, Events: events.NewFakeRecorder(100)}
+		return r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: w.key})
+	}
+	remove := func(t *testing.T, w *world) {
+		m := &clusterv1.Machine{ObjectMeta: w.meta(w.key.Name)}
+		NewWithT(t).Expect(w.client.Delete(t.Context(), m)).To(Succeed())
+	}
+	t.Run("When a LocalMachine of a MachineSet never gets a Machine it should go", func(t *testing.T) {
+		g := NewWithT(t)
+		w := orphan(t)
+		remove(t, w)
+		result, err := after(w, time.Minute)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.RequeueAfter).To(Equal(time.Minute))
+		g.Expect(w.local().DeletionTimestamp).To(BeNil())
+		_, err = after(w, orphanAfter)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.local().DeletionTimestamp).NotTo(BeNil())
+		g.Expect(w.settle(w.client)).To(Succeed())
+		g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), w.key, &infrav1.LocalMachine{}))).To(BeTrue())
+	})
+	t.Run("When a Machine names it it should stay", func(t *testing.T) {
+		g := NewWithT(t)
+		w := orphan(t)
+		_, err := after(w, time.Hour)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.local().DeletionTimestamp).To(BeNil())
+	})
+	t.Run("When no MachineSet has made it it should stay", func(t *testing.T) {
+		g := NewWithT(t)
+		w := orphan(t)
+		remove(t, w)
+		m := w.local()
+		m.OwnerReferences = nil
+		g.Expect(w.client.Update(t.Context(), m)).To(Succeed())
+		_, err := after(w, time.Hour)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.local().DeletionTimestamp).To(BeNil())
+	})
+}
+
 func TestMachineRefused(t *testing.T) {
 	t.Run("When the API server refuses the pod it should say why", func(t *testing.T) {
 		g := NewWithT(t)

@@ -36,16 +36,25 @@ func Platform(b Binaries) (v1.Image, error) {
 	for _, n := range operatorNames {
 		operators = append(operators, File{Path: "/usr/bin/" + n, Link: "hcp-operators"})
 	}
-	sidecar := []File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: b.Sidecar}}
-	for _, n := range sidecarNames {
-		sidecar = append(sidecar, File{Path: "/usr/bin/" + n, Link: "hcp-sidecar"})
-	}
 	return static(Config{Entrypoint: []string{"/usr/bin/hypershift"}, Labels: map[string]string{capiproxy.ImageLabel: "true"}},
 		Base(b.CABundle),
-		sidecar,
+		sidecar(b),
 		operators,
 		[]File{{Path: "/usr/bin/hypershift", Mode: 0o755, Source: b.Hypershift}},
 	)
+}
+
+func sidecar(b Binaries) []File {
+	files := []File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: b.Sidecar}}
+	for _, n := range sidecarNames {
+		files = append(files, File{Path: "/usr/bin/" + n, Link: "hcp-sidecar"})
+	}
+	return files
+}
+
+// Sidecar is the part of our own image that runs on workers: each of them fetches it, and the rest is ten times as large.
+func Sidecar(b Binaries) (v1.Image, error) {
+	return static(Config{Entrypoint: []string{"/usr/bin/hcp-sidecar"}}, Base(b.CABundle), sidecar(b))
 }
 
 // Kubernetes is the image of the bundle: one binary, called by the name of the component.

@@ -18,6 +18,7 @@ import (
 // repository names in the local registry.
 const (
 	repoPlatform   = components.RegistryHost + "/hypershift/hypershift"
+	repoSidecar    = components.RegistryHost + "/hypershift/sidecar"
 	repoKubernetes = components.RegistryHost + "/hypershift/kubernetes"
 	repoCoreDNS    = components.RegistryHost + "/hypershift/coredns"
 	repoRelease    = components.RegistryHost + "/hypershift/release"
@@ -44,10 +45,11 @@ var ownTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent
 
 // Images are references by digest of what has been pushed.
 type Images struct {
-	Platform, CoreDNS, Pause string
-	ClusterAPI, Node         string
-	Flannel, LocalStorage    string
-	Releases                 map[string]string // version to reference by tag
+	Platform, Sidecar     string
+	CoreDNS, Pause        string
+	ClusterAPI, Node      string
+	Flannel, LocalStorage string
+	Releases              map[string]string // version to reference by tag
 
 	networkTools []image.File // what kube-proxy's image holds beside it
 }
@@ -99,13 +101,19 @@ func pushExamples(ctx context.Context, b image.Binaries) error {
 	return nil
 }
 
-// pushPlatform pushes our own image.
+// pushPlatform pushes our own image, and the part of it that runs on workers.
 func pushPlatform(ctx context.Context, b image.Binaries, images *Images) error {
 	img, err := image.Platform(b)
 	if err != nil {
 		return fmt.Errorf("building our image: %w", err)
 	}
-	images.Platform, err = image.Push(ctx, repoPlatform+":local", img)
+	if images.Platform, err = image.Push(ctx, repoPlatform+":local", img); err != nil {
+		return err
+	}
+	if img, err = image.Sidecar(b); err != nil {
+		return fmt.Errorf("building the image of what runs on workers: %w", err)
+	}
+	images.Sidecar, err = image.Push(ctx, repoSidecar+":local", img)
 	return err
 }
 
@@ -210,7 +218,7 @@ func releaseTags(bundle, node string, images Images) map[string]string {
 		tags[component] = bundle
 	}
 	for _, tag := range ownTags {
-		tags[tag] = images.Platform
+		tags[tag] = images.Sidecar
 	}
 	return tags
 }

@@ -46,8 +46,10 @@ done
 
 mount=%[7]s
 mkdir -p "$mount" "$(dirname "$kubelet")"
-ctr -n k8s.io images unmount --rm "$mount" > /dev/null 2>&1 || true
-ctr -n k8s.io images mount "$image" "$mount" > /dev/null
+if ! ctr -n k8s.io images mount "$image" "$mount" > /dev/null 2>&1; then # what a crash left behind is in the way
+  ctr -n k8s.io images unmount --rm "$mount" > /dev/null 2>&1 || true
+  ctr -n k8s.io images mount "$image" "$mount" > /dev/null
+fi
 program="$mount/usr/bin/kube"
 if [[ ! -f $program ]]; then program="$mount/usr/bin/kubelet"; fi
 cp "$program" "$kubelet.new"

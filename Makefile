@@ -66,7 +66,7 @@ generate: ## Generate deepcopy functions and CustomResourceDefinitions.
 
 .PHONY: golden
 golden: ## Rewrite the golden files of rendered objects; read the diff before you commit it.
-	UPDATE=true go test ./internal/controlplane/... ./internal/cli/... ./internal/configoperator/... ./internal/hostedcluster/... ./internal/nodepool
+	UPDATE=true go test ./internal/controlplane/... ./internal/cli/... ./internal/configoperator/... ./internal/hostedcluster/... ./internal/nodepool ./internal/packages/operatorpackage
 
 ##@ Test
 
@@ -126,8 +126,8 @@ crash: kubernetes ## Interrupt every reconciler at each of its writes; make test
 	CRASH_STEP=1 go test -count=1 -timeout 120m $$(grep -rl --include='*_test.go' CrashAtEveryWrite internal | xargs -n1 dirname | sort -u | sed 's,^,./,') $(TEST_FLAGS)
 
 .PHONY: bench
-bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 15 minutes).
-	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/capiproxy ./test/bench/ignition ./test/bench/nodepools ./test/bench/packages $(TEST_FLAGS)
+bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 20 minutes).
+	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/capiproxy ./test/bench/ignition ./test/bench/nodepools ./test/bench/packages ./test/bench/rollout $(TEST_FLAGS)
 
 TABLES ?= ../shared/spec/schema
 .PHONY: schema-diff

@@ -113,6 +113,12 @@ func (p *Proxy) replaceBody(r *http.Request, x *exchange, edit func([]byte) []by
 
 // answerBody translates what the API server answers.
 func (p *Proxy) answerBody(resp *http.Response, x *exchange) error {
+	if x.request.OpenAPIv2() && translate.IsOpenAPIProtobuf(resp.Header.Get("Content-Type")) {
+		plan := x.request.Answer(!p.cfg.ShowPlatform)
+		return p.hold(resp, x, maxDocument, "invalid-protobuf", func(raw []byte) ([]byte, error) {
+			return translate.OpenAPIProtobuf(plan, make([]byte, 0, len(raw)), raw)
+		})
+	}
 	media, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
 		return nil //nolint:nilerr // not said what it is, so none of ours: an empty answer, for one

@@ -29,13 +29,17 @@ func acceptable(values []string, r *translate.Request) (string, bool) {
 	var kept, last []string
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		part = strings.TrimSpace(part)
+		if translate.IsOpenAPIProtobuf(part) && r.OpenAPIv2() {
+			kept = append(kept, part)
+			continue
+		}
 		media, _, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue
 		}
 		switch {
 		case strings.HasPrefix(media, typeCBOR):
-		case strings.HasSuffix(media, "+protobuf"): // OpenAPI v2 and v3
+		case strings.HasSuffix(media, "+protobuf"): // OpenAPI v3: clients that know it know JSON, too
 		case media == typeProtobuf && r.List && r.Class == translate.ClassObject:
 			last = append(last, part) // has to be held as a whole
 		case media == typeProtobuf && r.JSONOnly():
@@ -58,7 +62,7 @@ func changesTags(r *translate.Request) bool {
 }
 
 // rulesVersion changes whenever the same document is translated differently.
-const rulesVersion = "1"
+const rulesVersion = "2"
 
 // tagSuffix says how documents are translated.
 func (p *Proxy) tagSuffix() string {

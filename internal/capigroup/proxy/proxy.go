@@ -241,6 +241,11 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		p.cfg.Log.Error("Proxy request failed", "method", r.Method, "resource", x.request.Resource, "error", plainError(err))
 		panic(http.ErrAbortHandler)
 	}
+	if x.reason == "invalid-protobuf" && x.request.OpenAPIv2() {
+		x.code = http.StatusNotAcceptable // clients fall back to JSON, or to OpenAPI v3
+		newStatus(x.code, "NotAcceptable", "this document can't be translated in protobuf; use application/json").write(w)
+		return
+	}
 	if x.reason != "" {
 		x.code = http.StatusBadGateway
 		p.cfg.Log.Error("Translation error", "resource", x.request.Resource, "type", x.reason)

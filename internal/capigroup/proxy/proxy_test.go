@@ -189,6 +189,31 @@ func TestPassage(t *testing.T) {
 		expectStatus(g, body, "NotAcceptable", 406)
 		g.Expect(got).To(BeNil())
 	})
+	t.Run("When OpenAPI is asked for in a form that can't be translated it should be refused, so that clients take another", func(t *testing.T) {
+		g := NewWithT(t)
+		got = nil
+		for _, path := range []string{"/openapi/v3/apis/cluster.x-k8s.io/v1beta2", "/openapi/v3"} {
+			resp, body := ask(t, "GET", front.URL+path, "", "", "Accept", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")
+			g.Expect(resp.StatusCode).To(Equal(406))
+			expectStatus(g, body, "NotAcceptable", 406)
+		}
+		resp, _ := ask(t, "GET", front.URL+"/openapi/v3", "", "", "Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+		g.Expect(resp.StatusCode).To(Equal(406))
+		g.Expect(got).To(BeNil())
+	})
+	t.Run("When OpenAPI in protobuf is broken it should be refused, so that clients take JSON", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, media := range []string{"application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"} {
+			front, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+				g.Expect(r.Header.Get("Accept")).To(Equal(media))
+				w.Header().Set("Content-Type", media)
+				_, _ = io.WriteString(w, "\x42\x7fcluster.x-k8s.io")
+			})
+			resp, body := ask(t, "GET", front.URL+"/openapi/v2", "", "", "Accept", media)
+			g.Expect(resp.StatusCode).To(Equal(406))
+			expectStatus(g, body, "NotAcceptable", 406)
+		}
+	})
 	t.Run("When a body is larger than the API server reads it should be refused", func(t *testing.T) {
 		g := NewWithT(t)
 		resp, body := ask(t, "PATCH", front.URL+machinesPath+"/m", "application/json-patch+json", "["+strings.Repeat(" ", maxRequest)+"]")

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	"google.golang.org/protobuf/proto"
 )
 
 // nasty is what parsers stumble over.
@@ -139,6 +142,38 @@ func FuzzProtobuf(f *testing.F) {
 			}
 			if _, err := ProtobufEvent(p, nil, src); err == nil {
 				continue
+			}
+		}
+	})
+}
+
+func FuzzOpenAPIProtobuf(f *testing.F) {
+	doc, err := openapi_v2.ParseDocument([]byte(openAPIDocument()))
+	if err != nil {
+		f.Fatal(err)
+	}
+	wire, err := proto.Marshal(doc)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(wire)
+	f.Add([]byte("\x42\x00\x4a\x02\x0a\x00"))
+	r, err := Parse("GET", "/openapi/v2", "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if proto.Unmarshal(src, &openapi_v2.Document{}) != nil {
+			_, _ = OpenAPIProtobuf(r.Answer(true), nil, src)
+			return
+		}
+		for _, hide := range []bool{true, false} {
+			out, err := OpenAPIProtobuf(r.Answer(hide), nil, src)
+			if err != nil {
+				continue // strings that are no UTF-8, and the like
+			}
+			if err := proto.Unmarshal(out, &openapi_v2.Document{}); err != nil {
+				t.Fatalf("%x became %x: %v", src, out, err)
 			}
 		}
 	})

@@ -126,19 +126,3 @@ func pickGroup(foreign, mirrored *node, name ...string) pick {
 		return mirrored, !theirs || !hide
 	}
 }
-
-// OpenAPI.
-var (
-	openAPIRoot = object(at("paths", 0, &node{keys: formOpenAPIPath, other: object(at("serverRelativeURL", 0, leaf(formOpenAPIURL)))}))
-	openAPIDoc  = func() *node {
-		deep := &node{}
-		deep.other, deep.elem = deep, deep
-		kind := object(at("group", 0, group))
-		kind.elem = kind
-		deep.with(at("$ref", 0, leaf(formReference)), at("operationId", 0, leaf(formOperation)), at("tags", 0, array(leaf(formOperation))),
-			at("x-kubernetes-group-version-kind", 0, kind), at("enum", 0, nil), at("default", 0, nil), at("example", 0, nil), at("required", 0, nil))
-		schemas := &node{keys: formDefinition, other: deep}
-		return object(at("paths", 0, &node{keys: formURL, other: deep}), at("definitions", 0, schemas),
-			at("components", 0, object(at("schemas", 0, schemas))))
-	}()
-)

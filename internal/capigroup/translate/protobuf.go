@@ -167,6 +167,10 @@ func message(dst, src []byte, edit func(num int, dst, value []byte) (out []byte,
 			dst = append(dst, head[:]...)
 			body := len(dst)
 			out, changed, err := edit(int(tag>>3), dst, src[start:size]) //nolint:gosec // below 1<<29
+			if errors.Is(err, errDropped) {
+				dst, src = out[:mark], src[size:]
+				continue
+			}
 			if err != nil {
 				return out, err
 			}

@@ -40,6 +40,11 @@ type Request struct {
 // Mapped tells whether the request is about a type whose group σ changes.
 func (r *Request) Mapped() bool { return InDomain(r.Group) }
 
+// OpenAPIv2 tells whether the request is for the one document that has all types.
+func (r *Request) OpenAPIv2() bool {
+	return r.Class == ClassOpenAPI && strings.TrimSuffix(r.Path, "/") == "/openapi/v2"
+}
+
 // Parse reads the method, the escaped path and the raw query of a request.
 func Parse(method, path, query string) (Request, error) {
 	r := Request{Path: path, Query: query}

@@ -56,9 +56,17 @@ func powerScripts() []File {
 	}
 }
 
+// kubeletDir is where the image of a worker has the kubelet of its release, and the reference of the image that has the same. The payload of
+// the machine (package ignition/payload) looks there before it fetches that image.
+const kubeletDir = "/usr/lib/kubelet"
+
+// Kubelet is a program, and the reference of the image of KubernetesNode that holds it.
+type Kubelet struct{ Binary, Image string }
+
 // Node is the image of a worker: files are those of NodePackages, registry is the host and port of the registry with plain HTTP that
-// its containerd may use. /usr/local, /opt, /root and /home are links to the machine's disk, which is at /var.
-func Node(files []File, sidecar, registry string, caBundle []byte) (v1.Image, error) {
+// its containerd may use. /usr/local, /opt, /root and /home are links to the machine's disk, which is at /var. As images of virtual machines
+// do, it brings the kubelet, so that no machine has to fetch it first, and all machines of a host share one file.
+func Node(files []File, sidecar, registry string, caBundle []byte, kubelet Kubelet) (v1.Image, error) {
 	system := append([]File{}, files...)
 	system = append(system, alternatives()...)
 	system = append(system, powerScripts()...)
@@ -86,6 +94,7 @@ func Node(files []File, sidecar, registry string, caBundle []byte) (v1.Image, er
 	return assemble(Config{Entrypoint: []string{"/usr/bin/machine-init"}},
 		system,
 		[]File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: sidecar}, {Path: "/usr/bin/machine-init", Link: "hcp-sidecar"}},
+		[]File{{Path: kubeletDir + "/kubelet", Mode: 0o755, Source: kubelet.Binary}, {Path: kubeletDir + "/image", Data: []byte(kubelet.Image)}},
 	)
 }
 

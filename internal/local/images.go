@@ -52,6 +52,7 @@ type Images struct {
 	Releases              map[string]string // version to reference by tag
 
 	networkTools []image.File // what kube-proxy's image holds beside it
+	nodeTools    []image.File // what the image of workers is made of
 }
 
 func binaries(root string) image.Binaries {
@@ -135,14 +136,9 @@ func (s Settings) pushMachines(ctx context.Context, b image.Binaries, images *Im
 	if images.networkTools, err = files("network", image.NetworkPackages); err != nil {
 		return fmt.Errorf("assembling the image of kube-proxy: %w", err)
 	}
-	img, err := image.Node(node, b.Sidecar, components.RegistryHost, b.CABundle)
+	images.nodeTools = node
+	img, err := image.ClusterAPI(filepath.Join(s.Root, builds.ClusterAPIManager), b.CABundle)
 	if err != nil {
-		return fmt.Errorf("building the image of workers: %w", err)
-	}
-	if images.Node, err = image.Push(ctx, repoNode+":local", img); err != nil {
-		return err
-	}
-	if img, err = image.ClusterAPI(filepath.Join(s.Root, builds.ClusterAPIManager), b.CABundle); err != nil {
 		return fmt.Errorf("building the image of Cluster API's manager: %w", err)
 	}
 	if images.ClusterAPI, err = image.Push(ctx, repoClusterAPI+":"+builds.ClusterAPIVersion, img); err != nil {
@@ -182,9 +178,18 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 	if err != nil {
 		return err
 	}
+	machine, err := image.Node(images.nodeTools, b.Sidecar, components.RegistryHost, b.CABundle,
+		image.Kubelet{Binary: filepath.Join(s.Root, builds.KubernetesNodeBinary(version)), Image: node})
+	if err != nil {
+		return fmt.Errorf("building the image of workers of %s: %w", version, err)
+	}
+	worker, err := image.Push(ctx, repoNode+":"+version, machine)
+	if err != nil {
+		return err
+	}
 	ref := repoRelease + ":" + version
 	images.Releases[version] = ref
-	tags := releaseTags(bundle, node, *images)
+	tags := releaseTags(bundle, node, worker, *images)
 	published, err := image.PublishedRelease(ctx, ref)
 	if err != nil {
 		return err
@@ -198,7 +203,7 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 		if maps.Equal(tags, published) {
 			return nil
 		}
-		tags = releaseTags(bundle, node, *images)
+		tags = releaseTags(bundle, node, worker, *images)
 	}
 	release, err := image.Release(version, tags)
 	if err != nil {
@@ -208,10 +213,10 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 	return err
 }
 
-func releaseTags(bundle, node string, images Images) map[string]string {
+func releaseTags(bundle, node, worker string, images Images) map[string]string {
 	tags := map[string]string{
 		"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform, "kube-proxy": node, "kubelet": node,
-		"cluster-capi-controllers": images.ClusterAPI, nodeImageTag: images.Node, "kube-flannel": images.Flannel,
+		"cluster-capi-controllers": images.ClusterAPI, nodeImageTag: worker, "kube-flannel": images.Flannel,
 		"local-storage-provisioner": images.LocalStorage,
 	}
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {

@@ -67,12 +67,14 @@ func TestFullVersion(t *testing.T) {
 func TestReleaseTags(t *testing.T) {
 	t.Run("When a release is built it should have every tag that hosted control planes ask for", func(t *testing.T) {
 		g := NewWithT(t)
-		tags := releaseTags("bundle", "node", Images{Platform: "ours", CoreDNS: "dns", Pause: "pause"})
+		tags := releaseTags("bundle", "node", "worker", Images{Platform: "ours", Sidecar: "small", CoreDNS: "dns", Pause: "pause"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
 			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
 			"kube-scheduler", "kubelet", "local-node", "local-storage-provisioner", "machine-config-operator", "pause",
 		}))
 		g.Expect([]string{tags["etcd"], tags["kubelet"], tags["kube-proxy"]}).To(Equal([]string{"bundle", "node", "node"}))
+		g.Expect([]string{tags["controlplane-operator"], tags["apiserver-network-proxy-agent"], tags["machine-config-operator"], tags["local-node"]}).To(
+			Equal([]string{"ours", "small", "small", "worker"}), "workers should fetch what they run and no more")
 	})
 }
 

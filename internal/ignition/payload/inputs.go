@@ -53,11 +53,12 @@ type Proxy struct {
 const (
 	kubeletTag = "kubelet"
 	pauseTag   = "pause"
+	networkTag = "kube-flannel" // not every release has it
 )
 
 // Key identifies the inputs: equal keys mean equal payloads. It reveals nothing of them.
 func (in Inputs) Key() string {
-	in.Images = map[string]string{kubeletTag: in.Images[kubeletTag], pauseTag: in.Images[pauseTag]}
+	in.Images = map[string]string{kubeletTag: in.Images[kubeletTag], pauseTag: in.Images[pauseTag], networkTag: in.Images[networkTag]}
 	data, err := json.Marshal(in) // maps come out sorted
 	if err != nil {
 		panic(fmt.Sprintf("encoding payload inputs: %v", err)) // strings, bytes and maps of them

@@ -21,25 +21,28 @@ type Kubernetes struct{}
 
 // Paths on a machine.
 const (
-	kubernetesDir    = "/etc/kubernetes"
-	kubeletConfPath  = kubernetesDir + "/kubelet.conf"
-	bootstrapPath    = kubernetesDir + "/kubeconfig"
-	kubeletCAPath    = kubernetesDir + "/kubelet-ca.crt"
-	manifestsDir     = kubernetesDir + "/manifests"
-	volumePluginDir  = kubernetesDir + "/kubelet-plugins/volume/exec"
-	proxyPath        = kubernetesDir + "/proxy.env"
-	trustDir         = kubernetesDir + "/trust"
-	trustPath        = trustDir + "/additional-ca.pem"
-	imageAuthPath    = kubernetesDir + "/kubelet-image.auth"
-	sysctlPath       = kubernetesDir + "/sysctl.conf"
-	kubeletDir       = "/var/lib/kubelet"
-	pullSecretPath   = kubeletDir + "/config.json"
-	containerdPath   = "/etc/containerd/config.toml"
-	certsDir         = "/etc/containerd/certs.d"
-	cniConfDir       = "/etc/cni/net.d"
-	cniBinDir        = "/opt/cni/bin"
-	installPath      = "/usr/local/libexec/kubernetes/kubelet-install"
-	kubeletPath      = "/usr/local/bin/kubelet"
+	kubernetesDir   = "/etc/kubernetes"
+	kubeletConfPath = kubernetesDir + "/kubelet.conf"
+	bootstrapPath   = kubernetesDir + "/kubeconfig"
+	kubeletCAPath   = kubernetesDir + "/kubelet-ca.crt"
+	manifestsDir    = kubernetesDir + "/manifests"
+	volumePluginDir = kubernetesDir + "/kubelet-plugins/volume/exec"
+	proxyPath       = kubernetesDir + "/proxy.env"
+	trustDir        = kubernetesDir + "/trust"
+	trustPath       = trustDir + "/additional-ca.pem"
+	imageAuthPath   = kubernetesDir + "/kubelet-image.auth"
+	sysctlPath      = kubernetesDir + "/sysctl.conf"
+	kubeletDir      = "/var/lib/kubelet"
+	pullSecretPath  = kubeletDir + "/config.json"
+	containerdPath  = "/etc/containerd/config.toml"
+	certsDir        = "/etc/containerd/certs.d"
+	cniConfDir      = "/etc/cni/net.d"
+	cniBinDir       = "/opt/cni/bin"
+	installPath     = "/usr/local/libexec/kubernetes/kubelet-install"
+	prefetchPath    = "/usr/local/libexec/kubernetes/image-prefetch"
+	kubeletPath     = "/usr/local/bin/kubelet"
+	// preloadedDir holds the kubelet that the machine's image brings, and the reference of the image that it is from.
+	preloadedDir     = "/usr/lib/kubelet"
 	machinePath      = "/run/metadata/machine"
 	containerdSocket = "/run/containerd/containerd.sock"
 )
@@ -138,6 +141,9 @@ func filesFor(in Inputs, user *config.Config) ([]ignition.File, error) {
 		file(sysctlPath, modeFile, []byte(sysctls)),
 		file(containerdPath, modeFile, []byte(containerdConfig(in, user))),
 		file(installPath, modeProgram, []byte(installScript(in))),
+	}
+	if in.prefetches() {
+		files = append(files, file(prefetchPath, modeProgram, []byte(prefetchScript(in))))
 	}
 	for _, m := range user.Mirrors {
 		files = append(files, file(certsDir+"/"+m.Source+"/hosts.toml", modeFile, []byte(hostsFile(m, in.Nested))))

@@ -30,6 +30,7 @@ func local(mutate ...func(*Inputs)) Inputs {
 		Images: map[string]string{
 			"kubelet": "10.244.0.1:5000/hypershift/kubernetes@sha256:" + strings.Repeat("a", 64),
 			"pause":   "10.244.0.1:5000/hypershift/hypershift@sha256:" + strings.Repeat("b", 64), "etcd": "not/of:interest",
+			"kube-flannel": "10.244.0.1:5000/hypershift/flannel@sha256:" + strings.Repeat("c", 64),
 		},
 		BootstrapKubeconfig: []byte("kubeconfig\n"), KubeletCA: []byte("certificates\n"), PullSecret: []byte(`{"auths":{}}`),
 		Labels: map[string]string{"hypershift.openshift.io/nodePool": "demo"},
@@ -125,6 +126,16 @@ func TestGolden(t *testing.T) {
 			g.Expect(got).To(Equal(string(want)))
 		})
 	}
+}
+
+func TestPrefetch(t *testing.T) {
+	t.Run("When the pod network's image is of another registry it should not be fetched with credentials that are not for it", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(local().prefetches()).To(BeTrue())
+		g.Expect(local(func(in *Inputs) { in.Images["kube-flannel"] = "elsewhere.example.com/flannel:1" }).prefetches()).To(BeFalse())
+		g.Expect(local(func(in *Inputs) { delete(in.Images, "kube-flannel") }).prefetches()).To(BeFalse())
+		g.Expect(local(everything).prefetches()).To(BeFalse(), "machines of clouds bring their own images")
+	})
 }
 
 // What belongs to the payload must be refused in MachineConfigs, or two files would have one path.

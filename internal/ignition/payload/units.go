@@ -37,6 +37,16 @@ if [[ -x $kubelet && -r $installed && $(<"$installed") == "$image" ]]; then
   exit 0
 fi
 
+# The machine's image may bring it.
+preloaded=%[8]s
+if [[ -x $preloaded/kubelet && -r $preloaded/image && $(<"$preloaded/image") == "$image" ]]; then
+  mkdir -p "$(dirname "$kubelet")"
+  ln -sfn "$preloaded/kubelet" "$kubelet"
+  printf '%%s' "$image" > "$installed.new"
+  mv -f "$installed.new" "$installed"
+  exit 0
+fi
+
 login=()
 if [[ -r %[5]s ]]; then login=(--user "$(<%[5]s)"); fi
 until ctr -n k8s.io images pull --hosts-dir %[6]s "${login[@]}" "$image" > /dev/null; do
@@ -58,7 +68,29 @@ mv -f "$kubelet.new" "$kubelet"
 ctr -n k8s.io images unmount --rm "$mount" > /dev/null
 printf '%%s' "$image" > "$installed.new"
 mv -f "$installed.new" "$installed"
-`, in.Images[kubeletTag], kubeletPath, "/var/lib/kubelet", sysctlPath, imageAuthPath, certsDir, "/run/kubelet-image")
+`, in.Images[kubeletTag], kubeletPath, "/var/lib/kubelet", sysctlPath, imageAuthPath, certsDir, "/run/kubelet-image", preloadedDir)
+}
+
+// prefetchScript gets what the pod network needs while the kubelet still waits for its certificate: nothing on the machine is Ready before it.
+func prefetchScript(in Inputs) string {
+	return fmt.Sprintf(`#!/usr/bin/bash
+# Fetches images that the first pods need. A failure costs time only: the kubelet fetches what is missing.
+login=()
+if [[ -r %[1]s ]]; then login=(--user "$(<%[1]s)"); fi
+for image in '%[3]s' '%[4]s'; do
+  ctr -n k8s.io images pull --hosts-dir %[2]s "${login[@]}" "$image" > /dev/null &
+done
+wait
+`, imageAuthPath, certsDir, in.Images[pauseTag], in.Images[networkTag])
+}
+
+// prefetches tells whether there is a pod network to fetch, from where the kubelet comes from, too: the script has its credentials only.
+func (in Inputs) prefetches() bool {
+	registry := func(tag string) string {
+		host, _, _ := strings.Cut(in.Images[tag], "/")
+		return host
+	}
+	return in.Nested && plain(in.Images[networkTag]) && registry(networkTag) == registry(kubeletTag) && registry(pauseTag) == registry(kubeletTag)
 }
 
 // units of a worker, in the subset of systemd's syntax that the init of local machines knows too.
@@ -70,7 +102,7 @@ func units(in Inputs, user *config.Config) []ignition.Unit {
 	if len(in.TrustBundle) > 0 {
 		environment += "Environment=SSL_CERT_DIR=/etc/ssl/certs:/etc/pki/tls/certs:" + trustDir + "\n"
 	}
-	return []ignition.Unit{
+	list := []ignition.Unit{
 		unit("containerd.service", containerdUnit(in, environment)),
 		unit("kubelet-install.service", `[Unit]
 Description=Kubelet of the release
@@ -87,6 +119,21 @@ WantedBy=multi-user.target
 `),
 		unit("kubelet.service", kubeletUnit(in, user, environment)),
 	}
+	if in.prefetches() {
+		list = append(list, unit("image-prefetch.service", `[Unit]
+Description=Images of the pod network
+Requires=containerd.service
+After=containerd.service kubelet-install.service
+
+[Service]
+Type=oneshot
+`+environment+`ExecStart=-`+prefetchPath+`
+
+[Install]
+WantedBy=multi-user.target
+`))
+	}
+	return list
 }
 
 func unit(name, contents string) ignition.Unit {

@@ -179,6 +179,9 @@ func operatorEnv(o Options) []corev1.EnvVar {
 		{Name: "CERT_ROTATION_SCALE", Value: o.CertRotation.String()},
 		{Name: "METRICS_SET", Value: o.MetricsSet},
 	}
+	if o.EtcdRecovery {
+		env = append(env, corev1.EnvVar{Name: "ENABLE_ETCD_RECOVERY", Value: "1"})
+	}
 	if o.TechPreview {
 		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})
 	}

@@ -43,6 +43,7 @@ type Options struct {
 	MetricsSet       string
 	CertRotation     time.Duration
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
+	EtcdRecovery     bool              // a member of etcd that fails is replaced
 	OperatorEnv      map[string]string // more environment variables of the operator
 	ImageEnv         map[string]string // the operator's variables that name images
 	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
@@ -80,6 +81,7 @@ func NewOptions() Options {
 		CertRotation:    24 * time.Hour,
 		Monitoring:      Monitoring{Platform: MonitorNone},
 		ExternalDNS:     ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
+		EtcdRecovery:    true,
 		WaitCRDs:        true,
 		Timeout:         10 * time.Minute,
 	}

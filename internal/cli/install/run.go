@@ -95,6 +95,11 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if err := applyAll(ctx, c, p, Resources(o)); err != nil {
 		return err
 	}
+	if !o.capi.standard() {
+		if err := handOver(ctx, c, p); err != nil {
+			return err
+		}
+	}
 	if o.WaitAvailable && o.Scope != ScopeCRDs {
 		if err := waitAvailable(ctx, c, p, client.ObjectKey{Namespace: o.Namespace, Name: operatorName}, operatorLabels()); err != nil {
 			return err

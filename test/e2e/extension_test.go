@@ -224,7 +224,7 @@ spec:
   securityContext: {runAsUser: 1234, runAsNonRoot: true, fsGroup: 4321}
   containers:
   - name: writer
-    image: 10.244.0.1:5000/hypershift/node:local
+    image: 10.244.0.1:5000/hypershift/node:1.36.3
     command: [bash, -c, "echo kept > /data/file; cat /data/file; sleep infinity"]
     volumeMounts: [{name: data, mountPath: /data}]
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,11 +15,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
@@ -97,7 +100,7 @@ func (w *tour) join(name, risk string, available bool) {
 // apply is kubectl apply of the manifest with a version.
 func (w *tour) apply(version string) {
 	w.write(version)
-	p, err := readManifest(w.file, nil)
+	p, _, err := readManifest(w.file, nil)
 	w.g.Expect(err).NotTo(HaveOccurred())
 	live := &packagesv1.HostedClusterPackage{}
 	if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(p), live); err != nil {
@@ -219,6 +222,59 @@ func TestFleet(t *testing.T) {
 		w.g.Expect(err).NotTo(HaveOccurred())
 		w.work("")
 		w.golden("status-undone.txt", "status", name)
+	})
+}
+
+// TestPlanOfFile is about what of the live object stays when a file is applied.
+func TestPlanOfFile(t *testing.T) {
+	waves := func(w *tour) []string {
+		w.Helper()
+		out, err := w.run("plan", "-f", w.file, "-o", "json")
+		w.g.Expect(err).NotTo(HaveOccurred())
+		var p preview
+		w.g.Expect(json.Unmarshal([]byte(out), &p)).To(Succeed())
+		got := []string{fmt.Sprintf("%d waves with a budget of %d", len(p.Forecast.Waves), p.Budget)}
+		return append(got, p.Warnings...)
+	}
+	// live makes an object as kubectl apply did; edit changes what it was made from.
+	live := func(t *testing.T, edit func(text string) string) *tour {
+		w := newTour(t)
+		w.write("v1")
+		text, err := os.ReadFile(w.file)
+		w.g.Expect(err).NotTo(HaveOccurred())
+		file := w.file
+		w.file = filepath.Join(t.TempDir(), "first.yaml")
+		w.g.Expect(os.WriteFile(w.file, []byte(edit(string(text))), 0o600)).To(Succeed())
+		raw, err := os.ReadFile(w.file)
+		w.g.Expect(err).NotTo(HaveOccurred())
+		applied, err := yaml.YAMLToJSON(raw)
+		w.g.Expect(err).NotTo(HaveOccurred())
+		p := &unstructured.Unstructured{}
+		w.g.Expect(json.Unmarshal(applied, p)).To(Succeed())
+		p.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)})
+		w.g.Expect(w.c.Create(t.Context(), p)).To(Succeed())
+		w.file = file
+		w.work("")
+		w.write("v2")
+		return w
+	}
+	const strategy = "  strategy:\n    rollingUpgrade: {maxUnavailable: 1}\n"
+	t.Run("When somebody paused the rollout it should stay so", func(t *testing.T) {
+		w := live(t, func(text string) string { return text })
+		w.g.Expect(waves(w)).To(Equal([]string{"5 waves with a budget of 1"}))
+		_, err := w.run("pause", "hcpkg/"+w.ns)
+		w.g.Expect(err).NotTo(HaveOccurred())
+		w.g.Expect(waves(w)).To(Equal([]string{"0 waves with a budget of 1"}))
+	})
+	t.Run("When the API server's default stays beside a new strategy it should say that all change at once", func(t *testing.T) {
+		w := live(t, func(text string) string { return strings.Replace(text, strategy, "", 1) })
+		w.g.Expect(waves(w)).To(Equal([]string{"4 waves with a budget of -1", "spec.strategy has both instant and rollingUpgrade: instant wins"}))
+	})
+	t.Run("When the file no longer has what was applied it should go", func(t *testing.T) {
+		w := live(t, func(text string) string {
+			return strings.Replace(text, "rollingUpgrade: {", "instant: {}\n    rollingUpgrade: {", 1)
+		})
+		w.g.Expect(waves(w)).To(Equal([]string{"5 waves with a budget of 1"}))
 	})
 }
 

@@ -45,7 +45,7 @@ func History() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var entries []entry
+		entries := []entry{} // not null in JSON
 		for i, r := range list {
 			e := entry{Revision: r.Number, Completed: r.Completed, Labels: r.Labels, Annotations: r.Annotations, Spec: r.Spec}
 			if i > 0 {

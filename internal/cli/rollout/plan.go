@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
@@ -87,7 +86,7 @@ func (o *planOptions) owner(ctx context.Context, c client.Reader, stdin io.Reade
 		}
 		return get(ctx, c, name)
 	}
-	wanted, err := readManifest(o.file, stdin)
+	wanted, raw, err := readManifest(o.file, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -99,44 +98,7 @@ func (o *planOptions) owner(ctx context.Context, c client.Reader, stdin io.Reade
 	if err != nil {
 		return nil, fmt.Errorf("reading HostedClusterPackage %q: %w", wanted.Name, err)
 	}
-	wanted.UID, wanted.Generation, wanted.Status = live.UID, live.Generation+1, live.Status
-	return wanted, nil
-}
-
-// maxManifest bounds what is read from standard input.
-const maxManifest = 3 << 20
-
-func readManifest(file string, stdin io.Reader) (*packagesv1.HostedClusterPackage, error) {
-	var raw []byte
-	var err error
-	if file == "-" {
-		raw, err = io.ReadAll(io.LimitReader(stdin, maxManifest))
-	} else {
-		raw, err = connect.ReadFile(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the manifest: %w", err)
-	}
-	out := &packagesv1.HostedClusterPackage{}
-	if err := yaml.UnmarshalStrict(raw, out); err != nil {
-		return nil, fmt.Errorf("%s: not a HostedClusterPackage: %w", file, err)
-	}
-	if out.Kind != "HostedClusterPackage" || out.APIVersion != packagesv1.GroupVersion.String() {
-		return nil, fmt.Errorf("%s: kind %s of %s: want one HostedClusterPackage of %s", file, out.Kind, out.APIVersion, packagesv1.GroupVersion)
-	}
-	if out.Name == "" {
-		return nil, fmt.Errorf("%s: metadata.name is missing", file)
-	}
-	if out.Spec.Template.Spec.Image == "" {
-		return nil, fmt.Errorf("%s: spec.template.spec.image is missing", file)
-	}
-	// As the API server does.
-	if s := &out.Spec.Strategy; s.RollingUpgrade == nil && s.Instant == nil {
-		s.Instant = &packagesv1.HostedClusterPackageStrategyInstant{}
-	} else if s.RollingUpgrade != nil && s.RollingUpgrade.MaxUnavailable == 0 {
-		s.RollingUpgrade.MaxUnavailable = 1
-	}
-	return out, nil
+	return applied(live, raw)
 }
 
 func (o *planOptions) preview(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, now time.Time) (*preview, error) {

@@ -109,6 +109,9 @@ func inFlight(ctx context.Context, c client.Reader, owner *packagesv1.HostedClus
 		}
 		out = append(out, f)
 	}
+	if more := len(owner.Status.Processing) - len(out); more > 0 {
+		out = append(out, flight{name: fmt.Sprintf("and %d more", more), why: "kubectl get packages -A shows all"})
+	}
 	return out
 }
 

@@ -48,6 +48,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.memory.forget(owner.Name)
 		return ctrl.Result{}, nil // its Packages are garbage
 	}
+	if _, err := selectorOf(owner); err != nil {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "InvalidSelector", "Reconcile", "%.900s", err.Error())
+		return ctrl.Result{}, nil // until somebody changes it
+	}
 	r.warn(owner)
 	newest := templateOf(owner)
 	history, err := r.remember(ctx, owner, newest, hash)

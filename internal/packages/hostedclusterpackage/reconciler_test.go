@@ -133,6 +133,26 @@ func TestReconcile(t *testing.T) {
 		w.g.Expect(w.condition("Progressing")).To(ContainSubstring("Failed and returned to the last good version: " + w.ns + "/a."))
 	})
 
+	t.Run("When the selector can't be meant it should say so, touch nothing and wait for another one", func(t *testing.T) {
+		w := newWorld(t, nil, "a")
+		r := w.reconciler(w.c)
+		w.pass(r)
+		w.settle("a", true)
+		w.pass(r)
+		w.change(func(p *packagesv1.HostedClusterPackage) {
+			p.Spec.HostedClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "risk", Operator: "Resembles", Values: []string{"low"}}}
+		})
+		told := events.NewFakeRecorder(10)
+		r.Events = told
+		w.g.Expect(w.pass(r)).To(Equal(ctrl.Result{}))
+		w.g.Expect(told.Events).To(Receive(And(HavePrefix("Warning InvalidSelector"), ContainSubstring(`spec.hostedClusterSelector: "Resembles" is not a valid label selector operator`))))
+		w.g.Expect(w.pkg("a")).NotTo(BeNil())
+		w.change(func(p *packagesv1.HostedClusterPackage) { p.Spec.HostedClusterSelector.MatchExpressions = nil })
+		w.template("v2")
+		w.pass(r)
+		w.g.Expect(w.image("a")).To(HaveSuffix("v2"))
+	})
+
 	t.Run("When all is done a pass should write nothing", func(t *testing.T) {
 		w := newWorld(t, partitioned, "a=low", "b")
 		r := w.reconciler(w.c)

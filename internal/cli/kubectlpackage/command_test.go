@@ -2,6 +2,8 @@ package kubectlpackage
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,6 +93,7 @@ func TestOutputs(t *testing.T) {
 		"repository-push-missing.txt":     {"repo", "push", "/does/not/exist", "localhost/aa:b"},
 		"kickstart-none.txt":              {"kickstart", filepath.Join(dir, "new")},
 		"kickstart-exists.txt":            {"kickstart", dir, "-f", "-"},
+		"rollout-pause-message.txt":       {"rollout", "pause", "hostedclusterpackage/x", "-m", "why"},
 		"help.txt":                        {"--help"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,6 +127,9 @@ func TestPublish(t *testing.T) {
 	g.Expect(errA).NotTo(HaveOccurred())
 	g.Expect(errB).NotTo(HaveOccurred())
 	g.Expect(string(b)).To(Equal(string(a)))
+	// Where the registry is and what it holds differ from run to run, and with the example.
+	stable := strings.NewReplacer(r.Host, "REGISTRY", strings.TrimPrefix(strings.TrimSpace(first), "sha256:"), "DIGEST")
+	clitest.Golden(t, "repository.yaml", stable.Replace(string(a)))
 
 	// A package that depends on it, and that uses an image by tag.
 	user := filepath.Join(t.TempDir(), "user")
@@ -143,6 +149,7 @@ spec:
 	g.Expect(run(t, nil, "update", user)).To(Equal("Package is already up-to-date"))
 	lock, err := os.ReadFile(filepath.Join(user, "manifest.lock.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
+	clitest.Golden(t, "lock.yaml", stable.Replace(string(lock)))
 	g.Expect(string(lock)).To(And(ContainSubstring("2026-01-01T12:00:00Z"), ContainSubstring("version: v1.1.0"), ContainSubstring("digest: "+strings.TrimSpace(first))))
 	g.Expect(run(t, nil, "build", user)).To(Equal("Package built successfully!"))
 
@@ -150,6 +157,23 @@ spec:
 	g.Expect(run(t, nil, "repo", "remove", file, reference)).To(HavePrefix("Error: package "))
 	write(t, user, "manifest.lock.yaml", strings.ReplaceAll(string(lock), strings.TrimSpace(first)[7:20], "0000000000000"))
 	g.Expect(run(t, nil, "build", user)).To(HavePrefix("Error: building from source: image \"web\" of manifest.lock.yaml: looking up "))
+}
+
+// contents are the files of a folder, one after the other, without those of tests.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(path, ".test-fixtures/") {
+			return err
+		}
+		fmt.Fprintf(&b, "==> %s <==\n%s", path, read(t, dir, path))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func TestFixtures(t *testing.T) {
@@ -190,6 +214,7 @@ data: {text: "{{ not a template }}"}
 	out := filepath.Join(base, "shop")
 	g.Expect(run(t, nil, "kickstart", out, "-f", filepath.Join(base, "in"), "-p", "all")).To(Equal(
 		"Kickstarted the \"shop\" package with 3 objects.\n[WARN] Some kinds don't have availability probes defined:\n- Thing.example.com\n"))
+	clitest.Golden(t, "kickstart.txt", contents(t, out))
 	g.Expect(run(t, nil, "validate", out)).To(Equal("Package validated successfully!"))
 	g.Expect(read(t, out, ".test-fixtures/defaults/deploy/web.deployment.yaml")).To(And(ContainSubstring("replicas: 3"), ContainSubstring(`image: "web:1"`), ContainSubstring(`namespace: "shop"`)))
 	g.Expect(read(t, out, ".test-fixtures/defaults/other/thing.thing.yaml")).To(ContainSubstring("{{ not a template }}"))
@@ -202,7 +227,8 @@ data: {text: "{{ not a template }}"}
 func TestInit(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "my-app")
-	g.Expect(run(t, nil, "init", dir)).To(HavePrefix(`Package "my-app" initialized in `))
+	g.Expect(run(t, nil, "init", dir)).To(Equal(`Package "my-app" initialized in ` + dir + ".\n"))
+	clitest.Golden(t, "init.txt", contents(t, dir))
 	g.Expect(run(t, nil, "validate", dir)).To(Equal("Package validated successfully!"))
 	g.Expect(run(t, nil, "init", dir)).To(HavePrefix("Error: package folder already exists"))
 }

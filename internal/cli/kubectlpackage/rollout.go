@@ -53,7 +53,12 @@ func beside(cmd, fleet *cobra.Command) *cobra.Command {
 		}
 		var err error
 		cmd.Flags().Visit(func(f *pflag.Flag) {
-			if theirs := fleet.Flags().Lookup(f.Name); theirs != nil && theirs != f && err == nil {
+			theirs := fleet.Flags().Lookup(f.Name)
+			switch {
+			case err != nil:
+			case theirs == nil && cmd.LocalNonPersistentFlags().Lookup(f.Name) != nil && f.Name != "namespace":
+				err = fmt.Errorf("--%s: rollouts over hosted clusters have nothing of the kind", f.Name)
+			case theirs != nil && theirs != f:
 				err = fleet.Flags().Set(f.Name, f.Value.String())
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/autoscaler"
 	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/configoperator"
+	"hcp.internal/platform/internal/etcdrecovery"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
@@ -92,7 +93,7 @@ var roles = []role{
 		name:  "hypershift-operator",
 		short: "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook)}
+			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook), etcdrecovery.Command()}
 		},
 	},
 	{

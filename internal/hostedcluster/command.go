@@ -48,6 +48,9 @@ const (
 	retryPeriod   = 15 * time.Second
 )
 
+// EnvEtcdRecovery is the variable that switches the recovery of etcd's members on, when it is 1.
+const EnvEtcdRecovery = "ENABLE_ETCD_RECOVERY"
+
 // operatorContainer is the name of our container in the operator's Deployment.
 const operatorContainer = "operator"
 
@@ -234,7 +237,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
-	r.Scope = scopeFromEnv()
+	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
 	if err := r.SetupWithManager(mgr, sources); err != nil {
 		return err
 	}

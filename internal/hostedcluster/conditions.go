@@ -70,6 +70,11 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	} else {
 		absent = append(absent, hyperv1.UnmanagedEtcdAvailable)
 	}
+	if len(obs.etcds) > 0 {
+		set = append(set, etcdRecoveryActive(obs))
+	} else {
+		absent = append(absent, hyperv1.EtcdRecoveryActive)
+	}
 	gates := []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)}
 	set = append(set, gates...)
 	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs))

@@ -58,6 +58,10 @@ type observed struct {
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
 	caps             Capabilities
 	privateCAPI      bool // the operator is one for private types
+
+	// etcds are those whose members are replaced when they fail; none when that is switched off. recoveryImage is what does it.
+	etcds         []etcdState
+	recoveryImage string
 }
 
 // publishedSecrets is what the control plane offers for publication, and what is published already.
@@ -129,6 +133,10 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		if obs.uid, err = r.uids.allocate(ctx, r.Client, ns, obs.namespace); err != nil {
 			return obs, err
 		}
+	}
+	obs.recoveryImage = r.OperatorImage
+	if err := r.observeEtcds(ctx, &obs); err != nil {
+		return obs, err
 	}
 	r.observePlatform(ctx, &obs)
 	r.observeRelease(ctx, &obs)

@@ -58,7 +58,7 @@ func planFor(obs *observed, now time.Time, o options) plan {
 		_, err := obs.pullSecret()
 		return plan{err: errors.Join(err, obs.releaseErr), steps: []step{markSources(obs)}}
 	}
-	p := plan{steps: steps(obs, o)}
+	p := plan{steps: steps(obs, o), recheckAfter: recoveryRecheck(obs)}
 	if obs.releaseErr != nil && release.Temporary(obs.releaseErr) {
 		p.recheckAfter = recheckShortest
 	}
@@ -108,6 +108,9 @@ func steps(obs *observed, o options) []step {
 	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
 	if obs.target != nil {
 		all = append(all, policies(obs))
+	}
+	if len(obs.etcds) > 0 {
+		all = append(all, recoveryStep(obs))
 	}
 	return all
 }

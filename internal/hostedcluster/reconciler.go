@@ -51,6 +51,9 @@ type Reconciler struct {
 	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
 	CAPIProxyImage string
 
+	// EtcdRecovery: a member of etcd that can't start any more is replaced.
+	EtcdRecovery bool
+
 	// EnableCIDebugOutput, MetricsSet, RegistryOverrides and ClusterMonitoring are handed on.
 	EnableCIDebugOutput bool
 	MetricsSet          string

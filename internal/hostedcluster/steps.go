@@ -44,6 +44,7 @@ const (
 	stepRelease        = "ReleaseImageVersion"
 	stepOperators      = "OperatorDeployments"
 	stepPolicies       = "RBACAndPolicies"
+	stepRecovery       = "ETCDMemberRecovery"
 )
 
 // step is a part of the plan. It is data: what it does to the cluster is in apply, except for run.

@@ -2,9 +2,11 @@ package hostedcluster
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -55,6 +57,8 @@ func CacheOptions() cache.Options {
 			&networkingv1.NetworkPolicy{}:    owned,
 			&corev1.Namespace{}:              {Label: labels.SelectorFromSet(labels.Set{hyperv1.HostedControlPlaneLabel: "true"})},
 			&appsv1.Deployment{}:             {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
+			&appsv1.StatefulSet{}:            {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
+			&batchv1.Job{}:                   owned,
 			&hyperv1.ControlPlaneComponent{}: owned,
 			&clusterv1.Cluster{}:             owned,
 			&clusterv1.MachineDeployment{}:   owned,
@@ -100,6 +104,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		Watches(&corev1.Secret{}, ours).
 		Watches(&hyperv1.ControlPlaneComponent{}, ours).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))
+	if r.EtcdRecovery {
+		b = b.Watches(&batchv1.Job{}, ours).
+			Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(etcdMatters()))
+	}
 	if r.Capabilities.ClusterAPI {
 		b = b.Watches(&clusterv1.Cluster{}, ours)
 	}
@@ -220,6 +228,22 @@ func specOrMetadataChanged() predicate.Predicate {
 // notCreated leaves out creations: we made the object.
 func notCreated() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+}
+
+// etcdMatters: an etcd whose number of ready members has changed.
+func etcdMatters() predicate.Predicate {
+	ready := func(obj client.Object) int32 {
+		set, ok := obj.(*appsv1.StatefulSet)
+		if !ok || set.Name != etcdName && !strings.HasPrefix(set.Name, etcdName+"-") {
+			return -1
+		}
+		return set.Status.ReadyReplicas
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return ready(e.Object) >= 0 },
+		UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return ready(e.Object) >= 0 },
+	}
 }
 
 // deploymentMatters: those of the control-plane-operator and the ignition server, whose availability is reported.

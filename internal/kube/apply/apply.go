@@ -140,7 +140,8 @@ func (a *Applier) Delete(ctx context.Context, obj client.Object) error {
 		uid = live.GetUID()
 	}
 	writes.WithLabelValues(kindOf(a.client.Scheme(), obj), "delete", a.owner).Inc()
-	err = a.client.Delete(ctx, live, client.Preconditions{UID: &uid})
+	// In the background, which is what the API server does unasked but for a Job: its pods would stay.
+	err = a.client.Delete(ctx, live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}

@@ -2,6 +2,7 @@ package nodepool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,6 +91,26 @@ func (r *Reconciler) setPaused(ctx context.Context, list []client.Object, value 
 		}
 	}
 	return nil
+}
+
+// abandon marks machines of a cluster that goes.
+func (r *Reconciler) abandon(ctx context.Context, list []*clusterv1.Machine) error {
+	annotations := map[string]string{}
+	for _, name := range abandonedAnnotations {
+		annotations[name] = ""
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encoding annotations: %w", err)
+	}
+	var errs []error
+	for _, m := range list {
+		err := r.Client.Patch(ctx, m.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("sparing Machine %s its drain: %w", client.ObjectKeyFromObject(m), err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // markCurrent notes what machines have on the MachineSet, which must be the one that was read: others write this annotation, too.

@@ -31,6 +31,9 @@ const maxNamed = 5
 
 // remains is what of a pool is still there.
 type remains struct {
+	// clusterGoes: the HostedCluster is being deleted, too, or gone already.
+	clusterGoes bool
+
 	workloads []client.Object // MachineDeployment, MachineSets, MachineHealthCheck
 	machines  []clusterv1.Machine
 	templates []metav1.PartialObjectMetadata
@@ -40,6 +43,7 @@ type remains struct {
 // teardown is the next move of a deletion. The zero value means that nothing is left.
 type teardown struct {
 	unpause []client.Object
+	abandon []*clusterv1.Machine // to be removed without regard for what runs there
 	delete  []client.Object
 	// waiting says what is waited for, for people; empty: nothing.
 	waiting string
@@ -55,6 +59,9 @@ func planTeardown(r remains) teardown {
 		if obj.GetDeletionTimestamp().IsZero() {
 			t.delete = append(t.delete, obj)
 		}
+	}
+	if r.clusterGoes {
+		t.abandon = notAbandoned(r.machines)
 	}
 	if len(r.machines) > 0 {
 		t.waiting = "there are still Machines: " + describe(r.machines)
@@ -75,6 +82,24 @@ func planTeardown(r remains) teardown {
 	}
 	t.delete = append(t.delete, r.others...)
 	return t
+}
+
+// abandonedAnnotations have Cluster API remove a machine without draining its node and without waiting for volumes.
+var abandonedAnnotations = []string{clusterv1.ExcludeNodeDrainingAnnotation, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation}
+
+// notAbandoned are machines whose node would be drained first. When the cluster goes there is nowhere for pods to go to, and its API, which
+// a drain needs, may be dead: a drain would end when its time limit does, or never.
+func notAbandoned(list []clusterv1.Machine) []*clusterv1.Machine {
+	var out []*clusterv1.Machine
+	for i := range list {
+		for _, name := range abandonedAnnotations {
+			if _, set := list[i].Annotations[name]; !set {
+				out = append(out, &list[i])
+				break
+			}
+		}
+	}
+	return out
 }
 
 // kinds lists objects.
@@ -110,7 +135,7 @@ func describe(list []clusterv1.Machine) string {
 }
 
 // finalize makes the next move of a deletion, and removes our finalizer when nothing is left. The HostedCluster may be gone.
-func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool) (ctrl.Result, error) {
+func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(pool, Finalizer) {
 		return ctrl.Result{}, nil
 	}
@@ -118,8 +143,9 @@ func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool) (ctrl
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	left.clusterGoes = hc == nil || !hc.DeletionTimestamp.IsZero()
 	next := planTeardown(left)
-	errs := []error{r.setPaused(ctx, next.unpause, "null")}
+	errs := []error{r.setPaused(ctx, next.unpause, "null"), r.abandon(ctx, next.abandon)}
 	for _, obj := range next.delete {
 		uid := obj.GetUID() // keeps us from deleting a successor of the same name
 		err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid})

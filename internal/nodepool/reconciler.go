@@ -73,7 +73,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if !pool.DeletionTimestamp.IsZero() {
-		return r.finalize(ctx, pool)
+		return r.finalize(ctx, pool, hc)
 	}
 	if hc == nil || !hc.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.reportMissingCluster(ctx, pool, hc)

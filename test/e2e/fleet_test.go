@@ -144,21 +144,22 @@ func packageTag(t *testing.T, namespace string) string {
 	return management().run(t, "get", "package", "-n", namespace, fleetName, "-o", "jsonpath={.spec.config.tag}")
 }
 
-// killSecond stops the operators of the second cluster by a pause and then its API and its etcd, so that nobody brings them back.
-func killSecond(t *testing.T) {
+// killControlPlane stops the operators of a hosted cluster by a pause and then its API and its etcd, so that nobody brings them back.
+func killControlPlane(t *testing.T, name string) {
 	t.Helper()
-	management().run(t, "patch", "hostedcluster", "-n", "clusters", second, "--type=merge", "-p", `{"spec":{"pausedUntil":"true"}}`)
+	namespace := "clusters-" + name
+	management().run(t, "patch", "hostedcluster", "-n", "clusters", name, "--type=merge", "-p", `{"spec":{"pausedUntil":"true"}}`)
 	eventually(t, time.Minute, "the pause", func() error {
-		got, err := management().try(t, "get", "hostedcontrolplane", "-n", secondNamespace, second, "-o", "jsonpath={.spec.pausedUntil}")
+		got, err := management().try(t, "get", "hostedcontrolplane", "-n", namespace, name, "-o", "jsonpath={.spec.pausedUntil}")
 		if err != nil || got != "true" {
 			return fmt.Errorf("pausedUntil is %q (%w)", got, err)
 		}
 		return nil
 	})
-	management().run(t, "scale", "-n", secondNamespace, "statefulset/etcd", "deployment/kube-apiserver", "--replicas=0")
+	management().run(t, "scale", "-n", namespace, "statefulset/etcd", "deployment/kube-apiserver", "--replicas=0")
 	// They would take minutes to end in order, which is not what a machine that fails does.
 	eventually(t, time.Minute, "the API to be dead", func() error {
-		out, err := management().try(t, "get", "pods", "-n", secondNamespace, "-o", "name")
+		out, err := management().try(t, "get", "pods", "-n", namespace, "-o", "name")
 		var alive []string
 		for _, pod := range strings.Fields(out) {
 			if strings.HasPrefix(pod, "pod/etcd-") || strings.HasPrefix(pod, "pod/kube-apiserver-") {
@@ -168,7 +169,7 @@ func killSecond(t *testing.T) {
 		if err != nil || len(alive) == 0 {
 			return err
 		}
-		_, err = management().try(t, append([]string{"delete", "-n", secondNamespace, "--force", "--grace-period=0", "--wait=false"}, alive...)...)
+		_, err = management().try(t, append([]string{"delete", "-n", namespace, "--force", "--grace-period=0", "--wait=false"}, alive...)...)
 		return fmt.Errorf("there are %s (%w)", alive, err)
 	})
 }
@@ -190,7 +191,7 @@ func phaseSays(t *testing.T, namespace, want string, within time.Duration) {
 
 // oneIsKilled kills one of two hosted clusters: the other's phases go on, the killed one's say what is wrong, and go on by themselves.
 func oneIsKilled(t *testing.T) {
-	killSecond(t)
+	killControlPlane(t, second)
 	phaseSays(t, secondNamespace, "Unknown TargetUnreachable", outageSeen)
 	phaseSays(t, "clusters-demo", "True Available", 0)
 	hosted().run(t, "delete", "configmap", "-n", "default", fleetName)
@@ -204,7 +205,7 @@ func oneIsKilled(t *testing.T) {
 
 // deadOneIsDestroyed ends a hosted cluster whose API is dead, with a package in it, and then the fleet.
 func deadOneIsDestroyed(t *testing.T) {
-	killSecond(t)
+	killControlPlane(t, second)
 	start := time.Now()
 	run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", second, kubeconfigFlag())
 	t.Logf("destroying a cluster with a dead API took %s", time.Since(start).Round(time.Second))

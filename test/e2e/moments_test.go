@@ -26,6 +26,18 @@ func oddMoments(t *testing.T) {
 			management().run(t, "delete", "pod", "-n", "hypershift", "-l", "name=operator", "--grace-period=0", "--force", "--wait=false")
 		}},
 		{"worker-boots", func(t *testing.T, namespace string) { awaitObject(t, "localmachine", namespace, "") }},
+		{"api-dead", func(t *testing.T, namespace string) {
+			// Its worker has a node, which nobody can drain any more.
+			name := strings.TrimPrefix(namespace, "clusters-")
+			eventually(t, clusterStart, "a worker", func() error {
+				got, err := management().try(t, "get", "nodepool", "-n", "clusters", name, "-o", `jsonpath={.status.conditions[?(@.type=="AllNodesHealthy")].status}`)
+				if err != nil || got != "True" {
+					return errors.Join(fmt.Errorf("AllNodesHealthy is %q", got), err)
+				}
+				return nil
+			})
+			killControlPlane(t, name)
+		}},
 	} {
 		t.Run("When it is destroyed "+moment.name+" it should go", func(t *testing.T) {
 			before := machineState(t)

@@ -6,10 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -17,30 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/packages/phase"
-	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
 	objecttemplate "hcp.internal/platform/internal/packages/template"
 	"hcp.internal/platform/internal/testenv"
 )
 
-// unwatched is a watch that knows nothing, so that everything is read.
-type unwatched struct{}
-
-func (unwatched) Use(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
-func (unwatched) Free(context.Context, types.UID) error                           { return nil }
-func (unwatched) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
-	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: kind.Kind}, key.Name)
-}
-
 // render makes a fresh reconciler and calls it until a template has settled.
 func render(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, key client.ObjectKey) error {
 	s := scope.Namespaced
 	r := &objecttemplate.Reconciler{
 		Scope: s, Client: c, Live: c, Clock: clock.RealClock{}, Status: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectTemplate")},
-		Engine:      &phase.Engine{Client: c, Mapper: mapper, Watch: unwatched{}, Rules: phase.Templated()},
+		Engine:      &phase.Engine{Client: c, Mapper: mapper, Watch: packagestest.Unwatched{}, Rules: phase.Templated()},
 		Environment: objecttemplate.NewEnvironment(func(context.Context, string) (any, error) { return map[string]any{}, nil }),
 	}
 	for range 4 {

@@ -17,11 +17,11 @@ import (
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/packages/load"
 	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/packages/pkg"
-	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
 	"hcp.internal/platform/internal/testenv"

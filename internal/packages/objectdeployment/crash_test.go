@@ -10,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,15 +31,6 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 func configMap(ns, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
-}
-
-// unwatched is a watch that knows nothing, so that everything is read.
-type unwatched struct{}
-
-func (unwatched) Use(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
-func (unwatched) Free(context.Context, types.UID) error                           { return nil }
-func (unwatched) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
-	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: kind.Kind}, key.Name)
 }
 
 // unindexed lists without an index, which only caches have.
@@ -79,11 +68,11 @@ func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns str
 	deployments := &objectdeployment.Reconciler{Scope: s, Client: unindexed{c}, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
 	sets := &objectset.Reconciler{
 		Scope: s, Client: c, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: noMetrics{},
-		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: unwatched{}, Rules: phase.Unclassed()},
+		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: Unwatched{}, Rules: phase.Unclassed()},
 	}
 	phases := &objectsetphase.Reconciler{
 		Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"),
-		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: unwatched{}, Rules: phase.SameCluster()},
+		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: Unwatched{}, Rules: phase.SameCluster()},
 	}
 	for range 8 {
 		if _, err := deployments.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "web"}}); err != nil {
@@ -185,6 +174,53 @@ func TestCrash(t *testing.T) {
 		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(ns))).To(Succeed())
 		for _, os := range list.Items {
 			g.Expect(meta.FindStatusCondition(os.Status.Conditions, "Available").Reason).To(Equal("CollisionDetected"))
+		}
+	})
+}
+
+// TestCrashOfClassedHandover interrupts an update at each write whose objects belong to a phase of class "default", and so to an object of its own.
+func TestCrashOfClassedHandover(t *testing.T) {
+	w := Serve(t)
+	mapper := mapperFor(t, w.Env.Config)
+	phases := func(ns, value, other string) []v1alpha1.ObjectSetTemplatePhase {
+		shared, only := ConfigMap("shared", map[string]any{"v": value}), ConfigMap(other, nil)
+		shared.Object.SetNamespace(ns)
+		only.Object.SetNamespace(ns)
+		classed := Phase("a", shared, only)
+		classed.Class = v1alpha1.DefaultPhaseClass
+		return []v1alpha1.ObjectSetTemplatePhase{classed, Phase("b", ConfigMap("second", map[string]any{"v": value}))}
+	}
+	testenv.CrashAtEveryWrite(t, 4, func(t testing.TB) testenv.CrashCase {
+		g, ns := NewWithT(t), w.Namespace(t)
+		od := ObjectDeployment(ns, "web", phases(ns, "1", "old")...)
+		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
+		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
+		g.Expect(HasCondition(od, &od.Status.Conditions, "Available", "True", "Available", "Latest Revision is Available.")()).To(Succeed())
+		od.Spec.Template.Spec.Phases = phases(ns, "2", "new")
+		g.Expect(w.Client.Update(t.Context(), od)).To(Succeed())
+		return testenv.CrashCase{
+			Client: w.Client,
+			Run:    func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
+			Check: func(t testing.TB) {
+				g := NewWithT(t)
+				g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
+				g.Expect(HasCondition(od, &od.Status.Conditions, "Available", "True", "Available", "Latest Revision is Available.")()).To(Succeed())
+				g.Expect(od.Status.Revision).To(Equal(int64(2)))
+				left := &v1alpha1.ObjectSetPhaseList{}
+				g.Expect(w.Client.List(t.Context(), left, client.InNamespace(ns))).To(Succeed())
+				g.Expect(left.Items).To(HaveLen(1), "that of the old revision is gone")
+				for name, kind := range map[string]string{"shared": "ObjectSetPhase", "new": "ObjectSetPhase", "second": "ObjectSet"} {
+					cm := configMap(ns, name)
+					g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)).To(Succeed())
+					g.Expect(cm.OwnerReferences).To(HaveExactElements(HaveField("Kind", kind)), name)
+					g.Expect(cm.Annotations).To(HaveKeyWithValue(v1alpha1.RevisionAnnotation, "2"))
+					if kind == "ObjectSetPhase" {
+						g.Expect(metav1.IsControlledBy(cm, &left.Items[0])).To(BeTrue(), name)
+					}
+				}
+				g.Expect(apierrors.IsNotFound(w.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "old"}, configMap(ns, "old")))).To(BeTrue())
+			},
 		}
 	})
 }

@@ -308,7 +308,7 @@ type streamed struct {
 	counted atomic.Int64 // bytes of buf that the metric knows of
 }
 
-// part is how much of a body is read, translated and written at once: each part costs a write or two.
+// part is how much of a list is read, translated and written at once: each part costs a write or two.
 const part = 128 << 10
 
 // maxPooled is the largest buffer that is kept for others: parts are as large as what is read at once, and a little more.
@@ -500,6 +500,7 @@ func (p *pool) Get() []byte { b, _ := p.Pool.Get().(*[]byte); return *b }
 func (p *pool) Put(b []byte) { p.Pool.Put(&b) }
 
 var (
-	copyBuffers  = newPool(part)
+	listBuffers  = newPool(part)
+	copyBuffers  = newPool(32 << 10)
 	smallBuffers = newPool(4 << 10)
 )

@@ -33,9 +33,10 @@ type Config struct {
 
 // Proxy is an http.Handler.
 type Proxy struct {
-	cfg                 Config
-	short, watch, raise *httputil.ReverseProxy
-	hosts               map[string]bool
+	cfg   Config
+	hosts map[string]bool
+	// They differ in connections to the API server and in buffers: lists have large ones, what is small or waits has small ones.
+	short, list, watch, raise *httputil.ReverseProxy
 }
 
 // New returns a Proxy.
@@ -51,6 +52,7 @@ func New(cfg Config) *Proxy {
 		p.hosts[h] = true
 	}
 	p.short = p.reverse(cfg.Upstream.shortTripper(), copyBuffers)
+	p.list = p.reverse(cfg.Upstream.shortTripper(), listBuffers)
 	p.watch = p.reverse(cfg.Upstream.watchTripper(), smallBuffers)
 	p.raise = p.reverse(cfg.Upstream.upgradeTripper(), copyBuffers)
 	return p
@@ -123,11 +125,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case parsed.Subresource == "log":
 		through = p.watch
 	}
+	if through == p.short && parsed.List {
+		through = p.list
+	}
 	defer func() {
 		p.cfg.Metrics.request(r.Method, &x.request, x.code)
 		p.cfg.Metrics.overhead.observe(x.spent)
 	}()
-	if through == p.short {
+	if through == p.short || through == p.list {
 		w = unflushed{w}
 	}
 	through.ServeHTTP(w, r)

@@ -62,7 +62,9 @@ func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 	if err != nil {
 		return in, err
 	}
-	matched := map[string]bool{}
+	in.Packages = make(map[string]rollout.Package, len(clusters.Items))
+	in.Clusters = make([]rollout.Cluster, 0, len(clusters.Items))
+	matched := make(map[string]bool, len(clusters.Items))
 	for i := range clusters.Items {
 		cluster := clusterOf(&clusters.Items[i], in.Settings.LabelKey, namespaces)
 		matched[cluster.Namespace] = true

@@ -8,7 +8,7 @@ import (
 // group is clusters that are finished before the next group starts.
 type group struct {
 	name    string
-	members []member // by namespace and name of the cluster
+	members []*member // by namespace and name of the cluster
 }
 
 // member is a cluster with what is there for it.
@@ -21,11 +21,13 @@ type member struct {
 
 // arrange puts clusters into groups in the order of the rollout. Groups without members are left out.
 func arrange(in Observed, processing map[string]bool) []group {
-	byName := map[string][]member{}
-	for _, c := range in.Clusters {
+	byName := map[string][]*member{}
+	all := make([]member, len(in.Clusters))
+	for i, c := range in.Clusters {
 		name := groupOf(in.Settings, c.Label)
 		p, ok := in.Packages[c.Namespace]
-		byName[name] = append(byName[name], member{Cluster: c, pkg: p, missing: !ok, inFlight: ok && processing[c.Namespace]})
+		all[i] = member{Cluster: c, pkg: p, missing: !ok, inFlight: ok && processing[c.Namespace]}
+		byName[name] = append(byName[name], &all[i])
 	}
 	var out []group
 	for _, name := range order(in.Settings, byName) {
@@ -33,7 +35,7 @@ func arrange(in Observed, processing map[string]bool) []group {
 		if len(members) == 0 {
 			continue
 		}
-		slices.SortFunc(members, func(a, b member) int {
+		slices.SortFunc(members, func(a, b *member) int {
 			return cmp.Or(cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
 		})
 		out = append(out, group{name, members})

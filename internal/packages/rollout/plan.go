@@ -73,7 +73,7 @@ func (m *maker) down() int {
 // findCurrent is the first group that isn't done, or that was done too short a time ago.
 func (m *maker) findCurrent() int {
 	done := func(g group) bool {
-		return !slices.ContainsFunc(g.members, func(x member) bool { return x.Unready == "" && (x.missing || !x.pkg.done()) })
+		return !slices.ContainsFunc(g.members, func(x *member) bool { return x.Unready == "" && (x.missing || !x.pkg.done()) })
 	}
 	first := slices.IndexFunc(m.groups, func(g group) bool { return !done(g) })
 	if first < 0 {
@@ -91,7 +91,7 @@ func (m *maker) findCurrent() int {
 
 // soakable tells that a group waits for a change, and is not merely down or new on the version that it should have.
 func (m *maker) soakable(g group) bool {
-	return slices.ContainsFunc(g.members, func(x member) bool { return x.Unready == "" && !x.missing && !x.pkg.Current })
+	return slices.ContainsFunc(g.members, func(x *member) bool { return x.Unready == "" && !x.missing && !x.pkg.Current })
 }
 
 // settled is when the last member of a group came to rest.
@@ -165,14 +165,14 @@ func (m *maker) decide() {
 const dressed = 50
 
 // dress gives a Package what of the template is not in its spec, whatever its group.
-func (m *maker) dress(x member) {
+func (m *maker) dress(x *member) {
 	if x.Unready == "" && !x.missing && x.pkg.Current && x.pkg.Bare && !m.in.Settings.Options.Paused && len(m.plan.Dress) < dressed {
 		m.plan.Dress = append(m.plan.Dress, change(x, Template))
 	}
 }
 
 // judge says what a member needs, budget aside.
-func (m *maker) judge(index int, x member, returning bool) Decision {
+func (m *maker) judge(index int, x *member, returning bool) Decision {
 	d := func(a Action, format string, args ...any) Decision {
 		return Decision{Cluster: x.Name, Action: a, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -225,7 +225,7 @@ func state(p Package) string {
 }
 
 // failed tells that a Package missed its deadline, and asks to be woken when one will.
-func (m *maker) failed(x member) bool {
+func (m *maker) failed(x *member) bool {
 	deadline := m.in.Settings.Options.Deadline
 	if deadline == 0 || !x.inFlight || x.pkg.settled() || x.pkg.AppliedAt.IsZero() {
 		return false
@@ -254,7 +254,7 @@ func (m *maker) returning(index int, g group) bool {
 	if m.in.Settings.Options.OnFailure != ReturnGroup || !m.in.Settings.HasGood || index > m.current && !m.unlimited() {
 		return false
 	}
-	return slices.ContainsFunc(g.members, func(x member) bool {
+	return slices.ContainsFunc(g.members, func(x *member) bool {
 		return x.Unready == "" && !x.missing && (x.pkg.Returned || x.pkg.Current && m.failed(x))
 	})
 }
@@ -266,7 +266,7 @@ func version(a Action) Version {
 	return Template
 }
 
-func change(x member, v Version) Change {
+func change(x *member, v Version) Change {
 	return Change{Cluster: x.Name, Namespace: x.Namespace, Version: v, UID: x.pkg.UID}
 }
 

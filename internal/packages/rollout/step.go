@@ -63,7 +63,6 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 // merely looks missing, for it might be there and be changed, and changes none without a slot that merely looks down or up to date.
 func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, error) {
 	seen := map[string]bool{}
-	in.Packages = maps.Clone(in.Packages)
 	for {
 		plan := Make(in, now)
 		var doubtful []string
@@ -92,6 +91,9 @@ func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Pl
 		found, err := fleet.Look(ctx, doubtful)
 		if err != nil {
 			return plan, err
+		}
+		if len(seen) == 0 {
+			in.Packages = maps.Clone(in.Packages) // the caller's
 		}
 		for _, ns := range doubtful {
 			seen[ns] = true

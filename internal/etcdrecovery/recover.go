@@ -120,7 +120,7 @@ func (r Recovery) observe(ctx context.Context) (Observed, []corev1.Pod, error) {
 	members, err := r.Cluster.Members(ctx)
 	if err != nil {
 		obs.ListErr = err
-		return obs, pods.Items, nil
+		return obs, pods.Items, nil //nolint:nilerr // a list that can't be read is what the plan decides about
 	}
 	for _, m := range members {
 		seen := Member{ID: m.ID, Name: m.Name}

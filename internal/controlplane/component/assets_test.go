@@ -48,7 +48,7 @@ func TestDisruptionBudgetOf(t *testing.T) {
 		c := NewDeploymentComponent("web", folder(files), Options{}).WithManifestAdapter("pdb.yaml", AdaptPodDisruptionBudgetOf(always)).Build()
 		out, err := c.Render(contextOf(t, func(hcp *hyperv1.HostedControlPlane) { hcp.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica }))
 		g.Expect(err).NotTo(HaveOccurred())
-		pdb := out.Manifests[0].(client.Object).(*policyv1.PodDisruptionBudget)
+		pdb := out.Manifests[0].(*policyv1.PodDisruptionBudget)
 		g.Expect(pdb.Spec.MaxUnavailable.IntValue()).To(Equal(1))
 		g.Expect(pdb.Spec.MinAvailable).To(BeNil())
 	})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -230,7 +229,7 @@ func killNode(t *testing.T) {
 
 func destroy(t *testing.T) {
 	start := time.Now()
-	run(t, 3*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "demo", "--kubeconfig", filepath.Join(stateDir, "kubeconfig"))
+	run(t, 3*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "demo", kubeconfigFlag())
 	t.Logf("destroy took %s", time.Since(start).Round(time.Second))
 	for _, kind := range []string{"hostedclusters,hostedcontrolplanes,nodepools", "machines,machinesets,machinedeployments,localmachines", "persistentvolumes"} {
 		eventually(t, time.Minute, "no "+kind, func() error {

@@ -41,6 +41,7 @@ func TestUpgrade(t *testing.T) {
 		{"When a highly available cluster is made of the older release it should come up", u.create},
 		{"When one of three etcd members is lost a client should hardly notice", u.loseMember},
 		{"When certificates are about to expire they should be replaced without an outage", u.rotate},
+		{"When the encryption key changes everything should be encrypted with the new one", u.changeKey},
 		{"When the release image changes the control plane should roll without an outage", u.roll},
 		{"When the upgrade is over versions, history and data should be right", u.check},
 		{"When the cluster is destroyed it should go", u.destroy},
@@ -66,10 +67,10 @@ func (u *upgrade) up(t *testing.T) {
 func (u *upgrade) create(t *testing.T) {
 	start := time.Now()
 	run(t, 20*time.Minute, "hypershift", "create", "cluster", "local", "--name", "ha", "--release-image", releases+oldVersion,
-		"--control-plane-availability-policy", "HighlyAvailable", "--kubeconfig", management().kubeconfig, "--wait", "--timeout", "18m")
+		"--control-plane-availability-policy", "HighlyAvailable", kubeconfigFlag(), "--wait", "--timeout", "18m")
 	t.Logf("create took %s", time.Since(start).Round(time.Second))
 	u.kubeconfig = filepath.Join(stateDir, "ha.kubeconfig")
-	content := run(t, time.Minute, "hypershift", "create", "kubeconfig", "--name", "ha", "--kubeconfig", management().kubeconfig)
+	content := run(t, time.Minute, "hypershift", "create", "kubeconfig", "--name", "ha", kubeconfigFlag())
 	if err := os.WriteFile(u.kubeconfig, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func (u *upgrade) check(t *testing.T) {
 }
 
 func (u *upgrade) destroy(t *testing.T) {
-	run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "ha", "--kubeconfig", management().kubeconfig)
+	run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "ha", kubeconfigFlag())
 }
 
 func serverVersion(t testing.TB, k kubectl) string {

@@ -162,7 +162,7 @@ func (f *fleet) apply(ctx context.Context, c rollout.Change) error {
 	if err := f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), FieldOwner); err != nil {
 		return fmt.Errorf("applying package %s/%s of hosted cluster %s: %w", c.Namespace, f.owner.Name, c.Cluster, err)
 	}
-	f.applied.put(c.Namespace, obj.GetUID(), obj.GetGeneration())
+	f.applied.put(c.Namespace, generation{obj.GetUID(), obj.GetGeneration(), appliedAt(obj)})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package hostedclusterpackage
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -97,6 +98,7 @@ type applied struct {
 type generation struct {
 	uid    types.UID
 	number int64
+	at     time.Time // when it was changed, as the API server noted it
 }
 
 // fresh tells that a Package as a cache shows it is not older than our last change of it.
@@ -107,13 +109,23 @@ func (a *applied) fresh(p *packagesv1.Package) bool {
 	return ok && g.uid == p.UID && g.number <= p.Generation
 }
 
-func (a *applied) put(namespace string, uid types.UID, number int64) {
+// at is when we changed a Package last; zero when that is not known.
+func (a *applied) at(namespace string, uid types.UID) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if g := a.last[namespace]; g.uid == uid {
+		return g.at
+	}
+	return time.Time{}
+}
+
+func (a *applied) put(namespace string, g generation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.last == nil {
 		a.last = map[string]generation{}
 	}
-	a.last[namespace] = generation{uid, number}
+	a.last[namespace] = g
 }
 
 func (a *applied) forget(namespace string) {

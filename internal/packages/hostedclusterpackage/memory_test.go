@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/rollout"
 )
 
 func TestApplied(t *testing.T) {
@@ -22,7 +24,7 @@ func TestApplied(t *testing.T) {
 	}
 	known := func(do func(*applied)) *applied {
 		a := &applied{}
-		a.put("a", "1", 3)
+		a.put("a", generation{uid: "1", number: 3})
 		if do != nil {
 			do(a)
 		}
@@ -102,6 +104,22 @@ func TestReads(t *testing.T) {
 		w.pass(r)
 		w.g.Expect(w.image("b")).To(HaveSuffix("v2"))
 		w.g.Expect(reads.Load()).To(BeZero())
+	})
+	t.Run("When there is a deadline it should know when it made its changes itself", func(t *testing.T) {
+		w.change(func(p *packagesv1.HostedClusterPackage) {
+			p.Annotations = map[string]string{packagesv1.RolloutDeadlineAnnotation: "10m"}
+		})
+		w.settle("b", false)
+		reads.Store(0)
+		result := w.pass(r)
+		w.g.Expect(reads.Load()).To(BeZero())
+		w.g.Expect(result.RequeueAfter).To(And(BeNumerically(">", time.Minute), BeNumerically("<=", 5*time.Minute)))
+		in := rollout.Observed{Settings: settings(w.read()), Packages: map[string]rollout.Package{}, Processing: w.read().Status.Processing}
+		b := w.pkg("b")
+		in.Packages[b.Namespace] = rollout.Package{UID: b.UID, Fresh: true}
+		w.g.Expect(r.readTimes(t.Context(), &in, r.memory.applied(w.owner))).To(Succeed())
+		w.g.Expect(in.Packages[b.Namespace].AppliedAt).To(BeTemporally("==", appliedAt(b)))
+		w.change(func(p *packagesv1.HostedClusterPackage) { p.Annotations = nil })
 	})
 	t.Run("When the end of a change isn't known it should look", func(t *testing.T) {
 		w.settle("b", true)

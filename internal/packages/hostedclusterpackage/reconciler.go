@@ -68,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.readTimes(ctx, &in); err != nil {
+	if err := r.readTimes(ctx, &in, f.applied); err != nil {
 		return ctrl.Result{}, err
 	}
 	plan, err := rollout.Step(ctx, f, in, r.Clock.Now())
@@ -125,27 +125,38 @@ func overtaken(err error) (ctrl.Result, error) {
 }
 
 // readTimes finds out when the Packages that are in flight were changed, which caches don't keep. Only deadlines need it.
-func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed) error {
+func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed, changes *applied) error {
 	if in.Settings.Options.Deadline == 0 {
 		return nil
 	}
+	var unknown []packagesv1.HostedClusterPackageRefStatus
 	for _, ref := range in.Processing {
 		p, ok := in.Packages[ref.Namespace]
 		if !ok || p.UID != ref.UID || p.Available && p.Progressed {
 			continue
 		}
-		obj := &metav1.PartialObjectMetadata{}
-		obj.SetGroupVersionKind(packagesv1.GroupVersion.WithKind("Package"))
-		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, obj); err != nil {
-			if ignoreNotFound(err) == nil {
-				continue
-			}
-			return fmt.Errorf("reading package %s/%s: %w", ref.Namespace, ref.Name, err)
+		if p.AppliedAt = changes.at(ref.Namespace, ref.UID); p.AppliedAt.IsZero() {
+			unknown = append(unknown, ref)
+			continue
 		}
-		p.AppliedAt = appliedAt(obj)
 		in.Packages[ref.Namespace] = p
 	}
-	return nil
+	times := make([]time.Time, len(unknown))
+	err := atOnce(len(unknown), func(i int) error {
+		ref, obj := unknown[i], &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(packagesv1.GroupVersion.WithKind("Package"))
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, obj); ignoreNotFound(err) != nil {
+			return fmt.Errorf("reading package %s/%s: %w", ref.Namespace, ref.Name, err)
+		}
+		times[i] = appliedAt(obj)
+		return nil
+	})
+	for i, ref := range unknown {
+		p := in.Packages[ref.Namespace]
+		p.AppliedAt = times[i]
+		in.Packages[ref.Namespace] = p
+	}
+	return err
 }
 
 // warn tells of what is asked for and can't be meant.

@@ -75,6 +75,9 @@ func TestInformers(t *testing.T) {
 				g.Expect(obj.(*unstructured.Unstructured).GetAPIVersion()).To(Equal("cluster.x-k8s.io/v1beta2"))
 				part, _, _ := stores[1].GetByKey(v.ns + "/" + name + "-after")
 				g.Expect(part.(*metav1.PartialObjectMetadata).ManagedFields[0].APIVersion).To(Equal("cluster.x-k8s.io/v1beta2"))
+				alone, err := meta.Resource(machines).Namespace(v.ns).Get(ctx, name+"-after", metav1.GetOptions{}) // in protobuf
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(alone.ManagedFields[0].APIVersion).To(Equal("cluster.x-k8s.io/v1beta2"))
 				_, err = mine.Patch(ctx, name+"-after", types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Eventually(func() string {

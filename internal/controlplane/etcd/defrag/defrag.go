@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/pki"
 )
@@ -41,15 +42,14 @@ type Defragmenter struct {
 	Clock clock.PassiveClock
 	// jitter of every, and pauses; tests shorten them.
 	every, settle, poll, patience time.Duration
-	// connect and urls are replaced by tests.
+	// connect is replaced by tests.
 	connect func(ctx context.Context) (*http.Client, error)
-	urls    func() []string
 }
 
 // New looks after the control plane in a namespace. reader is the manager's.
 func New(reader client.Reader, namespace string) *Defragmenter {
 	d := &Defragmenter{Reader: reader, Namespace: namespace, Clock: clock.RealClock{}, every: every, settle: settle, poll: poll, patience: patience}
-	d.connect, d.urls = d.withCertificates, d.memberURLs
+	d.connect = d.withCertificates
 	return d
 }
 
@@ -58,9 +58,9 @@ func (d *Defragmenter) Start(ctx context.Context) error {
 	log := ctrl.LoggerFrom(ctx).WithName("etcd-defrag")
 	ctx = ctrl.LoggerInto(ctx, log)
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
-		wanted, err := d.wanted(ctx)
-		if err == nil && wanted {
-			err = d.round(ctx)
+		etcds, err := d.etcds(ctx)
+		for _, etcd := range etcds { // one after the other: more would be slow at once
+			err = errors.Join(err, d.round(ctx, etcd.urls(d.Namespace)))
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Error(err, "defragmenting etcd; it is tried again later")
@@ -69,32 +69,47 @@ func (d *Defragmenter) Start(ctx context.Context) error {
 	return nil
 }
 
-// wanted says whether the control plane has an etcd of ours with several members, and is not paused.
-func (d *Defragmenter) wanted(ctx context.Context) (bool, error) {
+// etcd is one of the control plane: its members are named <name>-0 and so on.
+type etcd struct {
+	name, discovery string
+	members         int
+}
+
+// etcds are those of the control plane that are ours and have several members; none while it is paused.
+func (d *Defragmenter) etcds(ctx context.Context) ([]etcd, error) {
 	list := &hyperv1.HostedControlPlaneList{}
 	if err := d.Reader.List(ctx, list, client.InNamespace(d.Namespace)); err != nil {
-		return false, fmt.Errorf("listing the HostedControlPlane: %w", err)
+		return nil, fmt.Errorf("listing the HostedControlPlane: %w", err)
 	}
+	var found []etcd
 	for i := range list.Items {
 		hcp := &list.Items[i]
 		paused := pause.At(hcp.Spec.PausedUntil, d.Clock.Now()).Active
-		if hcp.DeletionTimestamp.IsZero() && !paused && hcp.Spec.Etcd.ManagementType == hyperv1.Managed && hcp.Spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable {
-			return true, nil
+		if !hcp.DeletionTimestamp.IsZero() || paused || hcp.Spec.Etcd.ManagementType != hyperv1.Managed {
+			continue
+		}
+		if hcp.Spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable {
+			found = append(found, etcd{name: "etcd", discovery: "etcd-discovery", members: memberCount})
+		}
+		for _, s := range shards.Managed(hcp.Spec.Etcd) {
+			if s.Replicas >= memberCount {
+				found = append(found, etcd{name: shards.Component(s.Name), discovery: shards.DiscoveryService(s.Name), members: int(s.Replicas)})
+			}
 		}
 	}
-	return false, nil
+	return found, nil
 }
 
 // round defragments the members that are worth it, one after the other, and stops when one does not come back.
-func (d *Defragmenter) round(ctx context.Context) error {
+func (d *Defragmenter) round(ctx context.Context, urls []string) error {
 	httpClient, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer httpClient.CloseIdleConnections()
 	e := endpoints{httpClient}
-	members := d.look(ctx, e)
-	if problem := unhealthy(members, len(d.urls())); problem != "" {
+	members := look(ctx, e, urls)
+	if problem := unhealthy(members, len(urls)); problem != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("left alone", "because", problem)
 		return nil
 	}
@@ -104,22 +119,22 @@ func (d *Defragmenter) round(ctx context.Context) error {
 		}
 		after := e.status(ctx, m.url)
 		ctrl.LoggerFrom(ctx).Info("defragmented", "member", m.url, "bytesBefore", m.size, "bytesAfter", after.size, "leader", m.isLeader())
-		if err := d.recover(ctx, e); err != nil {
+		if err := d.recover(ctx, e, urls); err != nil {
 			return fmt.Errorf("after %s was defragmented: %w", m.url, err)
 		}
 	}
 	return nil
 }
 
-func (d *Defragmenter) look(ctx context.Context, e endpoints) (members []member) {
-	for _, url := range d.urls() {
+func look(ctx context.Context, e endpoints, urls []string) (members []member) {
+	for _, url := range urls {
 		members = append(members, e.status(ctx, url))
 	}
 	return members
 }
 
 // recover waits until all members are healthy.
-func (d *Defragmenter) recover(ctx context.Context, e endpoints) error {
+func (d *Defragmenter) recover(ctx context.Context, e endpoints, urls []string) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -127,7 +142,7 @@ func (d *Defragmenter) recover(ctx context.Context, e endpoints) error {
 	}
 	problem := ""
 	err := wait.PollUntilContextTimeout(ctx, d.poll, d.patience, true, func(ctx context.Context) (bool, error) {
-		problem = unhealthy(d.look(ctx, e), len(d.urls()))
+		problem = unhealthy(look(ctx, e, urls), len(urls))
 		return problem == "", nil
 	})
 	if err != nil && problem != "" {
@@ -136,10 +151,10 @@ func (d *Defragmenter) recover(ctx context.Context, e endpoints) error {
 	return err
 }
 
-// memberURLs are those by which the members know each other.
-func (d *Defragmenter) memberURLs() (urls []string) {
-	for i := range memberCount {
-		urls = append(urls, fmt.Sprintf("https://etcd-%d.etcd-discovery.%s.svc:%d", i, d.Namespace, clientPort))
+// urls are those by which the members know each other.
+func (e etcd) urls(namespace string) (urls []string) {
+	for i := range e.members {
+		urls = append(urls, fmt.Sprintf("https://%s-%d.%s.%s.svc:%d", e.name, i, e.discovery, namespace, clientPort))
 	}
 	return urls
 }

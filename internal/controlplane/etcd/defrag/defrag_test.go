@@ -82,13 +82,17 @@ func TestPlan(t *testing.T) {
 	}))
 }
 
-func TestWanted(t *testing.T) {
+func TestEtcds(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		change func(*hyperv1.HostedControlPlane)
-		want   bool
+		want   []string // the first member of each
 	}{
-		"When there are three members it should look after them": {want: true},
+		"When there are three members it should look after them": {want: []string{"https://etcd-0.etcd-discovery.clusters-demo.svc:2379"}},
+		"When a shard has three members it should look after it, and leave one with a single member alone": {change: func(h *hyperv1.HostedControlPlane) {
+			h.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica
+			h.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Shards: []hyperv1.ManagedEtcdShard{{Name: "a", Replicas: 1}, {Name: "events", Replicas: 3}}}
+		}, want: []string{"https://etcd-events-0.etcd-discovery-events.clusters-demo.svc:2379"}},
 		"When it has one member it should leave it alone": {change: func(h *hyperv1.HostedControlPlane) {
 			h.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica
 		}},
@@ -101,8 +105,8 @@ func TestWanted(t *testing.T) {
 		}},
 		"When the pause is over it should go on": {change: func(h *hyperv1.HostedControlPlane) {
 			h.Spec.PausedUntil = ptr.To("2026-01-02T12:00:00Z")
-		}, want: true},
-		"When pausedUntil is false it should go on": {change: func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("false") }, want: true},
+		}, want: []string{"https://etcd-0.etcd-discovery.clusters-demo.svc:2379"}},
+		"When pausedUntil is false it should go on": {change: func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("false") }, want: []string{"https://etcd-0.etcd-discovery.clusters-demo.svc:2379"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -115,7 +119,14 @@ func TestWanted(t *testing.T) {
 			}
 			d := &Defragmenter{Namespace: hcp.Namespace, Clock: clocktesting.NewFakePassiveClock(noon),
 				Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(hcp).Build()}
-			g.Expect(d.wanted(t.Context())).To(Equal(tc.want))
+			etcds, err := d.etcds(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			var first []string
+			for _, e := range etcds {
+				g.Expect(e.urls(d.Namespace)).To(HaveLen(3))
+				first = append(first, e.urls(d.Namespace)[0])
+			}
+			g.Expect(first).To(Equal(tc.want))
 		})
 	}
 }
@@ -144,12 +155,12 @@ func TestRound(t *testing.T) {
 	before := e.status(t.Context(), url)
 	g.Expect(before.size).To(BeNumerically(">=", minSize))
 
-	d := &Defragmenter{poll: 10 * time.Millisecond, patience: 10 * time.Second, urls: func() []string { return []string{url} },
+	d := &Defragmenter{poll: 10 * time.Millisecond, patience: 10 * time.Second,
 		connect: func(context.Context) (*http.Client, error) { return &http.Client{}, nil }}
 	g.Eventually(func() int64 {
 		// As in a cluster, where something always writes: a member counts the pages that compaction gave back only in the write that comes after it.
 		post(t, url+"/v3/kv/put", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("other")), "value": ""})
-		g.Expect(d.round(t.Context())).To(Succeed())
+		g.Expect(d.round(t.Context(), []string{url})).To(Succeed())
 		return e.status(t.Context(), url).size
 	}).WithTimeout(30 * time.Second).Should(BeNumerically("<", 10<<20))
 }

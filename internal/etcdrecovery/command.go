@@ -28,7 +28,7 @@ func Command() *cobra.Command {
 }
 
 func runCommand() *cobra.Command {
-	r := Recovery{poll: poll, patience: patience}
+	r := Recovery{poll: poll, patience: patience, election: election}
 	files := etcdinit.TLSFiles{CA: authority + "/ca.crt", Cert: certificates + "/etcd-client.crt", Key: certificates + "/etcd-client.key"}
 	var endpoint string
 	cmd := &cobra.Command{

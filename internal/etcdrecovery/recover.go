@@ -22,6 +22,8 @@ const (
 	poll = 5 * time.Second
 	// patience is how long members may take to be healthy, before and after one was replaced.
 	patience = 5 * time.Minute
+	// election is how long a refusal has to last: when the failing member was the leader, nobody can say who the members are for some seconds.
+	election = 30 * time.Second
 	// askTimeout bounds one question to one member.
 	askTimeout = 5 * time.Second
 	// maxPods bounds what is read; an etcd has three.
@@ -47,7 +49,7 @@ type Recovery struct {
 	Cluster cluster
 	Log     io.Writer
 
-	poll, patience time.Duration // shorter in tests
+	poll, patience, election time.Duration // others in tests
 }
 
 // ErrRefused says that nothing may be deleted.
@@ -76,7 +78,7 @@ func (r Recovery) Run(ctx context.Context) error {
 func (r Recovery) await(ctx context.Context, wanted ...Action) (Decision, []corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	said := ""
+	said, refused := "", time.Time{}
 	for {
 		obs, pods, err := r.observe(ctx)
 		d := Decision{Action: Wait}
@@ -89,7 +91,12 @@ func (r Recovery) await(ctx context.Context, wanted ...Action) (Decision, []core
 			fmt.Fprintf(r.Log, "%s: %s\n", d.Action, d.Why)
 			said = d.Why
 		}
-		if slices.Contains(wanted, d.Action) {
+		if d.Action != Refuse {
+			refused = time.Time{}
+		} else if refused.IsZero() {
+			refused = time.Now()
+		}
+		if slices.Contains(wanted, d.Action) && (d.Action != Refuse || time.Since(refused) >= r.election) {
 			return d, pods, nil
 		}
 		select {

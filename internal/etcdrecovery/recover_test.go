@@ -212,10 +212,12 @@ func TestRecover(t *testing.T) {
 		g.Expect(os.RemoveAll(w.path(2, "data"))).To(Succeed())
 		out := &log{}
 		done := make(chan error, 1)
-		go func() { done <- w.recovery(out).Run(t.Context()) }()
+		r := w.recovery(out)
+		r.election = r.patience // it may have been the leader
+		go func() { done <- r.Run(t.Context()) }()
 
 		// The controllers: the claim is there until its pod is gone, then both come again.
-		g.Eventually(func() bool { return w.gone(&corev1.Pod{}, "etcd-2") }, time.Minute, 50*time.Millisecond).Should(BeTrue())
+		g.Eventually(func() bool { return w.gone(&corev1.Pod{}, "etcd-2") }, time.Minute, 50*time.Millisecond).Should(BeTrue(), out.String)
 		claim := &corev1.PersistentVolumeClaim{}
 		g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "data-etcd-2"}, claim)).To(Succeed())
 		g.Expect(claim.DeletionTimestamp).NotTo(BeNil(), "the claim goes before its pod, so that the next pod doesn't get the same volume")

@@ -29,8 +29,8 @@ func expectGone(t *testing.T, name string) {
 			}
 		}
 	}
-	// The node and the volumes follow the objects.
-	eventually(t, time.Minute, "the end of volumes and pods of "+name, func() error {
+	// The node and the volumes follow the objects. A kube-apiserver whose pod was deleted by force still ends in its own time.
+	eventually(t, 3*time.Minute, "the end of volumes and pods of "+name, func() error {
 		claims, err := management().try(t, "get", "persistentvolumes", "-o", `jsonpath={range .items[*]}{.spec.claimRef.namespace}{"\n"}{end}`)
 		if err != nil || slices.Contains(strings.Fields(claims), namespace) {
 			return errors.Join(errors.New("a volume is left"), err)

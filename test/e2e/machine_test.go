@@ -84,12 +84,27 @@ func nothingLeft(t *testing.T, before machine) {
 	})
 }
 
-// isNoMoreThan names something that was not there before.
-func (after machine) isNoMoreThan(before machine) error {
-	for what, pair := range map[string][2][]string{
+// pairs are what two states of a machine have of each kind.
+func pairs(before, after machine) map[string][2][]string {
+	return map[string][2][]string{
 		"links": {before.links, after.links}, "mounts": {before.mounts, after.mounts},
 		"network namespaces": {before.namespaces, after.namespaces}, "cgroups": {before.cgroups, after.cgroups},
-	} {
+	}
+}
+
+// countsAtMost says of what there is more than before.
+func (after machine) countsAtMost(before machine) error {
+	for what, pair := range pairs(before, after) {
+		if len(pair[1]) > len(pair[0]) {
+			return fmt.Errorf("there were %d %s, there are %d", len(pair[0]), what, len(pair[1]))
+		}
+	}
+	return nil
+}
+
+// isNoMoreThan names something that was not there before.
+func (after machine) isNoMoreThan(before machine) error {
+	for what, pair := range pairs(before, after) {
 		for _, name := range pair[1] {
 			if !slices.Contains(pair[0], name) {
 				return fmt.Errorf("%s: %s is left", what, name)

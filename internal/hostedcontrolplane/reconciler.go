@@ -29,6 +29,8 @@ import (
 const (
 	recheckUnready = 15 * time.Second
 	recheckReady   = 10 * time.Minute
+	// recheckRotation is how soon the end of a pod is seen while encryption keys change.
+	recheckRotation = 5 * time.Second
 	// jitter spreads what is repeated.
 	jitter = 0.1
 	// recheckSoon is after a write that met a newer object: the event of the newer one is on its way.
@@ -154,7 +156,17 @@ func recheckAfter(obs Observed, renew time.Duration, now time.Time) time.Duratio
 	if renew > 0 {
 		after = min(after, renew)
 	}
+	if rotates(obs.HCP) {
+		after = min(after, recheckRotation)
+	}
 	return after
+}
+
+// rotates says whether kube-apiserver's encryption keys are to change. The next step waits until the last pod with the present ones has ended,
+// which is no event here: pods are many, and not watched.
+func rotates(hcp *hyperv1.HostedControlPlane) bool {
+	spec, status := hcp.Spec.SecretEncryption, hcp.Status.SecretEncryption
+	return spec != nil && spec.AESCBC != nil && (status.TargetKey.AESCBC != nil || status.ActiveKey.AESCBC == nil)
 }
 
 // act brings the world to the spec as far as what it waits for allows. It fills in what it finds on the way, and returns when a certificate is due.

@@ -104,12 +104,17 @@ e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35
 	go test -count=1 -v -timeout 90m -tags e2e,upgrade -run '^TestUpgrade$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-fleet
-e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version, a dead API, its end (as root, 6 minutes).
+e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version, a dead API, its end; clusters destroyed at odd moments (as root, 10 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,fleet -run '^TestFleet$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-brownfield
 e2e-brownfield: kubernetes build ## From standard Cluster API types to private ones, with a hosted cluster from before (as root, 6 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,brownfield -run '^TestBrownfield$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-live
+e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 15 minutes).
+	bin/hypershift local up --state-dir /tmp/hcp-e2e
+	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s).

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,10 +145,14 @@ func (u *upgrade) check(t *testing.T) {
 			t.Errorf("%s is %q, want %s", condition, got, want)
 		}
 	}
-	pods := management().run(t, "get", "pods", "-n", "clusters-ha", "-l", "app=kube-apiserver", "-o", "jsonpath={.items[*].metadata.name}")
-	if n := len(strings.Fields(pods)); n != 3 {
-		t.Errorf("%d API servers run, want 3: %s", n, pods)
-	}
+	// Those of before serve their clients to the end, up to two minutes.
+	eventually(t, 4*time.Minute, "three API servers", func() error {
+		pods, err := management().try(t, "get", "pods", "-n", "clusters-ha", "-l", "app=kube-apiserver", "-o", "jsonpath={.items[*].metadata.name}")
+		if n := len(strings.Fields(pods)); err != nil || n != 3 {
+			return errors.Join(fmt.Errorf("%d run: %s", n, pods), err)
+		}
+		return nil
+	})
 }
 
 func (u *upgrade) destroy(t *testing.T) {

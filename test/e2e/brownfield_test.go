@@ -5,7 +5,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,15 +22,8 @@ const (
 
 // TestBrownfield takes a management cluster with a hosted cluster of standard Cluster API types to private ones.
 func TestBrownfield(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("the end-to-end test starts a node; run it as root")
-	}
-	run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
-	t.Cleanup(func() { run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir) })
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
+	noCluster(t)
+	inOrder(t, []step{
 		{"When standard types are installed a hosted cluster should use them", standardFirst},
 		{"When private types are installed the cluster from before should not move", privateBeside},
 		{"When a new hosted cluster is made it should use private types", newOneIsPrivate},
@@ -43,12 +35,7 @@ func TestBrownfield(t *testing.T) {
 			run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", newCluster, kubeconfigFlag())
 			expectGone(t, newCluster)
 		}},
-	} {
-		if !t.Run(step.name, step.run) {
-			logState(t)
-			t.FailNow()
-		}
-	}
+	})
 }
 
 func install(t *testing.T, args ...string) (string, error) {
@@ -61,11 +48,7 @@ func createWithWorker(t *testing.T, name string) kubectl {
 	t.Helper()
 	run(t, workersStart, "hypershift", "create", "cluster", "local", "--name", name, "--release-image", releaseImage, "--node-pool-replicas", "1",
 		"--wait", kubeconfigFlag())
-	k := kubectl{filepath.Join(stateDir, name+".kubeconfig")}
-	raw := run(t, time.Minute, "hypershift", "create", "kubeconfig", "--name", name, kubeconfigFlag())
-	if err := os.WriteFile(k.kubeconfig, []byte(raw), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	k := hostedKubectl(t, name)
 	awaitNodes(t, k, 1)
 	return k
 }

@@ -25,16 +25,8 @@ func secondCluster() kubectl { return kubectl{filepath.Join(stateDir, "second.ku
 
 // TestFleet is one test with ordered steps, as TestUp is. It is apart from that because it takes some minutes more.
 func TestFleet(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("the end-to-end test starts a node; run it as root")
-	}
-	// A run that was killed may have left anything behind.
-	run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
-	t.Cleanup(func() { run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir) })
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
+	noCluster(t)
+	inOrder(t, []step{
 		{"When up runs it should end with an add-on in the demo cluster", func(t *testing.T) {
 			run(t, 25*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir)
 			addonDelivered(t)
@@ -44,12 +36,7 @@ func TestFleet(t *testing.T) {
 		{"When one of two hosted clusters is killed the other's phases should go on, and its own come back by themselves", oneIsKilled},
 		{"When a hosted cluster with a dead API is destroyed nothing of it or its packages should be left", deadOneIsDestroyed},
 		{"When hosted clusters are destroyed at odd moments nothing of them should be left", oddMoments},
-	} {
-		if !t.Run(step.name, step.run) {
-			logState(t)
-			t.FailNow()
-		}
-	}
+	})
 }
 
 // nodeAddress is where the management cluster's only node answers at node ports.
@@ -61,10 +48,7 @@ func twoClusters(t *testing.T) {
 	run(t, clusterStart, "hypershift", "create", "cluster", "local", "--name", second, "--release-image", release, "--labels", "fleet=e2e", "--labels", "risk=canary",
 		"--external-api-server-address", nodeAddress, "--wait", kubeconfigFlag())
 	management().run(t, "label", "hostedcluster", "-n", "clusters", "demo", "fleet=e2e", "risk=early")
-	raw := run(t, time.Minute, "hypershift", "create", "kubeconfig", "--name", second, kubeconfigFlag())
-	if err := os.WriteFile(secondCluster().kubeconfig, []byte(raw), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	hostedKubectl(t, second)
 	// The service, the status and the kubeconfig speak of the same port.
 	port := management().run(t, "get", "service", "-n", secondNamespace, "kube-apiserver", "-o", "jsonpath={.spec.type} {.spec.ports[0].nodePort}")
 	status := management().run(t, "get", "hostedcluster", "-n", "clusters", second, "-o", "jsonpath={.status.controlPlaneEndpoint.host} {.status.controlPlaneEndpoint.port}")

@@ -92,16 +92,6 @@ func pairs(before, after machine) map[string][2][]string {
 	}
 }
 
-// countsAtMost says of what there is more than before.
-func (after machine) countsAtMost(before machine) error {
-	for what, pair := range pairs(before, after) {
-		if len(pair[1]) > len(pair[0]) {
-			return fmt.Errorf("there were %d %s, there are %d", len(pair[0]), what, len(pair[1]))
-		}
-	}
-	return nil
-}
-
 // isNoMoreThan names something that was not there before.
 func (after machine) isNoMoreThan(before machine) error {
 	for what, pair := range pairs(before, after) {

@@ -65,3 +65,13 @@ func awaitObject(t *testing.T, kind, namespace, name string) {
 		return nil
 	})
 }
+
+// countsAtMost says of what there is more than before.
+func (after machine) countsAtMost(before machine) error {
+	for what, pair := range pairs(before, after) {
+		if len(pair[1]) > len(pair[0]) {
+			return fmt.Errorf("there were %d %s, there are %d", len(pair[0]), what, len(pair[1]))
+		}
+	}
+	return nil
+}

@@ -111,3 +111,31 @@ func eventually(t testing.TB, timeout time.Duration, what string, check func() e
 		}
 	}
 }
+
+// step is a part of a test whose parts come in order, because they share the one cluster that a machine can run.
+type step struct {
+	name string
+	run  func(t *testing.T)
+}
+
+// inOrder runs steps until the first one that fails.
+func inOrder(t *testing.T, steps []step) {
+	t.Helper()
+	for _, s := range steps {
+		if !t.Run(s.name, s.run) {
+			logState(t)
+			t.FailNow()
+		}
+	}
+}
+
+// noCluster takes down what a killed run may have left behind, now and at the end of the test.
+func noCluster(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("the end-to-end test starts a node; run it as root")
+	}
+	down := func() { run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir) }
+	down()
+	t.Cleanup(down)
+}

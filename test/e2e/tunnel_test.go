@@ -26,16 +26,13 @@ const (
 // TestLiveTunnel makes a highly available cluster beside the demo cluster, kills servers of its tunnel under the eyes of somebody who uses it,
 // and removes it.
 func TestLiveTunnel(t *testing.T) {
-	flag := "--kubeconfig=" + management().kubeconfig
 	release := management().run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.spec.release.image}")
-	t.Cleanup(func() { run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", highly, flag) })
+	t.Cleanup(func() {
+		run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", highly, kubeconfigFlag())
+	})
 	run(t, 20*time.Minute, "hypershift", "create", "cluster", "local", "--name", highly, "--release-image", release,
-		"--control-plane-availability-policy", "HighlyAvailable", "--node-pool-replicas", "1", flag, "--wait", "--timeout", "18m")
-	k := kubectl{filepath.Join(t.TempDir(), "kubeconfig")}
-	content := run(t, time.Minute, "hypershift", "create", "kubeconfig", "--name", highly, flag)
-	if err := os.WriteFile(k.kubeconfig, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+		"--control-plane-availability-policy", "HighlyAvailable", "--node-pool-replicas", "1", kubeconfigFlag(), "--wait", "--timeout", "18m")
+	k := hostedKubectl(t, highly)
 	k.run(t, "apply", "-f", filepath.Join(root(t), "docs/examples/webapp.yaml"))
 	eventually(t, appStart, "exec and logs", func() error { return throughTunnel(t, k) })
 

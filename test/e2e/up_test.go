@@ -5,7 +5,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,18 +13,9 @@ import (
 
 // TestUp is one test with ordered steps, because they share the one cluster that a machine can run.
 func TestUp(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("the end-to-end test starts a node; run it as root")
-	}
-	// A run that was killed may have left anything behind.
-	run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
+	noCluster(t)
 	before := machineState(t)
-	t.Cleanup(func() { run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir) })
-
-	steps := []struct {
-		name string
-		run  func(t *testing.T)
-	}{
+	inOrder(t, []step{
 		{"When up runs it should end with an available hosted cluster", up},
 		{"When up has shown a package nothing of it should be left", packageShown},
 		{"When up has delivered an add-on it should be seen on both sides", addonDelivered},
@@ -43,13 +33,7 @@ func TestUp(t *testing.T) {
 			run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
 			nothingLeft(t, before)
 		}},
-	}
-	for _, step := range steps {
-		if !t.Run(step.name, step.run) {
-			logState(t)
-			t.FailNow()
-		}
-	}
+	})
 }
 
 func up(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,16 +26,9 @@ const longestSilence = 5 * time.Second
 
 // TestUpgrade takes a highly available hosted cluster from one minor of Kubernetes to the next, under the eyes of a client.
 func TestUpgrade(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("the end-to-end test starts a node; run it as root")
-	}
-	run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)
-	t.Cleanup(func() { run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir) })
+	noCluster(t)
 	u := &upgrade{}
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
+	inOrder(t, []step{
 		{"When up runs with an older release it should build that, too", u.up},
 		{"When a highly available cluster is made of the older release it should come up", u.create},
 		{"When one of three etcd members is lost a client should hardly notice", u.loseMember},
@@ -46,12 +37,7 @@ func TestUpgrade(t *testing.T) {
 		{"When the release image changes the control plane should roll without an outage", u.roll},
 		{"When the upgrade is over versions, history and data should be right", u.check},
 		{"When the cluster is destroyed it should go", u.destroy},
-	} {
-		if !t.Run(step.name, step.run) {
-			logState(t)
-			t.FailNow()
-		}
-	}
+	})
 }
 
 // upgrade is the cluster under test.
@@ -70,11 +56,7 @@ func (u *upgrade) create(t *testing.T) {
 	run(t, 20*time.Minute, "hypershift", "create", "cluster", "local", "--name", "ha", "--release-image", releases+oldVersion,
 		"--control-plane-availability-policy", "HighlyAvailable", kubeconfigFlag(), "--wait", "--timeout", "18m")
 	t.Logf("create took %s", time.Since(start).Round(time.Second))
-	u.kubeconfig = filepath.Join(stateDir, "ha.kubeconfig")
-	content := run(t, time.Minute, "hypershift", "create", "kubeconfig", "--name", "ha", kubeconfigFlag())
-	if err := os.WriteFile(u.kubeconfig, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	u.kubeconfig = hostedKubectl(t, "ha").kubeconfig
 	k := u.hosted()
 	if got := serverVersion(t, k); got != "v"+oldVersion {
 		t.Fatalf("the hosted API is of %s, want v%s", got, oldVersion)

@@ -11,6 +11,10 @@ const MachineFinalizer = "localmachine.infrastructure.cluster.x-k8s.io"
 // MachineLabel is on the pod of a LocalMachine; its value is the LocalMachine's name where that fits, else the start of it and a hash.
 const MachineLabel = "infrastructure.cluster.x-k8s.io/local-machine"
 
+// MachinePriorityClass is the PriorityClass of pods of LocalMachines, which the installation makes. It is below those of control planes, so
+// that a node which runs out of memory ends a worker before a control plane, and above that of ordinary pods. Such pods preempt nothing.
+const MachinePriorityClass = "hypershift-local-machine"
+
 // Conditions of a LocalMachine, set by capi-provider alone.
 const (
 	// MachineReady sums the others up: the machine runs and has an address.

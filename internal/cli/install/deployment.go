@@ -70,7 +70,7 @@ func deployment(o Options) *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
 				Spec: corev1.PodSpec{
 					ServiceAccountName: operatorName,
-					PriorityClassName:  "hypershift-operator",
+					PriorityClassName:  operatorPriorityClass,
 					SecurityContext:    podSecurity(o),
 					Containers:         []corev1.Container{container(o)},
 					Volumes:            volumes(o),

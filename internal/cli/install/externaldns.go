@@ -164,7 +164,7 @@ func externalDNSDeployment(o Options) *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: externalDNSLabels()},
 				Spec: corev1.PodSpec{
 					ServiceAccountName: externalDNSName,
-					PriorityClassName:  "hypershift-operator",
+					PriorityClassName:  operatorPriorityClass,
 					SecurityContext:    podSecurity(o),
 					Containers:         []corev1.Container{container},
 					Volumes:            volumes,

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -62,11 +61,7 @@ func Resources(o Options) []client.Object {
 	policy, binding := config.NamePolicy()
 	objs := []client.Object{policy, binding, namespace(o)}
 	for _, class := range priorityClasses {
-		objs = append(objs, &schedulingv1.PriorityClass{
-			ObjectMeta:  metav1.ObjectMeta{Name: class.name},
-			Value:       class.value,
-			Description: class.description,
-		})
+		objs = append(objs, class.object())
 	}
 	if len(o.PullSecret) > 0 {
 		objs = append(objs, pullSecret(o))

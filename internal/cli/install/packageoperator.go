@@ -108,8 +108,10 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: packageOperatorLabels()},
 				Spec: corev1.PodSpec{
 					ServiceAccountName: packageOperatorName,
-					SecurityContext:    podSecurity(o),
-					Containers:         []corev1.Container{packageOperatorContainer(o)},
+					// Add-ons of all hosted clusters hang on it.
+					PriorityClassName: operatorPriorityClass,
+					SecurityContext:   podSecurity(o),
+					Containers:        []corev1.Container{packageOperatorContainer(o)},
 					// Layers of packages are read in memory; what libraries spool goes here.
 					Volumes: []corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
 						EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("256Mi"))},

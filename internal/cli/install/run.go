@@ -92,7 +92,12 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 			}
 		}
 	}
-	if err := applyAll(ctx, c, p, Resources(o)); err != nil {
+	objs := Resources(o)
+	foreign, err := clearPriorityClasses(ctx, c, p, objs)
+	if err != nil {
+		return err
+	}
+	if err := applyAll(ctx, c, p, without(objs, foreign)); err != nil {
 		return err
 	}
 	if !o.capi.standard() {

@@ -33,6 +33,8 @@ type deployment struct {
 	// Affinity and MoreTolerations of the operator's helpers.
 	Affinity        *corev1.Affinity
 	MoreTolerations []corev1.Toleration
+	// PriorityClass is that of the control plane's lesser parts.
+	PriorityClass string
 	// UserID that the connector runs as; nil lets the management cluster choose.
 	UserID *int64
 }
@@ -76,6 +78,7 @@ func (d deployment) spec() appsv1.DeploymentSpec {
 			ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
 			Spec: corev1.PodSpec{
 				ServiceAccountName: connector.Name,
+				PriorityClassName:  d.PriorityClass,
 				NodeSelector:       maps.Clone(d.NodeSelector),
 				Tolerations:        slices.Concat(d.dedicated(), d.Tolerations, d.MoreTolerations),
 				Affinity:           d.Affinity.DeepCopy(),

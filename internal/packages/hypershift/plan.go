@@ -1,6 +1,7 @@
 package hypershift
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -86,6 +87,7 @@ func planFor(in observed, s settings) (plan, error) {
 	d := deployment{
 		Namespace: in.Namespace, Owners: owners, Image: s.Image, NodeSelector: in.Cluster.Spec.NodeSelector, Tolerations: in.Cluster.Spec.Tolerations,
 		Affinity: s.Affinity, MoreTolerations: s.Tolerations, UserID: s.UserID,
+		PriorityClass: cmp.Or(in.Cluster.Annotations[hyperv1.ControlPlanePriorityClass], hyperv1.DefaultControlPlanePriorityClass),
 	}
 	return plan{Apply: d.objects()}, nil
 }

@@ -42,6 +42,7 @@ func (Platform) CAPIProvider(*hyperv1.HostedCluster, *hyperv1.HostedControlPlane
 		Image:   "controlplane-operator",
 		Command: []string{"/usr/bin/hcp-operators", "capi-provider-local"},
 		Args:    []string{"--namespace=$(MY_NAMESPACE)", "--leader-elect", "--health-addr=:9440", "--metrics-addr=:8080"},
+		Env:     []corev1.EnvVar{{Name: machine.EnvPriorityClass, Value: infrav1.MachinePriorityClass}},
 	}}
 	return spec, nil
 }

@@ -27,6 +27,8 @@ type MachineReconciler struct {
 	Live   client.Reader // uncached, see observe
 	Clock  clock.PassiveClock
 	Events events.EventRecorder
+
+	placement placement
 }
 
 // Reconcile brings one LocalMachine a step further.
@@ -47,6 +49,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	obs.placement = r.placement
 	p := planFor(obs)
 	if p.create != nil {
 		made, err := r.create(ctx, p.create)

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -100,7 +101,7 @@ func addControllers(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	machines := &MachineReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder(FieldOwner)}
+	machines := &MachineReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder(FieldOwner), placement: placementFromEnv(os.Getenv)}
 	err = builder.ControllerManagedBy(mgr).Named("localmachine").WithOptions(options).
 		For(&infrav1.LocalMachine{}).
 		Owns(&corev1.Pod{}).

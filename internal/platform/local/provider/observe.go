@@ -34,6 +34,7 @@ type observed struct {
 	pod       *corev1.Pod        // nil: none of this name
 	bootstrap bootstrapState
 	secret    string // name of the Secret with user data
+	placement placement
 	// orphaned: the Machine that it was made for will never be; orphanIn is when that can be said, 0: not by the passing of time.
 	orphaned bool
 	orphanIn time.Duration

@@ -64,7 +64,7 @@ func planFor(obs observed) plan {
 		c := bootstrapCondition(obs)
 		return p.absent(obs, c.Reason, c.Message)
 	}
-	p.create = machinePod(obs.local, obs.secret)
+	p.create = machinePod(obs.local, obs.secret, obs.placement)
 	return p.absent(obs, infrav1.ReasonPodPending, "the pod is being created")
 }
 

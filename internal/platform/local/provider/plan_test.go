@@ -15,6 +15,7 @@ import (
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/platform/machine"
 )
 
 func localMachine(edit ...func(*infrav1.LocalMachine)) *infrav1.LocalMachine {
@@ -29,7 +30,7 @@ func localMachine(edit ...func(*infrav1.LocalMachine)) *infrav1.LocalMachine {
 }
 
 func podOf(m *infrav1.LocalMachine, edit ...func(*corev1.Pod)) *corev1.Pod {
-	p := machinePod(m, "user-data")
+	p := machinePod(m, "user-data", placement{})
 	p.UID = "pod-uid"
 	for _, e := range edit {
 		e(p)
@@ -216,7 +217,7 @@ func TestPlanNeverMakesTwo(t *testing.T) {
 func TestPod(t *testing.T) {
 	t.Run("When a pod is made it should have no way into the management cluster", func(t *testing.T) {
 		g := NewWithT(t)
-		p := machinePod(localMachine(), "user-data")
+		p := machinePod(localMachine(), "user-data", placement{})
 		g.Expect(*p.Spec.AutomountServiceAccountToken).To(BeFalse())
 		g.Expect(p.Spec.HostNetwork || p.Spec.HostPID || p.Spec.HostIPC).To(BeFalse())
 		for _, v := range p.Spec.Volumes {
@@ -224,11 +225,18 @@ func TestPod(t *testing.T) {
 		}
 		g.Expect(p.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "MACHINE_PROVIDER_ID", Value: "local://clusters-demo/workers-abc"}))
 	})
+	t.Run("When pods of machines have a class of their own it should be that", func(t *testing.T) {
+		g := NewWithT(t)
+		for class, want := range map[string]string{infrav1.MachinePriorityClass: infrav1.MachinePriorityClass, "": ""} {
+			place := placementFromEnv(func(name string) string { return map[string]string{machine.EnvPriorityClass: class}[name] })
+			g.Expect(machinePod(localMachine(), "user-data", place).Spec.PriorityClassName).To(Equal(want))
+		}
+	})
 	t.Run("When bounds are given they should be limits, and requests never above them", func(t *testing.T) {
 		g := NewWithT(t)
 		p := machinePod(localMachine(func(m *infrav1.LocalMachine) {
 			m.Spec.CPU, m.Spec.Memory, m.Spec.RootVolumeSize = ptr.To(resource.MustParse("50m")), ptr.To(resource.MustParse("2Gi")), ptr.To(resource.MustParse("10Gi"))
-		}), "user-data")
+		}), "user-data", placement{})
 		r := p.Spec.Containers[0].Resources
 		g.Expect(r.Limits.Cpu().String()).To(Equal("50m"))
 		g.Expect(r.Requests.Cpu().String()).To(Equal("50m"))
@@ -241,7 +249,7 @@ func TestPod(t *testing.T) {
 		a, b := labelValue(strings.Repeat("a", 100)+"1"), labelValue(strings.Repeat("a", 100)+"2")
 		g.Expect(len(a)).To(BeNumerically("<=", 63))
 		g.Expect(a).NotTo(Equal(b))
-		g.Expect(machinePod(localMachine(func(m *infrav1.LocalMachine) { m.Name = strings.Repeat("a", 100) }), "x").Spec.Hostname).To(BeEmpty())
+		g.Expect(machinePod(localMachine(func(m *infrav1.LocalMachine) { m.Name = strings.Repeat("a", 100) }), "x", placement{}).Spec.Hostname).To(BeEmpty())
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/platform/machine"
 )
 
 const (
@@ -24,8 +25,17 @@ var (
 	requestMemory = resource.MustParse("256Mi")
 )
 
+// placement is how pods of machines are scheduled.
+type placement struct {
+	priorityClass string
+}
+
+func placementFromEnv(getenv func(string) string) placement {
+	return placement{priorityClass: getenv(machine.EnvPriorityClass)}
+}
+
 // machinePod is the pod that a machine is.
-func machinePod(local *infrav1.LocalMachine, secret string) *corev1.Pod {
+func machinePod(local *infrav1.LocalMachine, secret string, place placement) *corev1.Pod {
 	labels := map[string]string{infrav1.MachineLabel: labelValue(local.Name)}
 	if cluster := local.Labels[clusterLabel]; cluster != "" {
 		labels[clusterLabel] = cluster
@@ -39,6 +49,7 @@ func machinePod(local *infrav1.LocalMachine, secret string) *corev1.Pod {
 			// An end with an error is a crash or a reboot; an end without one is somebody switching the machine off.
 			RestartPolicy:                 corev1.RestartPolicyOnFailure,
 			TerminationGracePeriodSeconds: ptr.To[int64](stopSeconds),
+			PriorityClassName:             place.priorityClass,
 			// Whoever owns the machine must not get at the management cluster.
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),

@@ -203,19 +203,19 @@ func addConnections(mgr manager.Manager, management, hosted client.Client, cfg *
 func addApprover(mgr manager.Manager, management client.Client, hosted client.WithWatch, o Options) error {
 	changed := make(chan struct{}, 1)
 	requests := newDrift(hosted, changed)
-	requests.Ensure(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"))
 	if err := mgr.Add(requests); err != nil {
 		return fmt.Errorf("adding the watch of certificate signing requests: %w", err)
 	}
 	r := &approver.Reconciler{
 		Management: management, Hosted: hosted, Clock: clock.RealClock{},
+		Watch: func() { requests.Ensure(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest")) },
 		Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
 			return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
 		},
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(approver.Controller).
-		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.Or(matters(), predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			go forward(ctx, changed, requestPause, queue, mgr.GetCache(), o)
 			return nil

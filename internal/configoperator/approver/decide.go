@@ -17,7 +17,7 @@ type Verdict string
 const (
 	Approve Verdict = "Approve"
 	Deny    Verdict = "Deny"
-	Wait    Verdict = "Wait"   // it may become right
+	Wait    Verdict = "Wait"   // it may become right, or a person may approve it
 	Ignore  Verdict = "Ignore" // not ours
 )
 
@@ -25,7 +25,6 @@ const (
 const (
 	ReasonMachineMatches   = "MachineMatches"
 	ReasonMalformed        = "MalformedRequest"
-	ReasonSigner           = "SignerNotAllowed"
 	ReasonRequestor        = "RequestorNotAllowed"
 	ReasonUsages           = "UsagesNotAllowed"
 	ReasonSubject          = "SubjectNotAllowed"
@@ -34,6 +33,7 @@ const (
 	ReasonMachineAmbiguous = "MachineAmbiguous"
 	ReasonMachineTooOld    = "MachineTooOld"
 	ReasonMachineHasNode   = "MachineHasNode"
+	ReasonMachineHasKey    = "MachineHasCertificate"
 	ReasonMachineLeaving   = "MachineLeaving"
 	ReasonNodeExists       = "NodeExists"
 	ReasonAddressesUnknown = "AddressesUnknown"
@@ -53,6 +53,10 @@ type Machine struct {
 	Node    string // of status.nodeRef; empty before the node has joined
 	Created time.Time
 	Leaving bool
+	// Key is the public key that has a client certificate, as in Content; empty before the first.
+	Key string
+	// Version of the Machine that this was read from.
+	Version string
 	// Names are what the machine is called: its host names and internal DNS names. Addresses are its IP addresses, in the form
 	// of netip.Addr.
 	Names     []string
@@ -85,18 +89,16 @@ type Request struct {
 	Err      error // why the bytes mean nothing
 }
 
-// ours tells whether the request is for us to decide: it is for a kubelet's certificate, or of somebody who has no business
-// with any other. Nodes renew client certificates without us.
+// ours tells whether the request is for us to decide: it is for a kubelet's certificate. Nodes renew client certificates without us, and
+// what programs on nodes want of other signers is decided by those who brought them.
 func (r Request) ours() bool {
-	switch {
-	case r.Username == bootstrapUser:
+	switch r.Signer {
+	case certificatesv1.KubeletServingSignerName:
 		return true
-	case r.Signer == certificatesv1.KubeletServingSignerName:
-		return true
-	case r.Signer == certificatesv1.KubeAPIServerClientKubeletSignerName:
+	case certificatesv1.KubeAPIServerClientKubeletSignerName:
 		return !r.isNode()
 	default:
-		return r.isNode()
+		return false
 	}
 }
 
@@ -107,32 +109,22 @@ func (r Request) isNode() bool {
 // node is the node that the request is for, as far as its bytes say; only meaningful for requests of the two signers.
 func (r Request) node() string { return strings.TrimPrefix(r.Content.CommonName, nodePrefix) }
 
-// decide never approves what any rule is against. It approves a client certificate only for a machine that has no node, and
-// only with the name of that machine; a serving certificate only for the node that asks, and only with names and addresses of
-// its own machine.
+// decide never approves what any rule is against. It approves a client certificate only for a machine that has no node, for one
+// key, and only with the name of that machine; a serving certificate only for the node that asks, and only with names and
+// addresses of its own machine. It never denies because of what is known of Machines.
 func decide(r Request, facts Facts, now time.Time) Decision {
 	if !r.ours() {
 		return Decision{Verdict: Ignore}
 	}
-	var rules []rule
-	switch r.Signer {
-	case certificatesv1.KubeAPIServerClientKubeletSignerName:
-		rules = clientRules
-	case certificatesv1.KubeletServingSignerName:
+	rules := clientRules
+	if r.Signer == certificatesv1.KubeletServingSignerName {
 		rules = servingRules
-	default:
-		return Decision{Deny, ReasonSigner, "machines and nodes get certificates of their kubelets only, and this is for another signer"}
 	}
 	c := &candidate{Request: r, facts: facts, now: now}
 	for _, rule := range rules {
-		d := rule(c)
-		if d == nil {
-			continue
+		if d := rule(c); d != nil {
+			return *d
 		}
-		if d.Verdict == Wait && now.Sub(r.Created) >= patience {
-			return Decision{Deny, d.Reason, d.Message + fmt.Sprintf("; waited %s", patience)}
-		}
-		return *d
 	}
 	return Decision{Approve, ReasonMachineMatches, fmt.Sprintf("names and addresses are those of Machine %s", c.machine.Name)}
 }
@@ -150,7 +142,7 @@ type rule func(*candidate) *Decision
 
 var clientRules = []rule{
 	askedByBootstrapper, wellFormed, usagesOf("client auth"), subjectIsNode, hasNoNames,
-	machineKnown, machineStays, machineIsNew, nodeIsNew,
+	machineKnown, machineStays, machineIsNew, keyIsMachines, nodeIsNew,
 }
 
 var servingRules = []rule{
@@ -260,7 +252,7 @@ func machineKnown(c *candidate) *Decision {
 
 func machineStays(c *candidate) *Decision {
 	if c.machine.Leaving {
-		return deny(ReasonMachineLeaving, "Machine %s is being deleted", c.machine.Name)
+		return wait(ReasonMachineLeaving, "Machine %s is being deleted", c.machine.Name)
 	}
 	return nil
 }
@@ -268,16 +260,24 @@ func machineStays(c *candidate) *Decision {
 func machineIsNew(c *candidate) *Decision {
 	switch {
 	case c.machine.Node != "":
-		return deny(ReasonMachineHasNode, "Machine %s has joined already", c.machine.Name)
+		return wait(ReasonMachineHasNode, "Machine %s has joined already", c.machine.Name)
 	case c.now.Sub(c.machine.Created) > joinWindow:
-		return deny(ReasonMachineTooOld, "Machine %s was created more than %s ago", c.machine.Name, joinWindow)
+		return wait(ReasonMachineTooOld, "Machine %s was created more than %s ago", c.machine.Name, joinWindow)
+	}
+	return nil
+}
+
+// keyIsMachines lets nobody else have a certificate in the name of a machine between its request and its Node.
+func keyIsMachines(c *candidate) *Decision {
+	if c.machine.Key != "" && c.machine.Key != c.Content.Key {
+		return wait(ReasonMachineHasKey, "a client certificate of Machine %s was approved for another key; a machine that lost its certificate has to be replaced", c.machine.Name)
 	}
 	return nil
 }
 
 func nodeIsNew(c *candidate) *Decision {
 	if c.facts.NodeExists {
-		return deny(ReasonNodeExists, "Node %s exists; a machine that lost its certificate has to be replaced", c.node())
+		return wait(ReasonNodeExists, "Node %s exists; a machine that lost its certificate has to be replaced", c.node())
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func asBootstrapper(mutate ...func(*Request)) Request {
 		Signer: certificatesv1.KubeAPIServerClientKubeletSignerName, Username: bootstrapUser,
 		Groups:  []string{bootstrapGroup, "system:serviceaccounts", "system:authenticated"},
 		Usages:  []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		Created: noon, Content: Content{CommonName: "system:node:w-1", Organizations: []string{"system:nodes"}},
+		Created: noon, Content: Content{Key: "of w-1", CommonName: "system:node:w-1", Organizations: []string{"system:nodes"}},
 	}
 	for _, m := range mutate {
 		m(&r)
@@ -87,28 +87,30 @@ func TestDecide(t *testing.T) {
 		"When a new machine asks it should get a client certificate": {asBootstrapper(), Facts{Machines: []Machine{machine("w-1")}}, noon, Approve, ReasonMachineMatches},
 		"When a machine asks by its host name it should get one": {asBootstrapper(func(r *Request) { r.Content.CommonName = "system:node:w-1.local" }),
 			Facts{Machines: []Machine{machine("w-1")}}, noon, Approve, ReasonMachineMatches},
-		"When there is no machine yet it should wait":                        {asBootstrapper(), Facts{Machines: []Machine{machine("w-2")}}, noon, Wait, ReasonMachineNotFound},
-		"When there is none for long it should deny":                         {asBootstrapper(), Facts{}, noon.Add(patience), Deny, ReasonMachineNotFound},
-		"When two machines have the name it should wait":                     {asBootstrapper(), Facts{Machines: []Machine{machine("w-1"), machine("w-2", func(m *Machine) { m.Names = []string{"w-1"} })}}, noon, Wait, ReasonMachineAmbiguous},
-		"When the machine has a node it should deny":                         {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", joined)}}, noon, Deny, ReasonMachineHasNode},
-		"When the node exists it should deny":                                {asBootstrapper(), Facts{Machines: []Machine{machine("w-1")}, NodeExists: true}, noon, Deny, ReasonNodeExists},
-		"When the machine is older than two hours it should deny":            {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Created = noon.Add(-joinWindow - time.Second) })}}, noon, Deny, ReasonMachineTooOld},
-		"When the machine is being deleted it should deny":                   {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Leaving = true })}}, noon, Deny, ReasonMachineLeaving},
-		"When it asks for system:masters it should deny":                     {asBootstrapper(func(r *Request) { r.Content.Organizations = []string{"system:masters"} }), ok, noon, Deny, ReasonSubject},
-		"When it asks for system:masters besides it should deny":             {asBootstrapper(func(r *Request) { r.Content.Organizations = []string{"system:nodes", "system:masters"} }), ok, noon, Deny, ReasonSubject},
-		"When it asks as another user it should deny":                        {asBootstrapper(func(r *Request) { r.Content.CommonName = "system:admin" }), ok, noon, Deny, ReasonSubject},
-		"When its name is empty it should deny":                              {asBootstrapper(func(r *Request) { r.Content.CommonName = "system:node:" }), ok, noon, Deny, ReasonSubject},
-		"When its subject has more parts it should deny":                     {asBootstrapper(func(r *Request) { r.Content.OtherSubject = true }), ok, noon, Deny, ReasonSubject},
-		"When a client certificate has names it should deny":                 {asBootstrapper(func(r *Request) { r.Content.DNS = []string{"kubernetes.default.svc"} }), ok, noon, Deny, ReasonNames},
-		"When a client certificate has addresses it should deny":             {asBootstrapper(func(r *Request) { r.Content.IPs = []string{"10.244.0.7"} }), ok, noon, Deny, ReasonNames},
-		"When it wants to serve with it, too, it should deny":                {asBootstrapper(func(r *Request) { r.Usages = append(r.Usages, certificatesv1.UsageServerAuth) }), ok, noon, Deny, ReasonUsages},
-		"When it wants to sign with it it should deny":                       {asBootstrapper(func(r *Request) { r.Usages = append(r.Usages, certificatesv1.UsageCertSign) }), ok, noon, Deny, ReasonUsages},
-		"When its bytes are garbage it should deny":                          {asBootstrapper(func(r *Request) { _, r.Err = parse([]byte("garbage")) }), ok, noon, Deny, ReasonMalformed},
-		"When the bootstrapper asks another signer it should deny":           {asBootstrapper(func(r *Request) { r.Signer = certificatesv1.KubeAPIServerClientSignerName }), ok, noon, Deny, ReasonSigner},
-		"When the bootstrapper wants to serve it should deny":                {asBootstrapper(func(r *Request) { r.Signer = certificatesv1.KubeletServingSignerName }), ok, noon, Deny, ReasonRequestor},
-		"When a node asks another signer it should deny":                     {serving(func(r *Request) { r.Signer = "example.com/any" }), ok, noon, Deny, ReasonSigner},
-		"When a stranger asks for a node's certificate it should not answer": {asBootstrapper(func(r *Request) { r.Username = "eve" }), ok, noon, Ignore, ReasonRequestor},
-		"When the bootstrapper's groups are missing it should not answer":    {asBootstrapper(func(r *Request) { r.Groups = nil }), ok, noon, Ignore, ReasonRequestor},
+		"When there is no machine yet it should wait":                                 {asBootstrapper(), Facts{Machines: []Machine{machine("w-2")}}, noon, Wait, ReasonMachineNotFound},
+		"When there is none for long it should go on waiting":                         {asBootstrapper(), Facts{}, noon.Add(23 * time.Hour), Wait, ReasonMachineNotFound},
+		"When two machines have the name it should wait":                              {asBootstrapper(), Facts{Machines: []Machine{machine("w-1"), machine("w-2", func(m *Machine) { m.Names = []string{"w-1"} })}}, noon, Wait, ReasonMachineAmbiguous},
+		"When the machine has a node it should leave it to people":                    {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", joined)}}, noon, Wait, ReasonMachineHasNode},
+		"When the node exists it should leave it to people":                           {asBootstrapper(), Facts{Machines: []Machine{machine("w-1")}, NodeExists: true}, noon, Wait, ReasonNodeExists},
+		"When another key has the machine's certificate it should leave it to people": {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Key = "of another" })}}, noon, Wait, ReasonMachineHasKey},
+		"When the same key asks again it should get a certificate":                    {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Key = "of w-1" })}}, noon, Approve, ReasonMachineMatches},
+		"When the machine is older than two hours it should leave it to people":       {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Created = noon.Add(-joinWindow - time.Second) })}}, noon, Wait, ReasonMachineTooOld},
+		"When the machine is being deleted it should leave it to people":              {asBootstrapper(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Leaving = true })}}, noon, Wait, ReasonMachineLeaving},
+		"When it asks for system:masters it should deny":                              {asBootstrapper(func(r *Request) { r.Content.Organizations = []string{"system:masters"} }), ok, noon, Deny, ReasonSubject},
+		"When it asks for system:masters besides it should deny":                      {asBootstrapper(func(r *Request) { r.Content.Organizations = []string{"system:nodes", "system:masters"} }), ok, noon, Deny, ReasonSubject},
+		"When it asks as another user it should deny":                                 {asBootstrapper(func(r *Request) { r.Content.CommonName = "system:admin" }), ok, noon, Deny, ReasonSubject},
+		"When its name is empty it should deny":                                       {asBootstrapper(func(r *Request) { r.Content.CommonName = "system:node:" }), ok, noon, Deny, ReasonSubject},
+		"When its subject has more parts it should deny":                              {asBootstrapper(func(r *Request) { r.Content.OtherSubject = true }), ok, noon, Deny, ReasonSubject},
+		"When a client certificate has names it should deny":                          {asBootstrapper(func(r *Request) { r.Content.DNS = []string{"kubernetes.default.svc"} }), ok, noon, Deny, ReasonNames},
+		"When a client certificate has addresses it should deny":                      {asBootstrapper(func(r *Request) { r.Content.IPs = []string{"10.244.0.7"} }), ok, noon, Deny, ReasonNames},
+		"When it wants to serve with it, too, it should deny":                         {asBootstrapper(func(r *Request) { r.Usages = append(r.Usages, certificatesv1.UsageServerAuth) }), ok, noon, Deny, ReasonUsages},
+		"When it wants to sign with it it should deny":                                {asBootstrapper(func(r *Request) { r.Usages = append(r.Usages, certificatesv1.UsageCertSign) }), ok, noon, Deny, ReasonUsages},
+		"When its bytes are garbage it should deny":                                   {asBootstrapper(func(r *Request) { _, r.Err = parse([]byte("garbage")) }), ok, noon, Deny, ReasonMalformed},
+		"When the bootstrapper asks another signer it should not answer":              {asBootstrapper(func(r *Request) { r.Signer = certificatesv1.KubeAPIServerClientSignerName }), ok, noon, Ignore, ""},
+		"When the bootstrapper wants to serve it should deny":                         {asBootstrapper(func(r *Request) { r.Signer = certificatesv1.KubeletServingSignerName }), ok, noon, Deny, ReasonRequestor},
+		"When a node asks another signer it should not answer":                        {serving(func(r *Request) { r.Signer = "example.com/any" }), ok, noon, Ignore, ""},
+		"When a stranger asks for a node's certificate it should not answer":          {asBootstrapper(func(r *Request) { r.Username = "eve" }), ok, noon, Ignore, ReasonRequestor},
+		"When the bootstrapper's groups are missing it should not answer":             {asBootstrapper(func(r *Request) { r.Groups = nil }), ok, noon, Ignore, ReasonRequestor},
 		"When a node renews its client certificate it should leave that to others": {serving(func(r *Request) {
 			r.Signer = certificatesv1.KubeAPIServerClientKubeletSignerName
 		}), ok, noon, Ignore, ""},
@@ -118,7 +120,7 @@ func TestDecide(t *testing.T) {
 		"When its machine knows the node it should get that, too":                {serving(), Facts{Machines: []Machine{machine("w-1", joined)}}, noon.Add(24 * time.Hour), Approve, ReasonMachineMatches},
 		"When it asks for another node it should deny":                           {serving(func(r *Request) { r.Username = "system:node:w-2" }), ok, noon, Deny, ReasonSubject},
 		"When it has a foreign address it should wait for the provider":          {serving(func(r *Request) { r.Content.IPs = []string{"10.96.0.1"} }), ok, noon, Wait, ReasonNames},
-		"When it has a foreign address for long it should deny":                  {serving(func(r *Request) { r.Content.IPs = []string{"10.96.0.1"} }), ok, noon.Add(patience), Deny, ReasonNames},
+		"When it has a foreign address for long it should go on waiting":         {serving(func(r *Request) { r.Content.IPs = []string{"10.96.0.1"} }), ok, noon.Add(23 * time.Hour), Wait, ReasonNames},
 		"When it has the API's name it should not approve":                       {serving(func(r *Request) { r.Content.DNS = []string{"kubernetes.default.svc"} }), ok, noon, Wait, ReasonNames},
 		"When it has loopback it should not approve":                             {serving(func(r *Request) { r.Content.IPs = []string{"10.244.0.7", "127.0.0.1"} }), ok, noon, Wait, ReasonNames},
 		"When addresses aren't known it should wait":                             {serving(), Facts{Machines: []Machine{machine("w-1", func(m *Machine) { m.Addresses = nil })}}, noon, Wait, ReasonAddressesUnknown},
@@ -155,6 +157,7 @@ func TestDecideProperty(t *testing.T) {
 			Username: rapid.SampledFrom([]string{bootstrapUser, "system:node:w-1", "system:node:w-2", "eve"}).Draw(t, "username"),
 			Groups:   groups.Draw(t, "groups"), Usages: usages.Draw(t, "usages"), Created: noon,
 			Content: Content{
+				Key:           rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"),
 				CommonName:    rapid.SampledFrom([]string{"system:node:", ""}).Draw(t, "prefix") + names.Draw(t, "name"),
 				Organizations: groups.Draw(t, "organizations"),
 				DNS:           rapid.SliceOfN(names, 0, 3).Draw(t, "dns"), IPs: rapid.SliceOfN(ips, 0, 3).Draw(t, "ips"),
@@ -168,9 +171,13 @@ func TestDecideProperty(t *testing.T) {
 			if rapid.Bool().Draw(t, "joined") {
 				m.Node = m.Name
 			}
+			m.Key = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key of machine")
 			list = append(list, m)
 		}
 		d := decide(r, Facts{Machines: list, NodeExists: rapid.Bool().Draw(t, "nodeExists")}, noon)
+		if d.Verdict == Deny && decide(r, ok, noon).Verdict != Deny {
+			t.Fatalf("denied because of what is known of machines: %+v", d)
+		}
 		if d.Verdict != Approve {
 			return
 		}
@@ -184,7 +191,7 @@ func TestDecideProperty(t *testing.T) {
 		}
 		switch r.Signer {
 		case certificatesv1.KubeAPIServerClientKubeletSignerName:
-			if r.Username != bootstrapUser || list[i].Node != "" || len(r.Content.DNS)+len(r.Content.IPs) > 0 || slices.Contains(r.Usages, "server auth") {
+			if r.Username != bootstrapUser || list[i].Node != "" || list[i].Key != "" && list[i].Key != r.Content.Key || len(r.Content.DNS)+len(r.Content.IPs) > 0 || slices.Contains(r.Usages, "server auth") {
 				t.Fatalf("approved client request %+v for %+v", r, list[i])
 			}
 		case certificatesv1.KubeletServingSignerName:
@@ -210,6 +217,8 @@ func TestParse(t *testing.T) {
 		g := NewWithT(t)
 		c, err := parse(good)
 		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.Key).To(MatchRegexp("^[0-9a-f]{64}$"))
+		c.Key = ""
 		g.Expect(c).To(Equal(Content{CommonName: "system:node:w-1", Organizations: []string{"system:nodes"}, DNS: []string{"w-1"}, IPs: []string{"10.244.0.7"}}))
 	})
 	block, _ := pem.Decode(good)

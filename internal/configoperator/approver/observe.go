@@ -4,36 +4,40 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pending are the requests that nobody has decided on, those for kubelets first. What is read is bounded; a tenant who makes
-// more requests than that delays those of its own nodes.
-func pending(ctx context.Context, hosted client.Reader) ([]certificatesv1.CertificateSigningRequest, error) {
-	kubelet, serving := certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName
-	var all []certificatesv1.CertificateSigningRequest
-	for _, part := range []struct {
-		selector fields.Selector
-		limit    int
-	}{
-		{fields.OneTermEqualSelector("spec.signerName", kubelet), maxRequests},
-		{fields.OneTermEqualSelector("spec.signerName", serving), maxRequests},
-		{fields.AndSelectors(fields.OneTermNotEqualSelector("spec.signerName", kubelet), fields.OneTermNotEqualSelector("spec.signerName", serving)), maxStrange},
-	} {
-		next := ""
-		for read := 0; read < part.limit; {
+// signers are those whose requests are read.
+var signers = [...]string{certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName}
+
+// round is a look at all requests in portions: a tenant may make any number of them, and those that are decided stay for an hour, so
+// none may hide others. Losing it costs a new beginning.
+type round struct {
+	next  [len(signers)]string // of each signer, where the next portion begins
+	done  [len(signers)]bool
+	after time.Duration // when the earliest of the requests that wait is to be looked at again; 0 without one
+}
+
+// pending are the requests of the next portion that nobody has decided on. The round is over when more is false.
+func (r *round) pending(ctx context.Context, hosted client.Reader) (all []certificatesv1.CertificateSigningRequest, more bool, err error) {
+	for i, signer := range signers {
+		for read := 0; read < maxRequests && !r.done[i]; {
 			list := &certificatesv1.CertificateSigningRequestList{}
-			err := hosted.List(ctx, list, client.MatchingFieldsSelector{Selector: part.selector}, client.Limit(pageSize), client.Continue(next))
+			err := hosted.List(ctx, list, client.MatchingFields{"spec.signerName": signer}, client.Limit(pageSize), client.Continue(r.next[i]))
+			if apierrors.IsResourceExpired(err) && r.next[i] != "" {
+				r.next[i] = ""
+				continue
+			}
 			if err != nil {
-				return nil, fmt.Errorf("listing certificate signing requests: %w", err)
+				return nil, false, fmt.Errorf("listing certificate signing requests: %w", err)
 			}
 			for _, csr := range list.Items {
 				if undecided(&csr) {
@@ -41,12 +45,23 @@ func pending(ctx context.Context, hosted client.Reader) ([]certificatesv1.Certif
 				}
 			}
 			read += len(list.Items)
-			if next = list.Continue; next == "" || len(list.Items) == 0 {
-				break
-			}
+			r.next[i] = list.Continue
+			r.done[i] = list.Continue == "" || len(list.Items) == 0
 		}
+		more = more || !r.done[i]
 	}
-	return all, nil
+	return all, more, nil
+}
+
+// waits notes that a request of that age waits.
+func (r *round) waits(age time.Duration) {
+	after := recheck
+	if age >= patience {
+		after = slowRecheck
+	}
+	if r.after == 0 || after < r.after {
+		r.after = after
+	}
 }
 
 func undecided(csr *certificatesv1.CertificateSigningRequest) bool {
@@ -84,7 +99,10 @@ func machines(ctx context.Context, management client.Reader, namespace string) (
 }
 
 func machineOf(m *clusterv1.Machine) Machine {
-	out := Machine{Name: m.Name, Node: m.Status.NodeRef.Name, Created: m.CreationTimestamp.Time, Leaving: !m.DeletionTimestamp.IsZero()}
+	out := Machine{
+		Name: m.Name, Node: m.Status.NodeRef.Name, Created: m.CreationTimestamp.Time, Leaving: !m.DeletionTimestamp.IsZero(),
+		Key: m.Annotations[KeyAnnotation], Version: m.ResourceVersion,
+	}
 	for _, a := range m.Status.Addresses {
 		switch a.Type {
 		case clusterv1.MachineHostName, clusterv1.MachineInternalDNS, clusterv1.MachineExternalDNS:

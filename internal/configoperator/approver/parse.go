@@ -4,8 +4,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 
 // Content is what the bytes of a request ask for.
 type Content struct {
+	Key           string // SHA-256 of the public key, in hexadecimal digits
 	CommonName    string
 	Organizations []string
 	OtherSubject  bool // anything in the subject besides one common name and organizations
@@ -55,8 +58,9 @@ func parse(data []byte) (Content, error) {
 	if len(request.DNSNames)+len(request.IPAddresses) > maxNames {
 		return Content{}, fmt.Errorf("the request has more than %d names and addresses", maxNames)
 	}
+	key := sha256.Sum256(request.RawSubjectPublicKeyInfo)
 	c := Content{
-		CommonName: request.Subject.CommonName, Organizations: request.Subject.Organization,
+		Key: hex.EncodeToString(key[:]), CommonName: request.Subject.CommonName, Organizations: request.Subject.Organization,
 		OtherNames: len(request.EmailAddresses)+len(request.URIs) > 0,
 	}
 	commonNames := 0

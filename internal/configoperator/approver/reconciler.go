@@ -5,35 +5,53 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform"
 )
 
 // passTimeout bounds a pass: a healthy API server needs well under a second.
 const passTimeout = 30 * time.Second
 
-// Reconciler decides on the requests of one hosted cluster.
+// Reconciler decides on the requests of one hosted cluster. It is for one worker.
 //
-// It is the only writer of conditions of requests that are ours; kube-controller-manager approves renewals, which aren't.
+// It is the only writer of conditions of requests that are ours, and of KeyAnnotation; kube-controller-manager approves renewals,
+// which aren't.
 type Reconciler struct {
 	Management client.Client // uncached: an approval must not rest on an old look at a Machine
 	Hosted     client.Client // uncached: what a cache would hold is chosen by the tenant
 	Clock      clock.PassiveClock
 	// Hold says why nothing is to be done, if so, and when that ends.
 	Hold func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration)
+	// Watch is called when requests are to be decided: it sees to it that new ones cause passes. It is called often.
+	Watch func()
+
+	round round
 }
 
-// Reconcile makes one pass over all pending requests.
+// Managed tells whether somebody makes Machines that requests can be compared with. Where nobody does, people decide on requests.
+func Managed(hcp *hyperv1.HostedControlPlane) bool {
+	if _, disabled := hcp.Annotations[hyperv1.DisableMachineManagement]; disabled {
+		return false
+	}
+	p, err := platform.For(hcp.Spec.Platform.Type)
+	return err == nil && p.Traits().Managed
+}
+
+// Reconcile makes one pass over pending requests, over a portion of them when there are very many.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
@@ -41,19 +59,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
 	}
+	if !Managed(hcp) {
+		return ctrl.Result{}, nil
+	}
+	r.Watch()
 	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
-	csrs, err := pending(ctx, r.Hosted)
-	if err != nil {
-		return ctrl.Result{}, err
+	next := r.round
+	csrs, more, err := next.pending(ctx, r.Hosted)
+	if err == nil {
+		err = r.decideAll(ctx, req.Namespace, csrs, &next)
 	}
-	return r.decideAll(ctx, req.Namespace, csrs)
+	if err != nil {
+		return ctrl.Result{}, err // the same portion again
+	}
+	if more {
+		r.round = next
+		return ctrl.Result{RequeueAfter: breath}, nil
+	}
+	r.round = round{}
+	return ctrl.Result{RequeueAfter: next.after}, nil
 }
 
-func (r *Reconciler) decideAll(ctx context.Context, namespace string, csrs []certificatesv1.CertificateSigningRequest) (ctrl.Result, error) {
+func (r *Reconciler) decideAll(ctx context.Context, namespace string, csrs []certificatesv1.CertificateSigningRequest, round *round) error {
 	var facts Facts
-	var looked, waits bool
+	var looked bool
 	var errs []error
 	events := 0
 	for i := range csrs {
@@ -65,7 +96,7 @@ func (r *Reconciler) decideAll(ctx context.Context, namespace string, csrs []cer
 		if !looked {
 			list, err := machines(ctx, r.Management, namespace)
 			if err != nil {
-				return ctrl.Result{}, errors.Join(append(errs, err)...)
+				return errors.Join(append(errs, err)...)
 			}
 			facts.Machines, looked = list, true
 		}
@@ -76,9 +107,17 @@ func (r *Reconciler) decideAll(ctx context.Context, namespace string, csrs []cer
 		}
 		switch d.Verdict {
 		case Approve, Deny:
+			if d.Verdict == Approve && request.Signer == certificatesv1.KubeAPIServerClientKubeletSignerName {
+				if err := r.reserve(ctx, namespace, request, facts); err != nil {
+					errs = append(errs, err)
+					continue
+				}
+			}
 			errs = append(errs, r.record(ctx, csr, request, d))
 		case Wait, Ignore:
-			waits = waits || d.Verdict == Wait
+			if d.Verdict == Wait {
+				round.waits(r.Clock.Now().Sub(request.Created))
+			}
 			if d.Reason == "" || events >= maxEvents {
 				continue
 			}
@@ -89,13 +128,24 @@ func (r *Reconciler) decideAll(ctx context.Context, namespace string, csrs []cer
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return ctrl.Result{}, err
+	return errors.Join(errs...)
+}
+
+// reserve notes on its Machine for which key a client certificate is about to be approved. The patch holds for the version of the Machine
+// that the decision was made on, so of two that ask at a time, or of two processes that approve, one gets through.
+func (r *Reconciler) reserve(ctx context.Context, namespace string, request Request, facts Facts) error {
+	i := slices.IndexFunc(facts.Machines, func(m Machine) bool { return m.called(request.node()) })
+	m := &facts.Machines[i] // an approval has exactly one
+	if m.Key == request.Content.Key {
+		return nil
 	}
-	if waits {
-		return ctrl.Result{RequeueAfter: recheck}, nil
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, m.Version, KeyAnnotation, request.Content.Key)
+	object := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: m.Name}}
+	if err := r.Management.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return fmt.Errorf("noting the key of Machine %s: %w", m.Name, err)
 	}
-	return ctrl.Result{}, nil
+	m.Key, m.Version = request.Content.Key, object.ResourceVersion
+	return nil
 }
 
 // decide looks for the Node of a request only when everything else is in order: a stranger's words cause no reads.

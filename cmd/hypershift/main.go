@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/kubectlpackage"
 	"hcp.internal/platform/internal/cli/rollout"
+	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/version"
 	localcli "hcp.internal/platform/internal/local/cli"
 )
@@ -91,6 +92,7 @@ func command() *cobra.Command {
 		dump.Command(),
 		localcli.Command(),
 		rollout.Command(),
+		uninstall.Command(),
 		version.Command(),
 	)
 	return root

@@ -1,0 +1,191 @@
+package uninstall
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"hcp.internal/platform/internal/cli/install"
+)
+
+// maxInstances bounds how many objects of one kind are read: enough to say what there is, and to delete page by page.
+const maxInstances = 500
+
+// object is one that is in the management cluster.
+type object struct {
+	schema.GroupVersionKind
+	client.ObjectKey
+	uid        string
+	finalizers []string
+	// owned: another object of the cluster owns it, so it goes with that one.
+	owned bool
+}
+
+// String is the object as messages name it.
+func (o object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// kind is a kind whose definition an installation made.
+type kind struct {
+	crd       object
+	group     string
+	ours      bool // the definition came with an installation of ours
+	instances []object
+	more      bool // there are more than instances lists
+}
+
+// observed is what the plan may look at.
+type observed struct {
+	// installed are the objects of an installation that are there, without the definitions, in the order of their application.
+	installed []object
+	kinds     []kind
+	// strangers are workloads in namespaces of the installation that it didn't make, by namespace.
+	strangers map[string][]string
+}
+
+func observe(ctx context.Context, c client.Client, namespace string) (observed, error) {
+	obs := observed{strangers: map[string][]string{}}
+	inventory, err := install.Inventory(namespace)
+	if err != nil {
+		return obs, err
+	}
+	known := map[client.ObjectKey]bool{}
+	for _, obj := range inventory {
+		gvk, err := apiutil.GVKForObject(obj, c.Scheme())
+		if err != nil {
+			return obs, fmt.Errorf("finding the kind of %T: %w", obj, err)
+		}
+		if gvk.Kind == "Deployment" {
+			known[client.ObjectKeyFromObject(obj)] = true
+		}
+		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			k, found, err := observeKind(ctx, c, crd)
+			if err != nil {
+				return obs, err
+			}
+			if found {
+				obs.kinds = append(obs.kinds, k)
+			}
+			continue
+		}
+		live, err := get(ctx, c, gvk, client.ObjectKeyFromObject(obj))
+		if err != nil {
+			return obs, err
+		}
+		if live != nil {
+			obs.installed = append(obs.installed, objectOf(live))
+		}
+	}
+	for _, o := range obs.installed {
+		if o.Kind != "Namespace" {
+			continue
+		}
+		if obs.strangers[o.Name], err = strangers(ctx, c, o.Name, known); err != nil {
+			return obs, err
+		}
+	}
+	return obs, nil
+}
+
+// get reads an object's metadata; nil when there is none, or no such kind.
+func get(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(gvk)
+	err := c.Get(ctx, key, live)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", gvk.Kind, key, err)
+	}
+	live.SetGroupVersionKind(gvk)
+	return live, nil
+}
+
+func objectOf(m *metav1.PartialObjectMetadata) object {
+	return object{
+		GroupVersionKind: m.GroupVersionKind(), ObjectKey: client.ObjectKeyFromObject(m), uid: string(m.UID), finalizers: m.Finalizers,
+		owned: metav1.GetControllerOf(m) != nil,
+	}
+}
+
+// observeKind reads the definition and what there is of its kind.
+func observeKind(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition) (kind, bool, error) {
+	live := &apiextensionsv1.CustomResourceDefinition{}
+	err := c.Get(ctx, client.ObjectKeyFromObject(want), live)
+	if apierrors.IsNotFound(err) {
+		return kind{}, false, nil
+	}
+	if err != nil {
+		return kind{}, false, fmt.Errorf("reading CustomResourceDefinition %s: %w", want.Name, err)
+	}
+	crd := object{
+		GroupVersionKind: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), ObjectKey: client.ObjectKeyFromObject(live), uid: string(live.UID),
+	}
+	k := kind{crd: crd, group: live.Spec.Group, ours: install.OwnsCRD(live, live.Spec.Group)}
+	if !k.ours {
+		return k, true, nil // what is in it is none of our business
+	}
+	version := ""
+	for _, v := range live.Spec.Versions {
+		// The stored one needs no conversion, which a program of ours would have to do that may be gone already.
+		if v.Storage && v.Served || version == "" && v.Served {
+			version = v.Name
+		}
+	}
+	if version == "" {
+		return k, true, nil
+	}
+	k.instances, k.more, err = list(ctx, c, schema.GroupVersionKind{Group: live.Spec.Group, Version: version, Kind: live.Spec.Names.Kind})
+	return k, true, err
+}
+
+func list(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, in ...client.ListOption) (objs []object, more bool, _ error) {
+	l := &metav1.PartialObjectMetadataList{}
+	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := c.List(ctx, l, append(in, client.Limit(maxInstances))...)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("listing objects of kind %s: %w", gvk.Kind, err)
+	}
+	for i := range l.Items {
+		l.Items[i].SetGroupVersionKind(gvk)
+		objs = append(objs, objectOf(&l.Items[i]))
+	}
+	return objs, l.Continue != "", nil
+}
+
+// strangers are workloads of a namespace that aren't the installation's.
+func strangers(ctx context.Context, c client.Client, namespace string, known map[client.ObjectKey]bool) ([]string, error) {
+	var names []string
+	for _, gvk := range []schema.GroupVersionKind{
+		appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"), appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+	} {
+		objs, _, err := list(ctx, c, gvk, client.InNamespace(namespace))
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objs {
+			if !known[o.ObjectKey] {
+				names = append(names, o.String())
+			}
+		}
+	}
+	return names, nil
+}

@@ -82,6 +82,9 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := refusePruning(ctx, c, crds); err != nil {
+		return err
+	}
 	if err := applyAll(ctx, c, p, crds); err != nil {
 		return err
 	}

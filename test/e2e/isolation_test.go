@@ -160,3 +160,18 @@ func whoIsWho(t *testing.T) map[string]string {
 	}
 	return found
 }
+
+type errMoved []string
+
+func (e errMoved) Error() string { return "still moving: " + strings.Join(e, ", ") }
+
+// difference names what is new or other than before.
+func difference(before, after map[string]string) []string {
+	var moved []string
+	for name, version := range after {
+		if before[name] != version {
+			moved = append(moved, name)
+		}
+	}
+	return moved
+}

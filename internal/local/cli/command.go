@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -38,7 +39,7 @@ Everything lives in one state folder (.local), one control group, one bridge (hc
 "down" removes all of it. It listens on loopback and on the bridge's address 10.244.0.1 only. Needs root.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(upCommand(steps), downCommand(), statusCommand(), logsCommand(), superviseCommand())
+	cmd.AddCommand(upCommand(steps), downCommand(), statusCommand(), logsCommand(), quietCommand(), superviseCommand())
 	return cmd
 }
 
@@ -151,29 +152,34 @@ func statusCommand() *cobra.Command {
 				return err
 			}
 			report := local.ReadReport(cmd.Context(), dir)
-			w := cmd.OutOrStdout()
-			switch output {
-			case "":
-				report.Print(w)
+			if output == "" {
+				report.Print(cmd.OutOrStdout())
 				return nil
-			case "json":
-				enc := json.NewEncoder(w)
-				enc.SetIndent("", "  ")
-				return enc.Encode(report)
-			case "yaml":
-				data, err := yaml.Marshal(report)
-				if err != nil {
-					return fmt.Errorf("encoding the report: %w", err)
-				}
-				_, err = w.Write(data)
-				return err
 			}
-			return fmt.Errorf("--output %q: want json or yaml", output)
+			return printAs(cmd.OutOrStdout(), output, report)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml instead of tables")
 	return cmd
+}
+
+// printAs writes a report for scripts.
+func printAs(w io.Writer, format string, report any) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	case "yaml":
+		data, err := yaml.Marshal(report)
+		if err != nil {
+			return fmt.Errorf("encoding the report: %w", err)
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	return fmt.Errorf("--output %q: want json or yaml", format)
 }
 
 // superviseCommand is what "up" starts in the background.

@@ -80,6 +80,7 @@ func Files(p Paths, pki *mgmtpki.Bundle) ([]File, error) {
 		{p.Conf("kubelet.yaml"), kubelet},
 		{p.Conf("kube-proxy.yaml"), proxy},
 		{p.Conf("containerd.toml"), []byte(containerdConfig(p))},
+		{p.Conf(auditPolicyFile), []byte(auditPolicy)},
 		{filepath.Join(p.CNIConf(), "10-"+network.Bridge+".conflist"), cni},
 		{filepath.Join(p.ContainerdRegistry(), RegistryHost, "hosts.toml"), []byte(hosts)},
 	}, nil
@@ -105,6 +106,16 @@ func Write(p Paths, files []File) error {
 	}
 	return nil
 }
+
+const auditPolicyFile = "audit-policy.yaml"
+
+// auditPolicy logs that each request was made, and by whom, but nothing of what was in it.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
 
 func kubeletConfig(p Paths, pki *mgmtpki.Bundle) map[string]any {
 	return map[string]any{

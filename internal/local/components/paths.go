@@ -15,6 +15,7 @@ func (p Paths) Bin(name string) string     { return p.join("bin", name) }
 func (p Paths) Logs() string               { return p.join("logs") }
 func (p Paths) PodLogs() string            { return p.join("logs", "pods") }
 func (p Paths) SupervisorLog() string      { return p.join("logs", "supervisor.log") }
+func (p Paths) Audit() string              { return p.join("logs", "audit.log") }
 func (p Paths) Status() string             { return p.join("status.json") }
 func (p Paths) Config() string             { return p.join("config.json") }
 func (p Paths) PKI() string                { return p.join("pki") }

@@ -68,7 +68,7 @@ func Processes(p Paths, pki *mgmtpki.Bundle) []supervisor.Process {
 	return []supervisor.Process{
 		{Name: Etcd, Path: p.Bin(Etcd), Args: etcdArgs(p, pki), Ready: probe.get(etcdURL + "/readyz")},
 		{Name: Containerd, Path: "/usr/bin/containerd", Args: []string{"--config", p.Conf("containerd.toml")}, Env: roomy, Ready: socket(p.ContainerdSocket())},
-		{Name: APIServer, Path: p.Bin(APIServer), Args: apiServerArgs(pki), Env: roomy, After: []string{Etcd}, Ready: probe.get(APIURL + "/readyz")},
+		{Name: APIServer, Path: p.Bin(APIServer), Args: apiServerArgs(p, pki), Env: roomy, After: []string{Etcd}, Ready: probe.get(APIURL + "/readyz")},
 		{Name: ControllerManager, Path: p.Bin(ControllerManager), Args: controllerManagerArgs(pki), After: []string{APIServer}, Ready: secure("10257")},
 		{Name: Scheduler, Path: p.Bin(Scheduler), Args: schedulerArgs(pki), After: []string{APIServer}, Ready: secure("10259")},
 		{Name: Kubelet, Path: p.Bin(Kubelet), Args: kubeletArgs(p, pki), Env: roomy, After: []string{APIServer, Containerd}, Ready: probe.get("http://" + kubeletHealth + "/healthz")},
@@ -88,7 +88,7 @@ func etcdArgs(p Paths, pki *mgmtpki.Bundle) []string {
 	}
 }
 
-func apiServerArgs(pki *mgmtpki.Bundle) []string {
+func apiServerArgs(p Paths, pki *mgmtpki.Bundle) []string {
 	return []string{
 		"--bind-address=" + network.NodeIP, "--advertise-address=" + network.NodeIP, "--secure-port=6443",
 		"--etcd-servers=" + etcdURL, "--etcd-cafile=" + pki.Cert("ca"), "--etcd-certfile=" + pki.Cert("etcd-client"), "--etcd-keyfile=" + pki.Key("etcd-client"),
@@ -104,6 +104,8 @@ func apiServerArgs(pki *mgmtpki.Bundle) []string {
 		"--requestheader-client-ca-file=" + pki.Cert("ca"), "--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + pki.Cert("front-proxy"), "--proxy-client-key-file=" + pki.Key("front-proxy"),
+		// Who asks what: 20 MB at most, and about a kilobyte for each request.
+		"--audit-policy-file=" + p.Conf(auditPolicyFile), "--audit-log-path=" + p.Audit(), "--audit-log-maxsize=10", "--audit-log-maxbackup=1",
 		"--profiling=false",
 	}
 }

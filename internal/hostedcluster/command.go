@@ -37,6 +37,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -155,9 +156,10 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
+	loops := hotloop.New(scheme, clock.RealClock{})
 	options := ctrl.Options{
 		Scheme:  scheme,
-		Cache:   CacheOptions(),
+		Cache:   loops.Watch(CacheOptions()),
 		Metrics: metricsserver.Options{BindAddress: f.metricsAddr},
 		// The lease is released when the operator is told to stop, so that its successor starts at once.
 		LeaderElection: f.leaderElect, LeaderElectionID: lease(), LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
@@ -172,7 +174,7 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)
 	}
-	return mgr, nil
+	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(FieldOwner), Owner: clusterOf(mgr.GetClient())})
 }
 
 // scopeFromEnv is the operator's scope, nil when it has none.

@@ -1,11 +1,14 @@
 package hostedcluster
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -57,6 +60,21 @@ func tellChanges(to tell.Recorder, before, after *hyperv1.HostedCluster) {
 // resolved tells that the control plane has named the release whose rollout was told already by its digest, and when it began itself.
 func resolved(was, is configv1.UpdateHistory) bool {
 	return was.State == configv1.PartialUpdate && is.State == configv1.PartialUpdate && was.Version != "" && was.Version == is.Version
+}
+
+// clusterOf finds whose control plane an object belongs to, so that what is wrong with it is told of the HostedCluster, too.
+func clusterOf(reader client.Reader) func(ctx context.Context, obj client.Object) *corev1.ObjectReference {
+	return func(ctx context.Context, obj client.Object) *corev1.ObjectReference {
+		ns, hc := &corev1.Namespace{}, &hyperv1.HostedCluster{}
+		if reader.Get(ctx, client.ObjectKey{Name: obj.GetNamespace()}, ns) != nil {
+			return nil
+		}
+		namespace, name, ok := strings.Cut(ns.Annotations[hyperv1.HostedClusterAnnotation], "/")
+		if !ok || reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, hc) != nil {
+			return nil
+		}
+		return &corev1.ObjectReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: namespace, Name: name, UID: hc.UID}
+	}
 }
 
 func newest(v *hyperv1.ClusterVersionStatus) configv1.UpdateHistory {

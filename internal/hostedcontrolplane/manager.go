@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,6 +34,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/kube/pace"
@@ -70,13 +72,14 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	loops := hotloop.New(scheme, clock.RealClock{})
 	options := manager.Options{
 		Scheme:         scheme,
 		MapperProvider: mapper.New,
-		Cache: cache.Options{
+		Cache: loops.Watch(cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
-		},
+		}),
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&corev1.Pod{}, &corev1.Event{}, &corev1.Node{}, &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{},
 		}}},
@@ -102,7 +105,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("adding a health check: %w", err)
 		}
 	}
-	return mgr, nil
+	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(FieldOwner)})
 }
 
 // setup makes the controller and its watches.

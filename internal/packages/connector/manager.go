@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/hotloop"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
 	"hcp.internal/platform/internal/packages/process"
 	"hcp.internal/platform/internal/packages/scope"
@@ -30,7 +31,7 @@ func build(cfg *rest.Config, o Options, limits Limits, timing Timing) (ctrl.Mana
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{Scheme: scheme, Cache: cacheOptions(o)})
+	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{Scheme: scheme, Cache: cacheOptions(o)}, hotloop.New(scheme, clock.RealClock{}))
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (c *connection) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up a client: %w", err)
 	}
-	watches, err := watch.New(c.config, c.http, mapper)
+	watches, err := watch.New(c.config, c.http, mapper, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/packages/objectdeployment"
 	"hcp.internal/platform/internal/packages/objectset"
@@ -88,15 +89,16 @@ func New(ctx context.Context, cfg *rest.Config, o Options, extensions ...Extensi
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
+	loops := hotloop.New(scheme, clock.RealClock{})
 	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(),
 		// Slices are large and rarely looked at.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&v1alpha1.ObjectSlice{}, &v1alpha1.ClusterObjectSlice{}}}},
-	})
+	}, loops)
 	if err != nil {
 		return nil, err
 	}
-	deps, err := dependencies(cfg, mgr, o)
+	deps, err := dependencies(cfg, mgr, loops, o)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +113,8 @@ func New(ctx context.Context, cfg *rest.Config, o Options, extensions ...Extensi
 	return mgr, nil
 }
 
-func dependencies(cfg *rest.Config, mgr ctrl.Manager, o Options) (Deps, error) {
-	watches, err := watch.New(cfg, mgr.GetHTTPClient(), mgr.GetRESTMapper())
+func dependencies(cfg *rest.Config, mgr ctrl.Manager, loops *hotloop.Detector, o Options) (Deps, error) {
+	watches, err := watch.New(cfg, mgr.GetHTTPClient(), mgr.GetRESTMapper(), loops)
 	if err != nil {
 		return Deps{}, err
 	}

@@ -35,7 +35,7 @@ func connect(t *testing.T, w *World) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		watches, err := watch.New(w.Env.Config, mgr.GetHTTPClient(), mgr.GetRESTMapper())
+		watches, err := watch.New(w.Env.Config, mgr.GetHTTPClient(), mgr.GetRESTMapper(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/memory"
 )
@@ -50,7 +51,7 @@ func Config(kubeconfig string) (*rest.Config, error) {
 // NewManager makes the manager of a program, with a lease of that name in the namespace of o. of says what differs: scheme, cache and client.
 //
 // Ready says that the process works. What a cluster that it serves is up to is in the status of objects.
-func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options) (ctrl.Manager, error) {
+func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options, loops *hotloop.Detector) (ctrl.Manager, error) {
 	of.Metrics = metricsserver.Options{BindAddress: o.MetricsAddr}
 	of.HealthProbeBindAddress, of.PprofBindAddress = o.HealthAddr, o.PprofAddr
 	of.LeaderElection, of.LeaderElectionID, of.LeaderElectionNamespace, of.LeaderElectionReleaseOnCancel = o.LeaderElection, lease, o.Namespace, true
@@ -58,6 +59,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options) (ctr
 	// Names are ours alone; a test may run the process twice.
 	of.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
 	of.MapperProvider = mapper.New
+	of.Cache = loops.Watch(of.Cache)
 	mgr, err := ctrl.NewManager(cfg, of)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)
@@ -68,7 +70,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options) (ctr
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, fmt.Errorf("adding health checks: %w", err)
 	}
-	return mgr, nil
+	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder("package-operator")})
 }
 
 // forgetEvery is how often the process gives back the parts of its program that it has not needed lately. Those that it does need come back

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/packages/owner"
 )
 
@@ -66,16 +67,16 @@ type subscriber struct {
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// New returns a Cache for the cluster of cfg. It must be started, as a manager's runnable or otherwise, before it is used.
-func New(cfg *rest.Config, httpClient *http.Client, mapper meta.RESTMapper) (*Cache, error) {
+// New returns a Cache for the cluster of cfg, whose objects loops looks at unless it is nil. It must be started, as a manager's runnable or otherwise, before it is used.
+func New(cfg *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, loops *hotloop.Detector) (*Cache, error) {
 	selector := labels.SelectorFromSet(labels.Set{v1alpha1.CacheLabel: v1alpha1.CacheLabelValue})
-	c, err := cache.New(cfg, cache.Options{
+	c, err := cache.New(cfg, loops.Watch(cache.Options{
 		HTTPClient: httpClient, Mapper: mapper, Scheme: runtime.NewScheme(),
 		DefaultLabelSelector: selector, DefaultTransform: reduce,
 		// What is read is only looked at.
 		DefaultUnsafeDisableDeepCopy: ptr.To(true),
 		ReaderFailOnMissingInformer:  true,
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("setting up the cache of managed objects: %w", err)
 	}

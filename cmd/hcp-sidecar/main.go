@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/konnectivity"
 	"hcp.internal/platform/internal/machine/boot"
 	"hcp.internal/platform/internal/machineconfig"
+	"hcp.internal/platform/internal/sidecar/apiserverproxy"
 	"hcp.internal/platform/internal/sidecar/audittail"
 	"hcp.internal/platform/internal/sidecar/capiproxy"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
@@ -29,6 +30,7 @@ import (
 
 // roles are the programs. Adding one is a package and a line here.
 var roles = []func() *cobra.Command{
+	apiserverproxy.Command,
 	audittail.Command,
 	capiproxy.Command,
 	prober.Command,

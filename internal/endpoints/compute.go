@@ -101,15 +101,17 @@ func because(warnings []string) string {
 }
 
 // Advertised is what kube-apiserver advertises and Service default/kubernetes of the hosted cluster points to, given the published endpoint: the
-// address that the user asked for, else the published one when it is an IP that endpoints may have, else a fixed one which every
-// node must own and forward (nodeProxy).
+// address that the user asked for, else the published one when it is an IP that endpoints may have, else a fixed one. Every node must
+// own and forward an address that isn't the published one (nodeProxy).
 func Advertised(networking *hyperv1.ClusterNetworking, host string, port int32) (address string, advertisedPort int32, nodeProxy bool) {
 	advertisedPort = InternalAPIPort
 	if api := networking.APIServer; api != nil {
 		if p := ptr.Deref(api.Port, 0); p != 0 {
 			advertisedPort = p
 		}
-		if a := ptr.Deref(api.AdvertiseAddress, ""); a != "" {
+		if a := ptr.Deref(api.AdvertiseAddress, ""); a == host && port != 0 {
+			return a, port, false // a node that owned it could not reach the API any more
+		} else if a != "" {
 			return a, advertisedPort, true
 		}
 	}

@@ -108,6 +108,14 @@ func TestStatusOf(t *testing.T) {
 }
 
 func TestAdvertised(t *testing.T) {
+	t.Run("When the user asks for the published address itself nodes should not own it", func(t *testing.T) {
+		g := NewWithT(t)
+		networking := &hyperv1.ClusterNetworking{APIServer: &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("10.97.0.3")}}
+		address, port, proxy := Advertised(networking, "10.97.0.3", 30443)
+		g.Expect(address).To(Equal("10.97.0.3"))
+		g.Expect(port).To(BeEquivalentTo(30443))
+		g.Expect(proxy).To(BeFalse())
+	})
 	for name, tc := range map[string]struct {
 		cidr, host string
 		want       string

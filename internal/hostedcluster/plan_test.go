@@ -110,6 +110,19 @@ func TestValidate(t *testing.T) {
 		"When the advertise address is inside a network it should name it": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("172.31.0.5")}
 		}), says: "spec.networking.apiServer.advertiseAddress 172.31.0.5 lies inside spec.networking.serviceNetwork[0] 172.31.0.0/16"},
+		"When the advertise address can't be an endpoint it should say what to choose": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("169.254.0.1")}
+		}), says: "spec.networking.apiServer.advertiseAddress 169.254.0.1 can't be the endpoint of a Service: choose a private address that nobody has, such as 172.20.0.1, or leave the field out"},
+		"When the advertise address is that of another published service it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("192.0.2.1")}
+			s.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.1"}}
+		}), says: "spec.networking.apiServer.advertiseAddress 192.0.2.1 is also the address of spec.services[1] (OAuthServer)"},
+		"When the advertise address is the published one it should be fine": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("192.0.2.1")}
+			for i := range 2 {
+				s.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.1"}}
+			}
+		})},
 		"When a NodePort address is inside the service network it should say so": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Services[1].ServicePublishingStrategy.NodePort.Address = "172.31.0.5"
 		}), says: "spec.services[1] (OAuthServer): nodePort.address 172.31.0.5 lies inside spec.networking.serviceNetwork[0]"},

@@ -299,6 +299,9 @@ func networksMakeSense(obs *observed) []string {
 		return []string{problem}
 	}
 	mistakes = append(mistakes, familiesAgree(blocks, address, explicit)...)
+	if explicit {
+		mistakes = append(mistakes, advertisable(address, obs.hc.Spec.Services)...)
+	}
 	for _, b := range blocks {
 		if b.prefix.Contains(address) {
 			mistakes = append(mistakes, fmt.Sprintf("spec.networking.apiServer.advertiseAddress %s lies inside %s %s: choose an address outside all networks of the cluster", address, b.field, b.prefix))
@@ -322,6 +325,31 @@ func advertiseAddress(n *hyperv1.ClusterNetworking, blocks []block) (address net
 		return address, explicit, fmt.Sprintf("spec.networking.apiServer.advertiseAddress: %q is not an IP address: write one, or leave the field out", text)
 	}
 	return address.Unmap(), explicit, ""
+}
+
+// advertisable finds what is wrong with an address that every node is to own: the API server takes no other kinds in Endpoints, and a node
+// that owns the address of a published service can't reach that any more.
+func advertisable(address netip.Addr, services []hyperv1.ServicePublishingStrategyMapping) []string {
+	const field = "spec.networking.apiServer.advertiseAddress"
+	if address.IsLoopback() || address.IsUnspecified() || address.IsLinkLocalUnicast() || address.IsMulticast() || address.Zone() != "" {
+		return []string{fmt.Sprintf("%s %s can't be the endpoint of a Service: choose a private address that nobody has, such as %s, or leave the field out", field, address, defaultAdvertiseAddress)}
+	}
+	var mistakes []string
+	for i, s := range services {
+		p := s.ServicePublishingStrategy.NodePort
+		if p == nil {
+			continue
+		}
+		published, err := netip.ParseAddr(p.Address)
+		if err != nil || published.Unmap() != address {
+			continue
+		}
+		if s.Service == hyperv1.APIServer {
+			return nil // then it is the API's own, and nodes leave it alone
+		}
+		mistakes = append(mistakes, fmt.Sprintf("%s %s is also the address of spec.services[%d] (%s): nodes own the advertised address and could not reach the service; choose another, or leave the field out", field, address, i, s.Service))
+	}
+	return mistakes
 }
 
 // familiesAgree compares the first network of each kind, and the advertise address, by address family.

@@ -39,9 +39,9 @@ const caBundle = "/etc/ssl/certs/ca-certificates.crt"
 // nodeImageTag is the tag of a release that names the image of workers of platform Local.
 const nodeImageTag = "local-node"
 
-// ownTags are the tags of a release for stock programs that ours stand in for: the two ends of the tunnel to workers, and the
-// daemon that changes workers in place.
-var ownTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent", "machine-config-operator"}
+// ownTags are the tags of a release for stock programs that ours stand in for: the two ends of the tunnel to workers, the
+// daemon that changes workers in place, and the way of pods to an API with a name.
+var ownTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent", "machine-config-operator", "kube-apiserver-node-proxy"}
 
 // Images are references by digest of what has been pushed.
 type Images struct {
@@ -198,6 +198,8 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 		for _, ours := range append([]string{"controlplane-operator", nodeImageTag}, ownTags...) {
 			if published[ours] != "" {
 				tags[ours] = published[ours]
+			} else {
+				delete(tags, ours) // one that this version added is no reason to change the others
 			}
 		}
 		if maps.Equal(tags, published) {

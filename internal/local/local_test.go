@@ -69,7 +69,7 @@ func TestReleaseTags(t *testing.T) {
 		g := NewWithT(t)
 		tags := releaseTags("bundle", "node", "worker", Images{Platform: "ours", Sidecar: "small", CoreDNS: "dns", Pause: "pause"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
-			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-flannel", "kube-proxy",
+			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-apiserver-node-proxy", "kube-controller-manager", "kube-flannel", "kube-proxy",
 			"kube-scheduler", "kubelet", "local-node", "local-storage-provisioner", "machine-config-operator", "pause",
 		}))
 		g.Expect([]string{tags["etcd"], tags["kubelet"], tags["kube-proxy"]}).To(Equal([]string{"bundle", "node", "node"}))

@@ -91,7 +91,10 @@ var noneTexts = texts{
 	long: `Create a hosted cluster whose workers you bring yourself.
 
 The API is published by node port, at the address of a node of the management cluster unless you name one, or by a load
-balancer. Creating the same cluster again changes what you changed and keeps keys.`,
+balancer. Creating the same cluster again changes what you changed and keeps keys.
+
+Any machine with a kubelet that reaches the API can become a worker: it asks for certificates, and you approve them with
+kubectl. docs/bring-your-own-nodes.md says how, with a script.`,
 	example: `  # Publish by a load balancer and wait until the API answers
   hypershift create cluster none --name demo --base-domain example.com --pull-secret ~/pull-secret.json \
     --release-image registry.example.com/hypershift/release:1.36.3 --expose-through-load-balancer --wait

@@ -27,13 +27,14 @@ const (
 	imageFlannel      = "kube-flannel"
 	imageLocalStorage = "local-storage-provisioner"
 	ImageTunnelAgent  = "apiserver-network-proxy-agent"
+	imageAPIProxy     = "kube-apiserver-node-proxy"
 	// ImageMachineConfig changes nodes in place. It is OpenShift's; a Kubernetes release that can do it has it, too.
 	ImageMachineConfig = "machine-config-operator"
 )
 
 // ImageTags are the tags of a release that resources use.
 func ImageTags() []string {
-	return []string{ImageTunnelAgent, imageCoreDNS, imageFlannel, imageKubeProxy, imageLocalStorage, ImageMachineConfig}
+	return []string{ImageTunnelAgent, imageCoreDNS, imageAPIProxy, imageFlannel, imageKubeProxy, imageLocalStorage, ImageMachineConfig}
 }
 
 // Resource is a group of objects with one purpose.
@@ -52,6 +53,7 @@ var all = []Resource{
 	{Name: "node certificates", Render: nodeCertificates},
 	{Name: "system namespace", Render: systemNamespace},
 	{Name: "node proxy", Render: nodeProxy},
+	{Name: "way to the API server", Render: apiServerProxy},
 	{Name: "pod network", Render: podNetwork},
 	{Name: "tunnel agents", Render: tunnelAgents},
 	{Name: "cluster DNS", Render: clusterDNS},

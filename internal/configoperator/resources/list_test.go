@@ -60,12 +60,12 @@ func TestRender(t *testing.T) {
 			}),
 		},
 		"When the API is published by a name it should point the endpoints to the advertised address": {
-			folder: "name", hcp: hcp(func(h *hyperv1.HostedControlPlane) {
+			folder: "name", images: testImages(), hcp: hcp(func(h *hyperv1.HostedControlPlane) {
 				h.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "api.demo.example.com", Port: 443}
 			}),
 		},
 		"When the user chose the advertised address and port it should use them": {
-			folder: "advertised", hcp: hcp(func(h *hyperv1.HostedControlPlane) {
+			folder: "advertised", images: testImages(), hcp: hcp(func(h *hyperv1.HostedControlPlane) {
 				h.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("192.0.2.7"), Port: ptr.To[int32](7443)}
 			}),
 		},
@@ -85,7 +85,7 @@ func TestRender(t *testing.T) {
 			for _, o := range objects {
 				g.Expect(o.GetLabels()).To(HaveKeyWithValue(hyperv1.ManagedLabel, "true"))
 				file := strings.ToLower(o.GetObjectKind().GroupVersionKind().Kind) + "_" + strings.ReplaceAll(o.GetName(), ":", "_") + ".yaml"
-				if !tc.all && !strings.HasPrefix(file, "endpoint") {
+				if !tc.all && !strings.HasPrefix(file, "endpoint") && !strings.Contains(file, "kube-apiserver-proxy") {
 					continue // the same in every case
 				}
 				g.Expect(want[file]).To(BeFalse(), "two objects have the golden file %s", file)
@@ -151,6 +151,16 @@ func TestLeftOut(t *testing.T) {
 	})
 	t.Run("When the tunnel has no address it should make no agents", func(t *testing.T) {
 		NewWithT(t).Expect(has(t, in, "DaemonSet", "konnectivity-agent")).To(BeFalse())
+	})
+	byName := hcp(func(h *hyperv1.HostedControlPlane) { h.Status.ControlPlaneEndpoint.Host = "api.demo.example.com" })
+	t.Run("When the API is published by its address nodes should have no proxy", func(t *testing.T) {
+		NewWithT(t).Expect(has(t, in, "DaemonSet", "kube-apiserver-proxy")).To(BeFalse())
+	})
+	t.Run("When the API is published by a name and the release has no proxy it should name both and the remedies once there are nodes", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(has(t, Input{HCP: byName}, "DaemonSet", "kube-apiserver-proxy")).To(BeFalse())
+		_, err := Render(Input{HCP: byName, Nodes: 1})
+		g.Expect(err).To(MatchError(SatisfyAll(ContainSubstring("published as api.demo.example.com"), ContainSubstring("set spec.release"), ContainSubstring("by an IP address"))))
 	})
 	t.Run("When the release has no images it should make nothing that runs", func(t *testing.T) {
 		NewWithT(t).Expect(has(t, Input{HCP: hcp()}, "DaemonSet", "kube-proxy")).To(BeFalse())

@@ -33,6 +33,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
@@ -108,10 +109,11 @@ func envOr(name, fallback string) string {
 	return fallback
 }
 
-// NewScheme has the kinds that the operator uses.
+// NewScheme has the kinds that the operator uses, and does with those of Cluster API what its webhooks would.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme))
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme),
+		capiadmission.AddToScheme(scheme))
 }
 
 func (f flags) run(ctx context.Context, extensions []Extension) error {

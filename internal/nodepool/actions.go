@@ -106,7 +106,7 @@ func (p *pass) machineObjects() bool {
 		NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels(),
 		Replicas:      machines.Replicas(p.spec(), liveReplicas(obs), p.scalesFromZero()),
 		ScaleFromZero: machines.CapacityAnnotations(p.spec(), obs.template.Capacity),
-		FailureDomain: obs.template.FailureDomain,
+		FailureDomain: obs.template.FailureDomain, InUse: p.liveTemplates(),
 	}
 	p.applyTemplate()
 	p.locked = p.spec().AutoScaling != nil && liveReplicas(obs) != nil
@@ -285,17 +285,17 @@ func (p *pass) cleanUp() bool {
 	return true
 }
 
-// liveTemplates are all from which a machine could be made.
+// liveTemplates are all from which a machine could be made, that of the object that bears the pool's name first.
 func (p *pass) liveTemplates() []*clusterv1.MachineTemplateSpec {
 	var list []*clusterv1.MachineTemplateSpec
-	for i := range p.obs.sets {
-		list = append(list, &p.obs.sets[i].Spec.Template)
-	}
 	if p.obs.deployment != nil {
 		list = append(list, &p.obs.deployment.Spec.Template)
 	}
 	if p.obs.set != nil {
 		list = append(list, &p.obs.set.Spec.Template)
+	}
+	for i := range p.obs.sets {
+		list = append(list, &p.obs.sets[i].Spec.Template)
 	}
 	return list
 }

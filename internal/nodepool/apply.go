@@ -41,8 +41,8 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 		return err
 	}
 	if t := p.createTemplate; t != nil {
-		if err := r.Client.Create(ctx, t, client.FieldOwner(FieldOwner)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating %T %s: %w", t, client.ObjectKeyFromObject(t), err)
+		if err := a.Create(ctx, t); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
 		}
 	}
 	if err := r.applyWorkload(ctx, a, obs, p); err != nil {
@@ -70,9 +70,7 @@ func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *o
 	}
 	switch {
 	case p.createSet != nil:
-		if err := r.Client.Create(ctx, p.createSet, client.FieldOwner(FieldOwner)); err != nil {
-			return fmt.Errorf("creating MachineSet %s: %w", client.ObjectKeyFromObject(p.createSet), err)
-		}
+		return a.Create(ctx, p.createSet)
 	case p.workload != nil && p.locked:
 		return a.ApplyLocked(ctx, p.workload)
 	case p.workload != nil:

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/nodepool/nodeconfig"
 	"hcp.internal/platform/internal/nodepool/token"
@@ -75,6 +76,9 @@ func TestGolden(t *testing.T) {
 			want := map[string]bool{}
 			for _, obj := range objs {
 				text, kind := golden(t, scheme, obj)
+				admitted, problems := capiadmission.Admit(t.Context(), obj)
+				NewWithT(t).Expect(problems).To(BeEmpty(), "Cluster API's webhooks take it")
+				NewWithT(t).Expect(admitted).To(BeComparableTo(obj), "Cluster API's webhooks change nothing")
 				file := fmt.Sprintf("%s_%s.yaml", strings.ToLower(kind), obj.GetName())
 				want[file] = true
 				compare(t, filepath.Join(dir, file), text)

@@ -3,6 +3,9 @@
 // Each applied object carries the hash of what was asked for (HashAnnotation). A live object with the same hash that still
 // has every desired value is left alone without a request; everything else is sent. So removing a field is noticed by the
 // hash, and somebody else's change by the comparison.
+//
+// What the Scheme of the client knows of an object's kind is heeded: its defaults are a part of what is asked for, and what it finds invalid
+// is not sent, with the error that an API server would give.
 package apply
 
 import (
@@ -71,16 +74,25 @@ func (a *Applier) ApplyLocked(ctx context.Context, obj client.Object) error {
 	if version := obj.GetResourceVersion(); version != "" {
 		return a.apply(ctx, obj, version)
 	}
+	err := a.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		kind := obj.GetObjectKind().GroupVersionKind()
+		err = apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kindOf(a.client.Scheme(), obj)}, obj.GetName(), err)
+	}
+	return err
+}
+
+// Create is Apply for an object that must not be there yet. Otherwise nothing is written, and the error says that it exists.
+func (a *Applier) Create(ctx context.Context, obj client.Object) error {
 	desired, err := a.prepare(obj)
 	if err != nil {
 		return err
 	}
-	writes.WithLabelValues(desired.GetKind(), "create", a.owner).Inc()
-	err = a.client.Create(ctx, desired, client.FieldOwner(a.owner))
-	if apierrors.IsAlreadyExists(err) {
-		err = apierrors.NewConflict(schema.GroupResource{Group: desired.GroupVersionKind().Group, Resource: desired.GetKind()}, obj.GetName(), err)
+	if err := a.validate(ctx, obj, nil); err != nil {
+		return fmt.Errorf("creating %s: %w", describe(desired), err)
 	}
-	if err != nil {
+	writes.WithLabelValues(desired.GetKind(), "create", a.owner).Inc()
+	if err := a.client.Create(ctx, desired, client.FieldOwner(a.owner)); err != nil {
 		return fmt.Errorf("creating %s: %w", describe(desired), err)
 	}
 	return nil
@@ -97,6 +109,9 @@ func (a *Applier) apply(ctx context.Context, obj client.Object, version string) 
 	}
 	if live != nil && a.upToDate(desired, live) {
 		return nil
+	}
+	if err := a.validate(ctx, obj, live); err != nil {
+		return fmt.Errorf("applying %s: %w", describe(desired), err)
 	}
 	desired.SetResourceVersion(version)
 	writes.WithLabelValues(desired.GetKind(), "apply", a.owner).Inc()
@@ -180,6 +195,25 @@ func (a *Applier) prepare(obj client.Object) (*unstructured.Unstructured, error)
 	annotations[HashAnnotation] = hash
 	u.SetAnnotations(annotations)
 	return u, nil
+}
+
+// validate asks the Scheme about an object that is about to be written over live, which is nil when there is none. The error is one that
+// apierrors.IsInvalid knows.
+func (a *Applier) validate(ctx context.Context, obj, live client.Object) error {
+	scheme, whole := a.client.Scheme(), obj.DeepCopyObject()
+	scheme.Default(whole)
+	problems := scheme.Validate(ctx, nil, whole)
+	if live != nil {
+		problems = scheme.ValidateUpdate(ctx, nil, whole, live)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return err
+	}
+	return apierrors.NewInvalid(gvk.GroupKind(), obj.GetName(), problems)
 }
 
 // Hash is the hex SHA-256 of v's JSON; maps are in key order, so equal values have equal hashes.

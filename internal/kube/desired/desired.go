@@ -13,13 +13,16 @@ import (
 // serverSet are the metadata fields that the API server fills in.
 var serverSet = []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation", "selfLink"}
 
-// Unstructured is obj with kind and version, and without status, nulls and what the server sets. obj isn't changed.
+// Unstructured is obj with kind and version, with the defaults that the scheme knows of, and without status, nulls and what the server sets.
+// obj isn't changed.
 func Unstructured(scheme *runtime.Scheme, obj client.Object) (*unstructured.Unstructured, error) {
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind of %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	whole := obj.DeepCopyObject()
+	scheme.Default(whole)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(whole)
 	if err != nil {
 		return nil, fmt.Errorf("converting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,8 @@ type Pool struct {
 	Labels map[string]string
 	// Now is what machines are to be made from, by this pass.
 	Now Generation
+	// InUse are the templates of the pool's machines that there are, the one to be changed first.
+	InUse []*clusterv1.MachineTemplateSpec
 	// Replicas is how many machines there are to be.
 	Replicas int32
 	// Annotations for autoscalers.
@@ -37,7 +40,7 @@ type Pool struct {
 type Generation struct {
 	// UserData names the Secret.
 	UserData string
-	// Version of the release.
+	// Version of the release, without a v before it.
 	Version string
 	// Template refers to the machine template.
 	Template clusterv1.ContractVersionedObjectReference
@@ -45,13 +48,31 @@ type Generation struct {
 
 // GenerationOf is what machines of a template are made from.
 func GenerationOf(t *clusterv1.MachineTemplateSpec) Generation {
-	return Generation{Version: t.Spec.Version, Template: t.Spec.InfrastructureRef, UserData: ptr.Deref(t.Spec.Bootstrap.DataSecretName, "")}
+	return Generation{Version: strings.TrimPrefix(t.Spec.Version, "v"), Template: t.Spec.InfrastructureRef, UserData: ptr.Deref(t.Spec.Bootstrap.DataSecretName, "")}
 }
 
 // selector is that of the pool's Machines.
 func (p Pool) selector() map[string]string {
 	s := Selector(p.InfraID, p.ClusterName, p.NodePool.Name)
 	return map[string]string{s: s}
+}
+
+// workloadSelector is that of a MachineDeployment or MachineSet. Cluster API adds the cluster where it is missing, and only to what is made of it.
+func (p Pool) workloadSelector() metav1.LabelSelector {
+	s := p.selector()
+	s[clusterv1.ClusterNameLabel] = p.InfraID
+	return metav1.LabelSelector{MatchLabels: s}
+}
+
+// version is that of machines, as Cluster API's webhooks spell it. Operators that knew nothing of them left the v away. Where machines of
+// this generation were made so, it stays away: Cluster API would replace each of them for that letter.
+func (p Pool) version() string {
+	for _, t := range p.InUse {
+		if GenerationOf(t) == p.Now {
+			return t.Spec.Version
+		}
+	}
+	return "v" + p.Now.Version
 }
 
 func (p Pool) key() string { return p.NodePool.Namespace + "/" + p.NodePool.Name }
@@ -97,7 +118,7 @@ func (p Pool) template() clusterv1.MachineTemplateSpec {
 			ClusterName:       p.InfraID,
 			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(p.Now.UserData)},
 			InfrastructureRef: p.Now.Template,
-			Version:           p.Now.Version,
+			Version:           p.version(),
 			FailureDomain:     p.FailureDomain,
 			Deletion: clusterv1.MachineDeletionSpec{
 				NodeDrainTimeoutSeconds:        seconds(spec.NodeDrainTimeout),
@@ -142,7 +163,7 @@ func (p Pool) Deployment() *clusterv1.MachineDeployment {
 			ClusterName: p.InfraID,
 			Replicas:    ptr.To(p.Replicas),
 			Rollout:     clusterv1.MachineDeploymentRolloutSpec{Strategy: strategy(p.NodePool.Spec.Management.Replace)},
-			Selector:    metav1.LabelSelector{MatchLabels: p.selector()},
+			Selector:    p.workloadSelector(),
 			Template:    p.template(),
 		},
 	}
@@ -182,7 +203,7 @@ func (p Pool) Set(v Versions) *clusterv1.MachineSet {
 		Spec: clusterv1.MachineSetSpec{
 			ClusterName: p.InfraID,
 			Replicas:    ptr.To(p.Replicas),
-			Selector:    metav1.LabelSelector{MatchLabels: p.selector()},
+			Selector:    p.workloadSelector(),
 			Template:    p.template(),
 			Deletion:    clusterv1.MachineSetDeletionSpec{Order: machineSetDeletionRandom},
 		},

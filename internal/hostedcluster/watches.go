@@ -28,6 +28,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/pace"
 )
@@ -109,7 +110,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 			Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(etcdMatters()))
 	}
 	if r.Capabilities.ClusterAPI {
-		b = b.Watches(&clusterv1.Cluster{}, ours)
+		b = b.Watches(&clusterv1.Cluster{}, ours, builder.WithPredicates(changes.Of(seenOfCluster)))
 	}
 	for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &networkingv1.NetworkPolicy{}} {
 		b = b.Watches(obj, ours, builder.WithPredicates(notCreated()))
@@ -223,6 +224,15 @@ func (r *Reconciler) byPublished(ctx context.Context, obj client.Object) []recon
 // specOrMetadataChanged leaves out the updates of status, which are our own.
 func specOrMetadataChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+}
+
+// seenOfCluster is what passes read of Cluster API's Cluster, and what they would set back. The rest of its status counts machines.
+func seenOfCluster(obj client.Object) any {
+	cluster, ok := obj.(*clusterv1.Cluster)
+	if !ok {
+		return changes.Content(obj)
+	}
+	return []any{changes.MetaOf(cluster, "hypershift.openshift.io/"), cluster.Finalizers, cluster.Spec, initialized(cluster)}
 }
 
 // notCreated leaves out creations: we made the object.

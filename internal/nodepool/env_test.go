@@ -52,6 +52,8 @@ type world struct {
 	ns     string
 	hcpNS  string
 	tokens int
+	// releases are fixedReleases unless the test says otherwise.
+	releases releases
 }
 
 func newWorld(t testing.TB) *world {
@@ -60,7 +62,7 @@ func newWorld(t testing.TB) *world {
 	env := testenv.Start(t)
 	scheme, err := hostedcluster.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
-	w := &world{env: env, client: env.Client(t, scheme), ns: env.Namespace(t), clock: testclock.NewFakePassiveClock(time.Now())}
+	w := &world{env: env, releases: fixedReleases{}, client: env.Client(t, scheme), ns: env.Namespace(t), clock: testclock.NewFakePassiveClock(time.Now())}
 	w.hcpNS = w.ns + "-demo"
 	hc := exampleHostedCluster(w.ns)
 	status := hc.Status
@@ -122,7 +124,7 @@ func examplePool(ns string, mutate ...func(*hyperv1.NodePool)) *hyperv1.NodePool
 
 // reconciler is one on an uncached client.
 func (w *world) reconciler(c client.Client) *Reconciler {
-	return &Reconciler{Client: c, Live: c, Clock: w.clock, Releases: fixedReleases{}, ClusterAPI: true, NewToken: func() string {
+	return &Reconciler{Client: c, Live: c, Clock: w.clock, Releases: w.releases, ClusterAPI: true, NewToken: func() string {
 		w.tokens++
 		return fmt.Sprintf("token-%d", w.tokens)
 	}}

@@ -22,6 +22,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/kube/changes"
+	"hcp.internal/platform/internal/kube/pace"
+	"hcp.internal/platform/internal/nodepool/machines"
 )
 
 // concurrentReconciles is how many NodePools are worked on at once; a pass mostly waits for the API server.
@@ -51,11 +54,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 	r.Indexed = true
 	b := ctrl.NewControllerManagedBy(mgr).Named("nodepool").
 		For(&hyperv1.NodePool{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(r.byCluster)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byAnnotation))
+		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(r.byCluster), builder.WithPredicates(changes.Of(seenOfCluster))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(changes.Of(changes.Content)))
 	if r.ClusterAPI {
 		for _, obj := range []client.Object{&clusterv1.MachineDeployment{}, &clusterv1.MachineSet{}, &clusterv1.Machine{}, &clusterv1.MachineHealthCheck{}} {
-			b = b.Watches(obj, handler.EnqueueRequestsFromMapFunc(byAnnotation))
+			b = b.Watches(obj, handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(changes.Of(machines.Seen)))
 		}
 	}
 	configMap := &metav1.PartialObjectMetadata{}
@@ -67,7 +70,33 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 	return b.WithOptions(controller.Options{
 		MaxConcurrentReconciles: concurrentReconciles,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
-	}).Complete(r)
+	}).Complete(pace.New(r.pass, r.Clock, r.urgent))
+}
+
+// pass is Reconcile; a gap follows unless it failed, for then the queue decides when to try again.
+func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (ctrl.Result, bool, error) {
+	result, err := r.Reconcile(ctx, req)
+	return result, err == nil, err
+}
+
+// urgent tells that somebody deletes the pool or has changed it since the last pass.
+func (r *Reconciler) urgent(ctx context.Context, req ctrl.Request) bool {
+	pool := &hyperv1.NodePool{}
+	if err := r.Client.Get(ctx, req.NamespacedName, pool); err != nil || !pool.DeletionTimestamp.IsZero() {
+		return true
+	}
+	c := findCondition(pool.Status.Conditions, hyperv1.NodePoolReadyConditionType)
+	return c == nil || c.ObservedGeneration != pool.Generation
+}
+
+// seenOfCluster is what passes read of a HostedCluster. The rest of its status counts what its control plane does.
+func seenOfCluster(obj client.Object) any {
+	hc, ok := obj.(*hyperv1.HostedCluster)
+	if !ok {
+		return changes.Content(obj)
+	}
+	s := hc.Status
+	return []any{hc.Annotations, !hc.DeletionTimestamp.IsZero(), hc.Spec, s.IgnitionEndpoint, s.KubeConfig, s.Version}
 }
 
 // index lets a pass read what belongs to its pool without looking at anything else.

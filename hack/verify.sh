@@ -11,7 +11,14 @@ for module in . api tools kubernetes capi coredns flannel storage; do
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)
 hack/schema-compat.sh
-unformatted=$(gofmt -l api cmd config coredns flannel internal kubernetes storage test tools)
+version=$(cat internal/version/VERSION)
+for tag in $(git tag --points-at HEAD --list 'v[0-9]*'); do
+  if [ "$tag" != "v$version" ]; then
+    echo "this commit has the tag $tag, and internal/version/VERSION says $version" >&2
+    exit 1
+  fi
+done
+unformatted=$(gofmt -l api cmd config coredns flannel hack internal kubernetes storage test tools)
 if [ -n "$unformatted" ]; then
   printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2
   exit 1

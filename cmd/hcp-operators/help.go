@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"text/tabwriter"
 
@@ -20,7 +19,7 @@ func about(out io.Writer, roles []role, argv []string) bool {
 	case "help", "--help", "-h":
 		usage(out, roles)
 	case "version", "--version":
-		fmt.Fprintf(out, "hcp-operators %s %s\n", version.Commit(), runtime.Version())
+		fmt.Fprintf(out, "hcp-operators %s\n", version.This())
 	default:
 		return false
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print which build this is", Example: "  hcp-sidecar version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "hcp-sidecar %s %s\n", version.Commit(), runtime.Version())
+			fmt.Fprintf(cmd.OutOrStdout(), "hcp-sidecar %s\n", version.This())
 		},
 	}
 }

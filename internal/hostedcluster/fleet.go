@@ -75,6 +75,6 @@ func supportedVersionsConfigMap(namespace string) *corev1.ConfigMap {
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: supportedVersions, Labels: map[string]string{supportedVersionsLabel: "true"}},
-		Data:       map[string]string{supportedVersions: string(raw), serverVersionKey: version.Commit()},
+		Data:       map[string]string{supportedVersions: string(raw), serverVersionKey: version.Commit(), version.ServerKey: version.Semver()},
 	}
 }

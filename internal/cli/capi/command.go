@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/kube/names"
 )
 
@@ -23,21 +24,7 @@ import (
 const killAfter = 10 * time.Second
 
 // ExitError ends the process with a code. Err is printed unless it is nil.
-type ExitError struct {
-	Code int
-	Err  error
-}
-
-// Error implements error.
-func (e *ExitError) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("exit status %d", e.Code)
-	}
-	return e.Err.Error()
-}
-
-// Unwrap gives Err.
-func (e *ExitError) Unwrap() error { return e.Err }
+type ExitError = exit.Error
 
 // options are flags of all commands.
 type options struct {
@@ -48,7 +35,7 @@ type options struct {
 func (o *options) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&o.name, "name", o.name, "Hosted cluster whose objects are meant where no namespace is named (default: the namespace of the kubeconfig)")
-	fs.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the HostedCluster that --name names")
+	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the HostedCluster that --name names")
 	o.connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.connect, "name", &o.namespace)
 	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
@@ -75,7 +62,7 @@ func Command() *cobra.Command {
 		Short: "Show Cluster API's objects under their standard names, whichever way they are stored",
 		Long: `Run a command with a KUBECONFIG that leads through a proxy in this process: the objects of Cluster API have their standard names there,
 cluster.x-k8s.io, whether the management cluster stores them so or in HyperShift's own groups, cluster.hypershift.openshift.io. Everything else
-is as the management cluster has it, and the command has the rights of your kubeconfig. It ends with the exit code of the command.
+is as the management cluster has it, and the command has the permissions of your kubeconfig. It ends with the exit code of the command.
 
 Nobody else on this machine can use the proxy: it asks for a password that only the command's KUBECONFIG has.`,
 		Example: `  hypershift capi --name demo -- kubectl get machines
@@ -155,9 +142,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = killAfter
 	err = child.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return &ExitError{Code: exit.ExitCode()} // the command has said why
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ended.ExitCode() > 0 {
+		return &ExitError{Code: ended.ExitCode()} // the command has said why
 	}
 	if err != nil {
 		return fmt.Errorf("running %s: %w", args[0], err)
@@ -220,7 +207,7 @@ func proxyCommand() *cobra.Command {
 		Use:   "proxy",
 		Short: "Serve the standard view of Cluster API's objects on the loopback",
 		Long: `Serve the API of the management cluster on 127.0.0.1 until interrupted, with the objects of Cluster API under their standard names, whichever
-way they are stored. As with "kubectl proxy", requests need no credentials and have the rights of your kubeconfig: everybody who can reach this
+way they are stored. As with "kubectl proxy", requests need no credentials and have the permissions of your kubeconfig: everybody who can reach this
 machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others work on the same machine.`,
 		Example: `  hypershift capi proxy --port 8001 &
   kubectl --server http://127.0.0.1:8001 get machines -n clusters-demo

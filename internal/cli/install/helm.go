@@ -112,7 +112,7 @@ func chart(o Options) (map[string][]byte, error) {
 	for name, content := range map[string]any{
 		"values.yaml": values,
 		"Chart.yaml": map[string]any{
-			"apiVersion": "v2", "name": "hypershift-operator", "type": "application", "version": "0.1.0", "appVersion": version.Commit(),
+			"apiVersion": "v2", "name": "hypershift-operator", "type": "application", "version": version.Semver(), "appVersion": version.Semver(),
 			"description": "Runs Kubernetes clusters whose control planes are pods of this cluster.",
 		},
 	} {

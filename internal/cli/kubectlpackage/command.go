@@ -43,7 +43,7 @@ func Command(o Options) *cobra.Command {
 		Use:         "kubectl-package",
 		Short:       "Build, check, install and follow packages",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl package"},
-		Version:     version.Commit(),
+		Version:     version.This().String(),
 		Example: `  kubectl package init my-app
   kubectl package validate my-app
   kubectl package build my-app --tag registry.example.com/my-app:v1 --push

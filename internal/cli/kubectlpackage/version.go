@@ -15,7 +15,7 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version of this program and how it was built",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "pko\t%s\n", version.Commit())
+			fmt.Fprintf(cmd.OutOrStdout(), "pko\t%s\n", version.This())
 			if info, ok := debug.ReadBuildInfo(); ok {
 				fmt.Fprint(cmd.OutOrStdout(), info.String())
 			}

@@ -4,9 +4,10 @@ package version
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/version"
 )
@@ -22,30 +24,25 @@ import (
 // DefaultNamespace is where the operator runs unless told otherwise.
 const DefaultNamespace = "hypershift"
 
-// The operator publishes in this ConfigMap of its namespace which releases it can host, and its own commit.
+// The operator publishes in this ConfigMap of its namespace which releases it can host, its own commit and its version.
 const (
 	supportedVersionsConfigMap = "supported-versions"
 	supportedVersionsKey       = "supported-versions"
-	serverVersionKey           = "server-version"
+	serverCommitKey            = "server-version"
 )
 
 // Report is what the command prints.
 type Report struct {
-	Client Client  `json:"client"`
-	Server *Server `json:"server,omitempty"` // nil when it wasn't asked
-}
-
-// Client is this binary.
-type Client struct {
-	Commit   string `json:"commit"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	Client version.Build `json:"client"`
+	Server *Server       `json:"server,omitempty"` // nil when it wasn't asked
+	Skew   *version.Skew `json:"skew,omitempty"`   // nil without a server
 }
 
 // Server is the installed operator.
 type Server struct {
+	Version           string   `json:"version,omitempty"` // semantic, without "v"; empty for an operator of before it was published
 	Commit            string   `json:"commit"`
-	SupportedVersions []string `json:"supportedVersions"` // of releases, newest first
+	SupportedVersions []string `json:"supportedVersions"` // minors of releases, newest first
 }
 
 // Command is `hypershift version`.
@@ -57,8 +54,13 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the CLI and of the installed operator",
+		Long: `Print the version of this program and of the operator that is installed in the management cluster, the minor versions of the
+releases that the operator can host, and whether the two may work together: they may be one minor version apart, either way.
+
+Ends with exit code 3 when they are further apart.`,
 		Example: `  hypershift version
-  hypershift version --client-only -o json`,
+  hypershift version -o json
+  hypershift version --client-only --commit-only`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if commitOnly {
@@ -72,22 +74,35 @@ func Command() *cobra.Command {
 					// The client's version is worth printing without a cluster.
 					fmt.Fprintf(cmd.ErrOrStderr(), "no server version: %v\n", err)
 				}
-				report.Server = server
+				report.judge(server)
 			}
-			return report.print(cmd.OutOrStdout(), format)
+			if err := report.print(cmd.OutOrStdout(), format); err != nil {
+				return err
+			}
+			if report.Skew != nil && report.Skew.Verdict == version.Unsupported {
+				return exit.With(exit.Skew, errors.New(report.Skew.Message))
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&clientOnly, "client-only", false, "Don't ask the management cluster")
 	cmd.Flags().BoolVar(&commitOnly, "commit-only", false, "Print nothing but the commit of the CLI")
-	cmd.Flags().StringVar(&namespace, "namespace", namespace, "Namespace of the operator")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", namespace, "Namespace of the operator")
 	flags.AddFlags(cmd.Flags())
 	format.AddFlag(cmd)
 	return cmd
 }
 
 // ThisClient is this binary.
-func ThisClient() Client {
-	return Client{Commit: version.Commit(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func ThisClient() version.Build { return version.This() }
+
+// judge adds what was found of a server; nil: nothing.
+func (r *Report) judge(server *Server) {
+	if server == nil {
+		return
+	}
+	skew := version.Compare(r.Client, version.Build{Version: server.Version, Commit: server.Commit})
+	r.Server, r.Skew = server, &skew
 }
 
 func server(ctx context.Context, flags connect.Flags, namespace string) (*Server, error) {
@@ -118,16 +133,48 @@ func parse(data map[string]string) (*Server, error) {
 	if err := json.Unmarshal([]byte(data[supportedVersionsKey]), &supported); err != nil {
 		return nil, fmt.Errorf("parsing key %s of ConfigMap %s: %w", supportedVersionsKey, supportedVersionsConfigMap, err)
 	}
-	return &Server{Commit: data[serverVersionKey], SupportedVersions: supported.Versions}, nil
+	return &Server{Version: data[version.ServerKey], Commit: data[serverCommitKey], SupportedVersions: supported.Versions}, nil
 }
 
 func (r Report) print(w io.Writer, format output.Format) error {
 	if format != output.Text {
 		return format.Value(w, r)
 	}
-	fmt.Fprintf(w, "Client Version: %s (%s, %s)\n", r.Client.Commit, r.Client.Go, r.Client.Platform)
-	if r.Server != nil {
-		fmt.Fprintf(w, "Server Version: %s\nServer Supports Releases: %s\n", r.Server.Commit, strings.Join(r.Server.SupportedVersions, ", "))
+	fmt.Fprintf(w, "Client Version: %s\n", r.Client)
+	if r.Server == nil {
+		return nil
 	}
-	return nil
+	fmt.Fprintf(w, "Server Version: %s\n", r.Server)
+	for _, kind := range kinds(r.Server.SupportedVersions) {
+		fmt.Fprintf(w, "Server Supports %s: %s\n", kind.name, strings.Join(kind.minors, ", "))
+	}
+	_, err := fmt.Fprintf(w, "Version Skew: %s: %s\n", r.Skew.Verdict, r.Skew.Message)
+	return err
+}
+
+// String is for people: "v1.2.3, commit 0123456789ab".
+func (s *Server) String() string {
+	if s.Version == "" {
+		return "commit " + s.Commit
+	}
+	return "v" + s.Version + ", commit " + s.Commit
+}
+
+// kind are the minors of one kind of release.
+type kind struct {
+	name   string
+	minors []string
+}
+
+// kinds sorts minors by what they are of: Kubernetes is at major version 1, OpenShift has been past it since its own began to count.
+func kinds(minors []string) []kind {
+	kubernetes, openshift := kind{name: "Kubernetes"}, kind{name: "OpenShift"}
+	for _, m := range minors {
+		if strings.HasPrefix(m, "1.") {
+			kubernetes.minors = append(kubernetes.minors, m)
+		} else {
+			openshift.minors = append(openshift.minors, m)
+		}
+	}
+	return slices.DeleteFunc([]kind{kubernetes, openshift}, func(k kind) bool { return len(k.minors) == 0 })
 }

@@ -43,7 +43,7 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
   package-operator-remote-phase-manager --kubeconfig management.kubeconfig --namespace clusters-demo --target-cluster-kubeconfig-file demo.kubeconfig --metrics-addr 0 --health-probe-bind-address 0`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.PrintVersion {
-				fmt.Fprintln(cmd.ErrOrStderr(), version.Commit())
+				fmt.Fprintln(cmd.ErrOrStderr(), version.This())
 				os.Exit(exitVersion)
 			}
 			cfg, err := process.Config(o.Kubeconfig)

@@ -66,7 +66,7 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
   package-operator-manager --namespace package-operator-system --self-bootstrap registry.example.com/package-operator-package:v1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.PrintVersion {
-				fmt.Fprintln(cmd.ErrOrStderr(), version.Commit())
+				fmt.Fprintln(cmd.ErrOrStderr(), version.This())
 				return nil
 			}
 			cfg, err := process.Config(o.Kubeconfig)

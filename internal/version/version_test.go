@@ -1,0 +1,72 @@
+package version
+
+import (
+	"runtime/debug"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+const full = "0123456789abcdef0123456789abcdef01234567"
+
+func TestCommitFrom(t *testing.T) {
+	vcs := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: full}, {Key: "vcs.modified", Value: "false"}}}
+	dirty := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, {Key: "vcs.revision", Value: full}}}
+	module := &debug.BuildInfo{Main: debug.Module{Version: "v0.1.1-0.20260102030405-fedcba987654"}}
+	for name, tc := range map[string]struct {
+		linked, archive string
+		info            *debug.BuildInfo
+		want            string
+	}{
+		"When the linker set it it should win":                           {"aaaaaaaaaaaa", full, vcs, "aaaaaaaaaaaa"},
+		"When make had no git an archive should say it":                  {"unknown", full + "\n", nil, "0123456789ab"},
+		"When the archive's line is not filled in the go command should": {"", "$Format:%H$\n", vcs, "0123456789ab"},
+		"When there were changes it should say so":                       {"", "$Format:%H$\n", dirty, "0123456789ab-dirty"},
+		"When the module was installed by its path its version should":   {"", "", module, "fedcba987654"},
+		"When nothing knows it should say that":                          {"", "", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, Unknown},
+		"When there is not even information on the build it should, too": {"", "", nil, Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(commitFrom(tc.linked, tc.archive, tc.info)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestSemver(t *testing.T) {
+	g := NewWithT(t)
+	_, err := version.ParseSemantic(Semver())
+	g.Expect(err).NotTo(HaveOccurred(), "the file VERSION")
+	g.Expect(Semver()).NotTo(HavePrefix("v"))
+	g.Expect(Build{Version: "1.2.3", Commit: "0123456789ab", Go: "go1.26.0", Platform: "linux/amd64"}.String()).
+		To(Equal("v1.2.3, commit 0123456789ab (go1.26.0, linux/amd64)"))
+}
+
+func TestCompare(t *testing.T) {
+	build := func(version, commit string) Build { return Build{Version: version, Commit: commit} }
+	for name, tc := range map[string]struct {
+		client, server Build
+		want           Verdict
+		message        string
+	}{
+		"When both are one build it should say so":                       {build("1.2.0", "a"), build("1.2.0", "a"), Same, "same build"},
+		"When nobody knows a commit it should go by versions":            {build("1.2.0", Unknown), build("1.2.0", Unknown), Supported, "same version"},
+		"When commits of one version differ it should say that":          {build("1.2.0-dev", "a"), build("1.2.0-dev", "b"), Supported, "different commits"},
+		"When patches differ it should be supported":                     {build("1.2.0", "a"), build("1.2.3", "b"), Supported, "same minor version"},
+		"When the client is one minor behind it should be supported":     {build("1.2.9", "a"), build("1.3.0", "b"), Supported, "one minor version apart"},
+		"When the client is one minor ahead it should be supported":      {build("1.3.0", "a"), build("1.2.0", "b"), Supported, "one minor version apart"},
+		"When the client is two behind it should name the one to use":    {build("1.2.0", "a"), build("1.4.1", "b"), Unsupported, "use a client of v1.4"},
+		"When the client is two ahead it should say to upgrade":          {build("1.4.0", "a"), build("1.2.1", "b"), Unsupported, "upgrade the server"},
+		"When majors differ it should be unsupported":                    {build("2.0.0", "a"), build("1.0.0", "b"), Unsupported, "upgrade the server"},
+		"When the server is from before versions it should say so":       {build("1.2.0", "a"), build("", "b"), Undetermined, "commit b"},
+		"When the server's version is nonsense it should say so":         {build("1.2.0", "a"), build("new", "b"), Undetermined, `"new"`},
+		"When the server is of before but the commit it should not fail": {build("1.2.0", "a"), build("", "a"), Undetermined, "no version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			skew := Compare(tc.client, tc.server)
+			g.Expect(skew.Verdict).To(Equal(tc.want), skew.Message)
+			g.Expect(skew.Message).To(ContainSubstring(tc.message))
+		})
+	}
+}

@@ -2,29 +2,45 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-# A checkout that belongs to somebody else is no reason not to build; the commit is put into our programs by LDFLAGS.
+# A checkout that belongs to somebody else is no reason not to build; the commit is put into our programs by hack/build.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 # How long a test waits for what it expects when it doesn't say: machines are shared, and gomega's own second is often too short.
 export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 30s
 
-K8S_VERSION     ?= v1.36.3
-CAPI_VERSION    := v1.13.4
-LDFLAGS         := -s -w -X hcp.internal/platform/internal/version.commit=$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-GO_BUILD        := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
-kube_ldflags     = -s -w -X k8s.io/component-base/version.gitVersion=$(1) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(1)))
+##? Version of Kubernetes to build and to test with; the folder kubernetes has a module file for each that is known.
+K8S_VERSION ?= v1.36.3
+##? More flags for go test: TEST_FLAGS='-run TestX -v'.
+TEST_FLAGS ?=
+##? How long make fuzz works on each of its targets.
+FUZZTIME ?= 30s
+##? How many fleets make sim plays.
+SEEDS ?= 10000
+##? Folder of the tables that make schema-diff reads; they come with the specification.
+TABLES ?= ../shared/spec/schema
 
-capi_x          := -X sigs.k8s.io/cluster-api/version.
-capi_ldflags    := -s -w $(capi_x)gitVersion=$(CAPI_VERSION) $(capi_x)gitMajor=1 $(capi_x)gitMinor=13
+export FUZZTIME
+# Compiled as what it builds is, so that it costs next to nothing beside that.
+BUILD := CGO_ENABLED=0 go run -trimpath ./hack/build -kubernetes $(K8S_VERSION)
+# Passes on what go test prints, and then names the packages that took longest.
+SLOWEST := hack/slowest.sh
 
 .PHONY: help
 help: ## Show this help.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN { print "Usage: make TARGET [VARIABLE=value]" } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+( [a-z0-9-]+)*:.*## / { name = $$0; sub(/:.*/, "", name); text = $$0; sub(/.*## /, "", text); printf "  %-16s %s\n", name, text } \
+	  /^##\? / { doc = substr($$0, 5) } \
+	  /^[A-Z0-9_]+ *\?=/ && doc != "" { value = $$0; sub(/^[A-Z0-9_]+ *\?= */, "", value); if (value != "") doc = doc " [" value "]"; \
+	    variables = variables sprintf("  %-16s %s\n", $$1, doc); doc = "" } \
+	  END { printf "\nVariables\n%s", variables }' $(firstword $(MAKEFILE_LIST))
 
 ##@ Use
 
 .PHONY: up down status
-up: build kubernetes capi flannel ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
-	bin/hypershift local up
+up: ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
+	@$(BUILD) programs kubernetes capi flannel
+	@ln -sf hypershift bin/kubectl-package
+	@bin/hypershift local up
 
 down: bin/hypershift ## Remove everything that up made.
 	bin/hypershift local down
@@ -36,29 +52,27 @@ status: bin/hypershift ## Show what runs.
 
 .PHONY: build
 build: ## Build the three binaries into bin/.
-	@mkdir -p bin
-	$(GO_BUILD) -o bin/ ./cmd/hypershift ./cmd/hcp-operators ./cmd/hcp-sidecar
+	@$(BUILD) programs
 	@ln -sf hypershift bin/kubectl-package
 
 bin/hypershift:
 	$(MAKE) build
 
 .PHONY: kubernetes
-kubernetes: ## Build etcd, the Kubernetes components and kubectl from their modules (8 minutes at first, then cached).
-	@mkdir -p bin/kubernetes/$(K8S_VERSION)
-	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubernetes/$(K8S_VERSION)/kube .
-	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubernetes/$(K8S_VERSION)/node ./node
-	cd kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '$(call kube_ldflags,$(K8S_VERSION))' -o ../bin/kubectl ./kubectl
+kubernetes: ## Build etcd, the Kubernetes components and kubectl from their modules (5 minutes at first, then cached).
+	@$(BUILD) kubernetes
 
 .PHONY: capi
-capi: ## Build the stock Cluster API manager and clusterctl, unmodified, from their module (3 minutes at first, then cached).
-	@mkdir -p bin/capi/$(CAPI_VERSION)
-	cd capi && CGO_ENABLED=0 go build -trimpath -ldflags '$(capi_ldflags)' -o ../bin/capi/$(CAPI_VERSION)/capi-manager sigs.k8s.io/cluster-api
-	cd capi && CGO_ENABLED=0 go build -trimpath -ldflags '$(capi_ldflags)' -o ../bin/capi/$(CAPI_VERSION)/clusterctl sigs.k8s.io/cluster-api/cmd/clusterctl
+capi: ## Build the stock Cluster API manager and clusterctl, unmodified, from their module (2 minutes at first, then cached).
+	@$(BUILD) capi
 
 .PHONY: flannel
-flannel: ## Build the pod network of hosted clusters from flannel's libraries (1 minute at first, then cached).
-	cd flannel && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/flannel .
+flannel: ## Build the pod network of hosted clusters from flannel's libraries (a minute at first, then cached).
+	@$(BUILD) flannel
+
+.PHONY: cross
+cross: ## Compile the CLI for the other systems that it is for, without linking it.
+	hack/cross.sh
 
 .PHONY: generate
 generate: ## Generate deepcopy functions and CustomResourceDefinitions.
@@ -79,21 +93,21 @@ test: deps kubernetes capi test-all e2e ## Everything: unit, property, API serve
 
 .PHONY: test-unit
 test-unit: kubernetes capi ## Unit, property and API server tests, without the race detector.
-	go test -timeout 30m ./... $(TEST_FLAGS)
+	go test -timeout 30m ./... $(TEST_FLAGS) | $(SLOWEST)
 	cd api && go test ./...
 	cd tools && go test ./...
 	cd flannel && go test ./...
 	cd storage && go test ./...
 
 .PHONY: test-all
-test-all: kubernetes capi
+test-all: kubernetes capi cross
 	@# Vet with -race uses what is compiled for the tests, instead of compiling every dependency once more.
 	cd api && go vet -race ./... && go test -race ./...
 	cd tools && go test ./...
 	cd flannel && go test ./...
 	cd storage && go test ./...
 	go vet -race -tags e2e,upgrade,fleet,brownfield,live,bench ./...
-	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS)
+	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) | $(SLOWEST)
 
 .PHONY: e2e
 e2e: kubernetes build ## One run of make up's path in a state folder of its own (as root).
@@ -117,10 +131,8 @@ e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks
 	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (30s).
+fuzz: ## Run every fuzz target for FUZZTIME.
 	hack/fuzz.sh
-
-SEEDS ?= 10000
 
 .PHONY: sim
 sim: ## Play SEEDS simulated fleets with the planner of rollouts, and check each step.
@@ -134,7 +146,6 @@ crash: kubernetes ## Interrupt every reconciler at each of its writes; make test
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 20 minutes).
 	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/capiproxy ./test/bench/ignition ./test/bench/nodepools ./test/bench/packages ./test/bench/rollout $(TEST_FLAGS)
 
-TABLES ?= ../shared/spec/schema
 .PHONY: schema-diff
 schema-diff: ## Compare the definitions with every line of the tables of field facts in TABLES=FOLDER, which come with the specification.
 	cd tools && go run ./schemadiff -crds ../config/crd -tables '$(abspath $(TABLES))' -reasons schemadiff/reasons.tsv ../config/packageoperator

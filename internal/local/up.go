@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -85,6 +86,12 @@ type Up struct {
 	images  Images
 }
 
+// upStep is a step of the way to a management cluster.
+type upStep struct {
+	task string
+	run  func(context.Context, func(string, ...any)) error
+}
+
 // Run returns when everything asked for is ready.
 func (u *Up) Run(ctx context.Context) error {
 	if u.Settings.Timeout > 0 {
@@ -94,17 +101,16 @@ func (u *Up) Run(ctx context.Context) error {
 	}
 	u.display = progress.New(u.Out, u.TTY, u.Clock)
 	u.images.Releases = map[string]string{}
-	for _, step := range []struct {
-		task string
-		run  func(context.Context, func(string, ...any)) error
-	}{
+	steps := []upStep{
 		{"checking this machine", u.preflight},
 		{"installing packages", u.packages},
 		{"building", u.build},
 		{"starting the management cluster", u.start},
 		{"pushing images", u.push},
 		{"waiting for node and DNS", u.addons},
-	} {
+	}
+	u.display.Number(len(steps) + len(u.hostedSteps()) + len(u.toursToShow()))
+	for _, step := range steps {
 		if err := u.display.Do(ctx, step.task, step.run); err != nil {
 			return err
 		}
@@ -140,7 +146,7 @@ func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
 	if u.Settings.SkipBuild {
 		return nil
 	}
-	targets := append(builds.Platform(), builds.ClusterAPI())
+	targets := append(builds.Platform(u.Settings.Root), builds.ClusterAPI())
 	for _, v := range u.releases() {
 		t, err := builds.Kubernetes(v)
 		if err != nil {
@@ -152,9 +158,13 @@ func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
 		}
 		targets = append(targets, t, node)
 	}
-	for _, t := range targets {
-		say("%s", t.Name)
-		if err := builds.Build(ctx, u.Settings.Root, t, say); err != nil {
+	times := builds.ReadTimes(u.Settings.Root)
+	for i, t := range targets {
+		begin := u.Clock.Now()
+		err := builds.Build(ctx, u.Settings.Root, t, func(p builds.Progress) {
+			say("%s: %s, %s", t.Name, p, builds.About(times.Left(targets[i:], p, u.Clock.Since(begin))))
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -379,41 +389,57 @@ func (u *Up) hosted(ctx context.Context) error {
 		DemoRelease: u.images.Releases[u.Settings.KubernetesVersion], DemoKubeconfig: p.DemoKubeconfig(),
 		Show: u.display.Show, Clock: u.Clock,
 	}
-	steps := []struct {
-		task string
-		skip bool
-		run  func(context.Context, Cluster, Say) error
-	}{
-		{"installing the operators", u.Settings.SkipInstall, u.Steps.Install},
-		{"creating the hosted cluster clusters/demo", u.Settings.SkipInstall || u.Settings.SkipDemo, u.Steps.Demo},
-		{"waiting for its workers", u.Settings.SkipInstall || u.Settings.SkipDemo, u.Steps.Workers},
-	}
-	for _, s := range steps {
-		if s.skip || s.run == nil {
-			continue
-		}
+	for _, s := range u.hostedSteps() {
 		err := u.display.Do(ctx, s.task, func(ctx context.Context, say func(string, ...any)) error { return s.run(ctx, c, say) })
 		if err != nil {
 			return err
 		}
 	}
-	if u.Settings.SkipInstall || u.Settings.SkipDemo {
-		return nil
-	}
 	return u.tours(ctx, c)
 }
 
-// tours shows what has not been shown in this cluster.
+// hostedStep is a step in the management cluster.
+type hostedStep struct {
+	task string
+	run  func(context.Context, Cluster, Say) error
+}
+
+// hostedSteps are those that are asked for.
+func (u *Up) hostedSteps() []hostedStep {
+	var steps []hostedStep
+	if u.Steps.Install != nil && !u.Settings.SkipInstall {
+		steps = append(steps, hostedStep{"installing the operators", u.Steps.Install})
+	}
+	if u.Settings.SkipInstall || u.Settings.SkipDemo {
+		return steps
+	}
+	if u.Steps.Demo != nil {
+		steps = append(steps, hostedStep{"creating the hosted cluster clusters/demo", u.Steps.Demo})
+	}
+	if u.Steps.Workers != nil {
+		steps = append(steps, hostedStep{"waiting for its workers", u.Steps.Workers})
+	}
+	return steps
+}
+
+// toursToShow are those that have not been shown in this cluster.
+func (u *Up) toursToShow() []Tour {
+	if u.Settings.SkipInstall || u.Settings.SkipDemo {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(u.Steps.Tours), func(t Tour) bool {
+		_, err := os.Stat(u.Settings.paths().Shown(t.Name))
+		return err == nil
+	})
+}
+
 func (u *Up) tours(ctx context.Context, c Cluster) error {
-	for _, t := range u.Steps.Tours {
-		note := u.Settings.paths().Shown(t.Name)
-		if _, err := os.Stat(note); err == nil {
-			continue
-		}
+	for _, t := range u.toursToShow() {
 		err := u.display.Do(ctx, t.Task, func(ctx context.Context, say func(string, ...any)) error { return t.Run(ctx, c, say) })
 		if err != nil {
 			return err
 		}
+		note := u.Settings.paths().Shown(t.Name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(note), 0o700), os.WriteFile(note, nil, 0o600)); err != nil {
 			return fmt.Errorf("noting that %s was shown: %w", t.Name, err)
 		}

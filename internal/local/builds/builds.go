@@ -3,16 +3,13 @@
 package builds
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Module is the path of the module whose checkout is needed.
@@ -35,29 +32,57 @@ func FindRoot(dir string) (string, error) {
 	}
 }
 
-// Target is one program.
+// Target is what one run of the go command builds: a program, or several of one module that share most of their packages.
 type Target struct {
-	Name    string
-	Dir     string // of the module, relative to the root
-	Package string
-	Out     string // relative to the root
-	LDFlags string
-	ModFile string // relative to Dir; empty: go.mod
+	Name     string
+	Dir      string // of the module, relative to the root
+	Packages []string
+	Out      string // relative to the root; with a slash at its end: a folder, for programs called as their packages are
+	LDFlags  string
+	ModFile  string // relative to Dir; empty: go.mod
+	// Typical is how long it takes on two processors with nothing in the caches.
+	Typical time.Duration
+}
+
+const strip = "-s -w"
+
+// Programs are our own three.
+func Programs(root string) Target {
+	ldflags := strip
+	if commit := Commit(root); commit != "" {
+		ldflags += " -X " + Module + "/internal/version.commit=" + commit
+	}
+	return Target{
+		Name: "hypershift, hcp-operators, hcp-sidecar", Dir: ".", Packages: []string{"./cmd/hypershift", "./cmd/hcp-operators", "./cmd/hcp-sidecar"},
+		Out: "bin/", LDFlags: ldflags, Typical: 150 * time.Second,
+	}
+}
+
+// Flannel is the pod network of hosted clusters.
+func Flannel() Target {
+	return Target{Name: "flannel", Dir: "flannel", Packages: []string{"."}, Out: "bin/flannel", LDFlags: strip, Typical: 20 * time.Second}
 }
 
 // Platform are our own programs and the small ones that the cluster needs.
-func Platform() []Target {
-	const strip = "-s -w"
+func Platform(root string) []Target {
 	return []Target{
-		{Name: "hypershift", Dir: ".", Package: "./cmd/hypershift", Out: "bin/hypershift", LDFlags: strip},
-		{Name: "hcp-operators", Dir: ".", Package: "./cmd/hcp-operators", Out: "bin/hcp-operators", LDFlags: strip},
-		{Name: "hcp-sidecar", Dir: ".", Package: "./cmd/hcp-sidecar", Out: "bin/hcp-sidecar", LDFlags: strip},
-		{Name: "pause", Dir: ".", Package: "./cmd/pause", Out: "bin/pause", LDFlags: strip},
-		{Name: "webapp", Dir: ".", Package: "./cmd/webapp", Out: "bin/webapp", LDFlags: strip},
-		{Name: "coredns", Dir: "coredns", Package: ".", Out: "bin/coredns", LDFlags: strip},
-		{Name: "flannel", Dir: "flannel", Package: ".", Out: "bin/flannel", LDFlags: strip},
-		{Name: "local-storage", Dir: "storage", Package: ".", Out: "bin/local-storage", LDFlags: strip},
+		Programs(root),
+		// Their images must not change with each commit, so these know of none.
+		{Name: "pause, webapp", Dir: ".", Packages: []string{"./cmd/pause", "./cmd/webapp"}, Out: "bin/", LDFlags: strip, Typical: 3 * time.Second},
+		{Name: "coredns", Dir: "coredns", Packages: []string{"."}, Out: "bin/coredns", LDFlags: strip, Typical: time.Minute},
+		Flannel(),
+		{Name: "local-storage", Dir: "storage", Packages: []string{"."}, Out: "bin/local-storage", LDFlags: strip, Typical: time.Minute},
 	}
+}
+
+// Commit is the commit that is checked out, abbreviated as everywhere; empty without git or a repository. A checkout that belongs to
+// somebody else, as when root builds a user's, has a commit, too.
+func Commit(root string) string {
+	out, err := exec.Command("git", "-c", "safe.directory=*", "-C", root, "rev-parse", "--short=12", "HEAD").Output() //nolint:noctx // reads a file or two
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // Releases are the Kubernetes releases that can be built: version to module file in the folder kubernetes.
@@ -75,8 +100,8 @@ func Kubernetes(version string) (Target, error) {
 	parts := strings.SplitN(version, ".", 3)
 	const x = "-X k8s.io/component-base/version."
 	return Target{
-		Name: "kubernetes " + version, Dir: "kubernetes", Package: ".", ModFile: modFile,
-		Out:     KubernetesBinary(version),
+		Name: "kubernetes " + version, Dir: "kubernetes", Packages: []string{"."}, ModFile: modFile,
+		Out: KubernetesBinary(version), Typical: 260 * time.Second,
 		LDFlags: fmt.Sprintf("-s -w %[1]sgitVersion=v%[2]s %[1]sgitMajor=%[3]s %[1]sgitMinor=%[4]s", x, version, parts[0], parts[1]),
 	}, nil
 }
@@ -87,7 +112,17 @@ func KubernetesNode(version string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t.Name, t.Package, t.Out = "kubelet and kube-proxy "+version, "./node", KubernetesNodeBinary(version)
+	t.Name, t.Packages, t.Out, t.Typical = "kubelet and kube-proxy "+version, []string{"./node"}, KubernetesNodeBinary(version), 10*time.Second
+	return t, nil
+}
+
+// Kubectl is kubectl of a release.
+func Kubectl(version string) (Target, error) {
+	t, err := Kubernetes(version)
+	if err != nil {
+		return Target{}, err
+	}
+	t.Name, t.Packages, t.Out, t.Typical = "kubectl "+version, []string{"./kubectl"}, "bin/kubectl", 20*time.Second
 	return t, nil
 }
 
@@ -108,62 +143,34 @@ const (
 func ClusterAPI() Target {
 	const x = "-X sigs.k8s.io/cluster-api/version."
 	return Target{
-		Name: "cluster-api " + ClusterAPIVersion, Dir: "capi", Package: "sigs.k8s.io/cluster-api", Out: ClusterAPIManager,
-		LDFlags: fmt.Sprintf("-s -w %[1]sgitVersion=%[2]s %[1]sgitMajor=1 %[1]sgitMinor=13", x, ClusterAPIVersion),
+		Name: "cluster-api " + ClusterAPIVersion, Dir: "capi", Packages: []string{"sigs.k8s.io/cluster-api"}, Out: ClusterAPIManager,
+		LDFlags: fmt.Sprintf("-s -w %[1]sgitVersion=%[2]s %[1]sgitMajor=1 %[1]sgitMinor=13", x, ClusterAPIVersion), Typical: 110 * time.Second,
 	}
 }
 
-// maxErrorOutput bounds how much of the compiler's output goes into an error.
-const maxErrorOutput = 4000
-
-// Build compiles a target. say is told how many packages have been compiled.
-func Build(ctx context.Context, root string, t Target, say func(format string, args ...any)) error {
-	out := filepath.Join(root, t.Out)
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return fmt.Errorf("creating the folder of %s: %w", t.Out, err)
-	}
-	// Without -buildvcs=false a checkout that belongs to somebody else does not build, and any edit makes every program another one.
-	args := []string{"build", "-v", "-buildvcs=false", "-trimpath", "-ldflags", t.LDFlags, "-o", out}
-	if t.ModFile != "" && t.ModFile != "go.mod" {
-		args = append(args, "-modfile", t.ModFile)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, t.Package)...)
-	cmd.Dir = filepath.Join(root, t.Dir)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return fmt.Errorf("building %s: %w", t.Name, err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("building %s: %w; install Go 1.26 or newer, see https://go.dev/dl", t.Name, err)
-	}
-	tail := follow(stderr, t.Name, say)
-	if err := cmd.Wait(); err != nil {
-		return errors.Join(fmt.Errorf("building %s: %w: %s", t.Name, err, strings.TrimSpace(tail)), ctx.Err())
-	}
-	return nil
+// Clusterctl is Cluster API's own command line.
+func Clusterctl() Target {
+	t := ClusterAPI()
+	t.Name, t.Packages, t.Out = "clusterctl "+ClusterAPIVersion, []string{"sigs.k8s.io/cluster-api/cmd/clusterctl"}, "bin/capi/"+ClusterAPIVersion+"/clusterctl"
+	t.Typical = 15 * time.Second
+	return t
 }
 
-// follow counts the lines with package names and returns the end of the others.
-func follow(r io.Reader, name string, say func(format string, args ...any)) string {
-	var tail bytes.Buffer
-	packages := 0
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := lines.Text()
-		if line != "" && !strings.ContainsAny(line, " :#\t") {
-			packages++
-			if packages%25 == 1 {
-				say("%s: compiling, %d packages so far", name, packages)
-			}
-			continue
-		}
-		tail.WriteString(line + "\n")
-		if tail.Len() > maxErrorOutput {
-			tail.Next(tail.Len() - maxErrorOutput)
+// There says whether the target's programs exist, of whichever state of the sources.
+func (t Target) There(root string) bool {
+	outs := []string{t.Out}
+	if strings.HasSuffix(t.Out, "/") {
+		outs = nil
+		for _, pkg := range t.Packages {
+			outs = append(outs, t.Out+path.Base(pkg))
 		}
 	}
-	return tail.String()
+	for _, out := range outs {
+		if _, err := os.Stat(filepath.Join(root, out)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // KnownReleases lists the releases that can be built, oldest first.

@@ -1,10 +1,9 @@
 package builds
 
 import (
-	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -47,12 +46,19 @@ func TestKubernetes(t *testing.T) {
 	})
 }
 
-func TestFollow(t *testing.T) {
-	t.Run("When the compiler prints packages and errors it should count the ones and keep the others", func(t *testing.T) {
-		g := NewWithT(t)
-		var said []string
-		tail := follow(strings.NewReader("a/b\nc/d\n# c/d\nc/d/x.go:1:2: undefined: y\n"), "x", func(f string, args ...any) { said = append(said, fmt.Sprintf(f, args...)) })
-		g.Expect(tail).To(Equal("# c/d\nc/d/x.go:1:2: undefined: y\n"))
-		g.Expect(said).To(Equal([]string{"x: compiling, 1 packages so far"}))
-	})
+func TestCommit(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	g.Expect(Commit(root)).To(BeEmpty(), "without a repository")
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@example.test", "commit", "-q", "--allow-empty", "-m", "first"}} {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, args...)...).CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), string(out))
+	}
+	commit := Commit(root)
+	g.Expect(commit).To(MatchRegexp("^[0-9a-f]{12}$"))
+	g.Expect(Programs(root).LDFlags).To(HaveSuffix("/internal/version.commit=" + commit))
+	if os.Geteuid() == 0 {
+		g.Expect(os.Chown(root, 12345, 12345)).To(Succeed())
+		g.Expect(Commit(root)).To(Equal(commit), "of a checkout that belongs to somebody else")
+	}
 }

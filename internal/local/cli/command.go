@@ -1,4 +1,5 @@
-// Package cli is the command "hypershift local".
+//go:build linux
+
 package cli
 
 import (
@@ -208,5 +209,5 @@ func superviseCommand() *cobra.Command {
 
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+	return err == nil && os.Getenv("CI") == "" // a log of continuous integration is for reading, even where it has a terminal
 }

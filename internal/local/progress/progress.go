@@ -1,6 +1,7 @@
 // Package progress tells a person what a long command does, what it waits for, and for how long already.
 //
-// On a terminal the current state is one line that is rewritten; elsewhere each change is a line of its own.
+// On a terminal the current state is one line that is rewritten; elsewhere each change is a line of its own, and a state of which only
+// numbers change is said again now and then.
 package progress
 
 import (
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 	"time"
 
@@ -18,7 +20,7 @@ const (
 	poll    = 100 * time.Millisecond
 	refresh = 500 * time.Millisecond // of the line on a terminal
 	// quietFor is how long a state may last without a terminal before it is said again, so that a log shows the wait is alive.
-	quietFor = 15 * time.Second
+	quietFor = 30 * time.Second
 	clear    = "\r\033[K"
 )
 
@@ -29,6 +31,8 @@ type Display struct {
 	clock clock.WithTicker
 
 	mu      sync.Mutex
+	steps   int // 0: tasks have no numbers
+	step    int
 	task    string
 	detail  string
 	since   time.Time
@@ -39,6 +43,13 @@ type Display struct {
 // New returns a Display; tty says that out is a terminal.
 func New(out io.Writer, tty bool, clk clock.WithTicker) *Display {
 	return &Display{out: out, tty: tty, clock: clk}
+}
+
+// Number gives the tasks that follow numbers, "[1/6]" and so on.
+func (d *Display) Number(steps int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.steps, d.step = steps, 0
 }
 
 // Do runs a task and shows how it ended. The task says what it is at with the function that it gets.
@@ -70,6 +81,10 @@ func (d *Display) Until(ctx context.Context, look func(ctx context.Context) (don
 
 func (d *Display) begin(task string) {
 	d.mu.Lock()
+	if d.steps > 0 {
+		d.step++
+		task = fmt.Sprintf("[%d/%d] %s", d.step, d.steps, task)
+	}
 	d.task, d.detail, d.since, d.stopped = task, "", d.clock.Now(), make(chan struct{})
 	d.saidAt = d.since
 	d.mu.Unlock()
@@ -120,16 +135,24 @@ func (d *Display) say(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock.Now()
-	if detail == d.detail && (d.tty || now.Sub(d.saidAt) < quietFor) {
+	if d.tty {
+		if detail != d.detail {
+			d.detail = detail
+			d.draw()
+		}
+		return
+	}
+	if withoutNumbers(detail) == withoutNumbers(d.detail) && now.Sub(d.saidAt) < quietFor {
 		return
 	}
 	d.detail, d.saidAt = detail, now
-	if d.tty {
-		d.draw()
-		return
-	}
 	fmt.Fprintf(d.out, "  … %s (%s): %s\n", d.task, now.Sub(d.since).Round(time.Second), detail)
 }
+
+// numbers are counts and times in what is said.
+var numbers = regexp.MustCompile(`\b[0-9]+[a-z]?([0-9]+[a-z])*\b`)
+
+func withoutNumbers(detail string) string { return numbers.ReplaceAllString(detail, "0") }
 
 // Show prints a line that stays, below the task.
 func (d *Display) Show(format string, args ...any) {

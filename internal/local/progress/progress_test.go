@@ -27,7 +27,27 @@ func TestDisplay(t *testing.T) {
 			say("b %d", 1)
 			return nil
 		})).To(Succeed())
-		g.Expect(out.String()).To(Equal("  … starting (0s): a\n  … starting (0s): b 1\n  … starting (15s): b 1\nok  starting (15s)\n"))
+		g.Expect(out.String()).To(Equal("  … starting (0s): a\n  … starting (0s): b 1\n  … starting (30s): b 1\nok  starting (30s)\n"))
+	})
+	t.Run("When only numbers change it should say them now and then", func(t *testing.T) {
+		g := NewWithT(t)
+		clk := testclock.NewFakeClock(time.Unix(0, 0))
+		var out bytes.Buffer
+		d := New(&out, false, clk)
+		d.Number(2)
+		g.Expect(d.Do(t.Context(), "building", func(_ context.Context, say func(string, ...any)) error {
+			for i := range 70 {
+				say("compiling, %d of 70 packages, about %s left", i+1, time.Duration(70-i)*time.Second)
+				clk.Step(time.Second)
+			}
+			say("linking")
+			return nil
+		})).To(Succeed())
+		g.Expect(d.Do(t.Context(), "ending", func(context.Context, func(string, ...any)) error { return nil })).To(Succeed())
+		g.Expect(out.String()).To(Equal("  … [1/2] building (0s): compiling, 1 of 70 packages, about 1m10s left\n" +
+			"  … [1/2] building (30s): compiling, 31 of 70 packages, about 40s left\n" +
+			"  … [1/2] building (1m0s): compiling, 61 of 70 packages, about 10s left\n" +
+			"  … [1/2] building (1m10s): linking\nok  [1/2] building (1m10s)\nok  [2/2] ending (0s)\n"))
 	})
 	t.Run("When a task fails it should mark it and name it in the error", func(t *testing.T) {
 		g := NewWithT(t)

@@ -1,0 +1,140 @@
+// Command build compiles what make's targets ask for, and tells the person who waits what is built, how far it is and how long it will take.
+//
+//	go run ./hack/build [-kubernetes 1.36.3] PART...
+//
+// On a terminal it rewrites one line; elsewhere it prints a line at the end of each step and one each half minute. What Go's cache has
+// takes no longer than the go command itself, and is said in one line for each step.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/local/builds"
+	"hcp.internal/platform/internal/local/progress"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "interrupted; what has been compiled is kept, so the next build goes on from here")
+		os.Exit(130)
+	default:
+		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// parts are what can be asked for, by name.
+var parts = map[string]func(root, kubernetes string) ([]builds.Target, error){
+	"programs": func(root, _ string) ([]builds.Target, error) { return []builds.Target{builds.Programs(root)}, nil },
+	"kubernetes": func(_, version string) ([]builds.Target, error) {
+		bundle, err := builds.Kubernetes(version)
+		if err != nil {
+			return nil, err
+		}
+		node, errNode := builds.KubernetesNode(version)
+		kubectl, errKubectl := builds.Kubectl(version)
+		return []builds.Target{bundle, node, kubectl}, errors.Join(errNode, errKubectl)
+	},
+	"capi": func(string, string) ([]builds.Target, error) {
+		return []builds.Target{builds.ClusterAPI(), builds.Clusterctl()}, nil
+	},
+	"flannel": func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Flannel()}, nil },
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("build", flag.ContinueOnError)
+	kubernetes := flags.String("kubernetes", "", "version of Kubernetes, with or without v")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	root, err := builds.FindRoot(".")
+	if err != nil {
+		return err
+	}
+	targets, err := targetsOf(root, strings.TrimPrefix(*kubernetes, "v"), flags.Args())
+	if err != nil {
+		return err
+	}
+	b := builder{root: root, times: builds.ReadTimes(root), display: progress.New(out, isTerminal(out), clock.RealClock{}), targets: targets}
+	return b.run(ctx)
+}
+
+// targetsOf lists what parts consist of.
+func targetsOf(root, kubernetes string, names []string) ([]builds.Target, error) {
+	var targets []builds.Target
+	known := strings.Join(slices.Sorted(maps.Keys(parts)), ", ")
+	for _, name := range names {
+		part, ok := parts[name]
+		if !ok {
+			return nil, fmt.Errorf("unknown part %q: use some of %s", name, known)
+		}
+		more, err := part(root, kubernetes)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, more...)
+	}
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("nothing to build: name some of %s", known)
+	}
+	return targets, nil
+}
+
+// builder builds targets one after the other: the go command uses every processor for each.
+type builder struct {
+	root    string
+	times   *builds.Times
+	display *progress.Display
+	targets []builds.Target
+}
+
+func (b *builder) run(ctx context.Context) error {
+	b.display.Number(len(b.targets))
+	for i := range b.targets {
+		err := b.display.Do(ctx, "building "+b.targets[i].Name, func(ctx context.Context, say func(string, ...any)) error { return b.build(ctx, i, say) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) build(ctx context.Context, i int, say func(string, ...any)) error {
+	target, begin := b.targets[i], time.Now()
+	var last builds.Progress
+	err := builds.Build(ctx, b.root, target, func(p builds.Progress) {
+		last = p
+		say("%s, %s", p, builds.About(b.times.Left(b.targets[i:], p, time.Since(begin))))
+	})
+	if err == nil {
+		b.times.Note(target, last, time.Since(begin))
+	}
+	return err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
+}

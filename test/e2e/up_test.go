@@ -17,6 +17,7 @@ func TestUp(t *testing.T) {
 	before := machineState(t)
 	inOrder(t, []step{
 		{"When up runs it should end with an available hosted cluster", up},
+		{"When README's tour is pasted it should do what it promises", pasteTour},
 		{"When up has shown a package nothing of it should be left", packageShown},
 		{"When up has delivered an add-on it should be seen on both sides", addonDelivered},
 		{"When up runs again it should change nothing", upAgain},

@@ -83,6 +83,15 @@ func runWebapp(t *testing.T) {
 			return expectHello(out, err)
 		})
 	})
+	t.Run("When the Service is made anew its name should lead to it at once", func(t *testing.T) {
+		k.run(t, "delete", "service", "webapp")
+		k.run(t, "apply", "-f", filepath.Join(root(t), "docs/examples/webapp.yaml"))
+		// Less than an answer that is remembered would last, and than a request to an address that nobody has any more.
+		eventually(t, 8*time.Second, "an answer of the new Service", func() error {
+			out, err := k.try(t, "exec", "deployment/webapp", "--", "/webapp", "get", "http://webapp")
+			return expectHello(out, err)
+		})
+	})
 	t.Run("When logs are asked for they should come from the worker", func(t *testing.T) {
 		eventually(t, time.Minute, "logs", func() error {
 			out, err := k.try(t, "logs", "-l", "app=webapp", "--tail=-1")

@@ -71,7 +71,7 @@ flannel: ## Build the pod network of hosted clusters from flannel's libraries (a
 	@$(BUILD) flannel
 
 .PHONY: cross
-cross: ## Compile the CLI for the other systems that it is for, without linking it.
+cross: ## Type-check the CLI for macOS and Windows (seconds; nothing is compiled).
 	hack/cross.sh
 
 .PHONY: generate

@@ -4,7 +4,10 @@ go 1.26.0
 
 tool sigs.k8s.io/controller-tools/cmd/controller-gen
 
-require go.yaml.in/yaml/v3 v3.0.4
+require (
+	go.yaml.in/yaml/v3 v3.0.4
+	golang.org/x/tools v0.44.0
+)
 
 require (
 	github.com/fatih/color v1.19.0 // indirect
@@ -42,7 +45,6 @@ require (
 	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.43.0 // indirect
 	golang.org/x/text v0.36.0 // indirect
-	golang.org/x/tools v0.44.0 // indirect
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect

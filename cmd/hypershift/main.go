@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,9 +18,11 @@ import (
 
 	"hcp.internal/platform/internal/cli/capi"
 	"hcp.internal/platform/internal/cli/cloudonly"
+	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/destroy"
 	"hcp.internal/platform/internal/cli/dump"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/kubectlpackage"
@@ -41,15 +42,10 @@ func main() {
 	ctrllog.SetLogger(logr.Discard())
 
 	if err := run(ctx, filepath.Base(os.Args[0]), os.Args[1:]); err != nil {
-		var exit *capi.ExitError
-		if errors.As(err, &exit) {
-			if exit.Err != nil {
-				fmt.Fprintf(os.Stderr, "Error: %v\n", exit.Err)
-			}
-			os.Exit(exit.Code)
+		if !exit.Silent(err) {
+			fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		}
-		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
-		os.Exit(1)
+		os.Exit(exit.Code(err))
 	}
 }
 
@@ -67,11 +63,12 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hypershift",
 		Short: "Run Kubernetes clusters whose control planes are pods of another cluster",
+		Long:  "Run Kubernetes clusters whose control planes are pods of another cluster.\n\n" + exit.Help,
 		Example: `  hypershift local up
   hypershift install --hypershift-image registry.example.com/hypershift/operator:1.0 --wait-until-available
   hypershift create cluster none --name demo --base-domain example.com --pull-secret pull-secret.json \
     --release-image registry.example.com/hypershift/release:1.36.3 --expose-through-load-balancer --wait
-  hypershift create kubeconfig --name demo > demo.kubeconfig
+  hypershift create kubeconfig demo --output-file demo.kubeconfig
   hypershift destroy cluster none --name demo`,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true, // an error of a cluster isn't one of usage
@@ -95,5 +92,6 @@ func command() *cobra.Command {
 		uninstall.Command(),
 		version.Command(),
 	)
+	connect.TakeNames(root)
 	return root
 }

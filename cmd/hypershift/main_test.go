@@ -13,6 +13,9 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		t.Run("When "+cmd.CommandPath()+" is asked for help it should show a purpose and an example", func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(cmd.Short).NotTo(BeEmpty())
+			if flag := cmd.Flags().Lookup("namespace"); flag != nil && !cmd.Hidden {
+				g.Expect(flag.Shorthand).To(Equal("n"), "--namespace")
+			}
 			if len(cmd.Commands()) == 0 {
 				g.Expect(cmd.Example).NotTo(BeEmpty())
 				g.Expect(cmd.RunE).NotTo(BeNil())

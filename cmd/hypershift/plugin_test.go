@@ -36,7 +36,7 @@ func TestPlugin(t *testing.T) {
 		"When a package is built it should succeed":             {[]string{"build", source}, 0, "Package built successfully!", ""},
 		"When a tree is asked for it should print it":           {[]string{"tree", source}, 0, "web\nPackage default/web\n", ""},
 		"When the version is asked for it should tell it":       {[]string{"version"}, 0, "pko\t", ""},
-		"When it is asked as a flag it should tell it, too":     {[]string{"--version"}, 0, "commit ", ""},
+		"When it is asked as a flag it should tell it, too":     {[]string{"--version"}, 0, "v", ""},
 		"When a shell wants completion it should get it":        {[]string{"completion", "bash"}, 0, "# bash completion", ""},
 		"When help is asked for it should help":                 {[]string{"--help"}, 0, "Build, check, install and follow packages", ""},
 		"When there is no package it should fail":               {[]string{"validate", "/does/not/exist"}, 1, "", "Error: "},

@@ -181,7 +181,7 @@ func storage(hc *hyperv1.HostedCluster) metav1.Condition {
 		return is(metav1.ConditionTrue, hyperv1.PrivateTypesInUseReason, "The objects of Cluster API are stored in groups *.cluster.hypershift.openshift.io")
 	case veto:
 		return is(metav1.ConditionFalse, hyperv1.MigrationFailedReason,
-			fmt.Sprintf("Moving the objects of Cluster API to HyperShift's own groups was taken back (%.64q): remove annotation %s for another try", failed, hyperv1.PrivateCAPIMigrationFailedAnnotation))
+			fmt.Sprintf("Moving the objects of Cluster API to HyperShift's own groups was rolled back (%.64q): remove annotation %s to try again", failed, hyperv1.PrivateCAPIMigrationFailedAnnotation))
 	case hc.Annotations[hyperv1.HostedClusterScopeAnnotation] != hyperv1.LegacyScope:
 		return is(metav1.ConditionFalse, hyperv1.ForeignScopeReason, "The hosted cluster is looked after by an operator with another scope")
 	default:

@@ -86,7 +86,7 @@ func TestValidate(t *testing.T) {
 			for i := range 2 {
 				obs.hc.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: "a.example.com"}}
 			}
-		}, says: "spec.services[1] (OAuthServer): hostname a.example.com is used by spec.services[0], too"},
+		}, says: "spec.services[1] (OAuthServer): hostname a.example.com is also used by spec.services[0]"},
 		"When a label is not valid it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) { s.Labels = map[string]string{"a b": "c"} }), says: `spec.labels: "a b" is not a valid label name`},
 		"When a signing key is malformed it should say so": {world: func(obs *observed) {
 			obs.hc.Spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: "signer"}
@@ -136,7 +136,7 @@ func TestValidate(t *testing.T) {
 		"When a shard of etcd can't work it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Shards: []hyperv1.ManagedEtcdShard{{
 				Name: "widgets", Replicas: 1, Resources: []hyperv1.EtcdShardResource{{APIGroup: ptr.To("example.com"), Resource: "widgets"}}}}}}
-		}), says: "spec.etcd.managed.shards[0].resources[0]: widgets.example.com is no resource that kube-apiserver keeps"},
+		}), says: "spec.etcd.managed.shards[0].resources[0]: widgets.example.com is not a resource that kube-apiserver can keep"},
 		"When a mirrored Secret would replace one of a shard it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Shards: []hyperv1.ManagedEtcdShard{{Name: "events"}}}}
 			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{

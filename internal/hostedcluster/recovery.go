@@ -143,7 +143,7 @@ func etcdRecoveryActive(obs *observed) metav1.Condition {
 	switch {
 	case len(failed) > 0:
 		return condition(hyperv1.EtcdRecoveryActive, metav1.ConditionFalse, hyperv1.EtcdRecoveryJobFailedReason,
-			fmt.Sprintf("Job %s could not replace a failing member: read its logs, mend etcd, and delete the Job", strings.Join(failed, ", ")))
+			fmt.Sprintf("Job %s could not replace a failing member: read its logs, repair etcd, and delete the Job", strings.Join(failed, ", ")))
 	case len(working) > 0:
 		return condition(hyperv1.EtcdRecoveryActive, metav1.ConditionTrue, hyperv1.AsExpectedReason,
 			fmt.Sprintf("Job %s replaces a failing member", strings.Join(working, ", ")))

@@ -123,7 +123,7 @@ func hostnamesAreUnique(obs *observed) []string {
 			continue
 		}
 		if first, taken := seen[host]; taken {
-			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): hostname %s is used by spec.services[%d], too: give every service a hostname of its own", i, s.Service, host, first))
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): hostname %s is also used by spec.services[%d]: give every service its own hostname", i, s.Service, host, first))
 			continue
 		}
 		seen[host] = i

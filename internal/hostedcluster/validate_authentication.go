@@ -24,12 +24,12 @@ func authenticationIsValid(obs *observed) []string {
 		field := fmt.Sprintf("spec.configuration.authentication.oidcProviders[%d]", i)
 		say := func(format string, args ...any) { mistakes = append(mistakes, field+fmt.Sprintf(format, args...)) }
 		if first, taken := names[p.Name]; taken {
-			say(".name: %q is that of oidcProviders[%d], too: give every provider a name of its own", p.Name, first)
+			say(".name: %q is also the name of oidcProviders[%d]: give every provider its own name", p.Name, first)
 		} else {
 			names[p.Name] = i
 		}
 		if first, taken := issuers[p.Issuer.URL]; taken {
-			say(".issuer.issuerURL: it is that of oidcProviders[%d], too: put the audiences of both into one provider", first)
+			say(".issuer.issuerURL: it is also the URL of oidcProviders[%d]: put the audiences of both into one provider", first)
 		} else {
 			issuers[p.Issuer.URL] = i
 		}

@@ -41,8 +41,8 @@ func TestAuthenticationIsValid(t *testing.T) {
 			sources: map[sourceKey]sourceObject{{configMapKind, "ca"}: {missing: true}},
 			want:    []string{at + ".issuer.issuerCertificateAuthority: ConfigMap clusters/ca does not exist: create it, or name another"}},
 		"When two providers are the same it should say what to do": {providers: []configv1.OIDCProvider{provider(nil), provider(nil)}, want: []string{
-			`spec.configuration.authentication.oidcProviders[1].name: "corporate" is that of oidcProviders[0], too: give every provider a name of its own`,
-			"spec.configuration.authentication.oidcProviders[1].issuer.issuerURL: it is that of oidcProviders[0], too: put the audiences of both into one provider"}},
+			`spec.configuration.authentication.oidcProviders[1].name: "corporate" is also the name of oidcProviders[0]: give every provider its own name`,
+			"spec.configuration.authentication.oidcProviders[1].issuer.issuerURL: it is also the URL of oidcProviders[0]: put the audiences of both into one provider"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hc := &hyperv1.HostedCluster{}

@@ -91,7 +91,7 @@ func (a *aws) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.kmsKeyARN, "kms-key-arn", "", "Key that encrypts Secrets in etcd (default: a key of the cluster's own)")
 	fs.StringVar(&a.issuer, "oidc-issuer-url", "", "Issuer of service account tokens (default: that in --iam-json)")
 	fs.StringVar(&a.signingKeyPath, "sa-token-issuer-private-key-path", "", "File with the PEM private key that signs service account tokens")
-	fs.BoolVar(&a.multiArch, "multi-arch", false, "NodePools may have different architectures; the release must be for several, too")
+	fs.BoolVar(&a.multiArch, "multi-arch", false, "NodePools may have different architectures; the release must support them as well")
 	fs.BoolVar(&a.autoNode, "auto-node", false, "Karpenter makes nodes as Pods need them")
 	fs.BoolVar(&a.publicOnly, "public-only", false, "Machines get public addresses, for networks without a NAT gateway")
 	a.machines.addMachineFlags(fs)

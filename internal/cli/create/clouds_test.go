@@ -215,7 +215,7 @@ func TestCloudRefusals(t *testing.T) {
 		"When infrastructure of none is described it should refuse":      {[]string{"cluster", "none", "--infra-json", "x"}, "has no infrastructure to describe"},
 		"When both kinds of networks are given it should refuse":         {[]string{"cluster", "none", "--default-dual", "--cluster-cidr", "10.0.0.0/14"}, "leave them out"},
 		"When a capability is unknown it should list them":               {slices.Concat(awsArgs, []string{"--disable-cluster-capabilities", "Coffee"}), "ImageRegistry"},
-		"When a capability is switched both ways it should refuse":       {slices.Concat(awsArgs, []string{"--disable-cluster-capabilities", "Console", "--enable-cluster-capabilities", "Console"}), "it is disabled, too"},
+		"When a capability is switched both ways it should refuse":       {slices.Concat(awsArgs, []string{"--disable-cluster-capabilities", "Console", "--enable-cluster-capabilities", "Console"}), "it is also in --disable-cluster-capabilities"},
 		"When the feature set is unknown it should list them":            {slices.Concat(awsArgs, []string{"--feature-set", "All"}), "TechPreviewNoUpgrade"},
 		"When the MTU is out of range it should say the range":           {slices.Concat(awsArgs, []string{"--ovn-kubernetes-mtu", "9"}), "from 576 to 9216"},
 		"When a pool of AWS has no subnet it should name the flag":       {[]string{"nodepool", "aws"}, "--subnet-id is required"},

@@ -89,7 +89,7 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 	o.Connect.AddFlags(cmd.Flags())
 	r.add(cmd)
 	cmd.Flags().BoolVar(&o.Wait, "wait", o.Wait, "Wait until the cluster can be used")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long to wait with --wait; 0: for ever")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long to wait with --wait; 0 means no limit")
 	completeValues(cmd, "control-plane-availability-policy", string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable))
 	completeValues(cmd, "infra-availability-policy", string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable))
 	completeValues(cmd, "network-type", string(hyperv1.OVNKubernetes), string(hyperv1.Other), string(hyperv1.Calico))
@@ -106,7 +106,7 @@ func printNext(out io.Writer, o Options) {
 	if !o.Wait {
 		fmt.Fprintf(out, "\nWatch it come up:\n  kubectl get hostedcluster %s --namespace %s --watch\n", o.Name, o.Namespace)
 	}
-	fmt.Fprintf(out, "\nUse it:\n  hypershift create kubeconfig --name %s --namespace %s > %s.kubeconfig\n  export KUBECONFIG=%s.kubeconfig\n",
+	fmt.Fprintf(out, "\nUse it:\n  hypershift create kubeconfig %s --namespace %s --output-file %s.kubeconfig\n  export KUBECONFIG=%s.kubeconfig\n",
 		o.Name, o.Namespace, o.Name, o.Name)
 }
 
@@ -120,7 +120,7 @@ type renderFlags struct {
 func (r *renderFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.render, "render", false, "Print what would be created instead of creating it")
 	cmd.Flags().StringVar(&r.into, "render-into", "", "File to write with --render instead of standard output")
-	cmd.Flags().BoolVar(&r.sensitive, "render-sensitive", false, "Print Secrets, too")
+	cmd.Flags().BoolVar(&r.sensitive, "render-sensitive", false, "Also print Secrets")
 	r.format.AddFlag(cmd)
 }
 
@@ -165,7 +165,7 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the NodePool (required)")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster and the NodePool")
+	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster and the NodePool")
 	fs.StringVar(&o.ClusterName, "cluster-name", o.ClusterName, "Name of the HostedCluster (required)")
 	fs.Int32Var(&o.Replicas, "replicas", o.Replicas, "Number of workers")
 	fs.Int32Var(&o.Replicas, "node-count", o.Replicas, "Number of workers")
@@ -233,7 +233,7 @@ func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) 
 		return nil, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
 	}
 	if hc.Spec.Platform.Type != o.Platform {
-		return nil, fmt.Errorf("HostedCluster %s/%s is of platform %s, not %s", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, o.Platform)
+		return nil, fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, platformArg(hc.Spec.Platform.Type))
 	}
 	if o.ReleaseImage == "" {
 		o.ReleaseImage = hc.Spec.Release.Image

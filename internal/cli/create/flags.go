@@ -27,7 +27,7 @@ type rawFlags struct {
 
 func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster; it is created when it doesn't exist")
+	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster; it is created when it doesn't exist")
 	fs.StringVar(&o.BaseDomain, "base-domain", o.BaseDomain, "DNS suffix of the cluster's names")
 	fs.StringVar(&o.BaseDomainPrefix, "base-domain-prefix", o.BaseDomainPrefix, "DNS label before the base domain (default: the cluster's name; \"none\": no label)")
 	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the newest of --release-stream)")
@@ -98,8 +98,8 @@ func addNodePoolFlags(fs *pflag.FlagSet, o *NodePoolOptions) {
 	fs.StringVar(&o.Arch, "arch", o.Arch, "CPU architecture of workers: amd64 or arm64")
 	fs.BoolVar(&o.AutoRepair, "auto-repair", o.AutoRepair, "Replace workers whose node is unhealthy")
 	fs.StringVar((*string)(&o.UpgradeType), "node-upgrade-type", string(o.UpgradeType), "How workers get a new release: Replace or InPlace")
-	fs.DurationVar(&o.DrainTimeout, "node-drain-timeout", o.DrainTimeout, "How long a node may take to drain; 0: as long as it takes")
-	fs.DurationVar(&o.DetachVolume, "node-volume-detach-timeout", o.DetachVolume, "How long volumes may take to detach; 0: as long as it takes")
+	fs.DurationVar(&o.DrainTimeout, "node-drain-timeout", o.DrainTimeout, "How long a node may take to drain; 0 means no limit")
+	fs.DurationVar(&o.DetachVolume, "node-volume-detach-timeout", o.DetachVolume, "How long volumes may take to detach; 0 means no limit")
 }
 
 // load reads files and parses values into o. All problems are reported at once.

@@ -23,8 +23,8 @@ type NodePoolOptions struct {
 	Arch         string
 	UpgradeType  hyperv1.UpgradeType
 	AutoRepair   bool
-	DrainTimeout time.Duration // 0: as long as it takes
-	DetachVolume time.Duration // 0: as long as it takes
+	DrainTimeout time.Duration // 0: no limit
+	DetachVolume time.Duration // 0: no limit
 
 	machines poolPlatform // what the platform adds; nil: nothing
 }

@@ -43,7 +43,7 @@ func (o Options) validateOpenShift() []error {
 				errs = append(errs, fmt.Errorf("--%s-cluster-capabilities %q: must be some of %v", flag, name, capabilities))
 			}
 			if flag == "enable" && slices.Contains(o.DisabledCapabilities, name) {
-				errs = append(errs, fmt.Errorf("--enable-cluster-capabilities %q: it is disabled, too; leave it out of one of both", name))
+				errs = append(errs, fmt.Errorf("--enable-cluster-capabilities %q: it is also in --disable-cluster-capabilities: remove it from one of the two", name))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,7 +33,7 @@ func Wait(ctx context.Context, o Options, c client.Client, p *progress.Printer) 
 			return progress.State{}, err
 		}
 		if !hc.DeletionTimestamp.IsZero() {
-			return progress.State{}, progress.Terminal(fmt.Errorf("somebody deletes it since %s", hc.DeletionTimestamp))
+			return progress.State{}, progress.Terminal(fmt.Errorf("it is being deleted, since %s", hc.DeletionTimestamp.UTC().Format(time.RFC3339)))
 		}
 		components := &hyperv1.ControlPlaneComponentList{}
 		// There are some forty components at most; the limit only bounds a broken server.

@@ -57,6 +57,8 @@ func clusterCommand(platform string) *cobra.Command {
 
 It prints what it waits for. It can be interrupted and run again at any time.`, which),
 		Example: fmt.Sprintf(`  hypershift destroy cluster %[1]s --name demo
+  # What would go?
+  hypershift destroy cluster %[1]s --name demo --dry-run
   # The operator is gone, or stuck: leave behind what it holds
   hypershift destroy cluster %[1]s --name demo --cluster-grace-period 1m --force`, platform),
 		Args: cobra.NoArgs,
@@ -76,11 +78,12 @@ It prints what it waits for. It can be interrupted and run again at any time.`, 
 		unneeded.Switches(fs, "preserve-iam", "preserve-resource-group")
 	}
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster")
+	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
 	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier of what the cluster owns, to clean up when the HostedCluster is gone already")
 	fs.DurationVar(&o.GracePeriod, "cluster-grace-period", o.GracePeriod, "How long the operator may take")
 	fs.BoolVar(&o.CloudResources, "destroy-cloud-resources", o.CloudResources, "Also delete what the hosted cluster made in a cloud: load balancers, volumes")
 	fs.BoolVar(&o.Force, "force", o.Force, "Take finalizers off when the grace period is over; what they guard may be left behind")
+	fs.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Print what would be deleted, and delete nothing")
 	o.Connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")

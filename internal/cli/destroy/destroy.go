@@ -22,6 +22,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/kube/patch"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	CloudResources bool
 	// Force takes finalizers off when the grace period is over. What they guarded may be left behind.
 	Force bool
+	// DryRun prints what would go, and changes nothing.
+	DryRun bool
 
 	Clock clock.WithTicker // nil: the real one
 
@@ -81,13 +84,19 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 			return fmt.Errorf("reading HostedCluster %s: %w", key, err)
 		}
 		if o.InfraID == "" {
-			return fmt.Errorf("HostedCluster %s: %w; check --name and --namespace, or give --infra-id to clean up what is left of it", key, ErrNotFound)
+			return exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s: %w; check its name and --namespace, or give --infra-id to clean up what is left of it", key, ErrNotFound))
+		}
+		if o.DryRun {
+			return preview(ctx, o, c, nil, out)
 		}
 		p.Printf("HostedCluster %s is gone; cleaning up for infrastructure %s", key, o.InfraID)
 		return deleteSecrets(ctx, c, p, o.Namespace, o.InfraID)
 	}
 	if o.InfraID == "" {
 		o.InfraID = hc.Spec.InfraID
+	}
+	if o.DryRun {
+		return preview(ctx, o, c, hc, out)
 	}
 	if err := prepare(ctx, c, o, hc); err != nil {
 		return err
@@ -186,11 +195,9 @@ func deleteSecrets(ctx context.Context, c client.Client, p *progress.Printer, na
 	if infraID == "" {
 		return nil
 	}
-	secrets := &corev1.SecretList{}
-	selector := client.MatchingLabels{create.SafeToDeleteLabel: "true", create.AutoCreatedForLabel: infraID}
-	// A cluster has a handful of them.
-	if err := c.List(ctx, secrets, client.InNamespace(namespace), selector, client.Limit(100)); err != nil {
-		return fmt.Errorf("listing Secrets of infrastructure %s: %w", infraID, err)
+	secrets, err := madeSecrets(ctx, c, namespace, infraID)
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for i := range secrets.Items {
@@ -202,6 +209,17 @@ func deleteSecrets(ctx context.Context, c client.Client, p *progress.Printer, na
 		p.Printf("deleted Secret %s/%s", namespace, secret.Name)
 	}
 	return errors.Join(errs...)
+}
+
+// madeSecrets lists the Secrets that `create cluster` made.
+func madeSecrets(ctx context.Context, c client.Client, namespace, infraID string) (*corev1.SecretList, error) {
+	secrets := &corev1.SecretList{}
+	selector := client.MatchingLabels{create.SafeToDeleteLabel: "true", create.AutoCreatedForLabel: infraID}
+	// A cluster has a handful of them.
+	if err := c.List(ctx, secrets, client.InNamespace(namespace), selector, client.Limit(100)); err != nil {
+		return nil, fmt.Errorf("listing Secrets of infrastructure %s: %w", infraID, err)
+	}
+	return secrets, nil
 }
 
 // release takes the CLI's finalizer off. The operator may write at the same time, hence the fresh read after a conflict.

@@ -133,6 +133,22 @@ func TestDestroy(t *testing.T) {
 		g.Expect(strings.Count(out.String(), "deleted Secret")).To(Equal(3))
 	})
 
+	t.Run("When it is only a preview it should list what would go, and change nothing", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		f := newFixture(t)
+		f.opts.DryRun = true
+		before := f.get(g)
+		var out bytes.Buffer
+		g.Expect(cluster(t.Context(), f.opts, f, &out)).To(Succeed())
+		ns := f.key.Namespace
+		g.Expect(out.String()).To(And(
+			HavePrefix("Would be deleted:\n  HostedCluster "+ns+"/demo (release registry.example.com/release:1, not available)\n"),
+			ContainSubstring("Namespace "+f.hcp.Namespace+" with everything in it, 0 Pods"),
+			ContainSubstring("Secret "+ns+"/demo-etcd-encryption-key"), HaveSuffix("Nothing has been changed.\n")))
+		g.Expect(f.get(g)).To(BeComparableTo(before))
+	})
+
 	t.Run("When it is interrupted and run again it should finish", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)

@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/progress"
 )
 
@@ -54,7 +55,7 @@ func nodePool(ctx context.Context, o NodePoolOptions, c client.Client, out io.Wr
 	key := client.ObjectKey{Namespace: o.Namespace, Name: o.Name}
 	pool := &hyperv1.NodePool{}
 	if err := c.Get(ctx, key, pool); apierrors.IsNotFound(err) {
-		return fmt.Errorf("NodePool %s: %w", key, ErrNotFound)
+		return exit.With(exit.NotFound, fmt.Errorf("NodePool %s: %w; check its name and --namespace", key, ErrNotFound))
 	} else if err != nil {
 		return fmt.Errorf("reading NodePool %s: %w", key, err)
 	}
@@ -83,7 +84,7 @@ func nodePool(ctx context.Context, o NodePoolOptions, c client.Client, out io.Wr
 		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("%w; run it again to go on waiting. Pods that a PodDisruptionBudget protects hold their node for spec.nodeDrainTimeout of the NodePool, without which for ever", err)
+		return fmt.Errorf("%w; run it again to go on waiting. A node with pods that a PodDisruptionBudget protects is held until spec.nodeDrainTimeout of the NodePool is over; if that is unset, for ever", err)
 	}
 	return err
 }
@@ -114,7 +115,7 @@ It prints what it waits for. It can be interrupted and run again at any time.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the NodePool (required)")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the NodePool")
+	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the NodePool")
 	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long its machines may take to go")
 	fs.BoolVar(&o.Wait, "wait", o.Wait, "Wait until nothing of it is left")
 	o.Connect.AddFlags(fs)

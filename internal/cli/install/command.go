@@ -45,7 +45,7 @@ Hosted clusters keep running meanwhile.`,
 	cmd.Flags().StringVar(&o.Scope, "install-scope", o.Scope, "What to install: all, crds or resources")
 	cmd.Flags().BoolVar(&o.WaitAvailable, "wait-until-available", o.WaitAvailable, "Wait until the operator's Deployment has rolled out")
 	cmd.Flags().BoolVar(&o.WaitCRDs, "wait-until-crds-established", o.WaitCRDs, "Wait until the API server serves the CRDs")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the installation may take; 0: as long as it takes")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the installation may take; 0 means no limit")
 	complete(cmd, "install-scope", ScopeAll, ScopeCRDs, ScopeResources)
 	complete(cmd, "image-pull-policy", string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))
 	complete(cmd, "metrics-set", "Telemetry", "SRE", "All")
@@ -81,7 +81,7 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 	r.Format.AddNamedFlag(cmd, "format", "Format of the output: yaml or json")
 	cmd.Flags().StringVar(&o.Scope, "outputs", o.Scope, "What to print: all, crds or resources")
 	cmd.Flags().BoolVar(&r.Template, "template", false, "Print an OpenShift Template with parameters for image, namespace and replicas")
-	cmd.Flags().BoolVar(&r.Sensitive, "render-sensitive", false, "Print the data of Secrets, too")
+	cmd.Flags().BoolVar(&r.Sensitive, "render-sensitive", false, "Also print the data of Secrets")
 	cmd.Flags().StringVar(&outputFile, "output-file", "", "File to write instead of standard output")
 	complete(cmd, "outputs", ScopeAll, ScopeCRDs, ScopeResources)
 	return cmd

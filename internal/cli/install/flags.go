@@ -24,7 +24,7 @@ type fileFlags struct {
 
 func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	files.flags = fs
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the operator")
+	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the operator")
 	fs.StringVar(&o.Image, "hypershift-image", o.Image, "Image that holds the operator")
 	fs.StringVar((*string)(&o.ImagePullPolicy), "image-pull-policy", string(o.ImagePullPolicy), "When the operator's image is pulled: Always, IfNotPresent or Never")
 	fs.StringVar(&files.imageRefs, "image-refs", "", "File with an ImageStream whose tags name images to use instead of the default ones")

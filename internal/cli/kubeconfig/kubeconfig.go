@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 )
 
 const (
@@ -31,18 +32,21 @@ type Options struct {
 	Connect   connect.Flags
 	Name      string // of a HostedCluster; empty: all of the namespace, merged
 	Namespace string
+	// AllNamespaces asks for those of every namespace, merged. Name is empty then.
+	AllNamespaces bool
 }
 
 // Command is `hypershift create kubeconfig`.
 func Command() *cobra.Command {
 	o := Options{Namespace: "clusters"}
+	file := ""
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Print the kubeconfig of a hosted cluster, or of all of a namespace",
 		Long: `Print the kubeconfig of a hosted cluster, or with no --name one kubeconfig with all clusters of the namespace, whose
-contexts are named {namespace}-{name}. It holds an administrator's key: keep the file to yourself.`,
-		Example: `  hypershift create kubeconfig --name demo > demo.kubeconfig
-  hypershift create kubeconfig --namespace clusters > all.kubeconfig
+contexts are named {namespace}-{name}. It holds an administrator's key: --output-file writes a file that only you can read.`,
+		Example: `  hypershift create kubeconfig demo --output-file demo.kubeconfig
+  hypershift create kubeconfig --namespace clusters --output-file all.kubeconfig
   kubectl --kubeconfig all.kubeconfig --context clusters-demo get namespaces`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,12 +58,21 @@ contexts are named {namespace}-{name}. It holds an administrator's key: keep the
 			if err != nil {
 				return err
 			}
+			if file != "" {
+				return writePrivate(file, raw)
+			}
+			if mode, open := readByOthers(cmd.OutOrStdout()); open {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: others can read the file that this goes to (mode %04o), and it holds an administrator's key: chmod 600 it, or use --output-file\n", mode)
+			}
 			_, err = cmd.OutOrStdout().Write(raw)
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (default: all of the namespace, merged)")
-	cmd.Flags().StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the HostedCluster")
+	cmd.Flags().StringVar(&file, "output-file", file, "File to write, readable for you alone, instead of standard output")
+	cmd.Flags().BoolVarP(&o.AllNamespaces, "all-namespaces", "A", o.AllNamespaces, "All hosted clusters of all namespaces, merged")
+	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
+	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	o.Connect.AddFlags(cmd.Flags())
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
@@ -68,11 +81,18 @@ contexts are named {namespace}-{name}. It holds an administrator's key: keep the
 
 // Kubeconfig returns the kubeconfig that o asks for. Clusters without one yet are named on notes when all are wanted.
 func Kubeconfig(ctx context.Context, c client.Client, o Options, notes io.Writer) ([]byte, error) {
+	if o.Name != "" && o.AllNamespaces {
+		return nil, errors.New("a name needs its namespace: leave out either the name or --all-namespaces")
+	}
+	where := "namespace " + o.Namespace
+	if o.AllNamespaces {
+		o.Namespace, where = "", "any namespace"
+	}
 	if o.Name != "" {
 		hc := &hyperv1.HostedCluster{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc); err != nil {
 			if apierrors.IsNotFound(err) {
-				return nil, fmt.Errorf("HostedCluster %s/%s not found: check --name and --namespace", o.Namespace, o.Name)
+				return nil, exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s/%s not found: check its name and --namespace", o.Namespace, o.Name))
 			}
 			return nil, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
 		}
@@ -82,7 +102,7 @@ func Kubeconfig(ctx context.Context, c client.Client, o Options, notes io.Writer
 	list := &hyperv1.HostedClusterList{}
 	for {
 		if err := c.List(ctx, list, client.InNamespace(o.Namespace), client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
-			return nil, fmt.Errorf("listing HostedClusters of namespace %s: %w", o.Namespace, err)
+			return nil, fmt.Errorf("listing HostedClusters of %s: %w", where, err)
 		}
 		for i := range list.Items {
 			hc := &list.Items[i]
@@ -99,7 +119,7 @@ func Kubeconfig(ctx context.Context, c client.Client, o Options, notes io.Writer
 		}
 	}
 	if len(merged.Contexts) == 0 {
-		return nil, fmt.Errorf("no hosted cluster of namespace %s has a kubeconfig yet", o.Namespace)
+		return nil, fmt.Errorf("no hosted cluster of %s has a kubeconfig yet", where)
 	}
 	return clientcmd.Write(*merged)
 }

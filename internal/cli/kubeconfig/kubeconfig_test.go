@@ -2,6 +2,7 @@ package kubeconfig
 
 import (
 	"bytes"
+	"io"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,6 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 )
 
 func admin(t *testing.T, server string) []byte {
@@ -89,7 +91,18 @@ func TestKubeconfig(t *testing.T) {
 	t.Run("When the cluster doesn't exist it should name the flags", func(t *testing.T) {
 		g := NewWithT(t)
 		_, _, err := read(g, "x", "clusters")
-		g.Expect(err).To(MatchError(ContainSubstring("check --name and --namespace")))
+		g.Expect(err).To(MatchError(ContainSubstring("check its name and --namespace")))
+		g.Expect(exit.Code(err)).To(Equal(exit.NotFound))
+	})
+	t.Run("When all namespaces are asked for it should merge those of each", func(t *testing.T) {
+		g := NewWithT(t)
+		raw, err := Kubeconfig(t.Context(), c, Options{Namespace: "elsewhere", AllNamespaces: true}, io.Discard)
+		g.Expect(err).NotTo(HaveOccurred())
+		config, err := clientcmd.Load(raw)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.Contexts).To(And(HaveKey("clusters-a"), HaveKey("clusters-b")))
+		_, err = Kubeconfig(t.Context(), c, Options{Name: "a", AllNamespaces: true}, io.Discard)
+		g.Expect(err).To(MatchError(ContainSubstring("leave out either")))
 	})
 	t.Run("When nothing is published yet it should say so", func(t *testing.T) {
 		g := NewWithT(t)

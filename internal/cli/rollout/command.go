@@ -15,6 +15,7 @@ import (
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 )
 
 // Command is "rollout". extra are subcommands, or replacements by name, that other kinds of resources need.
@@ -61,16 +62,16 @@ func nameOf(args []string) (string, error) {
 	case 1:
 		var ok bool
 		if resource, name, ok = strings.Cut(args[0], "/"); !ok || strings.Contains(name, "/") {
-			return "", errors.New("arguments invalid: arguments in resource/name form must have a single resource and name")
+			return "", fmt.Errorf("%q is no resource with a name: write hostedclusterpackage/NAME", args[0])
 		}
 	case 2:
 		resource, name = args[0], args[1]
 	}
 	if !IsFleet(resource) {
-		return "", fmt.Errorf("arguments invalid: resource %q has no rollout over hosted clusters: use hostedclusterpackage/NAME", resource)
+		return "", fmt.Errorf("resource %q has no rollout over hosted clusters: write hostedclusterpackage/NAME", resource)
 	}
 	if name == "" {
-		return "", errors.New("arguments invalid: the name is missing: use hostedclusterpackage/NAME")
+		return "", errors.New("the name is missing: write hostedclusterpackage/NAME")
 	}
 	return name, nil
 }
@@ -98,7 +99,7 @@ func get(ctx context.Context, c client.Reader, name string) (*packagesv1.HostedC
 	out := &packagesv1.HostedClusterPackage{}
 	err := c.Get(ctx, client.ObjectKey{Name: name}, out)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no HostedClusterPackage %q: `kubectl get hostedclusterpackages` lists them", name)
+		return nil, exit.With(exit.NotFound, fmt.Errorf("there is no HostedClusterPackage %q: `kubectl get hostedclusterpackages` lists them", name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading HostedClusterPackage %q: %w", name, err)

@@ -28,6 +28,7 @@ import (
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/clitest"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/hostedclusterpackage"
 	"hcp.internal/platform/internal/packages/rollout"
@@ -198,6 +199,9 @@ func TestFleet(t *testing.T) {
 		w.work("v2")
 		w.golden("status-stopped.txt", "status", name, "--watch=false")
 		w.golden("plan-stopped.txt", "plan", name)
+		_, err := w.run("status", name, "--timeout", "10ms")
+		w.g.Expect(err).To(MatchError(ContainSubstring("timed out")))
+		w.g.Expect(exit.Code(err)).To(Equal(exit.TimedOut))
 		w.apply("v3")
 		w.golden("plan-fix.txt", "plan", name)
 		w.work("")
@@ -216,8 +220,9 @@ func TestFleet(t *testing.T) {
 		}
 		w.work("")
 		w.golden("status-paused.txt", "status", name, "--watch=false")
-		_, err = w.run("status", name, "--timeout", "10ms")
-		w.g.Expect(err).To(MatchError(ContainSubstring("timed out")))
+		_, err = w.run("status", name)
+		w.g.Expect(err).To(MatchError(ContainSubstring("held: it is paused; `hypershift rollout resume ")))
+		w.g.Expect(exit.Code(err)).To(Equal(exit.Held))
 		_, err = w.run("resume", name)
 		w.g.Expect(err).NotTo(HaveOccurred())
 		w.work("")
@@ -284,8 +289,8 @@ func TestArguments(t *testing.T) {
 		args []string
 		want string
 	}{
-		"When the name is missing it should say how to give it":        {[]string{"status", "addon"}, "resource/name form"},
-		"When the resource is another it should say which one to use":  {[]string{"undo", "package/addon"}, "use hostedclusterpackage/NAME"},
+		"When the name is missing it should say how to give it":        {[]string{"status", "addon"}, "write hostedclusterpackage/NAME"},
+		"When the resource is another it should say which one to use":  {[]string{"undo", "package/addon"}, "write hostedclusterpackage/NAME"},
 		"When there is none of that name it should say how to find it": {[]string{"status", "hcpkg", "nothing"}, "kubectl get hostedclusterpackages"},
 		"When neither file nor name is given it should ask for one":    {[]string{"plan"}, "either -f FILE or"},
 		"When the failing cluster is unknown it should say so":         {[]string{"plan", "-f", w.file, "--fail", "x"}, "namespace/name"},

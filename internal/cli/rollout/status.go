@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -22,10 +24,15 @@ import (
 func Status() *cobra.Command {
 	var flags connect.Flags
 	var format output.Format
-	watch, timeout := true, time.Duration(0)
+	watch, timeout, hold := true, time.Duration(0), holdAfter
 	cmd := &cobra.Command{
 		Use:   "status hostedclusterpackage/NAME",
 		Short: "Follow a rollout until it ends",
+		Long: `Follow a rollout until it ends, or until it doesn't go on by itself: because it is paused, because what it installs is invalid, or
+because nothing has changed for the time of --hold-after, beyond what its annotations say about soaking and deadlines.
+
+Exit codes: 0 complete; 2 held, somebody has to act first; 4 there is no such HostedClusterPackage, or it was deleted; 124 the time of
+--timeout is up.`,
 		Example: `  kubectl package rollout status hostedclusterpackage/addon --timeout 1h
   kubectl package rollout status hostedclusterpackage/addon --watch=false`,
 	}
@@ -39,14 +46,24 @@ func Status() *cobra.Command {
 		ctx, cancel := connect.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
 		var last string
+		follow := watcher{patience: hold}
 		err := progress.New(cmd.ErrOrStderr(), nil).Until(ctx, "rollout of "+owner.Name, func(ctx context.Context) (progress.State, error) {
 			now, err := get(ctx, c, owner.Name)
+			if err == nil && now.UID != owner.UID {
+				err = exit.With(exit.NotFound, fmt.Errorf("HostedClusterPackage %q was deleted and created again", owner.Name))
+			}
+			if exit.Code(err) == exit.NotFound {
+				return progress.State{}, progress.Terminal(err)
+			}
 			if err != nil {
 				return progress.State{}, err
 			}
 			done, text := describe(now)
 			if last = text; done {
 				return progress.Done(), nil
+			}
+			if held := follow.look(now, packagesInFlight(ctx, c, now), time.Now()); held != "" {
+				return progress.State{}, progress.Terminal(exit.With(exit.Held, errors.New("held: "+held)))
 			}
 			return progress.Waiting("%s", strings.TrimSuffix(text, ".")), nil
 		})
@@ -57,7 +74,8 @@ func Status() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVarP(&watch, "watch", "w", watch, "Wait until the rollout ends")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait; 0 for as long as it takes")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait; 0 means no limit")
+	cmd.Flags().DurationVar(&hold, "hold-after", hold, "How long nothing may change before the rollout counts as held; 0 means no limit")
 	format.AddFlag(cmd)
 	return cmd
 }

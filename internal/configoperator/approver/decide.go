@@ -240,7 +240,7 @@ func machineKnown(c *candidate) *Decision {
 	}
 	switch len(found) {
 	case 0:
-		return wait(ReasonMachineNotFound, "no Machine is called %s", c.node())
+		return wait(ReasonMachineNotFound, "there is no Machine %s", c.node())
 	case 1:
 		c.machine = found[0]
 		return nil

@@ -58,7 +58,7 @@ const (
 	// upToDate is how long a target takes of which everything is in the cache.
 	upToDate = 2 * time.Second
 	// enough packages tell how fast the others will be.
-	enough = 25
+	enough = 5
 )
 
 // Left forecasts how long it will take until all targets are built. The first of them has been under way for a time and is as far as p

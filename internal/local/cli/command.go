@@ -107,7 +107,7 @@ func upCommand(steps local.Steps) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&s.KubernetesVersion, "kubernetes-version", local.DefaultKubernetesVersion, "Kubernetes of the management cluster and of the demo cluster")
 	fl.StringSliceVar(&s.Releases, "with-release", nil, "build this Kubernetes release too, e.g. 1.35, to upgrade from or to")
-	fl.BoolVar(&s.RefreshReleases, "refresh-releases", false, "build release images anew, with the present sidecar image")
+	fl.BoolVar(&s.RefreshReleases, "refresh-releases", false, "build release images again, with the present sidecar image")
 	fl.BoolVar(&s.SkipDemo, "skip-demo", false, "do not create the hosted cluster clusters/demo")
 	fl.BoolVar(&s.SkipInstall, "skip-install", false, "do not install the operators either")
 	fl.BoolVar(&s.SkipBuild, "skip-build", false, "use the programs in bin/ as they are")

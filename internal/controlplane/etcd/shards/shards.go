@@ -113,11 +113,11 @@ func Mistakes(etcd hyperv1.EtcdSpec) []string {
 		for i, r := range s.resources {
 			gr := storedAs(r)
 			if !compiledIn().Has(gr) {
-				mistakes = append(mistakes, fmt.Sprintf("%s.resources[%d]: %s is no resource that kube-apiserver keeps under this name in an etcd of its own; custom resources and their definitions always are in the main etcd: leave it out",
+				mistakes = append(mistakes, fmt.Sprintf("%s.resources[%d]: %s is not a resource that kube-apiserver can keep in a separate etcd under this name; custom resources and CustomResourceDefinitions are always in the main etcd: remove it",
 					s.field, i, display(gr)))
 			}
 			if owner, taken := owners[gr]; taken && owner.name != s.name { // the API server compares only what is written
-				mistakes = append(mistakes, fmt.Sprintf("%s.resources[%d]: %s is in shard %s, too, where kube-apiserver keeps it under %s: leave it out of one", s.field, i, r.Resource, owner.name, display(gr)))
+				mistakes = append(mistakes, fmt.Sprintf("%s.resources[%d]: %s is also in shard %s, where kube-apiserver keeps it under %s: remove it from one of the two", s.field, i, r.Resource, owner.name, display(gr)))
 			}
 			owners[gr] = s
 		}

@@ -71,7 +71,7 @@ func TestMistakes(t *testing.T) {
 		"When a resource is misspelt it should say so":                     {etcd: managed(shardOf("a", resource("", "event"))), says: []string{"event (core group) is no resource"}},
 		"When a resource is named by a group of the past it should say so": {etcd: managed(shardOf("a", resource("extensions", "deployments"))), says: []string{"deployments.extensions is no resource"}},
 		"When two shards name events by different groups it should say so": {etcd: managed(shardOf("a", resource("", "events")), shardOf("b", resource("events.k8s.io", "events"))),
-			says: []string{"spec.etcd.managed.shards[1].resources[0]: events is in shard a, too"}},
+			says: []string{"spec.etcd.managed.shards[1].resources[0]: events is also in shard a"}},
 		"When pods could not bear the name it should say how long it may be": {etcd: managed(shardOf(hyperv1.EtcdShardName(strings.Repeat("x", 48)), resource("", "pods"))),
 			says: []string{"has 48 characters, and Kubernetes would refuse the pods of its StatefulSet: use at most 47"}},
 		"When the user runs etcd the name should be free": {etcd: unmanaged(hyperv1.UnmanagedEtcdShard{Name: hyperv1.EtcdShardName(strings.Repeat("x", 48)), Endpoint: "https://a:1", Resources: []hyperv1.EtcdShardResource{resource("", "pods")}})},

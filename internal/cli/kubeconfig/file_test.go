@@ -1,0 +1,42 @@
+package kubeconfig
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestWritePrivate(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "demo.kubeconfig")
+	g.Expect(os.WriteFile(path, []byte("an old and longer one, for everybody"), 0o600)).To(Succeed())
+	g.Expect(os.Chmod(path, 0o644)).To(Succeed())
+	g.Expect(writePrivate(path, []byte("new"))).To(Succeed())
+	info, err := os.Stat(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode()).To(Equal(fs.FileMode(0o600)))
+	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("new"))
+	left, err := os.ReadDir(filepath.Dir(path))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(HaveLen(1))
+	g.Expect(writePrivate(filepath.Join(path, "below"), nil)).To(MatchError(ContainSubstring("--output-file")))
+}
+
+func TestReadByOthers(t *testing.T) {
+	g := NewWithT(t)
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer f.Close()
+	for mode, want := range map[fs.FileMode]bool{0o600: false, 0o640: true, 0o604: true, 0o644: true} {
+		g.Expect(f.Chmod(mode)).To(Succeed())
+		got, open := readByOthers(f)
+		g.Expect(open).To(Equal(want), mode.String())
+		g.Expect(got).To(Equal(mode))
+	}
+	_, open := readByOthers(&bytes.Buffer{})
+	g.Expect(open).To(BeFalse())
+}

@@ -165,7 +165,7 @@ func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
 			say("%s: %s, %s", t.Name, p, builds.About(times.Left(targets[i:], p, u.Clock.Since(begin))))
 		})
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
 	return nil

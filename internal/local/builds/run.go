@@ -43,7 +43,7 @@ func (p Progress) String() string {
 }
 
 // Build compiles a target. report is told about each module that is downloaded and each package that is compiled, and so never when Go's
-// cache has everything. An error holds what the compiler said.
+// cache has everything. An error holds what the compiler said; it doesn't name the target.
 func Build(ctx context.Context, root string, t Target, report func(Progress)) error {
 	out := filepath.Join(root, t.Out)
 	folder := filepath.Dir(out)
@@ -58,10 +58,10 @@ func Build(ctx context.Context, root string, t Target, report func(Progress)) er
 	cmd := t.command(ctx, root, "build", "-v", "-buildvcs=false", "-ldflags", t.LDFlags, "-o", out)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return fmt.Errorf("building %s: %w", t.Name, err)
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("building %s: %w; install Go 1.21 or newer, see https://go.dev/dl", t.Name, err)
+		return fmt.Errorf("%w; install Go 1.21 or newer, see https://go.dev/dl", err)
 	}
 	counting, stop := context.WithCancel(ctx)
 	c := counter{report: report, stale: func() int { return t.stale(counting, root) }}
@@ -70,10 +70,10 @@ func Build(ctx context.Context, root string, t Target, report func(Progress)) er
 	err = cmd.Wait()
 	c.counting.Wait()
 	if ctx.Err() != nil {
-		return fmt.Errorf("building %s: %w", t.Name, ctx.Err())
+		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("building %s: %w\n%s", t.Name, err, strings.TrimSpace(output))
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(output))
 	}
 	return nil
 }

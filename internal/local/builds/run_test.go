@@ -61,7 +61,7 @@ func TestBuild(t *testing.T) {
 		g := NewWithT(t)
 		write("lib/lib.go", "package lib\n\nconst X = missing\n")
 		err := Build(t.Context(), root, target, quiet)
-		g.Expect(err).To(MatchError(And(HavePrefix("building x: exit status 1\n"), ContainSubstring("lib/lib.go:3:11: undefined: missing"))))
+		g.Expect(err).To(MatchError(And(HavePrefix("exit status 1\n"), ContainSubstring("lib/lib.go:3:11: undefined: missing"))))
 	})
 }
 

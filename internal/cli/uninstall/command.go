@@ -30,7 +30,7 @@ do that with --destroy-hosted-clusters and --delete-packages. It can be interrup
 	}
 	fs := cmd.Flags()
 	o.Connect.AddFlags(fs)
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the operator")
+	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the operator")
 	fs.BoolVar(&o.Yes, "yes", o.Yes, "Do it; without this flag nothing is deleted")
 	fs.BoolVar(&o.DestroyClusters, "destroy-hosted-clusters", o.DestroyClusters, "Destroy all hosted clusters and their NodePools first, with everything in them")
 	fs.BoolVar(&o.DeletePackages, "delete-packages", o.DeletePackages, "Delete all packages first, with everything that they installed")

@@ -23,6 +23,13 @@ const (
 	ConditionTemplateInvalid = "package-operator.run/Invalid"
 	// ConditionHasPausedPackage is True while a Package of a HostedClusterPackage is paused.
 	ConditionHasPausedPackage = "HasPausedPackage"
+	// ConditionEnvironmentOutdated is True while a Package that a HostedClusterPackage controls waits for its turn to be rendered for another environment.
+	ConditionEnvironmentOutdated = "EnvironmentOutdated"
+	// ReasonEnvironmentChanged is its reason.
+	ReasonEnvironmentChanged = "EnvironmentChanged"
+	// ConditionRemovalHeld is True while a HostedClusterPackage selects so few of the hosted clusters that have a Package of it that removing the others'
+	// needs to be confirmed, with RolloutRemoveAnnotation. It is absent otherwise.
+	ConditionRemovalHeld = "RemovalHeld"
 )
 
 // Condition reasons.

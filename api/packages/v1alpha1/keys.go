@@ -49,7 +49,14 @@ const (
 	RolloutOnFailureAnnotation = "package-operator.run/rollout-on-failure"
 	// RolloutPausedAnnotation is "true" while no Package is to be changed. Those of new clusters are made all the same.
 	RolloutPausedAnnotation = "package-operator.run/rollout-paused"
+	// RolloutRemoveAnnotation is a number: how many Packages of hosted clusters that are no longer selected may be removed at once, when that is more than
+	// half of all of them.
+	RolloutRemoveAnnotation = "package-operator.run/rollout-remove"
 )
+
+// RolloutEnvironmentAnnotation of a Package that a HostedClusterPackage controls holds the hash of the environment that it is to be rendered for. A change
+// of the environment alone reaches such a Package only in its turn, so that an upgrade of the management cluster doesn't restart an add-on everywhere.
+const RolloutEnvironmentAnnotation = "package-operator.run/rollout-environment"
 
 // RolloutReturnedAnnotation of a Package holds the hash of the template that was taken back from it.
 const RolloutReturnedAnnotation = "package-operator.run/rollout-returned-from"

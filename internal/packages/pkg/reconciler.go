@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/packages/environment"
 	"hcp.internal/platform/internal/packages/images"
 	"hcp.internal/platform/internal/packages/load"
 	"hcp.internal/platform/internal/packages/metrics"
@@ -130,6 +132,11 @@ func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alp
 			od = deployed
 		}
 	}
+	if p.Spec.Paused && od != nil {
+		if err := r.stampPaused(p); err != nil {
+			return 0, err
+		}
+	}
 	set, remove := fromDeployment(od, p.Status.Conditions)
 	if od == nil && p.Spec.Paused {
 		set = append(set, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused, Message: "Nothing is installed while spec.paused is true."})
@@ -141,6 +148,19 @@ func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alp
 		p.Status.Revision = od.Status.Revision
 	}
 	return again, err
+}
+
+// stampPaused says about a paused Package's present generation that it is unpacked, when what is installed is what its spec says and merely the pause
+// was set. Who waits for the Package would wait for ever else, for nothing is unpacked until it is unpaused.
+func (r *Reconciler) stampPaused(p *v1alpha1.Package) error {
+	hash, err := r.specHash(p.Spec)
+	if err != nil {
+		return err
+	}
+	if recorded, _, _ := strings.Cut(p.Status.UnpackedHash, "-"); recorded == hash && conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionUnpacked) {
+		r.set(p, unpacked(p.Status.Conditions, true)...)
+	}
+	return nil
 }
 
 func (r *Reconciler) set(p *v1alpha1.Package, list ...metav1.Condition) {
@@ -178,9 +198,14 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 		return nil, 0, err
 	}
 	if od != nil && unpackedFrom(p.Status.UnpackedHash, hash, envHash) {
-		conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid)
+		conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
 		r.set(p, unpacked(p.Status.Conditions, true)...)
 		r.attempts.forget(client.ObjectKeyFromObject(p))
+		return nil, 0, nil
+	}
+	rerender := od != nil && outdated(p.Status.UnpackedHash, hash, envHash)
+	if rerender && inTurn(p) && p.Annotations[v1alpha1.RolloutEnvironmentAnnotation] != envHash {
+		r.set(p, append(unpacked(p.Status.Conditions, true), environment.Outdated(envHash))...)
 		return nil, 0, nil
 	}
 	key, target := client.ObjectKeyFromObject(p), hash+"-"+envHash
@@ -194,6 +219,11 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 		switch {
 		case err == nil:
 			r.succeeded(p, got, hash, envHash, deployed, started)
+			if rerender && deployed.Generation != od.Generation {
+				// Nothing of the Package's spec changed, so that what is said about the revision before would be taken for this one.
+				r.set(p, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProgressing,
+					Message: "Rendered for another environment."})
+			}
 			return deployed, 0, nil
 		case !errors.Is(err, ErrForeign):
 			return nil, 0, err // of the API server
@@ -211,12 +241,24 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	return nil, r.attempts.failed(key, target, failed.final, r.Clock.Now()), nil
 }
 
+// outdated tells that what is installed is what a spec gave in another environment.
+func outdated(recorded, spec, env string) bool {
+	before, ok := strings.CutPrefix(recorded, spec+"-")
+	return ok && before != env
+}
+
+// inTurn tells that a rollout says when the environment may change a Package.
+func inTurn(p *v1alpha1.Package) bool {
+	c := metav1.GetControllerOfNoCopy(p)
+	return c != nil && c.Kind == "HostedClusterPackage" && strings.HasPrefix(c.APIVersion, v1alpha1.GroupVersion.Group+"/")
+}
+
 func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, hash, envHash string, od *v1alpha1.ObjectDeployment, started time.Time) {
 	p.Status.UnpackedHash = hash
 	if got.environment {
 		p.Status.UnpackedHash += "-" + envHash
 	}
-	conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid)
+	conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
 	r.set(p, unpacked(nil, false)...)
 	r.Deployments.Wrote(od, od.ResourceVersion)
 	r.attempts.forget(client.ObjectKeyFromObject(p))

@@ -89,7 +89,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 	pkg, od := r.Scope.Object(&v1alpha1.Package{}), r.Scope.Object(&v1alpha1.ObjectDeployment{})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(r.Scope.Kind("package")).
-		For(pkg, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(pkg, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turnChanged))).
 		Watches(od, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), pkg, handler.OnlyControllerOwner())).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -99,6 +99,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 	}
 	return nil
 }
+
+// turnChanged passes Packages that a rollout lets have another environment.
+var turnChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetAnnotations()[v1alpha1.RolloutEnvironmentAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.RolloutEnvironmentAnnotation]
+}}
 
 // announce makes all packages look at their environment.
 func announce(ctx context.Context, c client.Reader, changed map[scope.Scope]chan event.GenericEvent) {

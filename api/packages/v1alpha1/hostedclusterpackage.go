@@ -13,6 +13,7 @@ import (
 // package-operator.run/rollout-on-failure is what to do then: "hold", which is the default, waits for a person; "return-cluster" and "return-group"
 // return the cluster, or all of its group, to the last template that was completed.
 // package-operator.run/rollout-paused is "true" while no Package is to be changed.
+// package-operator.run/rollout-remove is how many Packages may be removed at once when a change of the selector leaves out more than half of them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -133,6 +134,10 @@ type HostedClusterPackageCountsStatus struct {
 	// availablePackages are available.
 	// +optional
 	AvailablePackages int32 `json:"availablePackages,omitempty"`
+	// unavailablePackages are not known to be available, or are missing. They count against maxUnavailable, whether or not their hosted cluster is
+	// Available; those of hosted clusters that are being deleted don't.
+	// +optional
+	UnavailablePackages int32 `json:"unavailablePackages,omitempty"`
 	// progressedPackages have rolled out what their spec says.
 	// +optional
 	ProgressedPackages int32 `json:"progressedPackages,omitempty"`

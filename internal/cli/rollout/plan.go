@@ -127,6 +127,14 @@ func (o *planOptions) preview(ctx context.Context, c client.Reader, owner *packa
 	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {
 		p.Warnings = append(p.Warnings, "spec.strategy has both instant and rollingUpgrade: instant wins")
 	}
+	for _, c := range plan.Status.Conditions {
+		if c.Type == packagesv1.ConditionRemovalHeld {
+			p.Warnings = append(p.Warnings, c.Message)
+		}
+	}
+	if n := len(plan.Delete); n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d Packages of hosted clusters that are gone or no longer match the selector are removed", n))
+	}
 	if _, err := rollout.ParseOptions(owner.Annotations); err != nil {
 		p.Warnings = append(p.Warnings, err.Error())
 	}

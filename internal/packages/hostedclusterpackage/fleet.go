@@ -46,6 +46,8 @@ type fleet struct {
 	good template
 	// applied is what is known of Packages that were changed.
 	applied *applied
+	// refusals are what could not be written a moment ago.
+	refusals *refusals
 	// matching are the control-plane namespaces of clusters that the selector matches, read when first asked for.
 	matching map[string]bool
 }
@@ -53,7 +55,7 @@ type fleet struct {
 // Look implements rollout.Fleet.
 func (f *fleet) Look(ctx context.Context, namespaces []string) (map[string]rollout.Package, error) {
 	found := make([]*packagesv1.Package, len(namespaces))
-	err := atOnce(len(namespaces), func(i int) error {
+	err := errors.Join(atOnce(len(namespaces), func(i int) error {
 		p := &packagesv1.Package{}
 		err := f.live.Get(ctx, types.NamespacedName{Namespace: namespaces[i], Name: f.owner.Name}, p)
 		if err != nil {
@@ -64,7 +66,7 @@ func (f *fleet) Look(ctx context.Context, namespaces []string) (map[string]rollo
 		}
 		found[i] = p
 		return nil
-	})
+	})...)
 	out := map[string]rollout.Package{}
 	for _, p := range found {
 		if p != nil {
@@ -74,8 +76,8 @@ func (f *fleet) Look(ctx context.Context, namespaces []string) (map[string]rollo
 	return out, err
 }
 
-// atOnce runs do for the numbers below n, some at the same time. A failure of one keeps no other from being tried; errors are joined.
-func atOnce(n int, do func(i int) error) error {
+// atOnce runs do for the numbers below n, some at the same time. A failure of one keeps no other from being tried; there is an error, or nil, for each.
+func atOnce(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -86,7 +88,7 @@ func atOnce(n int, do func(i int) error) error {
 		})
 	}
 	_ = group.Wait() // always nil
-	return errors.Join(errs...)
+	return errs
 }
 
 // Record implements rollout.Fleet.
@@ -136,16 +138,39 @@ func (f *fleet) Report(ctx context.Context, status packagesv1.HostedClusterPacka
 	return f.write(ctx, after)
 }
 
+// published are the conditions that are always there.
+var published = []string{packagesv1.ConditionAvailable, packagesv1.ConditionProgressing, packagesv1.ConditionHasPausedPackage}
+
 func (f *fleet) fill(after *packagesv1.HostedClusterPackage, status packagesv1.HostedClusterPackageStatus) {
 	have := after.Status.Conditions
+	if len(status.Conditions) == len(published) {
+		conditions.Remove(&have, packagesv1.ConditionRemovalHeld)
+	}
 	conditions.Set(&have, f.clock.Now(), status.Conditions...)
 	status.Conditions = have
 	after.Status = status
 }
 
 // Apply implements rollout.Fleet.
-func (f *fleet) Apply(ctx context.Context, changes []rollout.Change) error {
-	return atOnce(len(changes), func(i int) error { return f.apply(ctx, changes[i]) })
+func (f *fleet) Apply(ctx context.Context, changes []rollout.Change) []error {
+	return atOnce(len(changes), func(i int) error {
+		err := f.apply(ctx, changes[i])
+		if err == nil {
+			f.refusals.forget(changes[i].Namespace)
+		} else if ctx.Err() == nil {
+			f.refusals.put(changes[i].Namespace, f.view.hash, f.generation(ctx, changes[i].Namespace), err, f.clock.Now())
+		}
+		return err
+	})
+}
+
+// generation of the Package in a namespace as a cache has it; 0 when there is none.
+func (f *fleet) generation(ctx context.Context, namespace string) int64 {
+	p := &packagesv1.Package{}
+	if err := f.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: f.owner.Name}, p); err != nil {
+		return 0 // it is tried again as soon as there is one
+	}
+	return p.Generation
 }
 
 // apply sends what the template says and nothing else, and takes nothing from other field managers.
@@ -171,6 +196,9 @@ func (f *fleet) desired(c rollout.Change) (*unstructured.Unstructured, error) {
 	if c.Version == rollout.LastGood {
 		t = f.good
 		annotations[packagesv1.RolloutReturnedAnnotation] = f.view.hash
+	}
+	if c.Environment != "" {
+		annotations[packagesv1.RolloutEnvironmentAnnotation] = c.Environment
 	}
 	for k, v := range t.Annotations {
 		annotations[k] = v

@@ -73,6 +73,9 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 		return p, nil
 	}
 	list, err := History(ctx, r.Live, r.Namespace, owner)
+	if err == nil && len(list) == 0 {
+		list, err = r.inherit(ctx, owner)
+	}
 	if err != nil {
 		return past{}, err
 	}
@@ -98,8 +101,11 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	default:
 		p.completed = list[i].Completed != nil
 	}
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if apierrors.IsConflict(err) {
 		return past{}, errNotTheNewest
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return past{}, r.nameTaken(ctx, owner, hash)
 	}
 	if err != nil {
 		return past{}, fmt.Errorf("recording the template: %w", err)
@@ -111,17 +117,67 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	return p, nil
 }
 
+// inherit takes over the history that a HostedClusterPackage of the same name left when it was deleted with --cascade=orphan. Nobody else would ever
+// look at it or remove it, and its names are those that we need.
+func (r *Reconciler) inherit(ctx context.Context, owner *packagesv1.HostedClusterPackage) ([]Revision, error) {
+	var list appsv1.ControllerRevisionList
+	if err := r.Live.List(ctx, &list, client.InNamespace(r.Namespace), client.HasLabels{OwnerLabel}); err != nil {
+		return nil, fmt.Errorf("listing histories that were left behind: %w", err)
+	}
+	found := 0
+	for i := range list.Items {
+		o := &list.Items[i]
+		var t template
+		if len(o.OwnerReferences) > 0 || json.Unmarshal(o.Data.Raw, &t) != nil {
+			continue
+		}
+		if hash, err := t.hash(); err != nil || o.Name != revisionName(owner.Name, hash) {
+			continue
+		}
+		after := o.DeepCopy()
+		after.Labels[OwnerLabel] = string(owner.UID)
+		after.OwnerReferences = historyOf(owner)
+		if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}), FieldOwner); err != nil {
+			return nil, fmt.Errorf("taking over a template of the history that was left behind: %w", err)
+		}
+		found++
+	}
+	if found == 0 {
+		return nil, nil
+	}
+	return History(ctx, r.Live, r.Namespace, owner)
+}
+
+// nameTaken says why the history can't be written. What has the name is ours when another process was faster, or garbage that is about to be collected;
+// anything else stays until a person removes it.
+func (r *Reconciler) nameTaken(ctx context.Context, owner *packagesv1.HostedClusterPackage, hash string) error {
+	name := revisionName(owner.Name, hash)
+	o := &appsv1.ControllerRevision{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, o); ignoreNotFound(err) != nil {
+		return fmt.Errorf("reading the history of %s: %w", owner.Name, err)
+	}
+	if _, ours := o.Labels[OwnerLabel]; ours || o.Name == "" {
+		return errNotTheNewest
+	}
+	return fmt.Errorf("ControllerRevision %s/%s is somebody else's, and its name is needed for the history of this HostedClusterPackage: delete it", r.Namespace, name)
+}
+
+// historyOf makes a revision go with its HostedClusterPackage.
+func historyOf(owner *packagesv1.HostedClusterPackage) []metav1.OwnerReference {
+	ref := ownerReference(owner)
+	ref.BlockOwnerDeletion = ptr.To(false)
+	return []metav1.OwnerReference{ref}
+}
+
 func (r *Reconciler) create(ctx context.Context, owner *packagesv1.HostedClusterPackage, t template, hash string, number int64) error {
 	data, err := t.encode()
 	if err != nil {
 		return err
 	}
-	ref := ownerReference(owner)
-	ref.BlockOwnerDeletion = ptr.To(false)
 	return r.Client.Create(ctx, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: r.Namespace, Name: revisionName(owner.Name, hash), Labels: map[string]string{OwnerLabel: string(owner.UID)},
-			OwnerReferences: []metav1.OwnerReference{ref},
+			OwnerReferences: historyOf(owner),
 		},
 		Data: runtime.RawExtension{Raw: data}, Revision: number,
 	}, FieldOwner)

@@ -21,8 +21,9 @@ type remembered struct {
 	uid  types.UID
 	past past
 	// last is the object as we have last seen it past the cache, or left it.
-	last    *packagesv1.HostedClusterPackage
-	applied applied
+	last     *packagesv1.HostedClusterPackage
+	applied  applied
+	refusals refusals
 }
 
 // past is what a pass needs of a history.
@@ -87,6 +88,12 @@ func (m *memory) applied(owner *packagesv1.HostedClusterPackage) *applied {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return &m.of(owner).applied
+}
+
+func (m *memory) refusals(owner *packagesv1.HostedClusterPackage) *refusals {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &m.of(owner).refusals
 }
 
 // applied knows how our last changes left Packages, by namespace, as far as they are in flight.

@@ -113,14 +113,19 @@ func TestMotion(t *testing.T) {
 			w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 7/7 packages progressed."))
 			w.g.Expect(w.read().Status.Processing).To(BeEmpty())
 		}},
-		{"When a cluster is down it should be passed over, named and not counted", func() {
+		{"When a cluster is not Available it should come last in its group, be named, and count as long as its Package is not known to be up", func() {
 			w.available("c", false)
 			w.template("v3")
 			w.pass(r)
-			w.g.Expect(w.read().Status.TotalPackages).To(Equal(int32(6)))
-			w.g.Expect(w.condition("Progressing")).To(HaveSuffix("Hosted clusters that can't take a package now: " + w.ns + "/c."))
+			w.g.Expect(w.read().Status.TotalPackages).To(Equal(int32(7)))
+			w.g.Expect(w.condition("Progressing")).To(HaveSuffix("Hosted clusters that are not Available, and come last in their group: " + w.ns + "/c."))
 			w.g.Expect(w.image("a")).To(HaveSuffix("v3"))
 			w.g.Expect(w.image("c")).To(Equal(v2))
+			w.settle("a", true)
+			w.settle("c", false)
+			w.pass(r)
+			w.g.Expect(w.read().Status.UnavailablePackages).To(Equal(int32(1)))
+			w.g.Expect(w.image("b")).To(Equal(v2), "the budget is used up by a Package that nobody knows to be up")
 		}},
 	}
 	for _, s := range steps {

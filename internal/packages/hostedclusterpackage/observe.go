@@ -15,6 +15,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/packages/environment"
 	"hcp.internal/platform/internal/packages/rollout"
 )
 
@@ -45,6 +46,9 @@ type view struct {
 	good   *packagesv1.PackageSpec
 	// fresh tells that a Package is not older than our last change of it; nil when that is not known.
 	fresh func(*packagesv1.Package) bool
+	// refusals are what could not be written a moment ago; nil when that is not known.
+	refusals *refusals
+	now      time.Time
 }
 
 func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, v view) (rollout.Observed, error) {
@@ -55,18 +59,24 @@ func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 		return in, err
 	}
 	var clusters hyperv1.HostedClusterList
-	if err := c.List(ctx, &clusters, client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return in, fmt.Errorf("listing hosted clusters: %w", err)
 	}
 	namespaces, err := terminating(ctx, c)
 	if err != nil {
 		return in, err
 	}
-	in.Packages = make(map[string]rollout.Package, len(clusters.Items))
+	in.Packages, in.Refused = make(map[string]rollout.Package, len(clusters.Items)), map[string]string{}
 	in.Clusters = make([]rollout.Cluster, 0, len(clusters.Items))
+	deselected := map[string]bool{}   // control-plane namespaces
+	generations := map[string]int64{} // of Packages
 	matched := make(map[string]bool, len(clusters.Items))
 	for i := range clusters.Items {
 		cluster := clusterOf(&clusters.Items[i], in.Settings.LabelKey, namespaces)
+		if !selector.Matches(labels.Set(clusters.Items[i].Labels)) {
+			deselected[cluster.Namespace] = !cluster.Leaving
+			continue
+		}
 		matched[cluster.Namespace] = true
 		in.Clusters = append(in.Clusters, cluster)
 	}
@@ -78,9 +88,16 @@ func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 		p := &packages.Items[i]
 		switch {
 		case p.Name == owner.Name && matched[p.Namespace]:
-			in.Packages[p.Namespace] = v.packageOf(p)
+			in.Packages[p.Namespace], generations[p.Namespace] = v.packageOf(p), p.Generation
 		case p.DeletionTimestamp.IsZero() && metav1.IsControlledBy(p, owner):
-			in.Orphans = append(in.Orphans, v.packageOf(p))
+			orphan := v.packageOf(p)
+			orphan.Deselected = deselected[p.Namespace]
+			in.Orphans = append(in.Orphans, orphan)
+		}
+	}
+	for ns := range matched {
+		if why := v.refusals.of(ns, v.hash, generations[ns], v.now); why != "" {
+			in.Refused[ns] = why
 		}
 	}
 	return in, nil
@@ -137,13 +154,13 @@ func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string
 	leaving, exists := namespaces[c.Namespace]
 	switch {
 	case !hc.DeletionTimestamp.IsZero():
-		c.Unready, c.Leaving = "is being deleted", true
+		c.Unready, c.Closed, c.Leaving = "is being deleted", true, true
+	case !exists:
+		c.Unready, c.Closed = "has no control-plane namespace "+c.Namespace, true
+	case leaving:
+		c.Unready, c.Closed = "has its control-plane namespace "+c.Namespace+" being deleted", true
 	case !conditions.IsTrue(hc.Status.Conditions, string(hyperv1.HostedClusterAvailable)):
 		c.Unready = "is not Available"
-	case !exists:
-		c.Unready = "has no control-plane namespace " + c.Namespace
-	case leaving:
-		c.Unready = "has its control-plane namespace " + c.Namespace + " being deleted"
 	}
 	return c
 }
@@ -154,6 +171,8 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 		c := conditions.Get(p.Status.Conditions, kind)
 		return c != nil && c.Status == status && c.ObservedGeneration == p.Generation
 	}
+	// What is available stays so until somebody reports otherwise, but it may be down already.
+	reported := conditions.Get(p.Status.Conditions, packagesv1.ConditionAvailable)
 	out := rollout.Package{
 		UID: p.UID, Namespace: p.Namespace,
 		Current:   sameSpec(p.Spec, v.newest.Spec),
@@ -162,12 +181,20 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 		Available: is(packagesv1.ConditionAvailable, metav1.ConditionTrue),
 		Progressed: is(packagesv1.ConditionProgressing, metav1.ConditionFalse) &&
 			is(packagesv1.ConditionUnpacked, metav1.ConditionTrue),
-		Paused:   is(packagesv1.ConditionPaused, metav1.ConditionTrue),
-		Held:     p.Spec.Paused && !v.newest.Spec.Paused,
-		Returned: v.hash != "" && p.Annotations[packagesv1.RolloutReturnedAnnotation] == v.hash,
-		Fresh:    v.fresh != nil && v.fresh(p),
+		Unreported: reported != nil && reported.Status == metav1.ConditionTrue && reported.ObservedGeneration != p.Generation,
+		Paused:     is(packagesv1.ConditionPaused, metav1.ConditionTrue),
+		Held:       p.Spec.Paused && !v.newest.Spec.Paused,
+		Returned:   v.hash != "" && p.Annotations[packagesv1.RolloutReturnedAnnotation] == v.hash,
+		Fresh:      v.fresh != nil && v.fresh(p),
 		// Caches drop what this is read from.
 		AppliedAt: appliedAt(p),
+	}
+	if out.Environment = environment.Wanted(p.Status.Conditions); out.Environment != "" {
+		if p.Annotations[packagesv1.RolloutEnvironmentAnnotation] == out.Environment {
+			out.Progressed = false // it was told to, and what it says is about the time before
+		} else {
+			out.Current = false
+		}
 	}
 	for _, kind := range []string{packagesv1.ConditionAvailable, packagesv1.ConditionProgressing} {
 		if c := conditions.Get(p.Status.Conditions, kind); c != nil && c.LastTransitionTime.After(out.SettledAt) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/rollout"
 )
 
@@ -56,14 +57,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	newest := templateOf(owner)
 	history, err := r.remember(ctx, owner, newest, hash)
 	if err != nil {
+		if !errors.Is(err, errNotTheNewest) {
+			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RolloutFailed", "Reconcile", "%.900s", err.Error())
+		}
 		return overtaken(err)
 	}
 	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash},
-		applied: r.memory.applied(owner)}
+		applied: r.memory.applied(owner), refusals: r.memory.refusals(owner)}
 	if history.good != nil {
 		f.good, f.view.good = *history.good, &history.good.Spec
 	}
-	f.view.fresh = f.applied.fresh
+	f.view.fresh, f.view.refusals, f.view.now = f.applied.fresh, f.refusals, r.Clock.Now()
 	in, err := observe(ctx, r.Client, owner, f.view)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -76,17 +80,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.memory.saw(f.owner)
 	if err != nil {
 		if !errors.Is(err, errNotTheNewest) {
-			// Status keeps the counts of the last pass that came through, so this is where a person finds out.
 			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RolloutFailed", "Reconcile", "%.900s", err.Error())
 		}
 		return overtaken(err)
 	}
 	f.applied.keep(plan.Processing)
-	if plan.Status.Conditions[1].Status == metav1.ConditionFalse {
+	if plan.Finished {
 		return ctrl.Result{RequeueAfter: plan.Again}, r.complete(ctx, owner, history)
 	}
 	if plan.Again == 0 || plan.Again > safety {
 		plan.Again = safety
+	}
+	if next := f.refusals.next(r.Clock.Now()); next > 0 && next < plan.Again {
+		plan.Again = next
 	}
 	return ctrl.Result{RequeueAfter: plan.Again}, nil
 }
@@ -142,7 +148,7 @@ func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed, change
 		in.Packages[ref.Namespace] = p
 	}
 	times := make([]time.Time, len(unknown))
-	err := atOnce(len(unknown), func(i int) error {
+	err := errors.Join(atOnce(len(unknown), func(i int) error {
 		ref, obj := unknown[i], &metav1.PartialObjectMetadata{}
 		obj.SetGroupVersionKind(packagesv1.GroupVersion.WithKind("Package"))
 		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, obj); ignoreNotFound(err) != nil {
@@ -150,7 +156,7 @@ func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed, change
 		}
 		times[i] = appliedAt(obj)
 		return nil
-	})
+	})...)
 	for i, ref := range unknown {
 		p := in.Packages[ref.Namespace]
 		p.AppliedAt = times[i]
@@ -173,8 +179,11 @@ func (r *Reconciler) warn(owner *packagesv1.HostedClusterPackage) {
 	}
 }
 
-// report tells of what people want to hear about: returns to an older version.
+// report tells of what people want to hear about: returns to an older version, and what waits for them.
 func (r *Reconciler) report(owner *packagesv1.HostedClusterPackage, plan rollout.Plan) {
+	if len(plan.Kept) > 0 && !conditions.IsTrue(owner.Status.Conditions, packagesv1.ConditionRemovalHeld) {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RemovalHeld", "Reconcile", "%.900s", plan.Status.Conditions[len(plan.Status.Conditions)-1].Message)
+	}
 	for _, c := range plan.Apply {
 		if c.Version == rollout.LastGood {
 			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "PackageReturned", "Return",

@@ -89,7 +89,8 @@ func TestReconcile(t *testing.T) {
 		w.pass(r)
 		w.g.Expect(w.pkg("a")).NotTo(BeNil())
 		w.g.Expect(w.pkg("b")).To(BeNil())
-		w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 0/0 packages progressed. Hosted clusters that can't take a package now: " + w.ns + "/a."))
+		w.g.Expect(w.condition("Progressing")).To(Equal("True NotAllPackagesProgressed 0/1 packages progressed. Unavailable, which uses up maxUnavailable 1: " + w.ns + "/a. " +
+			"Hosted clusters that are not Available, and come last in their group: " + w.ns + "/a."))
 	})
 
 	t.Run("When somebody else owns what is applied it should go on with the others and say so", func(t *testing.T) {

@@ -52,10 +52,14 @@ func Predict(in Observed, a Assumptions, now time.Time) Forecast {
 		names[c.Namespace] = c.Name
 	}
 	begin, out := now, Forecast{}
-	upAt := map[string]time.Time{}
+	upAt, flying := map[string]time.Time{}, map[string]types.UID{}
+	for _, ref := range in.Processing {
+		flying[ref.Namespace] = ref.UID
+	}
 	for ns, p := range in.Packages {
-		if p.Current && !p.settled() && !a.Fail[names[ns]] {
-			upAt[ns] = now.Add(took) // it is being updated already
+		// What is being updated is assumed to come up, also when the template has changed since.
+		if (p.Current || flying[ns] == p.UID && !p.down()) && !p.settled() && !a.Fail[names[ns]] {
+			upAt[ns] = now.Add(took)
 			out.Awaited = append(out.Awaited, names[ns])
 		}
 	}
@@ -68,7 +72,7 @@ func Predict(in Observed, a Assumptions, now time.Time) Forecast {
 			for _, c := range slices.Concat(plan.Create, plan.Apply) {
 				p := in.Packages[c.Namespace]
 				p.Namespace, p.Current, p.Returned, p.Good = c.Namespace, c.Version == Template, c.Version == LastGood, c.Version == LastGood
-				p.Available, p.Progressed, p.AppliedAt = false, false, now
+				p.Available, p.Progressed, p.Unreported, p.AppliedAt = false, false, false, now
 				in.Packages[c.Namespace] = p
 				delete(upAt, c.Namespace)
 				if p.Returned || !a.Fail[c.Cluster] {
@@ -89,7 +93,7 @@ func Predict(in Observed, a Assumptions, now time.Time) Forecast {
 		for ns, t := range upAt {
 			if !t.After(now) {
 				p := in.Packages[ns]
-				p.Available, p.Progressed, p.SettledAt = true, true, now
+				p.Available, p.Progressed, p.Unreported, p.SettledAt = true, true, false, now
 				in.Packages[ns] = p
 				delete(upAt, ns)
 			}

@@ -8,7 +8,7 @@ import (
 // group is clusters that are finished before the next group starts.
 type group struct {
 	name    string
-	members []*member // by namespace and name of the cluster
+	members []*member // those that are ready first, by namespace and name of the cluster
 }
 
 // member is a cluster with what is there for it.
@@ -17,7 +17,19 @@ type member struct {
 	pkg      Package
 	missing  bool
 	inFlight bool
+	refused  string // why it could not be written; empty when it may be tried
 }
+
+// counts tells that it uses the budget: it is being changed, or not known to be up, whatever the reason and whether or not its cluster is Available.
+func (x *member) counts() bool {
+	return x.inFlight || !x.Leaving && (x.missing || !x.pkg.Available)
+}
+
+// done tells that nobody has to wait for it.
+func (x *member) done() bool { return x.Leaving || !x.missing && x.pkg.done() }
+
+// open tells that its Package can be written.
+func (x *member) open() bool { return !x.Leaving && !x.Closed && !x.missing }
 
 // arrange puts clusters into groups in the order of the rollout. Groups without members are left out.
 func arrange(in Observed, processing map[string]bool) []group {
@@ -26,7 +38,7 @@ func arrange(in Observed, processing map[string]bool) []group {
 	for i, c := range in.Clusters {
 		name := groupOf(in.Settings, c.Label)
 		p, ok := in.Packages[c.Namespace]
-		all[i] = member{Cluster: c, pkg: p, missing: !ok, inFlight: ok && processing[c.Namespace]}
+		all[i] = member{Cluster: c, pkg: p, missing: !ok, inFlight: ok && processing[c.Namespace], refused: in.Refused[c.Namespace]}
 		byName[name] = append(byName[name], &all[i])
 	}
 	var out []group
@@ -36,7 +48,7 @@ func arrange(in Observed, processing map[string]bool) []group {
 			continue
 		}
 		slices.SortFunc(members, func(a, b *member) int {
-			return cmp.Or(cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
+			return cmp.Or(cmp.Compare(one(a.Unready != ""), one(b.Unready != "")), cmp.Compare(a.Name.Namespace, b.Name.Namespace), cmp.Compare(a.Name.Name, b.Name.Name))
 		})
 		out = append(out, group{name, members})
 	}

@@ -3,4 +3,4 @@
 package rollout
 
 // seedsByDefault are played in about 15 s.
-const seedsByDefault = 1000
+const seedsByDefault = 600

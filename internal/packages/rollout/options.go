@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Options struct {
 	Soak, Deadline time.Duration // 0 is off
 	OnFailure      OnFailure
 	Paused         bool
+	// Remove is how many Packages may be removed at once because their clusters are not selected any more, whatever part of all that is.
+	Remove int
 }
 
 // ParseOptions reads the annotations of a HostedClusterPackage. An error names the annotations and what to write instead; the options are
@@ -63,6 +66,14 @@ func ParseOptions(annotations map[string]string) (Options, error) {
 			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is neither true nor false, and is taken for true", packagesv1.RolloutPausedAnnotation, text))
 		}
 		o.Paused = text != "false"
+	}
+	if text, ok := annotations[packagesv1.RolloutRemoveAnnotation]; ok {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			wrong = append(wrong, fmt.Sprintf("annotation %s: %.40q is no number of Packages, as \"12\"", packagesv1.RolloutRemoveAnnotation, text))
+			n = 0
+		}
+		o.Remove = n
 	}
 	if wrong != nil {
 		sort.Strings(wrong)

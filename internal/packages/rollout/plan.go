@@ -18,12 +18,34 @@ func Make(in Observed, now time.Time) Plan {
 	m.plan.Used = m.down()
 	m.plan.After = m.plan.Used
 	m.current = m.findCurrent()
+	m.plan.Finished = len(in.Clusters) > 0 && m.current == len(m.groups)
 	m.decide()
-	m.plan.Delete = slices.Clone(in.Orphans)
-	slices.SortFunc(m.plan.Delete, func(a, b Package) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	m.remove()
 	m.writeProcessing()
 	m.plan.Status = m.status()
 	return m.plan
+}
+
+// fewRemovals go without a question.
+const fewRemovals = 2
+
+// remove takes away the Packages of clusters that are gone or not selected any more. A mistake in a selector would take the package from the whole fleet:
+// when more than half of all Packages would go, and more than a few, they are kept until somebody confirms how many.
+func (m *maker) remove() {
+	orphans := slices.Clone(m.in.Orphans)
+	slices.SortFunc(orphans, func(a, b Package) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	deselected := 0
+	for _, p := range orphans {
+		deselected += int(one(p.Deselected))
+	}
+	hold := deselected > max(fewRemovals, m.in.Settings.Options.Remove) && deselected > len(m.in.Packages)
+	for _, p := range orphans {
+		if p.Deselected && hold {
+			m.plan.Kept = append(m.plan.Kept, p)
+		} else {
+			m.plan.Delete = append(m.plan.Delete, p)
+		}
+	}
 }
 
 type maker struct {
@@ -62,7 +84,7 @@ func (m *maker) down() int {
 	n := 0
 	for _, g := range m.groups {
 		for _, x := range g.members {
-			if x.inFlight || x.Unready == "" && (x.missing || !x.pkg.Available) {
+			if x.counts() {
 				n++
 			}
 		}
@@ -72,9 +94,7 @@ func (m *maker) down() int {
 
 // findCurrent is the first group that isn't done, or that was done too short a time ago.
 func (m *maker) findCurrent() int {
-	done := func(g group) bool {
-		return !slices.ContainsFunc(g.members, func(x *member) bool { return x.Unready == "" && (x.missing || !x.pkg.done()) })
-	}
+	done := func(g group) bool { return !slices.ContainsFunc(g.members, func(x *member) bool { return !x.done() }) }
 	first := slices.IndexFunc(m.groups, func(g group) bool { return !done(g) })
 	if first < 0 {
 		return len(m.groups)
@@ -91,7 +111,7 @@ func (m *maker) findCurrent() int {
 
 // soakable tells that a group waits for a change, and is not merely down or new on the version that it should have.
 func (m *maker) soakable(g group) bool {
-	return slices.ContainsFunc(g.members, func(x *member) bool { return x.Unready == "" && !x.missing && !x.pkg.Current })
+	return slices.ContainsFunc(g.members, func(x *member) bool { return x.open() && !x.pkg.Current })
 }
 
 // settled is when the last member of a group came to rest.
@@ -99,7 +119,7 @@ func settled(g group) time.Time {
 	var last time.Time
 	for _, x := range g.members {
 		for _, t := range []time.Time{x.pkg.AppliedAt, x.pkg.SettledAt} {
-			if x.Unready == "" && t.After(last) {
+			if !x.Leaving && t.After(last) {
 				last = t
 			}
 		}
@@ -116,13 +136,13 @@ func (m *maker) again(d time.Duration) {
 
 func (m *maker) unlimited() bool { return m.in.Settings.MaxUnavailable == Unlimited }
 
-// decide goes through all members: first those that count already, for changing them takes nobody more down, and then those that are up, as far as the
-// budget goes.
+// decide goes through all members: first those that are down, for changing them takes nobody down; then those that have a slot, as long as no more
+// are counted than may be; and then those that are up and at rest, as far as free slots go.
 func (m *maker) decide() {
 	m.free = max(0, m.in.Settings.MaxUnavailable-m.plan.Used)
 	for i, g := range m.groups {
 		returning := m.returning(i, g)
-		var down, up []Change
+		var down, held, up []Change
 		for _, x := range g.members {
 			d := m.judge(i, x, returning)
 			if d.Action != Return {
@@ -132,18 +152,23 @@ func (m *maker) decide() {
 			case d.Action == Create:
 				m.plan.Create = append(m.plan.Create, change(x, Template))
 			case d.Action != Update && d.Action != Return:
-			case !x.pkg.Available || x.inFlight:
+			case x.pkg.down():
 				c := change(x, version(d.Action))
 				c.Free = true
 				down = append(down, c)
 			case m.unlimited():
-				m.plan.After++
-				down = append(down, change(x, version(d.Action)))
-			default:
-				if m.free == 0 {
-					d.Action, d.Reason = Wait, fmt.Sprintf("its turn comes when fewer than %d of the Packages are unavailable", m.in.Settings.MaxUnavailable)
-					break
+				if !x.counts() {
+					m.plan.After++
 				}
+				held = append(held, change(x, version(d.Action)))
+			case x.counts() && m.plan.Used > m.in.Settings.MaxUnavailable:
+				// It may be up: a change could take it down beside those that are down without our doing.
+				d.Action, d.Reason = Wait, fmt.Sprintf("it has its slot, and waits until no more than %d of the Packages are unavailable", m.in.Settings.MaxUnavailable)
+			case x.counts():
+				held = append(held, change(x, version(d.Action)))
+			case m.free == 0:
+				d.Action, d.Reason = Wait, fmt.Sprintf("its turn comes when fewer than %d of the Packages are unavailable", m.in.Settings.MaxUnavailable)
+			default:
 				m.free--
 				m.plan.After++
 				up = append(up, change(x, version(d.Action)))
@@ -153,8 +178,7 @@ func (m *maker) decide() {
 			}
 			m.plan.Decisions = append(m.plan.Decisions, d)
 		}
-		m.plan.Apply = append(m.plan.Apply, down...)
-		m.plan.Apply = append(m.plan.Apply, up...)
+		m.plan.Apply = slices.Concat(m.plan.Apply, down, held, up)
 	}
 	if m.current < len(m.groups) && m.in.Settings.Partitioned && !m.unlimited() {
 		m.plan.Group = shown(m.groups[m.current].name)
@@ -166,7 +190,7 @@ const dressed = 50
 
 // dress gives a Package what of the template is not in its spec, whatever its group.
 func (m *maker) dress(x *member) {
-	if x.Unready == "" && !x.missing && x.pkg.Current && x.pkg.Bare && !m.in.Settings.Options.Paused && len(m.plan.Dress) < dressed {
+	if x.open() && x.refused == "" && x.pkg.Current && x.pkg.Bare && !m.in.Settings.Options.Paused && len(m.plan.Dress) < dressed {
 		m.plan.Dress = append(m.plan.Dress, change(x, Template))
 	}
 }
@@ -179,8 +203,10 @@ func (m *maker) judge(index int, x *member, returning bool) Decision {
 	p := x.pkg
 	turn := m.unlimited() || index == m.current && m.soaking == 0
 	switch {
-	case x.Unready != "":
+	case x.Leaving || x.Closed || x.missing && x.Unready != "":
 		return d(Skip, "the hosted cluster %s", x.Unready)
+	case x.refused != "" && !p.Current:
+		return d(Skip, "its Package can't be written, and is tried again later: %s", x.refused)
 	case x.missing:
 		return d(Create, "it has no Package yet; new ones are made at once")
 	case p.Held && !p.Current:
@@ -203,15 +229,17 @@ func (m *maker) judge(index int, x *member, returning bool) Decision {
 		return d(Skip, "the template failed here and was taken back; change the template to go on")
 	case returning:
 		return d(Skip, "the template failed in its group; change the template to go on")
-	case x.inFlight:
-		// Whatever its group: it counts as down by our hand, and that can only get better.
+	case x.inFlight && p.down():
+		// Whatever its group: it is down by our hand, and that can only get better.
 		return d(Update, "an earlier update of it has not come to an end, and it goes first")
 	case !turn && m.soaking > 0 && index > m.current:
 		return d(Wait, "group %s soaks for another %s", shown(m.groups[m.current].name), m.soaking.Round(time.Second))
 	case !turn:
 		return d(Wait, "group %s is not done yet", shown(m.groups[min(m.current, len(m.groups)-1)].name))
-	case !p.Available:
+	case p.down():
 		return d(Update, "it is unavailable, and goes first")
+	case x.inFlight:
+		return d(Update, "an earlier update of it has not ended, and it has a slot")
 	default:
 		return d(Update, "its turn has come")
 	}
@@ -255,7 +283,7 @@ func (m *maker) returning(index int, g group) bool {
 		return false
 	}
 	return slices.ContainsFunc(g.members, func(x *member) bool {
-		return x.Unready == "" && !x.missing && (x.pkg.Returned || x.pkg.Current && m.failed(x))
+		return x.open() && (x.pkg.Returned || x.pkg.Current && m.failed(x))
 	})
 }
 
@@ -267,7 +295,7 @@ func version(a Action) Version {
 }
 
 func change(x *member, v Version) Change {
-	return Change{Cluster: x.Name, Namespace: x.Namespace, Version: v, UID: x.pkg.UID}
+	return Change{Cluster: x.Name, Namespace: x.Namespace, Version: v, UID: x.pkg.UID, Environment: x.pkg.Environment}
 }
 
 // writeProcessing is what stays in flight, and what is about to be.

@@ -157,9 +157,26 @@ func TestSelection(t *testing.T) {
 		"When the star is first it should begin with unknown ones":                {Settings{MaxUnavailable: 9, Partitioned: true, Static: []string{"*", "z"}}, []string{"a=x", "b=z", "c"}, nil, []string{"a", "c"}},
 		"When one of a later group is down by itself it should wait for its turn": {Settings{MaxUnavailable: 2, Partitioned: true}, []string{"a=x", "b=y"}, func(f *fleet) { f.down("b") }, []string{"a"}},
 		"When somebody paused a Package it should pass it over":                   {Settings{MaxUnavailable: 1}, five, func(f *fleet) { f.set("a", func(p *Package) { p.Held = true }) }, []string{"b"}},
-		"When a cluster is not available it should pass it over, and not count it": {Settings{MaxUnavailable: 1}, five, func(f *fleet) {
+		"When a cluster is not Available and its Package is down it should count, and get the template first": {Settings{MaxUnavailable: 1}, five, func(f *fleet) {
 			f.in.Clusters[0].Unready = "is not Available"
 			f.down("a")
+		}, []string{"a"}},
+		"When a cluster is not Available and has no Package it should count": {Settings{MaxUnavailable: 1}, five, func(f *fleet) {
+			f.in.Clusters[0].Unready = "is not Available"
+			delete(f.in.Packages, "ns-a")
+		}, []string{}},
+		"When a cluster is not Available and its Package is up it should come last": {Settings{MaxUnavailable: 9}, five, func(f *fleet) {
+			f.in.Clusters[0].Unready = "is not Available"
+		}, []string{"b", "c", "d", "e", "a"}},
+		"When nothing can be written for a cluster its group should wait for it": {Settings{MaxUnavailable: 9, Partitioned: true}, []string{"a=x", "b=y"}, func(f *fleet) {
+			f.in.Clusters[0].Unready, f.in.Clusters[0].Closed = "has no control-plane namespace ns-a", true
+		}, []string{}},
+		"When a cluster is being deleted nobody should wait for it or count it": {Settings{MaxUnavailable: 1, Partitioned: true}, []string{"a=x", "b=y"}, func(f *fleet) {
+			f.in.Clusters[0].Unready, f.in.Clusters[0].Closed, f.in.Clusters[0].Leaving = "is being deleted", true, true
+			f.down("a")
+		}, []string{"b"}},
+		"When a Package can't be written its slot should go to the next": {Settings{MaxUnavailable: 1}, five, func(f *fleet) {
+			f.in.Refused = map[string]string{"ns-a": "somebody owns .spec.image"}
 		}, []string{"b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,6 +281,88 @@ func TestUpdating(t *testing.T) {
 	})
 }
 
+func TestStatus(t *testing.T) {
+	t.Run("When a cluster is not Available and up to date, a finished rollout should say what was published and no more", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1, Tolerated: 1}, "a", "b", "c")
+		f.in.Clusters[0].Unready = "is not Available"
+		plan := f.pass()
+		g.Expect(plan.Status.Conditions).To(HaveExactElements(
+			HaveField("Message", "3/3 packages available."), HaveField("Message", "3/3 packages progressed."), HaveField("Message", "0/3 packages paused.")))
+		g.Expect(plan.Finished).To(BeTrue())
+	})
+	t.Run("When Packages are down or missing they should be counted, in their group and in all", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1, Tolerated: 1, Partitioned: true}, "a=x", "b=x", "c=y", "d=y")
+		f.in.Clusters[0].Unready = "is not Available"
+		f.down("a")
+		delete(f.in.Packages, "ns-c")
+		f.in.Clusters[3].Leaving, f.in.Clusters[3].Closed, f.in.Clusters[3].Unready = true, true, "is being deleted"
+		f.down("d")
+		status := f.pass().Status
+		g.Expect(status.UnavailablePackages).To(Equal(int32(2)))
+		g.Expect(counts(Plan{Status: status})).To(Equal("2/1/2"))
+		g.Expect(status.Conditions[0].Status).To(Equal(metav1.ConditionFalse))
+		g.Expect(status.Partitions).To(HaveExactElements(HaveField("UnavailablePackages", int32(1)), HaveField("UnavailablePackages", int32(1))))
+	})
+	t.Run("When there is nothing to roll out to, or what has the template is down, a rollout should not be finished", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(newFleet(Settings{MaxUnavailable: 1}).pass().Finished).To(BeFalse())
+		f := newFleet(Settings{MaxUnavailable: 1}, "a")
+		f.down("a")
+		g.Expect(f.pass().Finished).To(BeFalse())
+	})
+	t.Run("When the template pauses Packages a slot should be free as soon as one is paused", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1}, "a", "b")
+		f.template()
+		g.Expect(applied(f.pass())).To(Equal([]string{"a"}))
+		f.set("a", func(p *Package) { p.Available, p.Paused = true, true })
+		g.Expect(applied(f.pass())).To(Equal([]string{"b"}))
+	})
+	t.Run("When Packages can't be written the message should name them and why", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1}, "a", "b")
+		f.template()
+		f.in.Refused = map[string]string{"ns-a": "somebody owns .spec.image"}
+		g.Expect(f.pass().Status.Conditions[1].Message).To(HavePrefix("2/2 packages progressed. Can't be written, and tried again later: ns/a (somebody owns .spec.image)."))
+	})
+}
+
+func TestRemoval(t *testing.T) {
+	for name, c := range map[string]struct {
+		selected, deselected, gone int
+		confirmed                  int
+		removed, kept              int
+	}{
+		"When a few are deselected it should remove them":                                {selected: 0, deselected: 2, removed: 2},
+		"When less than half are deselected it should remove them":                       {selected: 5, deselected: 5, removed: 5},
+		"When most are deselected it should keep them, and remove those that are gone":   {selected: 3, deselected: 4, gone: 6, removed: 6, kept: 4},
+		"When nothing matches any more it should keep all":                               {selected: 0, deselected: 50, kept: 50},
+		"When somebody confirmed as many it should remove them":                          {selected: 0, deselected: 50, confirmed: 50, removed: 50},
+		"When somebody confirmed less it should keep them":                               {selected: 0, deselected: 50, confirmed: 49, kept: 50},
+		"When all clusters are gone it should remove everything, and ask for no consent": {selected: 0, gone: 50, removed: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var names []string
+			for i := range c.selected {
+				names = append(names, fmt.Sprintf("c%d", i))
+			}
+			f := newFleet(Settings{MaxUnavailable: 1, Options: Options{Remove: c.confirmed}}, names...)
+			for i := range c.deselected + c.gone {
+				f.in.Orphans = append(f.in.Orphans, Package{Namespace: fmt.Sprintf("ns-o%d", i), Deselected: i < c.deselected})
+			}
+			plan := f.pass()
+			g.Expect(plan.Delete).To(HaveLen(c.removed))
+			g.Expect(plan.Kept).To(HaveLen(c.kept))
+			if g.Expect(plan.Status.Conditions).To(HaveLen(3 + int(one(c.kept > 0)))); c.kept > 0 {
+				g.Expect(plan.Status.Conditions[3].Message).To(ContainSubstring(fmt.Sprintf(`annotation package-operator.run/rollout-remove: "%d"`, c.kept)))
+			}
+		})
+	}
+}
+
 func TestDress(t *testing.T) {
 	names := func(list []Change) (out []string) {
 		for _, c := range list {
@@ -302,7 +401,7 @@ func TestPredict(t *testing.T) {
 		g := NewWithT(t)
 		f := newFleet(Settings{MaxUnavailable: 2, Partitioned: true}, "a=x", "b=x", "c=x", "d=y", "e")
 		f.template()
-		f.in.Clusters[4].Unready = "is not Available"
+		f.in.Clusters[4].Unready, f.in.Clusters[4].Closed = "is not Available", true
 		got := Predict(f.in, Assumptions{PerCluster: 5 * time.Minute}, noon)
 		g.Expect(got.Finished).To(BeTrue())
 		g.Expect(got.Duration).To(Equal(15 * time.Minute))
@@ -334,5 +433,59 @@ func TestParseOptions(t *testing.T) {
 		o, err := ParseOptions(map[string]string{packagesv1.RolloutSoakAnnotation: "10m", packagesv1.RolloutDeadlineAnnotation: "1h", packagesv1.RolloutOnFailureAnnotation: "return-cluster"})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(o).To(Equal(Options{Soak: 10 * time.Minute, Deadline: time.Hour, OnFailure: ReturnCluster}))
+	})
+}
+
+// TestInFlightAndUp is about a Package whose last update has not ended while the revision before serves on: it takes up a slot, and is up.
+func TestInFlightAndUp(t *testing.T) {
+	// hidden makes what was just changed look as it does when the package operator has heard of the change and the revision before is up.
+	hidden := func(f *fleet, name string) { f.set(name, func(p *Package) { p.Available, p.Progressed = true, false }) }
+	t.Run("When another one broke by itself it should leave the one that is up alone, and reach the one that is down", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1}, "x", "y", "z")
+		f.template()
+		g.Expect(applied(f.pass())).To(Equal([]string{"x"}))
+		hidden(f, "x")
+		f.down("y")
+		f.template()
+		plan := f.pass()
+		g.Expect(applied(plan)).To(Equal([]string{"y"}))
+		g.Expect(processing(plan)).To(Equal([]string{"x", "y"}))
+		f.up("y")
+		g.Expect(applied(f.pass())).To(Equal([]string{"x"}), "it has its slot, and its turn has come")
+	})
+	t.Run("When it is in the last group it should get no new template before the first group has proven it", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 2, Partitioned: true, Static: []string{"first", "last"}}, "a=first", "x=last")
+		f.set("x", func(p *Package) { p.Current = false })
+		g.Expect(applied(f.pass())).To(Equal([]string{"x"}))
+		hidden(f, "x")
+		f.template()
+		g.Expect(applied(f.pass())).To(Equal([]string{"a"}))
+		f.up("a")
+		g.Expect(applied(f.pass())).To(Equal([]string{"x"}))
+	})
+	t.Run("When it uses all of the budget up in a later group it should be named, with what to do", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1, Partitioned: true, Static: []string{"first", "last"}}, "a=first", "x=last")
+		f.set("x", func(p *Package) { p.Current = false })
+		f.pass()
+		hidden(f, "x")
+		f.template()
+		plan := f.pass()
+		g.Expect(plan.Apply).To(BeEmpty())
+		g.Expect(plan.Status.Conditions[1].Message).To(Equal("1/2 packages progressed. Group first is current. Being updated: ns/x. " +
+			"What is being updated uses up maxUnavailable 1: if it does not end, raise that, or move the cluster to group first."))
+		f.set("x", func(p *Package) { p.Progressed = true })
+		g.Expect(applied(f.pass())).To(Equal([]string{"a"}))
+	})
+	t.Run("When nothing is known of its present generation it should not be taken for down", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1, Partitioned: true, Static: []string{"first", "last"}}, "a=first", "x=last")
+		f.set("x", func(p *Package) { p.Current = false })
+		f.pass()
+		f.set("x", func(p *Package) { p.Unreported = true })
+		f.template()
+		g.Expect(f.pass().Apply).To(BeEmpty())
 	})
 }

@@ -85,6 +85,11 @@ type sim struct {
 	status   packagesv1.HostedClusterPackageStatus
 	// known is what the controller remembers of its last change to a Package, by namespace; one that is started anew knows nothing.
 	known map[string]simKnown
+	// refuses are the namespaces where nothing can be written, and refused what the controller remembers of that.
+	refuses map[string]bool
+	refused map[string]simRefused
+	// judge sees what a user sees.
+	judge observer
 }
 
 type simKnown struct {
@@ -92,10 +97,16 @@ type simKnown struct {
 	generation int
 }
 
+type simRefused struct {
+	version int
+	until   time.Time
+}
+
 type simCluster struct {
 	name            types.NamespacedName
 	label           string
 	ready, deleting bool
+	closed          bool // when it is not ready nothing can be written there
 	matches         bool
 }
 
@@ -107,9 +118,7 @@ type simPackage struct {
 	held                  bool
 	returnedFrom          int
 	applied, settled      time.Time
-	takenDown             bool // by the controller, and not up since
-	flying                bool // changed by the controller, and not settled since
-	left                  int  // ticks until it is up; -1 when nothing is under way
+	left                  int // ticks until it is up; -1 when nothing is under way
 }
 
 type simOwner struct {
@@ -121,8 +130,9 @@ func newSim(seed uint64) *sim {
 	s := &sim{
 		Rand: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), //nolint:gosec // must replay
 		clusters: map[string]*simCluster{}, pkgs: map[string]*simPackage{}, shownC: map[string]simCluster{}, shownP: map[string]simPackage{},
-		broken: map[int]bool{}, known: map[string]simKnown{}, hcp: simOwner{version: 1, resourceVersion: 1},
+		broken: map[int]bool{}, known: map[string]simKnown{}, refuses: map[string]bool{}, refused: map[string]simRefused{}, hcp: simOwner{version: 1, resourceVersion: 1},
 	}
+	s.judge = observer{sim: s, ours: map[string]bool{}, taken: map[string]bool{}, tried: map[string]bool{}}
 	s.settings = Settings{Name: "addon", Generation: 1, MaxUnavailable: 1 + s.IntN(5)}
 	switch s.IntN(4) {
 	case 0:
@@ -185,6 +195,9 @@ func (s *sim) end() error {
 	for _, c := range s.clusters {
 		c.ready = true
 	}
+	if err := s.others(); err != nil {
+		return err
+	}
 	// Each cluster takes a few passes when one is changed at a time, and as many again for soaking.
 	bound := 400 + 30*len(s.clusters)
 	for i := 0; ; i++ {
@@ -217,9 +230,39 @@ func (s *sim) end() error {
 	return nil
 }
 
-func (s *sim) finished() bool {
+// others expects that one Package which can't be written starves nobody: the others of its group, and of those before, get the template.
+func (s *sim) others() error {
+	s.refuses = map[string]bool{}
+	s.any(func(ns string, _ *simCluster) { s.refuses[ns] = true })
+	defer func() { s.refuses = map[string]bool{} }()
+	rank := func(ns string) int { return slices.Index(s.judge.groups(), groupOf(s.settings, s.clusters[ns].label)) }
+	first := len(s.judge.groups())
+	for ns := range s.refuses {
+		if c := s.clusters[ns]; c.matches && !c.deleting {
+			if p := s.pkgs[ns]; p == nil || !p.up() {
+				return nil // it counts, and with a budget of one nobody goes on
+			}
+			first = rank(ns)
+		}
+	}
+	for i := 0; i < 400+30*len(s.clusters); i++ {
+		s.tick()
+		s.deliver()
+		if s.step(i); s.err != nil {
+			return s.err
+		}
+		if s.finishedBut(func(ns string) bool { return s.refuses[ns] || rank(ns) > first }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("somebody starves beside %v: %s", s.refuses, s)
+}
+
+func (s *sim) finished() bool { return s.finishedBut(func(string) bool { return false }) }
+
+func (s *sim) finishedBut(except func(ns string) bool) bool {
 	for ns, c := range s.clusters {
-		if !c.matches || c.deleting {
+		if !c.matches || c.deleting || except(ns) {
 			continue
 		}
 		p := s.pkgs[ns]
@@ -242,12 +285,18 @@ func (s *sim) step(i int) {
 	if i%7 == 0 {
 		s.deterministic(in)
 	}
+	fleet := s.judge.look()
+	clear(s.judge.tried)
+	s.judge.previous = slices.Clone(s.hcp.processing)
 	plan, err := Step(context.Background(), s, in, s.now)
-	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, errConflict) && !errors.Is(err, errNoAnswer) {
+	if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, errConflict) && !errors.Is(err, errNoAnswer) && !errors.Is(err, errRefused) {
 		s.violated("unexpected error: %v", err)
 	}
+	if err == nil {
+		s.judge.passes(fleet)
+	}
 	if s.dead || !s.calm && s.IntN(50) == 0 {
-		s.known = map[string]simKnown{}
+		s.known, s.refused = map[string]simKnown{}, map[string]simRefused{}
 	}
 	for _, c := range plan.Apply {
 		if c.UID == "" {
@@ -271,7 +320,12 @@ func (s *sim) deterministic(in Observed) {
 }
 
 func (s *sim) observe() Observed {
-	in := Observed{Settings: s.settings, Packages: map[string]Package{}, Processing: s.shownHCP.processing}
+	in := Observed{Settings: s.settings, Packages: map[string]Package{}, Processing: s.shownHCP.processing, Refused: map[string]string{}}
+	for ns, r := range s.refused {
+		if r.version == s.shownHCP.version && s.now.Before(r.until) {
+			in.Refused[ns] = "somebody else owns it"
+		}
+	}
 	in.Settings.Generation = int64(s.shownHCP.version)
 	in.Settings.HasGood = s.shownHCP.good > 0
 	for ns, c := range s.shownC {
@@ -280,7 +334,7 @@ func (s *sim) observe() Observed {
 		}
 		out := Cluster{Name: c.name, Namespace: ns, Label: c.label, Leaving: c.deleting}
 		if !c.ready || c.deleting {
-			out.Unready = "is not Available"
+			out.Unready, out.Closed = "is not Available", c.closed
 		}
 		in.Clusters = append(in.Clusters, out)
 		if p, ok := s.shownP[ns]; ok {
@@ -302,7 +356,8 @@ func (s *sim) view(ns string, p simPackage) Package {
 		UID: p.uid, Namespace: ns, Held: p.held,
 		Current: p.version == s.shownHCP.version && !p.held, Good: p.version == s.shownHCP.good && !p.held,
 		Available: fresh && p.available, Progressed: fresh && p.progressed, Paused: fresh && p.held,
-		Returned: p.returnedFrom == s.shownHCP.version, AppliedAt: p.applied, SettledAt: p.settled,
+		Unreported: !fresh && p.available,
+		Returned:   p.returnedFrom == s.shownHCP.version, AppliedAt: p.applied, SettledAt: p.settled,
 		Fresh: s.known[ns].uid == p.uid && s.known[ns].generation <= p.generation,
 	}
 }

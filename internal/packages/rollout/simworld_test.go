@@ -17,6 +17,7 @@ import (
 var (
 	errConflict = errors.New("the object has been modified")
 	errNoAnswer = errors.New("the connection broke")
+	errRefused  = errors.New("somebody else owns it")
 )
 
 // write counts, and kills the controller before or after the write that was chosen.
@@ -73,10 +74,10 @@ func (s *sim) Record(_ context.Context, status packagesv1.HostedClusterPackageSt
 // inFlight is how many writes a controller has under way at the same time.
 const inFlight = 16
 
-// Apply implements Fleet, and is where safety is checked. Writes land in any order; of those that are under way when the controller dies, any
+// Apply implements Fleet. Writes land in any order; of those that are under way when the controller dies, any
 // may have landed.
-func (s *sim) Apply(_ context.Context, changes []Change) error {
-	var errs []error
+func (s *sim) Apply(_ context.Context, changes []Change) []error {
+	errs := make([]error, len(changes))
 	order := s.Perm(len(changes))
 	for i, n := range order {
 		if s.writes+1 == s.crashAt {
@@ -88,14 +89,22 @@ func (s *sim) Apply(_ context.Context, changes []Change) error {
 			s.writes, s.dead = s.writes+1, true
 		}
 		if s.dead {
-			return errCrash
+			errs[n] = errCrash
+			return errs
 		}
 		c := changes[n]
+		s.judge.tried[c.Namespace] = true
 		delete(s.known, c.Namespace)
 		s.writes++
+		if s.refuses[c.Namespace] {
+			errs[n] = errRefused
+			s.refused[c.Namespace] = simRefused{s.shownHCP.version, s.now.Add(time.Duration(1+s.IntN(5)) * time.Minute)}
+			continue
+		}
 		failed := !s.calm && s.Float64() < s.deaf
 		if failed {
-			errs = append(errs, errNoAnswer)
+			errs[n] = errNoAnswer
+			s.refused[c.Namespace] = simRefused{s.shownHCP.version, s.now.Add(time.Duration(s.IntN(2)) * time.Minute)}
 		}
 		if failed && s.IntN(2) == 0 {
 			continue
@@ -104,7 +113,7 @@ func (s *sim) Apply(_ context.Context, changes []Change) error {
 			s.known[c.Namespace] = simKnown{p.uid, p.generation}
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // apply lets a write land, and tells what is there then.
@@ -126,55 +135,14 @@ func (s *sim) apply(c Change) *simPackage {
 	if p.held && s.lag == 0 {
 		s.violated("a paused Package was changed: %s", c.Namespace)
 	}
-	wasUp := p.up() && !p.flying // one that is in flight may be available, and counts all the same
-	s.checkOrder(c, wasUp)
+	s.judge.writes(c.Namespace, version, c.Version == LastGood)
 	p.returnedFrom = 0
 	if c.Version == LastGood {
 		p.returnedFrom = s.shownHCP.version
 	}
-	p.takenDown, p.flying = p.takenDown || wasUp, true
 	p.version, p.generation, p.applied, p.left = version, p.generation+1, s.now, 1+s.IntN(4)
-	s.checkBudget(wasUp)
+	s.judge.watch()
 	return p
-}
-
-// checkBudget expects no more Packages to be down by our hand than may be.
-func (s *sim) checkBudget(wasUp bool) {
-	if !wasUp || s.settings.MaxUnavailable == Unlimited {
-		return
-	}
-	n := 0
-	for ns, p := range s.pkgs {
-		if c := s.clusters[ns]; p.takenDown && c != nil && c.matches && !c.deleting {
-			n++
-		}
-	}
-	if n > s.settings.MaxUnavailable {
-		s.violated("%d Packages were taken down, %d may be: %s", n, s.settings.MaxUnavailable, s)
-	}
-}
-
-// checkOrder expects earlier groups to be done when an available Package of a later one is updated. With stale caches labels may have
-// changed unseen, so it is checked without.
-func (s *sim) checkOrder(c Change, wasUp bool) {
-	if s.lag > 0 || !wasUp || !s.settings.Partitioned || s.settings.MaxUnavailable == Unlimited || c.Version == LastGood {
-		return
-	}
-	rank := func(ns string) int {
-		names := []string{"a", "b", "c", "d", ""}
-		if s.settings.Static != nil {
-			names = order(s.settings, map[string]int{})
-		}
-		return slices.Index(names, groupOf(s.settings, s.clusters[ns].label))
-	}
-	for ns, other := range s.clusters {
-		if !other.matches || other.deleting || !other.ready || rank(ns) >= rank(c.Namespace) {
-			continue
-		}
-		if p := s.pkgs[ns]; p == nil || p.version != s.hcp.version || !p.up() || !p.progressed {
-			s.violated("%s of a later group was updated while %s was not done", c.Namespace, ns)
-		}
-	}
 }
 
 // Delete implements Fleet.
@@ -210,7 +178,9 @@ func (s *sim) Report(_ context.Context, status packagesv1.HostedClusterPackageSt
 // events are what happens between two passes.
 func (s *sim) events() {
 	s.tick()
+	defer s.judge.watch()
 	for range s.IntN(3) {
+		s.judge.watch()
 		switch s.IntN(12) {
 		case 0:
 			s.join()
@@ -223,12 +193,7 @@ func (s *sim) events() {
 				c.deleting = true
 			})
 		case 2:
-			s.any(func(ns string, c *simCluster) {
-				c.matches = !c.matches
-				if p := s.pkgs[ns]; p != nil {
-					p.takenDown = false // what leaves the fleet is nobody's to count
-				}
-			})
+			s.any(func(_ string, c *simCluster) { c.matches = !c.matches })
 		case 3, 4:
 			s.any(func(_ string, c *simCluster) { c.label = labels[s.IntN(len(labels))] })
 		case 5:
@@ -241,7 +206,6 @@ func (s *sim) events() {
 			s.any(func(ns string, _ *simCluster) { // breaks, or heals, by itself
 				if p := s.pkgs[ns]; p != nil && p.left < 0 && !s.broken[p.version] {
 					p.available = !p.available
-					p.takenDown = p.takenDown && !p.available
 				}
 			})
 		case 8:
@@ -252,6 +216,8 @@ func (s *sim) events() {
 					p.left = max(p.left, 0)
 				}
 			})
+		case 10:
+			s.any(func(ns string, _ *simCluster) { s.refuses[ns] = !s.refuses[ns] })
 		case 9:
 			s.any(func(ns string, _ *simCluster) {
 				if s.IntN(5) == 0 {
@@ -276,7 +242,7 @@ func (s *sim) any(do func(string, *simCluster)) {
 func (s *sim) join() {
 	s.uids++
 	name := fmt.Sprintf("c%04d", s.uids)
-	s.clusters["clusters-"+name] = &simCluster{name: types.NamespacedName{Namespace: "clusters", Name: name}, ready: s.IntN(8) > 0, matches: true,
+	s.clusters["clusters-"+name] = &simCluster{name: types.NamespacedName{Namespace: "clusters", Name: name}, ready: s.IntN(8) > 0, closed: s.IntN(2) == 0, matches: true,
 		label: labels[s.IntN(len(labels))]}
 }
 
@@ -317,7 +283,7 @@ func (s *sim) tick() {
 				continue
 			}
 			p.left, p.settled = -1, s.now
-			p.available, p.progressed, p.takenDown, p.flying = true, true, false, false
+			p.available, p.progressed = true, true
 		}
 	}
 }

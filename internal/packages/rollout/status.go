@@ -14,8 +14,8 @@ const named = 5
 
 // status counts, and says what the rollout waits for.
 //
-// Only clusters that can take a Package count, and only Packages that exist; one that is missing makes the rollout unavailable and keeps it
-// progressing all the same.
+// Clusters that are being deleted don't count. One whose Package is missing counts as unavailable and keeps the rollout progressing, but is not in the
+// total, which is of Packages that exist.
 func (m *maker) status() packagesv1.HostedClusterPackageStatus {
 	total := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: int32(m.in.Settings.Generation)} //nolint:gosec // the published width
 	var parts []packagesv1.HostedClusterPackagePartitionStatus
@@ -24,9 +24,11 @@ func (m *maker) status() packagesv1.HostedClusterPackageStatus {
 		counts := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: total.ObservedGeneration}
 		for _, x := range g.members {
 			switch {
-			case x.Unready != "":
+			case x.Leaving:
 			case x.missing:
 				missing++
+				counts.UnavailablePackages++
+				total.UnavailablePackages++
 			default:
 				count(&counts, x.pkg)
 				count(&total, x.pkg)
@@ -48,6 +50,7 @@ func (m *maker) status() packagesv1.HostedClusterPackageStatus {
 func count(c *packagesv1.HostedClusterPackageCountsStatus, p Package) {
 	c.TotalPackages++
 	c.AvailablePackages += one(p.Available)
+	c.UnavailablePackages += one(!p.Available)
 	c.ProgressedPackages += one(p.Progressed)
 	c.UpdatedPackages += one(p.Current)
 }
@@ -67,34 +70,51 @@ func (m *maker) conditions(c packagesv1.HostedClusterPackageCountsStatus, missin
 		}
 		return out
 	}
-	unavailable := int(c.TotalPackages-c.AvailablePackages) + missing
 	progressing := missing > 0 || c.ProgressedPackages < c.TotalPackages || c.UpdatedPackages < c.TotalPackages
-	return []metav1.Condition{
-		made(packagesv1.ConditionAvailable, unavailable <= m.in.Settings.Tolerated, "EnoughPackagesAvailable", "NotEnoughPackagesAvailable",
+	out := []metav1.Condition{
+		made(packagesv1.ConditionAvailable, int(c.UnavailablePackages) <= m.in.Settings.Tolerated, "EnoughPackagesAvailable", "NotEnoughPackagesAvailable",
 			fmt.Sprintf("%d/%d packages available.", c.AvailablePackages, c.TotalPackages)),
 		made(packagesv1.ConditionProgressing, progressing, "NotAllPackagesProgressed", "AllPackagesProgressed",
 			fmt.Sprintf("%d/%d packages progressed.", c.ProgressedPackages, c.TotalPackages)+m.explain(progressing)),
 		made(packagesv1.ConditionHasPausedPackage, paused > 0, "AtLeastOnePackagePaused", "NoPackagePaused",
 			fmt.Sprintf("%d/%d packages paused.", paused, c.TotalPackages)),
 	}
+	if n := len(m.plan.Kept); n > 0 {
+		var kept []string
+		for _, p := range m.plan.Kept {
+			kept = append(kept, p.Namespace)
+		}
+		out = append(out, made(packagesv1.ConditionRemovalHeld, true, "SelectorLeavesOutMost", "", fmt.Sprintf(
+			"The selector matches no longer the hosted clusters of %d Packages, more than are left; they are kept, in %s. Correct the selector, or confirm with annotation %s: %q.",
+			n, list(kept), packagesv1.RolloutRemoveAnnotation, fmt.Sprint(n))))
+	}
+	return out
 }
 
-// explain follows the published sentence with what a person at night wants to know: where the rollout is, and what holds it.
+// explain follows the published sentence with what a person at night wants to know: where the rollout is, and what holds it. A rollout that has come to
+// its end says nothing more than was published.
 func (m *maker) explain(progressing bool) string {
-	var out []string
-	if progressing {
-		out = append(out, m.whatHolds()...)
+	if !progressing {
+		return ""
 	}
-	var away []string
+	out := m.whatHolds()
+	var closed, away []string
 	for _, g := range m.groups {
 		for _, x := range g.members {
-			if x.Unready != "" {
+			switch {
+			case x.Unready == "" || x.done():
+			case x.missing || x.Closed:
+				closed = append(closed, x.Name.String())
+			default:
 				away = append(away, x.Name.String())
 			}
 		}
 	}
+	if closed != nil {
+		out = append(out, fmt.Sprintf("Hosted clusters that can't take a package now: %s.", list(closed)))
+	}
 	if away != nil {
-		out = append(out, fmt.Sprintf("Hosted clusters that can't take a package now: %s.", list(away)))
+		out = append(out, fmt.Sprintf("Hosted clusters that are not Available, and come last in their group: %s.", list(away)))
 	}
 	if out == nil {
 		return ""
@@ -113,11 +133,16 @@ func (m *maker) whatHolds() []string {
 	if m.soaking > 0 {
 		out = append(out, "It soaks before the next one starts.")
 	}
-	var down, updating, paused, returned []string
+	var down, updating, paused, returned, refused []string
 	for _, g := range m.groups {
 		for _, x := range g.members {
+			if x.refused != "" && !x.Leaving && (x.missing || !x.pkg.Current) {
+				refused = append(refused, fmt.Sprintf("%s (%s)", x.Name, x.refused))
+			}
 			switch {
-			case x.Unready != "" && !x.inFlight || x.missing:
+			case x.Leaving:
+			case x.missing:
+				down = append(down, x.Name.String())
 			case x.pkg.Held && !x.pkg.Current:
 				paused = append(paused, x.Name.String())
 			case x.pkg.Returned && m.in.Settings.Options.OnFailure != Hold:
@@ -129,6 +154,9 @@ func (m *maker) whatHolds() []string {
 			}
 		}
 	}
+	if refused != nil {
+		out = append(out, fmt.Sprintf("Can't be written, and tried again later: %s.", list(refused)))
+	}
 	if paused != nil {
 		out = append(out, fmt.Sprintf("Paused by somebody, unpause to go on: %s.", list(paused)))
 	}
@@ -137,6 +165,10 @@ func (m *maker) whatHolds() []string {
 	}
 	if updating != nil {
 		out = append(out, fmt.Sprintf("Being updated: %s.", list(updating)))
+		if m.stuck() {
+			out = append(out, fmt.Sprintf("What is being updated uses up maxUnavailable %d: if it does not end, raise that, or move the cluster to group %s.",
+				m.in.Settings.MaxUnavailable, m.plan.Group))
+		}
 	}
 	switch {
 	case down != nil && !m.unlimited() && m.plan.Used >= m.in.Settings.MaxUnavailable:
@@ -145,6 +177,22 @@ func (m *maker) whatHolds() []string {
 		out = append(out, fmt.Sprintf("Unavailable: %s.", list(down)))
 	}
 	return out
+}
+
+// stuck tells that updates to an earlier template in later groups use the budget up while the current group waits. If they don't end, nobody goes on:
+// they must not get a template that the current group has not proven, and to take the place of one that may yet go down is to take down too much.
+func (m *maker) stuck() bool {
+	if m.plan.Group == "" || m.plan.Used < m.in.Settings.MaxUnavailable || len(m.plan.Apply) > 0 {
+		return false
+	}
+	for _, g := range m.groups[m.current+1:] {
+		for _, x := range g.members {
+			if x.inFlight && !x.pkg.Current && !x.pkg.down() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func list(names []string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
@@ -17,8 +18,9 @@ type Fleet interface {
 	// Record stores status.processing; of the rest of status what is known to be right before the plan is carried out. It fails when the
 	// HostedClusterPackage isn't the one that was observed any more, also when there is nothing to change.
 	Record(ctx context.Context, status packagesv1.HostedClusterPackageStatus) error
-	// Apply makes or changes Packages, in any order or at the same time. A failure of one keeps no other from being tried; errors are joined.
-	Apply(ctx context.Context, changes []Change) error
+	// Apply makes or changes Packages, in any order or at the same time. A failure of one keeps no other from being tried; there is an error, or nil, for
+	// each of changes.
+	Apply(ctx context.Context, changes []Change) []error
 	// Delete removes a Package, if it still has that UID, and if a look past any cache finds no hosted cluster that it belongs to.
 	Delete(ctx context.Context, p Package) error
 	// Report stores status, unless it is stored already. It fails as Record does.
@@ -31,7 +33,7 @@ type Fleet interface {
 // An error of one Package keeps nobody else from being served. What could not be done is in the joined error, and the plan is returned in
 // any case.
 func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, error) {
-	plan, err := confirmed(ctx, fleet, in, now)
+	plan, in, err := confirmed(ctx, fleet, in, now)
 	if err != nil {
 		return plan, err
 	}
@@ -45,23 +47,62 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 	for _, p := range plan.Delete {
 		errs = append(errs, fleet.Delete(ctx, p))
 	}
+	status := plan.Status
 	if changes := slices.Concat(plan.Create, plan.Apply); len(changes) > 0 {
-		errs = append(errs, fleet.Apply(ctx, changes))
+		results := fleet.Apply(ctx, changes)
+		errs = append(errs, results...)
+		status = told(in, plan, changes, results, now)
 	}
-	if err := errors.Join(errs...); err != nil {
-		// Counts that are stored are fresh. These would be of a pass that did not come through.
+	// What could not be written is said, whatever it was: a status that stands still tells nobody anything.
+	errs = append(errs, fleet.Report(ctx, status))
+	if err := errors.Join(errs...); err != nil || len(plan.Dress) == 0 {
 		return plan, err
 	}
-	if err := fleet.Report(ctx, plan.Status); err != nil || len(plan.Dress) == 0 {
-		return plan, err
+	return plan, errors.Join(fleet.Apply(ctx, plan.Dress)...)
+}
+
+// told is the status of a plan with what came of its writes.
+func told(in Observed, plan Plan, changes []Change, results []error, now time.Time) packagesv1.HostedClusterPackageStatus {
+	refused := maps.Clone(in.Refused)
+	for i, err := range results {
+		if err == nil {
+			continue
+		}
+		if refused == nil {
+			refused = map[string]string{}
+		}
+		refused[changes[i].Namespace] = Brief(err)
 	}
-	// What goes wrong here is no reason to hold counts back: somebody else may want another label.
-	return plan, fleet.Apply(ctx, plan.Dress)
+	if len(refused) == len(in.Refused) {
+		return plan.Status
+	}
+	in.Refused = refused
+	status := Make(in, now).Status
+	// What is on record stays there until it was looked at.
+	status.Processing = plan.Processing
+	return status
+}
+
+// brief is how many characters of an error a message has room for.
+const brief = 200
+
+// Brief is an error as a message about several clusters tells it.
+func Brief(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner // what was being done, and to whom, the message says itself
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > brief {
+		text = strings.ToValidUTF8(text[:brief], "") + "…"
+	}
+	return text
 }
 
 // confirmed is a plan that rests on no cache where a cache could do harm: it frees no slot of a Package that merely looks up, makes none that
 // merely looks missing, for it might be there and be changed, and changes none without a slot that merely looks down or up to date.
-func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, error) {
+//
+// It returns what that plan rests on, too.
+func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, Observed, error) {
 	seen := map[string]bool{}
 	for {
 		plan := Make(in, now)
@@ -85,12 +126,12 @@ func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Pl
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(ns string) bool { return seen[ns] })
 		if len(doubtful) == 0 {
-			return plan, nil
+			return plan, in, nil
 		}
 		// Each round looks at Packages that no round before has looked at, so there is a last one.
 		found, err := fleet.Look(ctx, doubtful)
 		if err != nil {
-			return plan, err
+			return plan, in, err
 		}
 		if len(seen) == 0 {
 			in.Packages = maps.Clone(in.Packages) // the caller's

@@ -41,8 +41,11 @@ type Cluster struct {
 	Namespace string
 	// Label is the value by which it is grouped; empty when it has none.
 	Label string
-	// Unready says why the cluster can't take a Package now, as "is not Available"; empty when it can.
+	// Unready says why no Package is made for the cluster now, as "is not Available"; empty when one is. A Package that it has is still given the
+	// template, last in its group: the fix of what broke the cluster has to get there.
 	Unready string
+	// Closed tells that nothing can be written there: its namespace is missing, or on its way out. It is Unready then.
+	Closed bool
 	// Leaving tells that it is being deleted and will not be back: nobody waits for it.
 	Leaving bool
 }
@@ -57,6 +60,11 @@ type Package struct {
 	Bare bool
 	// Available, Progressed and Paused are its conditions, if they are about its present generation.
 	Available, Progressed, Paused bool
+	// Unreported tells that Available is false merely because nothing was reported about its present generation yet: it was available in the one before, and
+	// may be so still.
+	Unreported bool
+	// Environment is the hash of the environment that it waits to be rendered for; empty when it doesn't. It is not Current until it is told to.
+	Environment string
 	// Held tells that somebody paused this Package and not the template.
 	Held bool
 	// Returned tells that the template was tried and taken back here.
@@ -66,13 +74,18 @@ type Package struct {
 	// Fresh tells that this was seen after the last change that we made to it, and that none was made of which we don't know the end: what looks
 	// up has been up since. False when not known.
 	Fresh bool
+	// Deselected tells of an orphan that its hosted cluster is there, and merely not selected any more.
+	Deselected bool
 	// SettledAt is when it last became available or finished progressing; zero when not known.
 	SettledAt time.Time
 }
 
-// settled tells that it is up, and that no update of it is under way. While one is, the revision before may well be available still, and take what
+// settled tells that it is up, and that no update of it is under way; one that the template pauses does not go on. While one is, the revision before may well be available still, and take what
 // it serves down a moment later; or it may be all that keeps a bad version from being seen.
-func (p Package) settled() bool { return p.Available && p.Progressed }
+func (p Package) settled() bool { return p.Available && (p.Progressed || p.Current && p.Paused) }
+
+// down tells that it is known to be unavailable, so that a change of it takes nobody down.
+func (p Package) down() bool { return !p.Available && !p.Unreported }
 
 // done tells that there is nothing left to do or to wait for.
 func (p Package) done() bool { return p.Current && p.settled() }
@@ -86,6 +99,8 @@ type Observed struct {
 	Packages map[string]Package
 	// Orphans are Packages that the rollout controls and whose cluster is gone or no longer matches.
 	Orphans []Package
+	// Refused says, by namespace, why a Package could not be written a moment ago. It is not tried now, and takes up no slot.
+	Refused map[string]string
 	// Processing are the Packages that were being changed when status was written last.
 	Processing []packagesv1.HostedClusterPackageRefStatus
 }
@@ -105,9 +120,11 @@ type Change struct {
 	Cluster   types.NamespacedName
 	Namespace string
 	Version   Version
+	// Environment is the hash of the environment that it may be rendered for now; empty when it need not be.
+	Environment string
 	// UID of the Package; empty for one that is to be made.
 	UID types.UID
-	// Free tells that it takes nothing more down, because the Package is down or in flight already.
+	// Free tells that it takes nothing down, because the Package is known to be down already.
 	Free bool
 }
 
@@ -137,6 +154,8 @@ type Plan struct {
 	Create []Change
 	Apply  []Change
 	Delete []Package
+	// Kept are Packages of clusters that are not selected any more. So many of them are removed only when somebody confirms it.
+	Kept []Package
 	// Dress gets labels and annotations of the template. Its spec is the template's, so that nothing is taken down.
 	Dress []Change
 	// Processing replaces status.processing. Sorted by namespace.
@@ -151,6 +170,8 @@ type Plan struct {
 	Budget, Used int
 	// After is Used once Apply is carried out.
 	After int
+	// Finished tells that there are clusters, and that each of them has the template and is up.
+	Finished bool
 	// Decisions in the order of the rollout.
 	Decisions []Decision
 	// Status without conditions' times.

@@ -59,6 +59,7 @@ type ObjectTemplateSpec struct {
 	Template string `json:"template"`
 	// sources of the values that the template sees as .config.
 	// +required
+	// +kubebuilder:validation:MaxItems=256
 	Sources []ObjectTemplateSource `json:"sources"`
 }
 
@@ -78,6 +79,7 @@ type ObjectTemplateSource struct {
 	Name string `json:"name"`
 	// items are the values to take.
 	// +required
+	// +kubebuilder:validation:MaxItems=1024
 	Items []ObjectTemplateSourceItem `json:"items"`
 	// optional lets the template be rendered without this object.
 	// +optional
@@ -86,11 +88,13 @@ type ObjectTemplateSource struct {
 
 // ObjectTemplateSourceItem says where a value is and where it goes.
 type ObjectTemplateSourceItem struct {
-	// key is the JSONPath of the value in the source.
+	// key is the JSONPath of the value in the source. Unions, filters and recursion may look at a million values in all; range and end are not supported.
 	// +required
+	// +kubebuilder:validation:MaxLength=1024
 	Key string `json:"key"`
-	// destination is the path below .config, with a leading dot.
+	// destination is the path below .config, with a leading dot, and at most 32 levels deep.
 	// +required
+	// +kubebuilder:validation:MaxLength=1024
 	Destination string `json:"destination"`
 }
 

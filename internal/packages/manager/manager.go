@@ -47,7 +47,9 @@ type Deps struct {
 	Metrics *metrics.Recorder
 	// Environment is what templates see of the cluster; who finds out more than the version of Kubernetes replaces its source.
 	Environment *template.Environment
-	Options     Options
+	// Share bounds the time that renderings of a namespace may take.
+	Share   *template.Share
+	Options Options
 }
 
 // Extension adds controllers to the process, for both scopes.
@@ -136,7 +138,7 @@ func dependencies(cfg *rest.Config, mgr ctrl.Manager, loops *hotloop.Detector, o
 	if err != nil {
 		return Deps{}, err
 	}
-	return Deps{Manager: mgr, Live: live, Watches: watches, Metrics: recorder, Environment: environment, Options: o}, nil
+	return Deps{Manager: mgr, Live: live, Watches: watches, Metrics: recorder, Environment: environment, Options: o, Share: template.NewShare(clock.RealClock{})}, nil
 }
 
 // kubernetesOnly is the environment as far as every cluster has it.
@@ -171,7 +173,7 @@ func controllers(ctx context.Context, d Deps) error {
 			Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"), Engine: engine(phase.SameCluster()),
 		}
 		templates := &template.Reconciler{
-			Scope: s, Client: c, Live: d.Live, Clock: clock.RealClock{}, Status: writer("ObjectTemplate"), Engine: engine(phase.Templated()), Environment: d.Environment,
+			Scope: s, Client: c, Live: d.Live, Clock: clock.RealClock{}, Status: writer("ObjectTemplate"), Engine: engine(phase.Templated()), Environment: d.Environment, Share: d.Share,
 			RetryInterval: d.Options.ObjectTemplateRetryInterval, OptionalRetryInterval: d.Options.ObjectTemplateOptionalRetryInterval,
 		}
 		err := errors.Join(deployments.SetupWithManager(ctx, d.Manager), sets.SetupWithManager(d.Manager, d.Watches))

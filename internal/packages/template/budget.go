@@ -1,81 +1,21 @@
 package template
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"reflect"
-	"regexp"
-	"strings"
 	"text/template"
 	"text/template/parse"
 )
 
-// Bounds of the values that templates work with. Without them a few lines make a value of gigabytes, or one that contains itself, and what
-// goes through it exhausts memory or stack.
-const (
-	// maxValue is the size of one value in bytes, with everything below it, once for each way to it.
-	maxValue = 4 << 20
-	// maxDepth is how deep values may nest.
-	maxDepth = 100
-	// maxProduced is the size of all texts that functions return in one rendering.
-	maxProduced = 64 << 20
-	// maxWidth is how wide printf may make one value.
-	maxWidth = 1000
-)
-
-var (
-	errValue    = fmt.Errorf("value larger than %d MiB", maxValue>>20)
-	errNested   = fmt.Errorf("value nested deeper than %d levels", maxDepth)
-	errProduced = fmt.Errorf("templates make texts of more than %d MiB together", maxProduced>>20)
-	errWidth    = fmt.Errorf("printf: a width or precision above %d", maxWidth)
-	errGrowth   = fmt.Errorf("result larger than %d MiB", maxValue>>20)
-)
-
 // budget counts what the functions of one rendering produce.
-type budget struct{ produced int }
+type budget struct {
+	ctx                  context.Context //nolint:containedctx // functions of templates have no other way to hear of it
+	produced, containers int
+}
 
 // unguarded only look at values, or hand them on.
-var unguarded = map[string]bool{"hasKey": true, "get": true, "default": true, "empty": true, "ternary": true, "kindIs": true, "kindOf": true, "typeOf": true, "typeIs": true, "typeIsLike": true, "keys": true, "include": true}
-
-// grows estimates the size of results that may be far larger than the arguments.
-var grows = map[string]func(args []reflect.Value) int{
-	"replace":  func(a []reflect.Value) int { return text(a, 2) + strings.Count(str(a, 2), str(a, 0))*text(a, 1) },
-	"wrapWith": func(a []reflect.Value) int { return text(a, 2) * (1 + text(a, 1)) },
-	"indent":   padded, "nindent": padded,
-	"regexReplaceAll": expanded, "mustRegexReplaceAll": expanded,
-	"regexReplaceAllLiteral": expanded, "mustRegexReplaceAllLiteral": expanded,
-	"join": func(a []reflect.Value) int { return items(a, 1) * text(a, 0) },
-}
-
-func padded(a []reflect.Value) int {
-	return text(a, 1) + (1+strings.Count(str(a, 1), "\n"))*int(a[0].Int())
-}
-
-// expanded: a replacement may hold the whole match several times.
-func expanded(a []reflect.Value) int { return (text(a, 1) + 1) * (text(a, 2) + 1) }
-
-func str(a []reflect.Value, i int) string {
-	if i < len(a) && a[i].Kind() == reflect.String {
-		return a[i].String()
-	}
-	return ""
-}
-
-func text(a []reflect.Value, i int) int { return len(str(a, i)) }
-
-func items(a []reflect.Value, i int) int {
-	if i >= len(a) {
-		return 0
-	}
-	v := a[i]
-	for v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		return v.Len()
-	}
-	return 0
-}
+var unguarded = map[string]bool{"hasKey": true, "get": true, "default": true, "empty": true, "ternary": true, "kindIs": true, "kindOf": true, "typeOf": true, "typeIs": true, "typeIsLike": true, "include": true}
 
 // guard wraps functions so that their arguments and results stay within bounds.
 func (b *budget) guard(functions template.FuncMap) template.FuncMap {
@@ -91,7 +31,7 @@ func (b *budget) guard(functions template.FuncMap) template.FuncMap {
 	} {
 		out[name] = b.wrap(name, f)
 	}
-	out["printf"] = b.wrap("printf", printf)
+	out["printf"] = b.wrap("printf", sprintf)
 	return out
 }
 
@@ -111,16 +51,20 @@ func (b *budget) wrap(name string, f any) any {
 	}
 	wrapped := func(args []reflect.Value) []reflect.Value {
 		fail := func(err error) []reflect.Value {
+			err = short(fmt.Errorf("%s: %w", name, err))
 			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&err).Elem()}
 		}
-		left := maxValue
-		for _, a := range args {
-			if err := measure(a, &left, 0); err != nil {
-				return fail(fmt.Errorf("%s: %w", name, err))
-			}
+		if err := context.Cause(b.ctx); err != nil {
+			return fail(err)
 		}
-		if estimate := grows[name]; estimate != nil && estimate(args) > maxValue {
-			return fail(fmt.Errorf("%s: %w", name, errGrowth))
+		size, err := sizeOf(args)
+		if err != nil {
+			return fail(err)
+		}
+		if check := checks[name]; check != nil {
+			if err := check(args, size); err != nil {
+				return fail(err)
+			}
 		}
 		out := call(args)
 		if len(out) == 1 {
@@ -129,16 +73,63 @@ func (b *budget) wrap(name string, f any) any {
 		if err, failed := out[1].Interface().(error); failed {
 			return fail(err)
 		}
-		left = maxValue
-		if err := measure(out[0], &left, 0); err != nil {
-			return fail(fmt.Errorf("%s: %w", name, err))
+		if size, err = sizeOf(out[:1]); err != nil {
+			return fail(err)
 		}
-		if b.produced += maxValue - left; b.produced > maxProduced && out[0].Kind() == reflect.String {
-			return fail(errProduced)
+		if err := b.count(name, out[0], size); err != nil {
+			return fail(err)
 		}
 		return out
 	}
 	return reflect.MakeFunc(reflect.FuncOf(in, results, t.IsVariadic()), wrapped).Interface()
+}
+
+// handsOn are functions whose result is one of their arguments, or a part of one.
+var handsOn = map[string]bool{
+	"set": true, "unset": true, "merge": true, "mergeOverwrite": true, "mustMerge": true, "mustMergeOverwrite": true, "first": true, "mustFirst": true,
+	"last": true, "mustLast": true, "coalesce": true, "dig": true, "slice": true, "mustSlice": true, "get": true,
+}
+
+// makesAll are functions whose result is new in all its parts. Of others it is the outermost list or map.
+var makesAll = map[string]bool{
+	"fromJson": true, "mustFromJson": true, "fromYAML": true, "deepCopy": true, "mustDeepCopy": true, "getFileGlob": true, "b64decMap": true, "chunk": true, "mustChunk": true,
+}
+
+// count takes a new value from the budget. Variables may hold all that was ever made.
+func (b *budget) count(name string, v reflect.Value, size int) error {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	const perItem, perEntry = 16, 64 // what lists and maps really take
+	switch {
+	case v.Kind() == reflect.String:
+		b.produced += v.Len()
+	case handsOn[name]:
+	case makesAll[name]:
+		b.containers += size * 2
+	case v.Kind() == reflect.Slice:
+		b.containers += v.Len() * perItem
+	case v.Kind() == reflect.Map:
+		b.containers += v.Len() * perEntry
+	}
+	switch {
+	case b.produced > maxProduced:
+		return errProduced
+	case b.containers > maxContainers:
+		return errContainers
+	}
+	return nil
+}
+
+// sizeOf measures values together.
+func sizeOf(values []reflect.Value) (int, error) {
+	left := maxValue
+	for _, v := range values {
+		if err := measure(v, &left, 0); err != nil {
+			return 0, err
+		}
+	}
+	return maxValue - left, nil
 }
 
 // measure takes the size of a value from what is left.
@@ -146,7 +137,7 @@ func measure(v reflect.Value, left *int, depth int) error {
 	if depth > maxDepth {
 		return errNested
 	}
-	const perValue = 16
+	const perValue, perNumber = 16, 8
 	if *left -= perValue; *left < 0 {
 		return errValue
 	}
@@ -159,7 +150,7 @@ func measure(v reflect.Value, left *int, depth int) error {
 		}
 	case reflect.Slice, reflect.Array:
 		if kind := v.Type().Elem().Kind(); kind <= reflect.Complex128 { // numbers: nothing below
-			*left -= v.Len() * 8
+			*left -= v.Len() * perNumber
 			break
 		}
 		for i := range v.Len() {
@@ -169,7 +160,16 @@ func measure(v reflect.Value, left *int, depth int) error {
 		}
 	case reflect.Map:
 		for iter := v.MapRange(); iter.Next(); {
-			if err := errors.Join(measure(iter.Key(), left, depth+1), measure(iter.Value(), left, depth+1)); err != nil {
+			if err := measure(iter.Key(), left, depth+1); err != nil {
+				return err
+			}
+			if err := measure(iter.Value(), left, depth+1); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if err := measure(v.Field(i), left, depth+1); err != nil {
 				return err
 			}
 		}
@@ -178,16 +178,6 @@ func measure(v reflect.Value, left *int, depth int) error {
 		return errValue
 	}
 	return nil
-}
-
-// wide finds widths of printf that are large, or come from an argument.
-var wide = regexp.MustCompile(`%[-+# 0]*(\[\d+\])?(\*|\d{4,})|%[^a-zA-Z%]*\.(\[\d+\])?(\*|\d{4,})`)
-
-func printf(format string, args ...any) (string, error) {
-	if wide.MatchString(format) {
-		return "", errWidth
-	}
-	return fmt.Sprintf(format, args...), nil
 }
 
 // printable is the function that looks at what a template prints, before it is turned into text.

@@ -3,66 +3,23 @@ package template
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"text/template"
 	"text/template/parse"
-	"time"
 )
 
-// Limits of one rendering. The largest object that an API server takes is 1.5 MiB.
-const (
-	maxOutput = 4 << 20
-	maxTime   = 2 * time.Second
-	// maxInclude is how deep include may go; the message is part of the interface.
-	maxInclude = 1000
-)
-
-var (
-	errOutput = errors.New("template gives more than 4 MiB")
-	errTime   = errors.New("template takes longer than 2 s")
-	errDepth  = errors.New("exceeded max include recursion depth")
-)
-
-// Execute renders a template with data. Missing keys are errors. It ends within the limits whatever the template does.
+// Execute renders one template with data. Missing keys are errors. It ends within the limits whatever the template does.
 func Execute(ctx context.Context, text string, data any) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errTime)
 	defer cancel()
-	t := template.New("").Option("missingkey=error").Funcs(Functions())
-	depth := 0
-	t.Funcs(template.FuncMap{
-		"include": func(name string, data any) (string, error) {
-			if depth++; depth > maxInclude {
-				return "", errDepth
-			}
-			defer func() { depth-- }()
-			out := &limited{ctx: ctx}
-			err := t.ExecuteTemplate(out, name, data)
-			for _, limit := range []error{errDepth, errTime, errOutput} {
-				if errors.Is(err, limit) {
-					return "", limit // once; every level of it would say the same, until the reason is cut off
-				}
-			}
-			return out.String(), err
-		},
-		tick: func() (string, error) { return "", context.Cause(ctx) },
-	})
-	t, err := t.Parse(text)
-	if err != nil {
+	set := NewSet(ctx, nil)
+	if err := set.Parse("", text); err != nil {
 		return nil, err
 	}
-	for _, each := range t.Templates() {
-		if each.Tree != nil {
-			if err := addTicks(each.Root); err != nil {
-				return nil, err
-			}
-		}
-	}
-	out := &limited{ctx: ctx}
-	if err := t.Execute(out, data); err != nil {
+	if err := set.Seal(); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return set.Execute("", data)
 }
 
 // limited is a buffer that refuses more than maxOutput, or anything once ctx is done.

@@ -1,8 +1,12 @@
 package template
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"math"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -26,11 +30,8 @@ semver semverCompare fail
 regexMatch regexFindAll regexFind regexReplaceAll regexReplaceAllLiteral regexSplit regexQuoteMeta
 mustRegexMatch mustRegexFindAll mustRegexFind mustRegexReplaceAll mustRegexReplaceAllLiteral mustRegexSplit urlParse urlJoin`
 
-// maxItems bounds lists and texts that functions make from a number.
-const maxItems = 1 << 20
-
-// Functions are what every template may call, also those of packages, which have more: include needs the set that it includes from.
-func Functions() template.FuncMap {
+// functions are what every template may call. Sets add include, which needs the set that it includes from.
+func functions(ctx context.Context) template.FuncMap {
 	all := sprig.TxtFuncMap()
 	out := template.FuncMap{}
 	for _, name := range strings.Fields(sprigFunctions) {
@@ -38,48 +39,90 @@ func Functions() template.FuncMap {
 			out[name] = f
 		}
 	}
-	until, untilStep := all["until"].(func(int) []int), all["untilStep"].(func(int, int, int) []int)
-	out["until"] = func(count int) ([]int, error) {
-		if count > maxItems || count < -maxItems {
-			return nil, fmt.Errorf("until: more than %d items", maxItems)
-		}
-		return until(count), nil
-	}
-	out["untilStep"] = func(start, stop, step int) ([]int, error) {
-		if step != 0 && (stop-start)/step > maxItems {
-			return nil, fmt.Errorf("untilStep: more than %d items", maxItems)
-		}
-		return untilStep(start, stop, step), nil
-	}
+	out["until"] = func(count int) ([]int, error) { return steps(0, count, direction(0, count)) }
+	out["untilStep"] = func(start, stop, step int) ([]int, error) { return steps(start, stop, step) }
 	out["repeat"] = func(count int, text string) (string, error) {
-		if count < 0 || count*len(text) > maxItems || count > maxItems {
-			return "", fmt.Errorf("repeat: more than %d bytes", maxItems)
+		if count < 0 || count > maxValue || count*len(text) > maxValue {
+			return "", fmt.Errorf("more than %d bytes", maxValue)
 		}
 		return strings.Repeat(text, count), nil
 	}
-	pad := func(indent string) func(int, string) (string, error) {
-		return func(spaces int, text string) (string, error) {
+	for _, name := range []string{"indent", "nindent"} {
+		pad := all[name].(func(int, string) string)
+		out[name] = func(spaces int, text string) (string, error) {
 			if spaces < 0 || spaces > 1000 {
-				return "", fmt.Errorf("%s: %d is not between 0 and 1000", indent, spaces)
+				return "", fmt.Errorf("%d is not between 0 and 1000", spaces)
 			}
-			return all[indent].(func(int, string) string)(spaces, text), nil
+			return pad(spaces, text), nil
 		}
 	}
-	out["indent"], out["nindent"] = pad("indent"), pad("nindent")
-	out["seq"] = boundedSeq(all["seq"].(func(...int) string))
+	out["seq"] = seq
+	out["semver"] = newVersion
 	out["toYAML"], out["fromYAML"], out["b64decMap"] = toYAML, fromYAML, b64decMap
+	maps.Copy(out, search{ctx}.functions())
 	return out
 }
 
-func boundedSeq(seq func(...int) string) func(...int) (string, error) {
-	return func(params ...int) (string, error) {
-		for _, p := range params {
-			if p > maxItems || p < -maxItems {
-				return "", fmt.Errorf("seq: more than %d items", maxItems)
-			}
-		}
-		return seq(params...), nil
+func direction(from, to int) int {
+	if to < from {
+		return -1
 	}
+	return 1
+}
+
+// steps are the numbers from start to stop, which is not one of them. No numbers lead away from stop.
+func steps(start, stop, step int) ([]int, error) {
+	if step == 0 || start == stop || (stop < start) != (step < 0) {
+		return []int{}, nil
+	}
+	span := uint64(stop) - uint64(start) //nolint:gosec // because it wraps around to the right distance
+	size := uint64(step)                 //nolint:gosec // because it is made positive
+	if step < 0 {
+		span, size = -span, -size
+	}
+	if span/size >= maxItems {
+		return nil, fmt.Errorf("more than %d items", maxItems)
+	}
+	out := make([]int, 0, span/size+1)
+	for i := range (span + size - 1) / size {
+		out = append(out, start+int(i)*step) //nolint:gosec // because it is below maxItems
+	}
+	return out, nil
+}
+
+// seq is the shell's: the numbers from first to last, both of them, with blanks between.
+func seq(params ...int) (string, error) {
+	first, step, last := 1, 0, 0
+	switch len(params) {
+	case 1:
+		last = params[0]
+	case 2:
+		first, last = params[0], params[1]
+	case 3:
+		first, step, last = params[0], params[1], params[2]
+		if step == 0 {
+			return "", nil
+		}
+	default:
+		return "", nil
+	}
+	towards := direction(first, last)
+	if step == 0 {
+		step = towards
+	}
+	const most = math.MaxInt32
+	if first > most || first < -most || last > most || last < -most {
+		return "", fmt.Errorf("a number above %d", most)
+	}
+	numbers, err := steps(first, last+towards, step)
+	if err != nil {
+		return "", err
+	}
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, " "), nil
 }
 
 func toYAML(v any) (string, error) {
@@ -98,11 +141,11 @@ func b64decMap(in map[string]any) (map[string]any, error) {
 	for key, value := range in {
 		text, ok := value.(string)
 		if !ok {
-			return nil, fmt.Errorf("b64decMap: value of %s is no text", key)
+			return nil, fmt.Errorf("value of %s is no text", key)
 		}
 		decoded, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, fmt.Errorf("b64decMap: value of %s: %w", key, err)
+			return nil, fmt.Errorf("value of %s: %w", key, err)
 		}
 		out[key] = string(decoded)
 	}

@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,12 +41,27 @@ type Reconciler struct {
 	Clock       clock.PassiveClock
 	Status      *status.Writer
 	Environment *Environment
+	// Share bounds the time that templates of a namespace may take; nil for no bound.
+	Share *Share
 	// RetryInterval and OptionalRetryInterval are how long a source that is missing is waited for.
 	RetryInterval, OptionalRetryInterval time.Duration
 
 	sources sourceIndex
 	uids    sync.Map
+	// failures are what templates failed with, by UID: the same text with the same values fails again, and may take seconds for it.
+	failures sync.Map
 }
+
+// failed is an error of a template, and what it came from.
+type failed struct {
+	input [sha256.Size]byte
+	err   error
+	// until is the end of it when it was the time that ran out, which may have been the machine's fault.
+	until time.Time
+}
+
+// slowRetry is when a template is tried again that took too long.
+const slowRetry = 5 * time.Minute
 
 // invalid is an error that is reported, and not tried again by itself.
 type invalid struct {
@@ -71,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Status.Forget(req.NamespacedName)
 		r.sources.set(req.NamespacedName, nil)
 		if uid, ok := r.uids.LoadAndDelete(req.NamespacedName); ok {
+			r.failures.Delete(uid)
 			return ctrl.Result{}, r.Engine.Forget(ctx, uid.(types.UID))
 		}
 		return ctrl.Result{}, nil
@@ -92,7 +109,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	before := *ot.Status.DeepCopy()
 	after, err := r.make(ctx, ot)
 	var bad *invalid
+	var busy *BusyError
 	switch {
+	case errors.As(err, &busy):
+		return ctrl.Result{RequeueAfter: busy.After}, nil
 	case errors.As(err, &bad):
 		c := phase.Condition(v1alpha1.ConditionTemplateInvalid, metav1.ConditionTrue, bad.reason, bad.Error())
 		c.ObservedGeneration = ot.Generation
@@ -125,7 +145,7 @@ func (r *Reconciler) make(ctx context.Context, ot *v1alpha1.ObjectTemplate) (tim
 
 // collect reads the sources. It says whether an optional one is missing.
 func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (map[string]any, bool, error) {
-	config, missing := map[string]any{}, false
+	config, missing, values := map[string]any{}, false, newPaths()
 	if err := r.watchSources(ctx, ot); err != nil {
 		return nil, false, err
 	}
@@ -155,7 +175,7 @@ func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (
 				return nil, false, err
 			}
 		}
-		if err := copyItems(s.Items, source, config); err != nil {
+		if err := copyItems(values, s.Items, source, config); err != nil {
 			return nil, false, sourceError(s, err, 0)
 		}
 	}
@@ -209,38 +229,95 @@ func (r *Reconciler) placed(ot *v1alpha1.ObjectTemplate, obj *unstructured.Unstr
 
 func (r *Reconciler) render(ctx context.Context, ot *v1alpha1.ObjectTemplate, config map[string]any) (*unstructured.Unstructured, error) {
 	bad := func(err error) error {
-		return &invalid{reason: v1alpha1.ReasonTemplateError, err: errors.New(strings.Replace(err.Error(), `executing "" `, "", 1))}
+		out := &invalid{reason: v1alpha1.ReasonTemplateError, err: errors.New(strings.Replace(err.Error(), `executing "" `, "", 1))}
+		if errors.Is(err, errTime) {
+			out.after = slowRetry
+		}
+		return out
 	}
 	environment, err := r.Environment.Get(ctx, ot.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("asking for the environment: %w", err)
 	}
-	encoded, err := json.Marshal(map[string]any{"config": config, "environment": environment})
+	tenant := ot.Namespace
+	if tenant == "" {
+		tenant = "/" + ot.Name
+	}
+	data, err := json.Marshal(map[string]any{"config": config, "environment": environment})
 	if err != nil {
 		return nil, bad(err)
 	}
-	data := map[string]any{}
-	if err := json.Unmarshal(encoded, &data); err != nil {
+	input := sha256.Sum256(append([]byte(ot.Spec.Template+"\x00"), data...))
+	if known, ok := r.failures.Load(ot.UID); ok {
+		last := known.(failed)
+		if last.input == input && (last.until.IsZero() || r.Clock.Now().Before(last.until)) {
+			return nil, bad(last.err)
+		}
+	}
+	var obj *unstructured.Unstructured
+	err = r.Share.Do(ctx, tenant, func() error {
+		var err error
+		obj, err = manifest(ctx, ot.Spec.Template, data)
+		return err
+	})
+	var busy *BusyError
+	switch {
+	case errors.As(err, &busy) || ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		last := failed{input: input, err: err}
+		if errors.Is(err, errTime) {
+			last.until = r.Clock.Now().Add(slowRetry - time.Second)
+		}
+		r.failures.Store(ot.UID, last)
 		return nil, bad(err)
 	}
-	text, err := Execute(ctx, ot.Spec.Template, data)
-	if err != nil {
-		return nil, bad(err)
-	}
-	asJSON, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, bad(err)
-	}
-	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON(asJSON); err != nil {
-		return nil, bad(err)
-	}
+	r.failures.Delete(ot.UID)
 	problem, err := r.placed(ot, obj)
 	if err != nil {
 		return nil, err
 	}
 	if problem != "" {
 		return nil, &invalid{reason: v1alpha1.ReasonSourceError, err: fmt.Errorf("%s %s: %s", obj.GetKind(), client.ObjectKeyFromObject(obj), problem)}
+	}
+	return obj, nil
+}
+
+// Render makes the object of a template from one source, as the Reconciler does from all of them.
+func Render(ctx context.Context, spec v1alpha1.ObjectTemplateSpec, source *unstructured.Unstructured, environment any) (*unstructured.Unstructured, error) {
+	config, values := map[string]any{}, newPaths()
+	for _, s := range spec.Sources {
+		if err := copyItems(values, s.Items, source, config); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"config": config, "environment": environment})
+	if err != nil {
+		return nil, err
+	}
+	return manifest(ctx, spec.Template, data)
+}
+
+// manifest renders a template that gives the YAML of one object. data is JSON.
+func manifest(ctx context.Context, text string, data []byte) (*unstructured.Unstructured, error) {
+	plain := map[string]any{}
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return nil, err
+	}
+	rendered, err := Execute(ctx, text, plain)
+	if err != nil {
+		return nil, err
+	}
+	if tokens(string(rendered)) > maxTokens {
+		return nil, errTokens
+	}
+	asJSON, err := yaml.YAMLToJSON(rendered)
+	if err != nil {
+		return nil, short(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(asJSON); err != nil {
+		return nil, short(err)
 	}
 	return obj, nil
 }

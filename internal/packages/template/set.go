@@ -2,53 +2,68 @@ package template
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/template"
 )
 
 // Set is a set of templates that can use each other's definitions. It is used by one goroutine at a time, and only for one rendering.
+//
+// There is no other way to render: its limits hold for all templates, those of packages and of ObjectTemplates.
 type Set struct {
 	//nolint:containedctx // the functions of templates have no other way to hear of it
 	ctx     context.Context
 	root    *template.Template
+	budget  *budget
 	depth   int
+	nested  int
+	deep    map[string]int
 	written int
 }
 
-// maxSetOutput bounds what all templates of a set may give together.
-const maxSetOutput = 16 << 20
-
-var errSetOutput = fmt.Errorf("templates give more than %d MiB", maxSetOutput>>20)
-
-// NewSet returns a set that ends with ctx. extra are functions beside those of Functions.
+// NewSet returns a set that ends with ctx. extra are functions beside those that all templates have.
 func NewSet(ctx context.Context, extra template.FuncMap) *Set {
-	s := &Set{ctx: ctx}
-	b := &budget{}
-	functions := Functions()
+	s := &Set{ctx: ctx, budget: &budget{ctx: ctx}, deep: map[string]int{}}
+	all := functions(ctx)
 	for name, f := range extra {
-		functions[name] = f
+		all[name] = f
 	}
-	s.root = template.New("").Option("missingkey=error").Funcs(b.guard(functions)).Funcs(template.FuncMap{
+	s.root = template.New("").Option("missingkey=error").Funcs(s.budget.guard(all)).Funcs(template.FuncMap{
 		"include": s.include,
 		tick:      func() (string, error) { return "", context.Cause(ctx) },
-		printable: b.printable,
+		printable: s.budget.printable,
 	})
 	return s
 }
 
 // Parse adds a template.
-func (s *Set) Parse(name, text string) error {
-	_, err := s.root.New(name).Parse(text)
-	return err
+func (s *Set) Parse(name, text string) (err error) {
+	defer recovered(&err)
+	if len(text) > maxTemplate {
+		return errTemplate
+	}
+	if tooNested(text) {
+		return errBlocks
+	}
+	t := s.root
+	if name != "" { // the root itself is the template without a name
+		t = s.root.New(name)
+	}
+	_, err = t.Parse(text)
+	return short(err)
 }
 
 // Seal makes the set ready for Execute; nothing can be added after it.
-func (s *Set) Seal() error {
+func (s *Set) Seal() (err error) {
+	defer recovered(&err)
 	for _, each := range s.root.Templates() {
 		if each.Tree == nil {
 			continue
 		}
+		depth := nesting(each.Root, 0)
+		if depth > maxBlocks {
+			return errBlocks
+		}
+		s.deep[each.Name()] = 1 + depth
 		if err := addPrintable(each.Root); err != nil {
 			return err
 		}
@@ -60,10 +75,11 @@ func (s *Set) Seal() error {
 }
 
 // Execute renders a template.
-func (s *Set) Execute(name string, data any) ([]byte, error) {
+func (s *Set) Execute(name string, data any) (_ []byte, err error) {
+	defer recovered(&err)
 	out := &limited{ctx: s.ctx}
 	if err := s.root.ExecuteTemplate(out, name, data); err != nil {
-		return nil, err
+		return nil, short(err)
 	}
 	if s.written += out.Len(); s.written > maxSetOutput {
 		return nil, errSetOutput
@@ -72,19 +88,28 @@ func (s *Set) Execute(name string, data any) ([]byte, error) {
 }
 
 func (s *Set) include(name string, data any) (string, error) {
-	if s.depth++; s.depth > maxInclude {
+	s.depth++
+	s.nested += s.deep[name]
+	defer func() {
+		s.depth--
+		s.nested -= s.deep[name]
+	}()
+	if s.depth > maxInclude || s.nested > maxNested {
 		return "", errDepth
 	}
-	defer func() { s.depth-- }()
 	out := &limited{ctx: s.ctx}
-	err := s.root.ExecuteTemplate(out, name, data)
-	for _, known := range []error{errDepth, errOutput, errTime} {
-		if errors.Is(err, known) {
-			return "", known // once; every level of it would say the same
-		}
+	if err := s.root.ExecuteTemplate(out, name, data); err != nil {
+		return "", short(err)
 	}
 	if s.written += out.Len(); s.written > maxSetOutput {
 		return "", errSetOutput
 	}
-	return out.String(), err
+	return out.String(), nil
+}
+
+// recovered makes an error of a panic, of which there is none that we know.
+func recovered(err *error) {
+	if cause := recover(); cause != nil {
+		*err = fmt.Errorf("%w: %.1000v", errPanic, cause)
+	}
 }

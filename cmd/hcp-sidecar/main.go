@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hcp.internal/platform/internal/gomemlimit"
 	"hcp.internal/platform/internal/konnectivity"
 	"hcp.internal/platform/internal/machine/boot"
 	"hcp.internal/platform/internal/machineconfig"
@@ -49,6 +50,7 @@ var roles = []func() *cobra.Command{
 func main() {
 	// These processes are many and idle: rather collect often than hold memory.
 	debug.SetGCPercent(30)
+	gomemlimit.Heed()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(filepath.Base(os.Args[0])).ExecuteContext(ctx)
 	stop()

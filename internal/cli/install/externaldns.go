@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/memorylimit"
 )
 
 const (
@@ -155,6 +157,7 @@ func externalDNSDeployment(o Options) *appsv1.Deployment {
 			container.Env = []corev1.EnvVar{{Name: "GOOGLE_APPLICATION_CREDENTIALS", Value: externalDNSCredentialsFolder + "/credentials"}}
 		}
 	}
+	memorylimit.Set(&container, externalDNSMemory)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: externalDNSName, Namespace: o.Namespace, Labels: externalDNSLabels()},
 		Spec: appsv1.DeploymentSpec{

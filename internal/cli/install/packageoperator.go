@@ -14,6 +14,7 @@ import (
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/kube/memorylimit"
 	"hcp.internal/platform/internal/packages/pod"
 )
 
@@ -122,6 +123,10 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 	}
 }
 
+// packageOperatorMemory is for caches (77 MiB with 400 deployments), for the content of images (10 at a time), and for renderings of templates that try
+// to take as much as they can.
+const packageOperatorMemory = "1Gi"
+
 func packageOperatorContainer(o Options) corev1.Container {
 	c := pod.Container(o.Image, packageManagerName, 10, 6, "--enable-leader-election")
 	c.ImagePullPolicy = o.ImagePullPolicy
@@ -129,5 +134,6 @@ func packageOperatorContainer(o Options) corev1.Container {
 	c.Env = append(c.Env, corev1.EnvVar{Name: "PKO_REMOTE_PHASE_MANAGER_IMAGE", Value: o.Image})
 	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("80Mi")}
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}
+	memorylimit.Set(&c, packageOperatorMemory)
 	return c
 }

@@ -15,6 +15,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/memorylimit"
 	"hcp.internal/platform/internal/packages/connector"
 	"hcp.internal/platform/internal/packages/pod"
 )
@@ -109,12 +110,10 @@ const memoryLimit = "512Mi"
 func (d deployment) container() corev1.Container {
 	c := pod.Container(d.Image, connector.Name, 20, 3,
 		"--enable-leader-election", fmt.Sprintf("--target-cluster-kubeconfig-file=%s/%s", kubeconfigFolder, kubeconfigKey), "--class="+connector.DefaultClass)
-	// The garbage collector works harder before the limit is reached.
-	c.Env = append(c.Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: "400MiB"})
 	c.Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("40Mi")},
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memoryLimit)},
 	}
+	memorylimit.Set(&c, memoryLimit)
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigFolder, ReadOnly: true}}
 	return c
 }

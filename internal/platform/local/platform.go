@@ -7,11 +7,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/kube/memorylimit"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -33,17 +35,25 @@ func (Platform) InfraCR(hc *hyperv1.HostedCluster, hcpNamespace string, endpoint
 	}, nil
 }
 
+// providerMemory is six times what the provider of a few machines needs.
+const providerMemory = "384Mi"
+
 // CAPIProvider implements platform.Platform: our own program, from the image of the release, so that an upgrade of the management
 // side changes nothing here.
 func (Platform) CAPIProvider(*hyperv1.HostedCluster, *hyperv1.HostedControlPlane) (*appsv1.DeploymentSpec, error) {
 	spec := &appsv1.DeploymentSpec{}
-	spec.Template.Spec.Containers = []corev1.Container{{
+	manager := corev1.Container{
 		Name:    "manager",
 		Image:   "controlplane-operator",
 		Command: []string{"/usr/bin/hcp-operators", "capi-provider-local"},
 		Args:    []string{"--namespace=$(MY_NAMESPACE)", "--leader-elect", "--health-addr=:9440", "--metrics-addr=:8080"},
 		Env:     []corev1.EnvVar{{Name: machine.EnvPriorityClass, Value: infrav1.MachinePriorityClass}},
-	}}
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("40Mi"),
+		}},
+	}
+	memorylimit.Set(&manager, providerMemory)
+	spec.Template.Spec.Containers = []corev1.Container{manager}
 	return spec, nil
 }
 

@@ -253,7 +253,11 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 		return
 	}
 	// Labels only switch details; when they can't be read, the operator is taken for a current one.
-	if info, err := provider.Inspect(ctx, obs.operatorImage, secret); err == nil {
+	info, err := provider.Inspect(ctx, obs.operatorImage, secret)
+	switch {
+	case isPending(err):
+		obs.releaseErr = err
+	case err == nil:
 		obs.operatorLabels = info.Labels
 		if obs.operatorLabels == nil {
 			obs.operatorLabels = map[string]string{}
@@ -266,7 +270,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
 
 // WithMirrorsOf is the provider of releases as it looks for the images of hc: first in the mirrors that hc names. Only a *release.Registry
-// knows mirrors; any other provider, as tests have, stays as it is. P is an interface that *release.Registry has.
+// knows mirrors, and for whom it looks; any other provider, as tests have, stays as it is. P is an interface that *release.Registry has.
 func WithMirrorsOf[P any](provider P, hc *hyperv1.HostedCluster) P {
 	registry, ok := any(provider).(*release.Registry)
 	if !ok {
@@ -276,7 +280,7 @@ func WithMirrorsOf[P any](provider P, hc *hyperv1.HostedCluster) P {
 	for _, s := range hc.Spec.ImageContentSources {
 		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
 	}
-	if view, ok := any(registry.WithMirrors(mirrors)).(P); ok {
+	if view, ok := any(registry.WithMirrors(mirrors).For(client.ObjectKeyFromObject(hc))).(P); ok {
 		return view
 	}
 	return provider

@@ -132,6 +132,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observing %s: %w", backReference(hc), err)
 	}
+	if isPending(obs.releaseErr) {
+		return r.awaitRelease(ctx, hc, obs.releaseErr)
+	}
 	before := hc.DeepCopy()
 	now := r.Clock.Now()
 	setStatus(&obs, now)

@@ -123,9 +123,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 				return r.bySource(ctx, k, o)
 			})))
 	}
+	b = b.WatchesRawSource(source.Channel(Lookups(r.Releases), &handler.EnqueueRequestForObject{}))
 	return b.WithOptions(controller.Options{
-		MaxConcurrentReconciles: concurrentReconciles,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
+		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: ReconciliationTimeout,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
 	}).Complete(pace.New(r.pass, r.Clock, r.awaited))
 }
 

@@ -65,7 +65,7 @@ func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *o
 			return err
 		}
 		// The MachineSet has a new version now, which the next pass sees.
-		p.recheckAfter = conflictRetry
+		p.recheckAfter = conflictShortest
 		return nil
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -18,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/tell"
+	"hcp.internal/platform/internal/release"
 )
 
 // Reconciler reconciles NodePools. It is the only writer of their status and of the objects that bear their annotation, except for what
@@ -42,18 +44,17 @@ type Reconciler struct {
 	Events tell.Recorder
 
 	toldDeletions tell.Limiter
+	conflicts     conflicts
 }
-
-// conflictRetry is long enough for a cache to catch up.
-const conflictRetry = 50 * time.Millisecond
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if err != nil && apierrors.IsConflict(err) {
 		// We looked at an old version: that is a reason to look again, and no failure.
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+		return ctrl.Result{RequeueAfter: r.conflicts.again(req)}, nil
 	}
+	r.conflicts.none(req)
 	return result, err
 }
 
@@ -139,10 +140,26 @@ func (r *Reconciler) adopt(ctx context.Context, pool *hyperv1.NodePool, hc *hype
 	return nil
 }
 
+// pendingRecheck is when to look again after a lookup whose end was not heard of.
+const pendingRecheck = time.Minute
+
+// awaitRelease ends a pass that can't go on before a registry has answered. The answer is an event.
+func (r *Reconciler) awaitRelease(ctx context.Context, obs *observed) (ctrl.Result, error) {
+	const t = hyperv1.NodePoolValidReleaseImageConditionType
+	pool, before := obs.pool, obs.pool.DeepCopy()
+	if !slices.ContainsFunc(pool.Status.Conditions, func(c hyperv1.NodePoolCondition) bool { return c.Type == t && c.ObservedGeneration == pool.Generation }) {
+		setCondition(&pool.Status.Conditions, condition(t, corev1.ConditionUnknown, hyperv1.StatusUnknownReason, obs.releaseErr.Error()), pool.Generation, r.Clock.Now())
+	}
+	return ctrl.Result{RequeueAfter: pendingRecheck}, patch.Status(ctx, r.Client, before, pool)
+}
+
 func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
 	obs, err := r.observe(ctx, pool, hc)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observing NodePool %s: %w", keyOf(pool), err)
+	}
+	if errors.Is(obs.releaseErr, release.ErrPending) {
+		return r.awaitRelease(ctx, obs)
 	}
 	now := r.Clock.Now()
 	p := planFor(obs, now, r.NewToken())

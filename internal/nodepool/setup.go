@@ -67,9 +67,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
 			return r.byConfigMap(ctx, o)
 		})))
+	b = b.WatchesRawSource(source.Channel(hostedcluster.Lookups(r.Releases), handler.EnqueueRequestsFromMapFunc(r.byCluster)))
 	return b.WithOptions(controller.Options{
-		MaxConcurrentReconciles: concurrentReconciles,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
+		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: hostedcluster.ReconciliationTimeout,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
 	}).Complete(pace.New(r.pass, r.Clock, r.urgent))
 }
 

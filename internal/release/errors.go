@@ -10,10 +10,14 @@ import (
 	"net/url"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"hcp.internal/platform/internal/kube/desk"
 )
 
 // Sentinels that every Provider of this package wraps; test with errors.Is.
 var (
+	// ErrPending: the registry has not answered yet. The lookup goes on; who subscribed hears of its end.
+	ErrPending = desk.ErrPending
 	// ErrNotFound: the registry answered, and has no such image.
 	ErrNotFound = errors.New("no such image")
 	// ErrUnauthorized: the registry refused the pull secret, or anonymous access.
@@ -55,10 +59,11 @@ func (e *LookupError) Unwrap() []error {
 
 // Temporary tells that the same lookup may work later without anybody changing an object.
 func Temporary(err error) bool {
-	return errors.Is(err, ErrUnreachable)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrPending)
 }
 
 var remedies = map[error]string{
+	ErrPending:       "the registry is slow to answer; the lookup goes on",
 	ErrNotFound:      "check the repository and the tag or digest, or push the image",
 	ErrUnauthorized:  "the pull secret needs credentials that may read this repository",
 	ErrUnreachable:   "check the registry's name and port and the network path to it; the lookup is repeated",

@@ -62,30 +62,31 @@ func rewrite(image string, overrides []Override) string {
 	return best.To + strings.TrimPrefix(image, best.Source)
 }
 
-// candidates lists the references to try for image: its mirrors, those of the longest source first, then image itself.
+// maxCandidates is how many references are tried for an image. Tenants may name 255 sources with 255 mirrors each.
+const maxCandidates = 16
+
+// candidates lists the references to try for image: the first of its mirrors, those of the longest source first, then image itself.
 func candidates(image string, mirrors []Mirror) []string {
 	sorted := slices.SortedStableFunc(slices.Values(mirrors), func(a, b Mirror) int { return cmp.Compare(len(b.Source), len(a.Source)) })
 	var refs []string
+	seen := map[string]bool{image: true}
 	for _, m := range sorted {
 		if !under(image, m.Source) {
 			continue
 		}
 		for _, to := range m.Mirrors {
-			refs = append(refs, to+strings.TrimPrefix(image, m.Source))
+			ref := to + strings.TrimPrefix(image, m.Source)
+			if seen[ref] {
+				continue
+			}
+			if len(refs) == maxCandidates-1 {
+				return append(refs, image)
+			}
+			seen[ref] = true
+			refs = append(refs, ref)
 		}
 	}
-	refs = append(refs, image)
-	return dedupe(refs)
-}
-
-func dedupe(refs []string) []string {
-	var out []string
-	for _, r := range refs {
-		if !slices.Contains(out, r) {
-			out = append(out, r)
-		}
-	}
-	return out
+	return append(refs, image)
 }
 
 // ProviderFunc makes a function a Provider.

@@ -15,12 +15,16 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/kube/desk"
 )
 
 // Limits bound what one lookup may cost. The zero value of a field means the default.
 type Limits struct {
-	Time              time.Duration // for one lookup, all requests together; default 30 s: a release layer of 50 MB on a slow line
+	Time              time.Duration // for one reference, all requests together; default 30 s: a release layer of 50 MB on a slow line
+	AllTime           time.Duration // for one lookup, all mirrors together; default 60 s
 	Layers            int           // layers of an image; default 128, the most that overlay file systems take
 	CompressedBytes   int64         // of all layers that are read together; default 512 MiB
 	UncompressedBytes int64         // the same after decompression; default 1 GiB, about 5 s of CPU for a hostile archive
@@ -30,6 +34,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	set(&l.Time, 30*time.Second)
+	set(&l.AllTime, 60*time.Second)
 	set(&l.Layers, 128)
 	set(&l.CompressedBytes, 512<<20)
 	set(&l.UncompressedBytes, 1<<30)
@@ -51,7 +56,9 @@ type Options struct {
 	// MoreMirrors, if set, are tried behind Mirrors. It is asked for every lookup that the cache does not answer.
 	MoreMirrors func(context.Context) ([]Mirror, error)
 	Limits      Limits
-	Clock       clock.PassiveClock // default: the real clock
+	// Patience is how long a lookup For somebody takes at the most: what comes later is ErrPending, and told to subscribers. 0: until the end.
+	Patience time.Duration
+	Clock    clock.PassiveClock // default: the real clock
 	// Transport is what requests go through; default: a pooled transport with time-outs.
 	Transport http.RoundTripper
 }
@@ -62,6 +69,8 @@ type Registry struct {
 	client  http.RoundTripper
 	cache   *cache
 	flights *singleflight.Group
+	desk    *desk.Desk[*content]
+	asker   types.NamespacedName
 }
 
 // NewRegistryProvider makes a Registry. It starts nothing; the cache lives as long as the value.
@@ -73,7 +82,7 @@ func NewRegistryProvider(o Options) *Registry {
 	if o.Transport == nil {
 		o.Transport = defaultTransport()
 	}
-	return &Registry{options: o, client: guard{o.Transport}, cache: newCache(o.Clock), flights: &singleflight.Group{}}
+	return &Registry{options: o, client: guard{o.Transport}, cache: newCache(o.Clock), flights: &singleflight.Group{}, desk: desk.New[*content](o.Clock)}
 }
 
 // WithMirrors is a view that tries mirrors before those of r. It shares the cache of r, so it is cheap to make for one lookup.
@@ -84,6 +93,18 @@ func (r *Registry) WithMirrors(mirrors []Mirror) *Registry {
 	view := *r
 	view.options.Mirrors = append(append([]Mirror{}, mirrors...), r.options.Mirrors...)
 	return &view
+}
+
+// For is a view for a worker that has no time: see Options.Patience. asker is the object that waits for the answer, as subscribers hear of it.
+func (r *Registry) For(asker types.NamespacedName) *Registry {
+	view := *r
+	view.asker = asker
+	return &view
+}
+
+// Subscribe has hear called when a lookup has ended that somebody did not wait for. It must not block. Call it before the first lookup.
+func (r *Registry) Subscribe(hear func(asker types.NamespacedName)) {
+	r.desk.Subscribe(hear)
 }
 
 // Lookup implements Provider.
@@ -116,7 +137,7 @@ func (r *Registry) Inspect(ctx context.Context, image string, pullSecret []byte)
 	return &Info{Digest: content.digest, Arch: content.arch, Labels: content.labels}, nil
 }
 
-// fetch tries the mirrors of image and then image itself. It returns the error of the last, which is the image that the user wrote.
+// fetch tries the mirrors of image and then image itself.
 func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, what need) (*content, error) {
 	keys, err := newKeychain(pullSecret)
 	if err != nil {
@@ -129,22 +150,63 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 			mirrors = slices.Concat(mirrors, more)
 		}
 	}
-	for _, ref := range candidates(rewrite(image, r.options.Overrides), mirrors) {
-		var got *content
-		if got, err = r.fetchOne(ctx, ref, keys, fingerprint(pullSecret), what); err == nil {
+	refs, secret := candidates(rewrite(image, r.options.Overrides), mirrors), fingerprint(pullSecret)
+	for _, ref := range refs {
+		if got := r.cache.get(cacheKey{ref: ref, secret: secret}, what); got != nil && got.errorFor(ref, what) == nil {
 			return got, nil
 		}
+	}
+	got, err := r.settle(ctx, refs, keys, secret, what)
+	if err == nil {
+		return got, nil
 	}
 	var lookup *LookupError
 	if errors.As(err, &lookup) { // say it about the reference that the user knows
 		lookup = &LookupError{Image: image, Kind: lookup.Kind, Detail: lookup.Detail, cause: lookup.cause}
 		return nil, lookup
 	}
+	if errors.Is(err, ErrPending) {
+		return nil, &LookupError{Image: image, Kind: ErrPending}
+	}
+	return nil, err
+}
+
+// settle asks the registries: to the end, or in the background when the caller has no time for that. Such a caller gets what was true before, if that is known.
+func (r *Registry) settle(ctx context.Context, refs []string, keys *keychain, secret string, what need) (*content, error) {
+	if r.options.Patience == 0 || r.asker == (types.NamespacedName{}) {
+		return r.tryAll(ctx, refs, keys, secret, what)
+	}
+	key := fmt.Sprintf("%s %d %q", secret, what, refs)
+	got, err := r.desk.Ask(ctx, key, r.asker, r.options.Patience, func(ctx context.Context) (*content, error) {
+		return r.tryAll(ctx, refs, keys, secret, what)
+	})
+	if errors.Is(err, ErrPending) {
+		for _, ref := range refs {
+			if stale := r.cache.stale(cacheKey{ref: ref, secret: secret}, what); stale != nil && stale.errorFor(ref, what) == nil {
+				return stale, nil
+			}
+		}
+	}
+	return got, err
+}
+
+// tryAll tries references one after the other, within one deadline. It returns the error of the last, which is the image that the user wrote.
+func (r *Registry) tryAll(ctx context.Context, refs []string, keys *keychain, secret string, what need) (got *content, err error) {
+	deadline := time.Now().Add(r.options.Limits.AllTime)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	for i, ref := range refs {
+		// Each has its part of what is left to begin to answer, so that the last has one, too.
+		first := time.Until(deadline) / time.Duration(len(refs)-i)
+		if got, err = r.fetchOne(ctx, ref, keys, secret, what, first); err == nil || ctx.Err() != nil {
+			return got, err
+		}
+	}
 	return nil, err
 }
 
 // fetchOne reads one reference, from the cache when it can. Concurrent calls for the same reference and secret share one request.
-func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, secret string, what need) (*content, error) {
+func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, secret string, what need, first time.Duration) (*content, error) {
 	key := cacheKey{ref: ref, secret: secret}
 	if got := r.cache.get(key, what); got != nil {
 		return got, got.errorFor(ref, what)
@@ -153,7 +215,7 @@ func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, sec
 		// The work outlives the caller that started it: others wait for the same result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.Limits.Time)
 		defer cancel()
-		return r.pull(ctx, key, keys, what)
+		return r.pull(ctx, key, keys, what, first)
 	})
 	select {
 	case <-ctx.Done():
@@ -167,8 +229,10 @@ func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, sec
 	}
 }
 
-// pull resolves the reference, which also proves that the pull secret may read it, and reads what is not known of its digest yet.
-func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what need) (*content, error) {
+// pull resolves the reference, within first, which also proves that the pull secret may read it, and reads what is not known of its digest yet.
+func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what need, first time.Duration) (*content, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	ref, err := name.ParseReference(key.ref)
 	if err != nil {
 		return nil, &LookupError{Image: key.ref, Kind: ErrBadReference}
@@ -181,7 +245,9 @@ func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what 
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), // the controller retries, with backoff and a condition that says so
 		remote.WithUserAgent("hypershift-operator"),
 	}
+	tooLate := time.AfterFunc(first, cancel)
 	desc, err := remote.Get(ref, options...)
+	tooLate.Stop()
 	if err != nil {
 		err = classify(ctx, key.ref, err)
 		if stale := r.cache.stale(key, what); stale != nil && Temporary(err) {

@@ -30,7 +30,7 @@ import (
 // shelf has the files of images.
 type shelf map[string]load.Files
 
-func (s shelf) Pull(_ context.Context, image string) (load.Files, error) {
+func (s shelf) Ask(_ context.Context, _ client.ObjectKey, image string) (load.Files, error) {
 	if files, ok := s[image]; ok {
 		return files, nil
 	}

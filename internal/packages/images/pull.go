@@ -14,8 +14,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/kube/desk"
 	"hcp.internal/platform/internal/packages/load"
 )
 
@@ -44,12 +46,38 @@ type Puller struct {
 	flights singleflight.Group
 	mu      sync.Mutex
 	cache   map[string]cached
+	waiting *desk.Desk[load.Files]
+	own     http.RoundTripper
 }
 
 type cached struct {
 	files load.Files
 	size  int
 	until time.Time
+}
+
+// patience is how long a worker waits for a pull. Workers are few and for all tenants; what a package usually weighs takes a fraction of it.
+const patience = 3 * time.Second
+
+// Ask is Pull for a worker: it returns desk.ErrPending when that takes longer, or too much is being pulled for the namespace of asker. Those who subscribed
+// hear when to ask again. A failure is believed for some seconds, whoever asks.
+func (p *Puller) Ask(ctx context.Context, asker types.NamespacedName, image string) (load.Files, error) {
+	if files, ok := p.cached(image); ok {
+		return files, nil
+	}
+	return p.desk().Ask(ctx, image, asker, patience, func(ctx context.Context) (load.Files, error) { return p.Pull(ctx, image) })
+}
+
+// Subscribe has hear called when a pull has ended that an asker did not wait for. It must not block.
+func (p *Puller) Subscribe(hear func(asker types.NamespacedName)) { p.desk().Subscribe(hear) }
+
+func (p *Puller) desk() *desk.Desk[load.Files] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = desk.New[load.Files](p.Clock)
+	}
+	return p.waiting
 }
 
 // Pull returns the files of a package. image has its prefix replaced already. The files are shared: nobody changes them. Content that can't be
@@ -62,7 +90,8 @@ func (p *Puller) Pull(ctx context.Context, image string) (load.Files, error) {
 	got := p.flights.DoChan(image, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTime)
 		defer cancel()
-		return p.pull(ctx, image)
+		files, err := p.pull(ctx, image)
+		return files, explain(image, err)
 	})
 	select {
 	case <-ctx.Done():
@@ -76,14 +105,15 @@ func (p *Puller) Pull(ctx context.Context, image string) (load.Files, error) {
 }
 
 func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
+	begin := p.Clock.Now()
 	ref, err := p.Rewrite.Pull(image)
 	if err != nil {
-		return nil, err
+		return nil, &PullError{Image: image, Text: err.Error(), cause: err}
 	}
 	credentials := Credentials{}
 	if p.Credentials != nil {
 		if credentials, err = p.Credentials(ctx); err != nil {
-			return nil, err
+			return nil, &PullError{Image: image, Text: err.Error(), cause: err}
 		}
 	}
 	var img v1.Image
@@ -99,7 +129,7 @@ func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.keep(image, ref, files)
+	p.keep(image, ref, files, p.Clock.Since(begin))
 	return files, nil
 }
 
@@ -107,7 +137,12 @@ func (p *Puller) transport() http.RoundTripper {
 	if p.Transport != nil {
 		return guard{p.Transport}
 	}
-	return guard{remote.DefaultTransport}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own == nil {
+		p.own = guard{Transport()}
+	}
+	return p.own
 }
 
 func denied(err error) bool {
@@ -151,8 +186,9 @@ func (p *Puller) cached(image string) (load.Files, bool) {
 	return entry.files, true
 }
 
-func (p *Puller) keep(image string, ref name.Reference, files load.Files) {
-	entry := cached{files: files, until: p.Clock.Now().Add(tagLife)}
+// keep remembers what a pull gave that took a while: a tag no less long than that, since who asked for it may have gone away meanwhile.
+func (p *Puller) keep(image string, ref name.Reference, files load.Files, took time.Duration) {
+	entry := cached{files: files, until: p.Clock.Now().Add(tagLife + took)}
 	if _, ok := ref.(name.Digest); ok {
 		entry.until = p.Clock.Now().Add(digestLife)
 	}

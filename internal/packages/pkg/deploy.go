@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -106,11 +107,11 @@ func (r *Reconciler) deploy(ctx context.Context, p *v1alpha1.Package, got *resul
 func (r *Reconciler) create(ctx context.Context, want *v1alpha1.ObjectDeployment, strategy slice.Strategy) (*v1alpha1.ObjectDeployment, error) {
 	first := want.DeepCopy()
 	cut := false
-	for _, phase := range want.Spec.Template.Spec.Phases {
-		chunks, err := slice.Chunks(strategy, phase.Objects)
-		if err != nil {
-			return nil, err
-		}
+	plan, err := slice.Plan(strategy, want.Spec.Template.Spec.Phases)
+	if err != nil {
+		return nil, err
+	}
+	for _, chunks := range plan {
 		cut = cut || chunks != nil
 	}
 	if cut {
@@ -141,6 +142,14 @@ func (r *Reconciler) update(ctx context.Context, existing, want *v1alpha1.Object
 		return nil, fmt.Errorf("removing old slices: %w", err)
 	}
 	return out, nil
+}
+
+// refused tells whether the API server does not take what a package gives, which another attempt alone does not change: it is said where people look.
+func refused(err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return false
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // unmet are the constraints that don't hold.

@@ -3,12 +3,15 @@ package pkg_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -164,6 +167,30 @@ func TestInstall(t *testing.T) {
 		change(t, w, p, map[string]any{"config": map[string]any{"color": "green"}})
 		w.Eventually(t, p, available(p, 1))
 		g.Expect(has(p, "Invalid", "True", "", "")()).To(MatchError("no condition Invalid"))
+	})
+	t.Run("When the API server refuses what it gives it should say so", func(t *testing.T) {
+		t.Parallel()
+		g, w, r := NewWithT(t), start(t), NewRegistry(t)
+		p := newPackage(w.Namespace(t), strings.Repeat("long-", 14)+"name", push(t, r, "web:v1", web()), `{"color":"green"}`)
+		g.Expect(w.Client.Create(t.Context(), p)).To(Succeed())
+		w.Eventually(t, p, has(p, "Invalid", "True", "LoadError", ""))
+		g.Expect(meta.FindStatusCondition(p.Status.Conditions, "Invalid").Message).To(ContainSubstring("63"))
+	})
+	t.Run("When a registry never answers it should go on with other packages, and say so in the end", func(t *testing.T) {
+		t.Parallel()
+		g, w, r := NewWithT(t), start(t), NewRegistry(t)
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		g.Expect(err).NotTo(HaveOccurred())
+		defer listener.Close() // accepts, and says nothing
+		ns := w.Namespace(t)
+		for i := range 30 {
+			g.Expect(w.Client.Create(t.Context(), newPackage(ns, fmt.Sprintf("hangs-%d", i), fmt.Sprintf("%s/a/b:v%d", listener.Addr(), i)))).To(Succeed())
+		}
+		good := newPackage(w.Namespace(t), "shop", push(t, r, "web:v1", web()), `{"color":"green"}`)
+		g.Expect(w.Client.Create(t.Context(), good)).To(Succeed())
+		begin := time.Now()
+		w.Eventually(t, good, available(good, 1))
+		g.Expect(time.Since(begin)).To(BeNumerically("<", 50*time.Second), "30 packages that wait 60 s each, with 5 workers, would take 6 minutes")
 	})
 	t.Run("When the image can't be pulled it should say so first", func(t *testing.T) {
 		t.Parallel()

@@ -19,6 +19,7 @@ import (
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/desk"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/environment"
 	"hcp.internal/platform/internal/packages/images"
@@ -26,12 +27,13 @@ import (
 	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/packages/status"
+	"hcp.internal/platform/internal/packages/template"
 	"hcp.internal/platform/internal/packages/violation"
 )
 
-// Puller gets the files of a package image.
+// Puller gets the files of a package image for a Package, or desk.ErrPending, and asks for it again later.
 type Puller interface {
-	Pull(ctx context.Context, image string) (load.Files, error)
+	Ask(ctx context.Context, asker types.NamespacedName, image string) (load.Files, error)
 }
 
 // Environments knows what templates see of the cluster.
@@ -55,6 +57,8 @@ type Reconciler struct {
 	// HashModifier, when it changes, unpacks all packages again.
 	HashModifier int32
 	Metrics      *metrics.Recorder
+	// Share bounds the time that renderings of a namespace may take; nil for no bound.
+	Share *template.Share
 	// Status writes the status of Packages.
 	Status *status.Writer
 	// Deployments notes what was written to ObjectDeployments, so that a cache that is behind isn't believed.
@@ -225,13 +229,16 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 					Message: "Rendered for another environment."})
 			}
 			return deployed, 0, nil
-		case !errors.Is(err, ErrForeign):
+		case !errors.Is(err, ErrForeign) && !refused(err):
 			return nil, 0, err // of the API server
 		}
 		failed = &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, false, err}
 	}
 	if ctx.Err() != nil {
 		return nil, 0, ctx.Err() // the process ends
+	}
+	if again := notNow(failed.err); again > 0 {
+		return nil, again, nil
 	}
 	if failed.condition == v1alpha1.ConditionUnpacked {
 		conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid)
@@ -251,6 +258,20 @@ func outdated(recorded, spec, env string) bool {
 func inTurn(p *v1alpha1.Package) bool {
 	c := metav1.GetControllerOfNoCopy(p)
 	return c != nil && c.Kind == "HostedClusterPackage" && strings.HasPrefix(c.APIVersion, v1alpha1.GroupVersion.Group+"/")
+}
+
+// pendingRecheck is when to look again after a pull whose end was not heard of.
+const pendingRecheck = time.Minute
+
+// notNow says when to try again what did not fail but has to wait: for a registry, whose answer is an event, or for its share of the time. 0: it failed.
+func notNow(err error) time.Duration {
+	if busy, ok := errors.AsType[*template.BusyError](err); ok {
+		return busy.After
+	}
+	if errors.Is(err, desk.ErrPending) {
+		return pendingRecheck
+	}
+	return 0
 }
 
 func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, hash, envHash string, od *v1alpha1.ObjectDeployment, started time.Time) {

@@ -3,9 +3,11 @@ package pkg
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +30,9 @@ import (
 // workers is how many packages are worked on at a time; each may hold an image in memory.
 const workers = 5
 
+// reconciliationTimeout bounds a pass: everything that it calls has limits of its own, which are tighter.
+const reconciliationTimeout = 2 * time.Minute
+
 // Extend adds the controllers of both scopes, and what finds out about the environment.
 func Extend(_ context.Context, d manager.Deps) error {
 	rewrite, err := Rewrite(d.Options)
@@ -49,15 +54,20 @@ func Extend(_ context.Context, d manager.Deps) error {
 		return fmt.Errorf("adding the detection of the environment: %w", err)
 	}
 	puller := NewPuller(d.Live, rewrite, d.Options)
+	pulled := map[scope.Scope]chan event.GenericEvent{}
+	for _, s := range d.Options.Scopes() {
+		pulled[s] = make(chan event.GenericEvent, maxPulled)
+	}
+	puller.Subscribe(func(asker types.NamespacedName) { ended(pulled, asker) })
 	for _, s := range d.Options.Scopes() {
 		c := s.Client(d.Manager.GetClient())
 		r := &Reconciler{
 			Scope: s, Client: c, Live: s.Reader(d.Live), Mapper: d.Manager.GetRESTMapper(), Clock: clock.RealClock{},
-			Puller: puller, Environments: detector, Rewrite: rewrite, HashModifier: d.Options.PackageHashModifier, Metrics: d.Metrics,
+			Puller: puller, Environments: detector, Rewrite: rewrite, HashModifier: d.Options.PackageHashModifier, Metrics: d.Metrics, Share: d.Share,
 			Status:      &status.Writer{Client: c, Kind: s.GroupVersionKind("Package")},
 			Deployments: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectDeployment")},
 		}
-		if err := r.SetupWithManager(d.Manager, changed[s]); err != nil {
+		if err := r.SetupWithManager(d.Manager, changed[s], pulled[s]); err != nil {
 			return err
 		}
 	}
@@ -84,15 +94,33 @@ func NewPuller(live client.Reader, rewrite images.Rewrite, o manager.Options) *i
 	}}
 }
 
-// SetupWithManager adds the controller. changed has Packages whose environment may have changed.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
+// maxPulled is how many ends of pulls wait to be heard of; who is missed looks again by itself.
+const maxPulled = 1024
+
+// ended passes on that a Package's image was pulled, or that there is room for its pull.
+func ended(pulled map[scope.Scope]chan event.GenericEvent, asker types.NamespacedName) {
+	s := scope.Namespaced
+	if asker.Namespace == "" {
+		s = scope.Cluster
+	}
+	obj := &v1alpha1.Package{}
+	obj.Namespace, obj.Name = asker.Namespace, asker.Name
+	select {
+	case pulled[s] <- event.GenericEvent{Object: s.Object(obj)}:
+	default:
+	}
+}
+
+// SetupWithManager adds the controller. changed has Packages whose environment may have changed, pulled those whose image was asked for in vain.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed, pulled <-chan event.GenericEvent) error {
 	pkg, od := r.Scope.Object(&v1alpha1.Package{}), r.Scope.Object(&v1alpha1.ObjectDeployment{})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(r.Scope.Kind("package")).
 		For(pkg, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turnChanged))).
 		Watches(od, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), pkg, handler.OnlyControllerOwner())).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WatchesRawSource(source.Channel(pulled, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconciliationTimeout}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", r.Scope.Kind("Package"), err)

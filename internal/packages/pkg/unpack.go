@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
@@ -39,7 +40,7 @@ type result struct {
 
 // unpack does everything that needs no write.
 func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, env manifests.PackageEnvironment) (*result, *failure) {
-	files, err := r.Puller.Pull(ctx, r.Rewrite.Prefix(p.Spec.Image))
+	files, err := r.Puller.Ask(ctx, client.ObjectKeyFromObject(p), r.Rewrite.Prefix(p.Spec.Image))
 	if err != nil {
 		if isViolation(err) {
 			return nil, &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, true, err}
@@ -89,8 +90,16 @@ func (r *Reconciler) render(ctx context.Context, p *v1alpha1.Package, loaded *lo
 	if c.Images, c.Dependencies, err = Pinned(loaded, r.Rewrite); err != nil {
 		return none, err
 	}
-	rendered, err := render.Render(ctx, loaded, c)
-	if err != nil {
+	tenant := p.Namespace
+	if tenant == "" {
+		tenant = "/" + p.Name
+	}
+	var rendered *render.Rendered
+	if err := r.Share.Do(ctx, tenant, func() error {
+		var err error
+		rendered, err = render.Render(ctx, loaded, c)
+		return err
+	}); err != nil {
 		return none, err
 	}
 	if err := r.within(p, loaded, rendered); err != nil {

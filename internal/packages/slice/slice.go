@@ -50,6 +50,41 @@ func Chunks(strategy Strategy, objects []v1alpha1.ObjectSetObject) ([][]v1alpha1
 	return nil, fmt.Errorf("annotation %s: unknown strategy %q, must be %s, %s or %s", v1alpha1.ChunkingStrategyAnnotation, strategy, NoOp, EachObject, BinpackNextFit)
 }
 
+// maxTogether is how much JSON phases may hold that no slice takes. Each may be small enough and all together too much for one object.
+const maxTogether = 5 << 18
+
+// Plan cuts phases: for each, what Chunks gives, and one slice for the largest of the others until what is left fits into one object.
+func Plan(strategy Strategy, phases []v1alpha1.ObjectSetTemplatePhase) ([][][]v1alpha1.ObjectSetObject, error) {
+	out, sizes, total := make([][][]v1alpha1.ObjectSetObject, len(phases)), make([]int, len(phases)), 0
+	for i := range phases {
+		chunks, err := Chunks(strategy, phases[i].Objects)
+		if err != nil {
+			return nil, err
+		}
+		if out[i] = chunks; chunks != nil || strategy == NoOp {
+			continue
+		}
+		data, err := json.Marshal(phases[i].Objects)
+		if err != nil {
+			return nil, fmt.Errorf("encoding phase %s: %w", phases[i].Name, err)
+		}
+		sizes[i] = len(data)
+		total += len(data)
+	}
+	for total > maxTogether {
+		largest := 0
+		for i := range sizes {
+			if sizes[i] > sizes[largest] {
+				largest = i
+			}
+		}
+		out[largest] = [][]v1alpha1.ObjectSetObject{phases[largest].Objects}
+		total -= sizes[largest]
+		sizes[largest] = 0
+	}
+	return out, nil
+}
+
 func binpack(objects []v1alpha1.ObjectSetObject) ([][]v1alpha1.ObjectSetObject, error) {
 	var out [][]v1alpha1.ObjectSetObject
 	first, size := 0, 0
@@ -81,12 +116,12 @@ type Slicer struct {
 // must exist, as it owns the slices.
 func (s Slicer) Cut(ctx context.Context, od *v1alpha1.ObjectDeployment, strategy Strategy, template v1alpha1.ObjectSetTemplateSpec) (v1alpha1.ObjectSetTemplateSpec, error) {
 	out := *template.DeepCopy()
+	plan, err := Plan(strategy, out.Phases)
+	if err != nil {
+		return out, err
+	}
 	for i := range out.Phases {
-		p := &out.Phases[i]
-		chunks, err := Chunks(strategy, p.Objects)
-		if err != nil {
-			return out, err
-		}
+		p, chunks := &out.Phases[i], plan[i]
 		if chunks == nil {
 			continue
 		}

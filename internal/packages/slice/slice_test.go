@@ -28,6 +28,22 @@ func TestChunks(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(chunks).To(BeNil())
 	})
+	t.Run("When phases fit alone but not together it should take the largest out, until they do", func(t *testing.T) {
+		g := NewWithT(t)
+		phases := []v1alpha1.ObjectSetTemplatePhase{Phase("a", big(300_000)), Phase("b", big(900_000)), Phase("c", big(400_000)), Phase("d", big(700_000))}
+		plan, err := slice.Plan("", phases)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(plan[0]).To(BeNil())
+		g.Expect(plan[1]).To(Equal([][]v1alpha1.ObjectSetObject{phases[1].Objects}))
+		g.Expect(plan[2]).To(BeNil())
+		g.Expect(plan[3]).To(HaveLen(1))
+		plan, err = slice.Plan("", phases[:1])
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(plan).To(HaveExactElements(BeNil()))
+		plan, err = slice.Plan(slice.NoOp, phases)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(plan).To(HaveEach(BeNil()), "who wants none gets none")
+	})
 	t.Run("When the strategy is unknown it should say which there are", func(t *testing.T) {
 		_, err := slice.Chunks("Halves", nil)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("NoOp, EachObject or BinpackNextFit")))

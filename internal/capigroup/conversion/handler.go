@@ -30,15 +30,13 @@ import (
 	"hcp.internal/platform/internal/capigroup/translate"
 )
 
-// maxReview bounds a review. The API server sends all objects of a list in one; 10,000 Machines are some 100 MB.
-const maxReview = 256 << 20
-
 // Handler answers ConversionReviews of version v1.
 type Handler struct {
 	scheme   *runtime.Scheme
 	versions *versions
 	metrics  *metrics
 	clock    clock.PassiveClock
+	room     *room
 }
 
 // NewHandler returns a Handler that looks up the versions of references in the definitions that crds reads. crds must not go through a proxy
@@ -51,13 +49,19 @@ func NewHandler(crds client.Reader, now clock.PassiveClock) (*Handler, error) {
 	); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	return &Handler{scheme: scheme, versions: newVersions(crds, now), metrics: newMetrics(), clock: now}, nil
+	return &Handler{scheme: scheme, versions: newVersions(crds, now), metrics: newMetrics(), clock: now, room: newRoom()}, nil
 }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	log := ctrl.LoggerFrom(r.Context())
 	begun := h.clock.Now()
+	leave, ok := h.room.admit(w, r)
+	if !ok {
+		h.metrics.failure("refused")
+		return
+	}
+	defer leave()
 	review := &apiextensionsv1.ConversionReview{}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
 	if err == nil {

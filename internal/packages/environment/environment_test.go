@@ -3,6 +3,7 @@ package environment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -208,4 +209,63 @@ func TestChanges(t *testing.T) {
 	g.Expect(len(changed)).To(Equal(1), "once for one change")
 	cancel()
 	g.Eventually(ended, time.Minute).Should(Receive(BeNil()))
+}
+
+// TestFoundByTheWay: who asks for the environment of a namespace of no hosted cluster reads all anew. What that finds has to be told, too.
+func TestFoundByTheWay(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster(t, []string{"HostedCluster"}, hostedOne)
+	d, clk := detector(c)
+	changed := make(chan struct{}, 10)
+	d.Changed = func(context.Context) { changed <- struct{}{} }
+	go func() { _ = d.Start(t.Context()) }()
+	g.Eventually(clk.HasWaiters, time.Minute).Should(BeTrue())
+	g.Eventually(func() error { _, err := d.Get(t.Context(), ""); return err }, time.Minute).Should(Succeed())
+
+	obj := &unstructured.Unstructured{}
+	g.Expect(yaml.Unmarshal([]byte(hostedOne), &obj.Object)).To(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+	obj.SetLabels(map[string]string{"tier": "silver"})
+	g.Expect(c.Update(t.Context(), obj)).To(Succeed())
+	clk.Step(unknownInterval + time.Second)
+	_, err := d.Get(t.Context(), "an-ordinary-namespace")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(changed, time.Minute).Should(Receive(), "without waiting for the next look")
+	for range 3 {
+		clk.Step(interval)
+	}
+	g.Consistently(changed, "200ms").ShouldNot(Receive(), "once for one change")
+}
+
+// TestSameNamespace: two hosted clusters may have the same name for their control plane's namespace. It is that of one of them.
+func TestSameNamespace(t *testing.T) {
+	const (
+		victim   = `{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedCluster, metadata: {namespace: a, name: b-c, creationTimestamp: "2026-01-01T00:00:00Z", labels: {of: victim}}}`
+		intruder = `{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedCluster, metadata: {namespace: a-b, name: c, creationTimestamp: "2026-01-02T00:00:00Z", labels: {of: intruder}}}`
+		earlier  = `{apiVersion: hypershift.openshift.io/v1beta1, kind: HostedCluster, metadata: {namespace: a-b, name: c, creationTimestamp: "2025-01-02T00:00:00Z", labels: {of: intruder}}}`
+		ns       = `{apiVersion: v1, kind: Namespace, metadata: {name: a-b-c, labels: {hypershift.openshift.io/hosted-control-plane: "true"}, annotations: {hypershift.openshift.io/cluster: %s}}}`
+	)
+	for name, tc := range map[string]struct {
+		objects []string
+		want    string
+	}{
+		"When the namespace says whose it is it should believe that":                {[]string{victim, intruder, fmt.Sprintf(ns, "a/b-c")}, "victim"},
+		"When the other was made first it should still believe the namespace":       {[]string{victim, earlier, fmt.Sprintf(ns, "a/b-c")}, "victim"},
+		"When the namespace belongs to somebody else it should know of none":        {[]string{intruder, fmt.Sprintf(ns, "a/b-c")}, ""},
+		"When the namespace says nothing it should be that of the first":            {[]string{victim, intruder}, "victim"},
+		"When the namespace says nothing it should be that of the first, also last": {[]string{earlier, victim}, "intruder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d, _ := detector(cluster(t, []string{"HostedCluster"}, tc.objects...))
+			env, err := d.Get(t.Context(), "a-b-c")
+			g.Expect(err).NotTo(HaveOccurred())
+			if tc.want == "" {
+				g.Expect(env.HyperShift.HostedCluster).To(BeNil())
+				return
+			}
+			g.Expect(env.HyperShift.HostedCluster.Labels).To(HaveKeyWithValue("of", tc.want))
+		})
+	}
 }

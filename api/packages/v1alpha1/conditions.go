@@ -15,6 +15,8 @@ const (
 	ConditionInvalid = "Invalid"
 	// ConditionArchived is True once an old revision has given up its objects.
 	ConditionArchived = "Archived"
+	// ConditionDeleting is True on a revision whose deletion takes long; the message says what it waits for.
+	ConditionDeleting = "Deleting"
 	// ConditionSucceeded is True once a revision was available with all of its objects. It never goes back.
 	ConditionSucceeded = "Succeeded"
 	// ConditionInTransition is True while some objects of a revision are not, or no longer, its own.
@@ -48,6 +50,7 @@ const (
 	ReasonRolloutSuccess               = "RolloutSuccess"
 	ReasonArchived                     = "Archived"
 	ReasonArchivalInProgress           = "ArchivalInProgress"
+	ReasonWaitingForObjects            = "WaitingForObjects"
 	ReasonImagePullBackOff             = "ImagePullBackOff"
 	ReasonUnpackSuccess                = "UnpackSuccess"
 	ReasonAlreadyUnpacked              = "AlreadyUnpacked"

@@ -151,6 +151,24 @@ func TestTeardown(t *testing.T) {
 	})
 }
 
+func TestDeletionThatWaits(t *testing.T) {
+	t.Run("When a deletion waits for an object it should say for which, and go on once that is gone", func(t *testing.T) {
+		t.Parallel()
+		g, w := NewWithT(t), Start(t)
+		ns := w.Namespace(t)
+		os := ObjectSet(ns, "set", 1, Phase("one", ConfigMap("first", nil)))
+		g.Expect(w.Client.Create(t.Context(), os)).To(Succeed())
+		w.Eventually(t, os, available(os))
+		first := configMap(ns, "first")
+		g.Expect(w.Client.Patch(t.Context(), first, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["test.example/hold"]}}`)))).To(Succeed())
+		g.Expect(w.Client.Delete(t.Context(), os)).To(Succeed())
+		w.Eventually(t, os, HasCondition(os, &os.Status.Conditions, "Deleting", "True", "WaitingForObjects",
+			fmt.Sprintf(`Phase "one" waits until %s/first are gone: look at their finalizers, and who should remove these.`, ns)))
+		g.Expect(w.Client.Patch(t.Context(), first, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		w.Gone(t, os)
+	})
+}
+
 func TestOrphan(t *testing.T) {
 	each(t, func(t *testing.T, class string) {
 		g, w := NewWithT(t), Start(t)

@@ -78,7 +78,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	// The spec is the cache's, and only read. The rest is a copy.
 	os := &v1alpha1.ObjectSet{ObjectMeta: *read.ObjectMeta.DeepCopy(), Spec: read.Spec, Status: *read.Status.DeepCopy()}
 	if !os.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.finalize(ctx, os)
+		again, err := r.finalize(ctx, os)
+		return ctrl.Result{RequeueAfter: again}, err
 	}
 	if conditions.IsTrue(os.Status.Conditions, v1alpha1.ConditionArchived) {
 		return ctrl.Result{}, nil

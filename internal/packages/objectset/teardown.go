@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,22 +18,65 @@ import (
 )
 
 // finalize tears a deleted revision down and lets it go.
-func (r *Reconciler) finalize(ctx context.Context, os *v1alpha1.ObjectSet) error {
-	done, err := r.tearDown(ctx, os)
-	if err != nil || !done {
-		return err
+func (r *Reconciler) finalize(ctx context.Context, os *v1alpha1.ObjectSet) (time.Duration, error) {
+	block, err := r.tearDown(ctx, os)
+	if err != nil {
+		return 0, err
+	}
+	if block != nil {
+		return r.reportDeletion(ctx, os, block)
 	}
 	r.Metrics.ForgetObjectSet(client.ObjectKeyFromObject(os))
 	rest := slices.DeleteFunc(slices.Clone(os.Finalizers), func(f string) bool { return slices.Contains(Finalizers, f) })
-	return client.IgnoreNotFound(r.Status.SetFinalizers(ctx, os, rest))
+	return 0, client.IgnoreNotFound(r.Status.SetFinalizers(ctx, os, rest))
+}
+
+// blocked is what a teardown waits for: objects of a phase, or of a phase that somebody else tears down.
+type blocked struct {
+	phase   string
+	objects []client.ObjectKey
+}
+
+func (b *blocked) String() string {
+	if len(b.objects) == 0 {
+		return fmt.Sprintf("Phase %q waits for its ObjectSetPhase: look at that object, and at who works on its class.", b.phase)
+	}
+	const most = 5
+	var names []string
+	for _, key := range b.objects[:min(len(b.objects), most)] {
+		names = append(names, strings.TrimPrefix(key.String(), "/"))
+	}
+	if rest := len(b.objects) - len(names); rest > 0 {
+		names = append(names, fmt.Sprintf("%d more", rest))
+	}
+	return fmt.Sprintf("Phase %q waits until %s are gone: look at their finalizers, and who should remove these.", b.phase, strings.Join(names, ", "))
+}
+
+// deletionGrace is how long a deletion may take before it says what it waits for. Most end in less, and need no write.
+const deletionGrace = 15 * time.Second
+
+// reportDeletion says what a deletion waits for, once it takes long. It returns when to look whether it does.
+func (r *Reconciler) reportDeletion(ctx context.Context, os *v1alpha1.ObjectSet, b *blocked) (time.Duration, error) {
+	now := r.Clock.Now()
+	if left := os.DeletionTimestamp.Add(deletionGrace).Sub(now); left > 0 {
+		return left, nil
+	}
+	c := phase.Condition(v1alpha1.ConditionDeleting, metav1.ConditionTrue, v1alpha1.ReasonWaitingForObjects, b.String())
+	c.ObservedGeneration = os.Generation
+	last := conditions.Get(os.Status.Conditions, v1alpha1.ConditionDeleting)
+	if last == nil || last.Message != c.Message {
+		r.Events.Tell(os, nil, corev1.EventTypeWarning, c.Reason, "Delete", c.Message)
+	}
+	return 0, r.report(ctx, os, func(os *v1alpha1.ObjectSet) { conditions.Set(&os.Status.Conditions, now, c) })
 }
 
 // archive tears an old revision down. The finalizer goes before the status is written: once the condition says Archived, nobody looks again.
 func (r *Reconciler) archive(ctx context.Context, os *v1alpha1.ObjectSet) error {
-	done, err := r.tearDown(ctx, os)
+	block, err := r.tearDown(ctx, os)
 	if err != nil {
 		return err
 	}
+	done := block == nil
 	if done {
 		rest := slices.DeleteFunc(slices.Clone(os.Finalizers), func(f string) bool { return f == v1alpha1.CachedFinalizer })
 		if err := r.Status.SetFinalizers(ctx, os, rest); err != nil {
@@ -54,36 +100,42 @@ func (r *Reconciler) archive(ctx context.Context, os *v1alpha1.ObjectSet) error 
 	return err
 }
 
-// tearDown says whether all objects of the revision are gone or somebody else's. What is not gone yet is waited for by its events.
-func (r *Reconciler) tearDown(ctx context.Context, os *v1alpha1.ObjectSet) (bool, error) {
+// tearDown says what is not gone yet, nil when all objects of the revision are gone or somebody else's. Events tell when that changes.
+func (r *Reconciler) tearDown(ctx context.Context, os *v1alpha1.ObjectSet) (*blocked, error) {
 	if !slices.Contains(os.Finalizers, v1alpha1.CachedFinalizer) {
-		return true, r.Engine.Forget(ctx, os.UID)
+		return nil, r.Engine.Forget(ctx, os.UID)
 	}
 	if slices.Contains(os.Finalizers, v1alpha1.OrphanFinalizer) {
-		return true, r.Engine.Forget(ctx, os.UID)
+		return nil, r.Engine.Forget(ctx, os.UID)
 	}
 	phases, err := r.loadForTeardown(ctx, os)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	o := Owner(r.Scope, os)
 	if err := r.Engine.Use(ctx, o, unclassed(phases)); err != nil { // after a restart nobody else has
-		return false, err
+		return nil, err
 	}
 	for _, p := range slices.Backward(phases) {
 		if p.Class != "" {
 			gone, err := r.tearDownRemote(ctx, os, p.Name)
-			if err != nil || !gone {
-				return false, err
+			if err != nil {
+				return nil, err
+			}
+			if !gone {
+				return &blocked{phase: p.Name}, nil
 			}
 			continue
 		}
 		waiting, err := r.Engine.Teardown(ctx, o, phase.Phase{Name: p.Name, Objects: p.Objects})
-		if err != nil || len(waiting) > 0 {
-			return false, err
+		if err != nil {
+			return nil, err
+		}
+		if len(waiting) > 0 {
+			return &blocked{phase: p.Name, objects: waiting}, nil
 		}
 	}
-	return true, r.Engine.Forget(ctx, os.UID)
+	return nil, r.Engine.Forget(ctx, os.UID)
 }
 
 // loadForTeardown loads slices, too. One that is gone already has left its objects to the garbage collector.

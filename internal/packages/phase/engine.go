@@ -273,7 +273,7 @@ func (e *Engine) prepare(ctx context.Context, o Owner, p Phase, spec v1alpha1.Ob
 	if found.registered && !found.namespaced && spec.Object.GetNamespace() == "" {
 		it.key.Namespace = "" // the default is for kinds that have namespaces
 	}
-	if errs := e.Rules.check(o, &spec.Object, found); len(errs) > 0 {
+	if errs := e.Rules.checkNew(o, &spec.Object, found); len(errs) > 0 {
 		return it, []Violation{{Position: position(p.Name, it), Errors: errs}}, nil
 	}
 	it.desired = e.desired(o, it)

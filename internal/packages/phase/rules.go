@@ -85,6 +85,25 @@ func classed() []check {
 	return []check{named, registered, noServerFields}
 }
 
+// checkNew is check for objects that are to be written. What is not allowed any more has to be torn down nevertheless.
+func (r Rules) checkNew(o Owner, obj *unstructured.Unstructured, t target) []string {
+	out := r.check(o, obj, t)
+	if _, annotated := r.Owners.(owner.Annotation); annotated && t.registered {
+		if problem, _ := noOwners(o, obj, t); problem != "" {
+			out = append(out, problem)
+		}
+	}
+	return out
+}
+
+// noOwners: who owns an object of another cluster is said in an annotation, which is ours to write.
+func noOwners(_ Owner, obj *unstructured.Unstructured, _ target) (string, bool) {
+	if _, ok := obj.GetAnnotations()[v1alpha1.OwnersAnnotation]; ok {
+		return fmt.Sprintf("metadata.annotations[%s]: Forbidden: it says who owns the object, and is written for it", v1alpha1.OwnersAnnotation), false
+	}
+	return "", false
+}
+
 // named refuses what can't be part of a URL, which no API server would get to see.
 func named(_ Owner, obj *unstructured.Unstructured, _ target) (string, bool) {
 	switch {

@@ -127,10 +127,21 @@ func (g *guard) bound(req *http.Request, resp *http.Response, watches bool) int6
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if req.URL.Query().Get("continue") == "" {
+		if _, known := g.lists[req.URL.Path]; !known && len(g.lists) >= maxLists {
+			clear(g.lists) // who goes on with a page of before is bounded by the page
+		}
 		g.lists[req.URL.Path] = g.limits.List
 	}
-	return min(g.limits.Body, g.lists[req.URL.Path])
+	left, known := g.lists[req.URL.Path]
+	if !known {
+		left = g.limits.Body
+	}
+	// Pages of one path that are read at the same time may have taken more than there was.
+	return max(0, min(g.limits.Body, left))
 }
+
+// maxLists is how many paths are remembered: every object that is read has one.
+const maxLists = 4096
 
 func (g *guard) spend(path string, n int) {
 	g.mu.Lock()
@@ -153,8 +164,8 @@ type boundedBody struct {
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if !b.watch && int64(len(p)) > b.left {
-		p = p[:b.left+1] // one more, to tell the end from more
+	if left := max(0, b.left); !b.watch && int64(len(p)) > left {
+		p = p[:left+1] // one more, to tell the end from more
 	}
 	n, err := b.body.Read(p)
 	if b.watch {

@@ -100,6 +100,16 @@ func TestValidate(t *testing.T) {
 			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{
 				NamedCertificates: []configv1.APIServerNamedServingCert{{ServingCertificate: configv1.SecretNameReference{Name: "root-ca"}}}}}}
 		}), says: "the name root-ca is taken by an object of the control plane"},
+		"When the Secret of the audit webhook would replace one of the control plane it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.AuditWebhook = &corev1.LocalObjectReference{Name: "root-ca"}
+		}), says: "spec.auditWebhook: the name root-ca is taken by an object of the control plane"},
+		"When an encryption key would replace one of the control plane it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "etcd-signer"}}}
+		}), says: "spec.secretEncryption.aescbc.activeKey: the name etcd-signer is taken by an object of the control plane"},
+		"When the client certificate of the user's own etcd would replace a signer it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
+			s.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Unmanaged, Unmanaged: &hyperv1.UnmanagedEtcdSpec{
+				Endpoint: "https://etcd.example.com:2379", TLS: hyperv1.EtcdTLSConfig{ClientSecret: corev1.LocalObjectReference{Name: "root-ca"}}}}
+		}), says: "spec.etcd.unmanaged.tls.clientSecret: the name root-ca is taken by an object of the control plane"},
 		"When a named certificate is for an internal name it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{
 				NamedCertificates: []configv1.APIServerNamedServingCert{{Names: []string{"Kubernetes.default.svc"}, ServingCertificate: configv1.SecretNameReference{Name: "mine"}}}}}}

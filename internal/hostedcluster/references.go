@@ -44,6 +44,8 @@ type reference struct {
 	convert func(data map[string][]byte) (map[string][]byte, error)
 	// mirrorMeta copies labels and annotations, too.
 	mirrorMeta bool
+	// ownName: the copy has the name that the user gave, which must not be that of an object of ours.
+	ownName    bool
 	secretType corev1.SecretType
 }
 
@@ -78,7 +80,7 @@ func references(spec *hyperv1.HostedClusterSpec) []reference {
 	refs = append(refs, encryptionReferences(spec.SecretEncryption)...)
 	if r := spec.AuditWebhook; r != nil {
 		refs = append(refs, reference{kind: secretKind, name: r.Name, field: "spec.auditWebhook", keys: []string{auditWebhookKey},
-			step: stepAuditWebhook, class: supporting, target: r.Name})
+			step: stepAuditWebhook, class: supporting, target: r.Name, ownName: true})
 	}
 	if r := spec.AdditionalTrustBundle; r != nil {
 		refs = append(refs, reference{kind: configMapKind, name: r.Name, field: "spec.additionalTrustBundle", keys: []string{caBundleKey},
@@ -90,7 +92,7 @@ func references(spec *hyperv1.HostedClusterSpec) []reference {
 	}
 	if e := spec.Etcd; e.ManagementType == hyperv1.Unmanaged && e.Unmanaged != nil {
 		refs = append(refs, reference{kind: secretKind, name: e.Unmanaged.TLS.ClientSecret.Name, field: "spec.etcd.unmanaged.tls.clientSecret",
-			keys: etcdClientKeys, step: stepUnmanagedEtcd, class: supporting, target: e.Unmanaged.TLS.ClientSecret.Name, only: etcdClientKeys})
+			keys: etcdClientKeys, step: stepUnmanagedEtcd, class: supporting, target: e.Unmanaged.TLS.ClientSecret.Name, only: etcdClientKeys, ownName: true})
 	}
 	refs = append(refs, configurationReferences(spec.Configuration)...)
 	var named []reference
@@ -111,7 +113,7 @@ func encryptionReferences(e *hyperv1.SecretEncryptionSpec) []reference {
 	}
 	key := func(name, field string) reference {
 		return reference{kind: secretKind, name: name, field: field, keys: []string{hyperv1.AESCBCKeySecretKey}, step: stepEncryption,
-			class: critical, target: name, only: []string{hyperv1.AESCBCKeySecretKey}}
+			class: critical, target: name, only: []string{hyperv1.AESCBCKeySecretKey}, ownName: true}
 	}
 	refs := []reference{key(e.AESCBC.ActiveKey.Name, "spec.secretEncryption.aescbc.activeKey")}
 	if e.AESCBC.BackupKey != nil {

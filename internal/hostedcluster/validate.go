@@ -170,7 +170,9 @@ func referencesAreUsable(obs *observed) []string {
 		taken.Insert(pki.EtcdShardServer(shard), pki.EtcdShardPeer(shard))
 	}
 	for _, ref := range references(&obs.hc.Spec) {
-		if ref.mirrorMeta && taken.Has(ref.target) {
+		// The certificate for a user's own etcd is called as ours would be, of which there is none then.
+		ours := taken.Has(ref.target) && !(ref.step == stepUnmanagedEtcd && ref.target == pki.EtcdClient)
+		if (ref.mirrorMeta || ref.ownName) && ours {
 			mistakes = append(mistakes, fmt.Sprintf("%s: the name %s is taken by an object of the control plane: give the %s another name", ref.field, ref.name, ref.kind))
 		}
 		if ref.step != stepSigningKey && ref.step != stepTrustBundle {

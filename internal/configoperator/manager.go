@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -228,11 +229,37 @@ func addApprover(mgr manager.Manager, management client.Client, hosted client.Wi
 	return nil
 }
 
-// servesMachines tells whether the management cluster has Cluster API, which one for control planes alone need not have.
+// machinesInterval is how often a management cluster without Machines is asked again.
+const machinesInterval = time.Minute
+
+// withMachines adds controllers that watch kinds of Cluster API: now, or once the management cluster has these. One for control planes alone need not have them, and
+// may get them later.
+func withMachines(mgr manager.Manager, add func() error) error {
+	if ok, err := servesMachines(mgr); err != nil {
+		return err
+	} else if ok {
+		return add()
+	}
+	ctrl.Log.Info("the management cluster has no Machines; controllers of nodes are off until it has")
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		err := wait.PollUntilContextCancel(ctx, machinesInterval, false, func(context.Context) (bool, error) {
+			ok, err := servesMachines(mgr)
+			if err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "waiting for Machines")
+			}
+			return ok, nil
+		})
+		if err != nil {
+			return nil //nolint:nilerr // because the process ends
+		}
+		return add()
+	}))
+}
+
+// servesMachines tells whether the management cluster has Cluster API.
 func servesMachines(mgr manager.Manager) (bool, error) {
 	_, err := mgr.GetRESTMapper().RESTMapping(clusterv1.GroupVersion.WithKind("Machine").GroupKind(), clusterv1.GroupVersion.Version)
 	if meta.IsNoMatchError(err) {
-		ctrl.Log.Info("the management cluster has no Machines; controllers of nodes are off until this process starts again")
 		return false, nil
 	}
 	if err != nil {
@@ -243,18 +270,17 @@ func servesMachines(mgr manager.Manager) (bool, error) {
 
 // addNodes adds the controller that labels new nodes.
 func addNodes(mgr manager.Manager, hosted client.Client) error {
-	if ok, err := servesMachines(mgr); !ok {
-		return err
-	}
-	err := builder.ControllerManagedBy(mgr).
-		Named(nodes.Controller).
-		For(&clusterv1.Machine{}, builder.WithPredicates(nodes.Matters())).
-		WithOptions(oneByOne()).
-		Complete(&nodes.Reconciler{Management: mgr.GetClient(), Hosted: hosted})
-	if err != nil {
-		return fmt.Errorf("adding controller %s: %w", nodes.Controller, err)
-	}
-	return nil
+	return withMachines(mgr, func() error {
+		err := builder.ControllerManagedBy(mgr).
+			Named(nodes.Controller).
+			For(&clusterv1.Machine{}, builder.WithPredicates(nodes.Matters())).
+			WithOptions(oneByOne()).
+			Complete(&nodes.Reconciler{Management: mgr.GetClient(), Hosted: hosted})
+		if err != nil {
+			return fmt.Errorf("adding controller %s: %w", nodes.Controller, err)
+		}
+		return nil
+	})
 }
 
 // addInPlace adds the controllers that change machines in place.
@@ -262,9 +288,10 @@ func addInPlace(mgr manager.Manager, management, hosted client.Client, o Options
 	if !o.enabled(inplace.Controller) && !o.enabled(inplace.DrainController) {
 		return nil
 	}
-	if ok, err := servesMachines(mgr); !ok {
-		return err
-	}
+	return withMachines(mgr, func() error { return addInPlaceNow(mgr, management, hosted, o) })
+}
+
+func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Options) error {
 	image := o.Images[resources.ImageMachineConfig]
 	for name, r := range map[string]reconcile.Reconciler{
 		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image},

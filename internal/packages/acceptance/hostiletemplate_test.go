@@ -75,6 +75,11 @@ func TestHostileTemplates(t *testing.T) {
 
 	// The neighbour changes its source again and again until all hostile ones have been looked at.
 	var slowest time.Duration
+	g.Eventually(func() ([]corev1.ConfigMap, error) {
+		list := &corev1.ConfigMapList{}
+		err := w.Client.List(t.Context(), list, client.InNamespace(neighbour))
+		return list.Items, err
+	}, patience).Should(HaveLen(2), "the operator is at work")
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: neighbour, Name: "made"}}
 	deadline, changes, waiting := time.Now().Add(8*time.Minute), 0, []string{}
 	for value := 0; ; value++ {

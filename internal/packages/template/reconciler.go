@@ -128,6 +128,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // make renders the template and keeps its object. It says when to look again for optional sources.
 func (r *Reconciler) make(ctx context.Context, ot *v1alpha1.ObjectTemplate) (time.Duration, error) {
+	if after := r.Share.Wait(tenantOf(ot)); after > 0 {
+		return 0, &BusyError{After: after}
+	}
 	config, missing, err := r.collect(ctx, ot)
 	if err != nil {
 		return 0, err
@@ -141,6 +144,14 @@ func (r *Reconciler) make(ctx context.Context, ot *v1alpha1.ObjectTemplate) (tim
 		after = r.OptionalRetryInterval
 	}
 	return after, r.keep(ctx, ot, obj)
+}
+
+// tenantOf is whose time a template takes: its namespace's, or its own.
+func tenantOf(ot *v1alpha1.ObjectTemplate) string {
+	if ot.Namespace == "" {
+		return "/" + ot.Name
+	}
+	return ot.Namespace
 }
 
 // collect reads the sources. It says whether an optional one is missing.
@@ -239,10 +250,6 @@ func (r *Reconciler) render(ctx context.Context, ot *v1alpha1.ObjectTemplate, co
 	if err != nil {
 		return nil, fmt.Errorf("asking for the environment: %w", err)
 	}
-	tenant := ot.Namespace
-	if tenant == "" {
-		tenant = "/" + ot.Name
-	}
 	data, err := json.Marshal(map[string]any{"config": config, "environment": environment})
 	if err != nil {
 		return nil, bad(err)
@@ -255,7 +262,7 @@ func (r *Reconciler) render(ctx context.Context, ot *v1alpha1.ObjectTemplate, co
 		}
 	}
 	var obj *unstructured.Unstructured
-	err = r.Share.Do(ctx, tenant, func() error {
+	err = r.Share.Do(ctx, tenantOf(ot), func() error {
 		var err error
 		obj, err = manifest(ctx, ot.Spec.Template, data)
 		return err

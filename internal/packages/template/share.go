@@ -16,8 +16,9 @@ const (
 	// no attack takes milliseconds.
 	shareBurst = 10 * time.Second
 	shareRate  = 0.2
-	// shareRetry is when to ask again while another rendering of the same tenant runs.
+	// shareRetry is when to ask again while another rendering of the same tenant runs, times how many have asked, up to shareQueue.
 	shareRetry = 100 * time.Millisecond
+	shareQueue = 50
 	// shareTenants is how many tenants are remembered before those that have used nothing for long are forgotten.
 	shareTenants = 1000
 )
@@ -34,6 +35,8 @@ type Share struct {
 
 type tenant struct {
 	running bool
+	// refused is how many have been told to wait since the last rendering ended.
+	refused int
 	// used is the time that counts against the tenant at the time since.
 	used  time.Duration
 	since time.Time
@@ -73,9 +76,27 @@ func (s *Share) Do(ctx context.Context, name string, f func() error) error {
 	return f()
 }
 
+// Wait says how long a tenant would have to wait now, so that nothing is prepared in vain.
+func (s *Share) Wait(name string) time.Duration {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wait(s.of(name))
+}
+
 func (s *Share) enter(name string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	t := s.of(name)
+	after := s.wait(t)
+	t.running = t.running || after == 0
+	return after
+}
+
+// of is a tenant as it is now.
+func (s *Share) of(name string) *tenant {
 	now := s.clock.Now()
 	t := s.tenants[name]
 	if t == nil {
@@ -84,13 +105,18 @@ func (s *Share) enter(name string) time.Duration {
 		s.tenants[name] = t
 	}
 	t.settle(now)
+	return t
+}
+
+func (s *Share) wait(t *tenant) time.Duration {
 	switch {
-	case t.running:
-		return shareRetry
 	case t.used > shareBurst:
-		return time.Duration(float64(t.used-shareBurst)/shareRate) + shareRetry
+		t.refused++
+		return time.Duration(float64(t.used-shareBurst)/shareRate) + time.Duration(min(t.refused, shareQueue))*shareRetry
+	case t.running:
+		t.refused++
+		return time.Duration(min(t.refused, shareQueue)) * shareRetry
 	}
-	t.running = true
 	return 0
 }
 
@@ -98,7 +124,7 @@ func (s *Share) leave(name string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenants[name]
-	t.running = false
+	t.running, t.refused = false, 0
 	t.settle(s.clock.Now())
 	t.used += took
 }

@@ -89,8 +89,8 @@ func (r *Reconciler) watchSources(ctx context.Context, ot *v1alpha1.ObjectTempla
 	return r.Engine.Use(ctx, r.owner(ot), objects)
 }
 
-// workers is how many templates are worked on at a time.
-const workers = 2
+// workers is how many templates are worked on at a time. Most of it is waiting for the API server; Share bounds how many are rendered.
+const workers = 8
 
 // SetupWithManager adds the controller. Changes of sources and objects come from watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, watches *watch.Cache) error {

@@ -41,7 +41,7 @@ const (
 	owner = "machine-config-daemon"
 	// markPath, below the root, holds VERSION RUN of the last configuration that was written in full.
 	markPath = "var/lib/machine-config-daemon/written"
-	// maxConfig bounds a configuration, packed and unpacked; a ConfigMap has at most 1 MiB.
+	// maxConfig bounds a configuration, packed and unpacked; a Secret has at most 1 MiB.
 	maxPacked, maxUnpacked = 2 << 20, 32 << 20
 	maxReason              = 200
 )
@@ -164,7 +164,7 @@ func (d *Daemon) degraded(ctx context.Context, have map[string]string, cause err
 	return cause
 }
 
-// desired reads the folder that the ConfigMap is mounted at: hash, and config in gzip and base64.
+// desired reads the folder that the Secret is mounted at: hash, and config in gzip and base64.
 func (d *Daemon) desired() (version string, config []byte, err error) {
 	hash, err := os.ReadFile(filepath.Join(d.Desired, "hash"))
 	if err != nil {

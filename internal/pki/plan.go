@@ -220,7 +220,8 @@ func (p *planner) planLeaf(l leaf) {
 	if !ok {
 		return // its problem is reported
 	}
-	e := examined{leaf: l, ca: ca, spec: p.spec, now: p.src.Now}
+	spec := p.spec.of(l)
+	e := examined{leaf: l, ca: ca, spec: spec, now: p.src.Now}
 	if stored := p.secrets[l.secret]; stored != nil {
 		e.certPEM, e.keyPEM = stored.Data[l.certEntry()], stored.Data[l.keyEntry()]
 		e.caPEM, e.caHash = stored.Data[CACertKey], stored.Annotations[CAHashAnnotation]
@@ -231,16 +232,16 @@ func (p *planner) planLeaf(l leaf) {
 	reason := reissueReason(e)
 	if reason == "" {
 		if cert, err := parseCertificate(e.certPEM); err == nil {
-			p.recheckFor(cert, ca)
+			p.recheckFor(cert, ca, spec)
 		}
 		return
 	}
-	issued, err := issueLeaf(l, ca, p.spec, p.src)
+	issued, err := issueLeaf(l, ca, spec, p.src)
 	if err != nil {
 		p.problem(err)
 		return
 	}
-	p.recheckFor(issued.cert, ca)
+	p.recheckFor(issued.cert, ca, spec)
 	s := p.secret(l.secret)
 	setAll(&s.Data, map[string][]byte{l.certEntry(): issued.certPEM, l.keyEntry(): issued.keyPEM, CACertKey: ca.certPEM})
 	setAll(&s.Annotations, map[string]string{CAHashAnnotation: ca.hash()})
@@ -248,11 +249,11 @@ func (p *planner) planLeaf(l leaf) {
 }
 
 // recheckFor remembers the earliest renewal.
-func (p *planner) recheckFor(cert *x509.Certificate, ca pair) {
+func (p *planner) recheckFor(cert *x509.Certificate, ca pair, spec Spec) {
 	if !cert.NotAfter.Before(ca.cert.NotAfter) {
 		return // will not be renewed
 	}
-	left := max(renewAt(cert, p.spec).Sub(p.src.Now), minRecheck)
+	left := max(renewAt(cert, spec).Sub(p.src.Now), minRecheck)
 	if p.plan.RecheckAfter == 0 || left < p.plan.RecheckAfter {
 		p.plan.RecheckAfter = left
 	}

@@ -269,16 +269,18 @@ func TestReissue(t *testing.T) {
 			change: func(o Observed) { o.Secrets[KonnectivityAgent].Data[CACertKey] = []byte("x") },
 			want:   map[string]string{KonnectivityAgent: "its copy of the authority is out of date"},
 		},
-		"When 31 days are left it should keep everything":               {spec: demo(), now: noon.Add(year - 31*24*time.Hour), want: map[string]string{}},
-		"When the clock went back by an hour it should issue all again": {spec: demo(), now: noon.Add(-time.Hour), want: all("it is not valid before 2026-06-01T11:55:00Z")},
-		"When 30 days are left it should issue all again":               {spec: demo(), now: noon.Add(year - 30*24*time.Hour), want: all("it expires at 2027-06-01T11:55:00Z")},
+		"When 31 days are left it should keep all but the credential of new machines":         {spec: demo(), now: noon.Add(year - 31*24*time.Hour), want: map[string]string{NodeBootstrapClient: "it expires at 2026-06-08T11:55:00Z"}},
+		"When the clock went back by an hour it should issue all again":                       {spec: demo(), now: noon.Add(-time.Hour), want: all("it is not valid before 2026-06-01T11:55:00Z")},
+		"When 30 days are left it should issue all again":                                     {spec: demo(), now: noon.Add(year - 30*24*time.Hour), want: with(all("it expires at 2027-06-01T11:55:00Z"), NodeBootstrapClient, "it expires at 2026-06-08T11:55:00Z")},
+		"When a third of a week is left it should issue the credential of new machines again": {spec: demo(), now: noon.Add(bootstrapValidity*2/3 + time.Hour), want: map[string]string{NodeBootstrapClient: "it expires at 2026-06-08T11:55:00Z"}},
+		"When more is left it should keep that, too":                                          {spec: demo(), now: noon.Add(bootstrapValidity*2/3 - time.Hour), want: map[string]string{}},
 		"When the validity is edited it should issue all again": {
 			spec: demo(func(s *Spec) { s.Validity = 24 * time.Hour }),
-			want: all("it was issued for 8760h0m0s, not 24h0m0s"),
+			want: with(all("it was issued for 8760h0m0s, not 24h0m0s"), NodeBootstrapClient, "it was issued for 168h0m0s, not 24h0m0s"),
 		},
 		"When the renewal share is set it should renew by it": {
 			spec: demo(func(s *Spec) { s.RenewShare = 0.5 }), now: noon.Add(year/2 + time.Hour),
-			want: all("it expires at 2027-06-01T11:55:00Z"),
+			want: with(all("it expires at 2027-06-01T11:55:00Z"), NodeBootstrapClient, "it expires at 2026-06-08T11:55:00Z"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -316,6 +318,12 @@ func all(reason string) map[string]string {
 		out[l.secret] = reason
 	}
 	return out
+}
+
+// with is reasons but for one leaf.
+func with(reasons map[string]string, secret, reason string) map[string]string {
+	reasons[secret] = reason
+	return reasons
 }
 
 // copyPair puts a certificate into a Secret that the right authority signed for something else.

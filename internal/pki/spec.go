@@ -16,6 +16,10 @@ const (
 	DefaultValidity = 365 * 24 * time.Hour
 	// MinValidity keeps a mistyped annotation from turning the control plane into a renewal loop.
 	MinValidity = 10 * time.Minute
+	// bootstrapValidity bounds the life of the credential that machines join with: all machines have the same, and it stays on their disks.
+	// It is long enough for a control plane that is paused over a long weekend, and what is left of it when it is renewed, two days, for any
+	// machine that has just got it.
+	bootstrapValidity = 7 * 24 * time.Hour
 	// caValidity of authorities, which are never replaced.
 	caValidity = 10 * 365 * 24 * time.Hour
 	// renewBefore is how long a leaf of ordinary validity still lasts when it is renewed.
@@ -84,6 +88,14 @@ func (s Spec) validity() time.Duration {
 		return DefaultValidity
 	}
 	return max(s.Validity, MinValidity)
+}
+
+// of is the specification for one leaf, whose life may be bounded.
+func (s Spec) of(l leaf) Spec {
+	if l.life > 0 {
+		s.Validity = min(s.validity(), l.life)
+	}
+	return s
 }
 
 // renewLeft is how long a leaf still lasts when it is renewed.
@@ -178,6 +190,8 @@ type leaf struct {
 	ips    []string
 	// certKey and keyKey are the Secret's keys when they are not the usual ones.
 	certKey, keyKey string
+	// life is the longest that it may be valid; zero leaves it to the specification.
+	life time.Duration
 }
 
 func (l leaf) certEntry() string {
@@ -225,7 +239,7 @@ func (s Spec) leaves() ([]leaf, error) {
 		{secret: HCCOClient, signer: HCCOSigner, name: "system:hosted-cluster-config", orgs: []string{"kubernetes", "system:serviceaccounts:openshift"}, usages: clientAuth},
 		{secret: KASBootstrapClient, signer: KASBootstrapSigner, name: "system:kas-bootstrap-container", orgs: kubernetes, usages: clientAuth},
 		{secret: NodeBootstrapClient, signer: ClusterSigner, name: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
-			orgs: []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}, usages: clientAuth},
+			orgs: []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}, usages: clientAuth, life: bootstrapValidity},
 		{secret: MetricsClient, signer: ClusterSigner, name: "system:serviceaccount:hypershift:prometheus", orgs: kubernetes, usages: clientAuth},
 		leaf{secret: KCMServer, signer: RootCA, name: "kube-controller-manager", orgs: openshift, usages: bothAuth}.withHosts(append(s.serviceNames("kube-controller-manager"), "localhost")...),
 		leaf{secret: SchedulerServer, signer: RootCA, name: "kube-scheduler", orgs: openshift, usages: bothAuth}.withHosts(append(s.serviceNames("kube-scheduler"), "localhost")...),

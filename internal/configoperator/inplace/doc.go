@@ -5,8 +5,8 @@
 //	                            desiredDrain (the node's) ──▶ cordon and evict, or uncordon ──▶ lastAppliedDrain (ours)
 //
 // At most maxUnavailable nodes have a desired configuration that isn't their current one. Each of them gets a pod, the
-// machine-config-daemon, with the configuration as a ConfigMap; it asks for a drain, writes the files, restarts the machine and
-// reports. The pods and the ConfigMap are in a namespace of their own in the hosted cluster.
+// machine-config-daemon, with the configuration as a Secret; it asks for a drain, writes the files, restarts the machine and
+// reports. The pods and the Secret are in a namespace of their own in the hosted cluster.
 //
 // What nodes report is their word only. A node can say that it is done or degraded, which concerns itself; it can't make
 // another one drain, and the number of nodes under way never exceeds the limit, whatever they say.
@@ -48,21 +48,21 @@ const (
 	desiredDrain     = annotationPrefix + "desiredDrain"
 	lastAppliedDrain = annotationPrefix + "lastAppliedDrain"
 	// drainBlocked is what forbids the drain of a node, by the drainer.
-	drainBlocked       = "hypershift.openshift.io/drain-blocked"
-	stateDone          = "Done"
-	stateDegraded      = "Degraded"
-	drainPrefix        = "drain-"
-	uncordonPrefix     = "uncordon-"
-	daemonPrefix       = "machine-config-daemon-"
-	configMapConfigKey = "config"
-	configMapHashKey   = "hash"
+	drainBlocked   = "hypershift.openshift.io/drain-blocked"
+	stateDone      = "Done"
+	stateDegraded  = "Degraded"
+	drainPrefix    = "drain-"
+	uncordonPrefix = "uncordon-"
+	daemonPrefix   = "machine-config-daemon-"
+	configKey      = "config"
+	hashKey        = "hash"
 
 	// Keys of a token Secret.
 	payloadKey        = "payload"
 	releaseVersionKey = "release-version"
 )
 
-// namespaceOf is where an upgrade's objects are in the hosted cluster; its ConfigMap has the same name.
+// namespaceOf is where an upgrade's objects are in the hosted cluster; its Secret has the same name.
 func namespaceOf(machineSet string) string { return machineSet + "-upgrade" }
 
 // tokenSecret is the Secret with what machines of a version are configured with.

@@ -61,7 +61,7 @@ type Observed struct {
 // Plan says what to do. The zero Plan does nothing.
 type Plan struct {
 	SetDesired []string // nodes that are told the target
-	Objects    bool     // the namespace and ConfigMap must be there
+	Objects    bool     // the namespace and Secret must be there
 	CreatePods []string // nodes that get a daemon
 	DeletePods []string // nodes whose daemon goes
 	Mark       []string // Machines that get the version of the release

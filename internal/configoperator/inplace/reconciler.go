@@ -104,7 +104,7 @@ func (r *Reconciler) carryOut(ctx context.Context, set *clusterv1.MachineSet, w 
 		return err
 	}
 	if plan.Complete {
-		// The namespace takes the ConfigMap and what is left of pods along. It goes before the MachineSet says that all is done:
+		// The namespace takes the Secret and what is left of pods along. It goes before the MachineSet says that all is done:
 		// afterwards nobody would look again.
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(set.Name)}}
 		if err := r.Hosted.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {

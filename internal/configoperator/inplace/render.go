@@ -13,7 +13,8 @@ const desiredDir = "/etc/machine-config-daemon-desired-config"
 
 func managed() map[string]string { return map[string]string{hyperv1.ManagedLabel: "true"} }
 
-// sharedObjects are the namespace and the configuration of an upgrade.
+// sharedObjects are the namespace and the configuration of an upgrade. That is a Secret, because it holds the credential that machines
+// join with, and a pull secret: who may read ConfigMaps of the hosted cluster must not have those.
 func sharedObjects(set, target, payload string) []client.Object {
 	name := namespaceOf(set)
 	labels := managed()
@@ -23,10 +24,11 @@ func sharedObjects(set, target, payload string) []client.Object {
 	labels["security.openshift.io/scc.podSecurityLabelSync"] = "false"
 	return []client.Object{
 		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
-		&corev1.ConfigMap{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		&corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name, Labels: managed()},
-			Data:       map[string]string{configMapConfigKey: payload, configMapHashKey: target},
+			Type:       corev1.SecretTypeOpaque,
+			Data:       map[string][]byte{configKey: []byte(payload), hashKey: []byte(target)},
 		},
 	}
 }
@@ -57,7 +59,7 @@ func daemon(set, node, image string) *corev1.Pod {
 			}},
 			Volumes: []corev1.Volume{
 				host("rootfs", "/"), host("kubelet", "/var/lib/kubelet"),
-				{Name: "desired", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: namespaceOf(set)}}}},
+				{Name: "desired", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: namespaceOf(set), DefaultMode: ptr.To[int32](0o400)}}},
 			},
 		},
 	}

@@ -126,7 +126,11 @@ func degraded(obs Observed, _ []metav1.Condition) metav1.Condition {
 	case len(obs.PKIProblems) > 0:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: certificatesReason, Message: errors.Join(obs.PKIProblems...).Error()}
 	case len(lacking) > 0:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.UnavailableReplicasReason, Message: listed(lacking)}
+		message := listed(lacking)
+		if len(obs.Troubles) > 0 {
+			message += ": " + obs.Troubles[0].Message
+		}
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.UnavailableReplicasReason, Message: message}
 	}
 	return conditionFalse(kind, hyperv1.AsExpectedReason, "")
 }
@@ -208,9 +212,9 @@ func pausedMessage(p pause.Pause) string {
 	return fmt.Sprintf("spec.pausedUntil pauses reconciliation until %s", p.Until.UTC().Format(time.RFC3339))
 }
 
-// available is the summary. The first thing that is wrong gives reason and message; components count only until the control plane has been
+// availableUntroubled is the summary. The first thing that is wrong gives reason and message; components count only until the control plane has been
 // available, because afterwards the loss of one is Degraded and the API still serves.
-func available(obs Observed, others []metav1.Condition) metav1.Condition {
+func availableUntroubled(obs Observed, others []metav1.Condition) metav1.Condition {
 	kind := hyperv1.HostedControlPlaneAvailable
 	for _, source := range []string{hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.InfrastructureReady} {
 		if cond := conditions.Get(others, source); cond.Status == metav1.ConditionFalse {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
@@ -132,6 +133,24 @@ func TestConditions(t *testing.T) {
 				"EtcdAvailable": "False EtcdWaitingForQuorum 1 of 3 etcd members are ready, 2 are needed: volume claim data-etcd-1 is not bound: no storage",
 				"Available":     "False EtcdWaitingForQuorum 1 of 3 etcd members are ready, 2 are needed: volume claim data-etcd-1 is not bound: no storage",
 			},
+		},
+		"When a member of etcd fits on no node that should be the reason, and what it causes come after it": {
+			obs: wellObserved(func(o *Observed) {
+				o.Etcd.Status.ReadyReplicas = 1
+				o.Deployments = []appsv1.Deployment{*deployment("kube-apiserver", 1)}
+				o.Troubles = []trouble.Trouble{{Component: "etcd", Reason: trouble.Unschedulable, Message: "pod etcd-1 fits on no node: 1 Insufficient cpu."},
+					{Component: "kube-apiserver", Reason: trouble.CrashLoopBackOff, Message: "later"}}
+			}),
+			want: map[string]string{
+				"Available": "False Unschedulable pod etcd-1 fits on no node: 1 Insufficient cpu. (1 of 3 etcd members are ready, 2 are needed)",
+				"Degraded":  "True UnavailableReplicas kube-apiserver has 1 unavailable replicas: pod etcd-1 fits on no node: 1 Insufficient cpu.",
+			},
+		},
+		"When a pod does not run and the API serves all the same it should stay available": {
+			obs: wellObserved(func(o *Observed) {
+				o.Troubles = []trouble.Trouble{{Component: "cluster-autoscaler", Reason: trouble.ImagePullBackOff, Message: "no image"}}
+			}),
+			want: map[string]string{"Available": well},
 		},
 		"When etcd does not exist it should say so": {
 			obs:  wellObserved(func(o *Observed) { o.Etcd = nil }),

@@ -5,6 +5,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
@@ -37,6 +38,8 @@ type Observed struct {
 	APIServer *appsv1.Deployment
 	// EtcdClaims says what keeps the volumes of etcd from being bound, and its pods from a node.
 	EtcdClaims []string
+	// Troubles are why pods do not run, the likeliest root cause first.
+	Troubles []trouble.Trouble
 	// EtcdShards are the shards of etcd that the spec asks for.
 	EtcdShards []etcdShard
 	// Deployments are those of the control plane's components.

@@ -156,6 +156,9 @@ func recheckAfter(obs Observed, renew time.Duration, now time.Time) time.Duratio
 	if renew > 0 {
 		after = min(after, renew)
 	}
+	if len(obs.Troubles) > 0 {
+		after = min(after, recheckUnready) // pods are not watched
+	}
 	if rotates(obs.HCP) {
 		after = min(after, recheckRotation)
 	}
@@ -249,10 +252,12 @@ func (r *Reconciler) reconcileComponents(ctx context.Context, applier *apply.App
 	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
 	c := component.Context{WorkloadContext: r.Context}
 	c.Context, c.Client, c.Apply, c.Clock = ctx, r.Client, applier, r.Clock
+	troubleErr := r.observeTroubles(ctx, obs)
+	c.Trouble = obs.trouble
 	c.HCP, c.Release, c.UserRelease, c.Infra = obs.HCP, obs.Release, obs.UserRelease, obs.Infra
 	c.Signer = clientSigner{reader: r.Client, spec: spec, source: r.pkiSource}
 	c.Capabilities, c.Management = r.Management, r.Management.Facts(ctx)
-	var errs []error
+	errs := []error{troubleErr}
 	for _, one := range r.components(obs.HCP) {
 		errs = append(errs, one.Reconcile(c))
 	}

@@ -21,6 +21,7 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
 		conds = append(conds, clusterVersionConditions(status.VersionStatus, obs.waiting())...)
+		obs.blameProgress(conds)
 	}
 	for i := range conds {
 		conds[i].ObservedGeneration = obs.HCP.Generation

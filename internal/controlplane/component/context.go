@@ -25,6 +25,9 @@ type Context struct {
 	Apply *apply.Applier
 	// Clock is for the transition times of conditions.
 	Clock clock.PassiveClock
+	// Trouble says why pods of a component do not run, as the reason and message of a condition; no reason: nothing is known. nil: nobody
+	// has looked.
+	Trouble func(component string) (reason, message string)
 }
 
 // Management is what components may know of the management cluster.

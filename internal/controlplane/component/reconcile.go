@@ -38,6 +38,9 @@ func (c *WorkloadComponent) Reconcile(ctx Context) error {
 	}
 	obs := observation{missing: missingDependencies(dependenciesOf(c.name, c.dependencies, ctx.HCP), components.Items, ctx.Release.Version)}
 	obs.mayStart = c.mayStart(ctx.HCP, components.Items)
+	if ctx.Trouble != nil {
+		obs.trouble, obs.troubleText = ctx.Trouble(c.name)
+	}
 	obs.reconciled = c.update(ctx, &obs)
 	err = c.report(ctx, obs)
 	if obs.reconciled != nil {
@@ -214,7 +217,7 @@ func (c *WorkloadComponent) report(ctx Context, obs observation) error {
 	if ctx.HCP.Generation > 0 {
 		live.Status.ObservedGeneration = ptr.To(ctx.HCP.Generation)
 	}
-	conditions.Set(&live.Status.Conditions, ctx.Clock.Now(), observed(ctx.HCP, availableCondition(obs)), observed(ctx.HCP, rolloutCondition(obs)))
+	conditions.Set(&live.Status.Conditions, ctx.Clock.Now(), observed(ctx.HCP, obs.blame(availableCondition(obs))), observed(ctx.HCP, obs.blame(rolloutCondition(obs))))
 	if conditions.IsTrue(live.Status.Conditions, RolloutComplete) {
 		live.Status.Version = ctx.Release.Version
 	}

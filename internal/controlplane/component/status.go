@@ -40,6 +40,18 @@ type observation struct {
 	mayStart   bool          // it is created although dependencies are missing
 	reconciled error         // why the component could not be brought to what is wanted
 	operands   error         // what its operands lack
+	// trouble and troubleText are why pods do not run; empty: nothing is known.
+	trouble, troubleText string
+}
+
+// blame puts the root cause in place of a reason that only counts replicas.
+func (obs observation) blame(cond metav1.Condition) metav1.Condition {
+	counted := cond.Reason == WaitingForAvailableReason || cond.Reason == WaitingForRolloutCompleteReason || cond.Reason == NotFoundReason
+	if cond.Status == metav1.ConditionTrue || obs.trouble == "" || obs.live == nil || !counted {
+		return cond
+	}
+	cond.Reason, cond.Message = obs.trouble, obs.troubleText
+	return cond
 }
 
 // availableCondition says whether the component serves.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,7 +56,7 @@ type remains struct {
 	hcp       *hyperv1.HostedControlPlane
 	namespace *corev1.Namespace
 	pools     []hyperv1.NodePool
-	pods      []metav1.PartialObjectMetadata // of the namespace, once that is being deleted
+	pods      []metav1.PartialObjectMetadata // of the namespace, once the control plane is gone
 	operator  *appsv1.Deployment             // the control-plane-operator
 	cluster   *clusterv1.Cluster
 	manager   *appsv1.Deployment // of Cluster API, read when there is a cluster
@@ -68,6 +70,8 @@ type teardown struct {
 	delete []client.Object
 	// hurry are pods to end within podGrace.
 	hurry []client.Object
+	// empty: delete workloads and what they use, so that pods end and none comes again.
+	empty bool
 	// annotateCleanup passes the wish to clean up cloud resources on to the HostedControlPlane.
 	annotateCleanup bool
 	// stripFinalizers of the HostedControlPlane: nobody else will.
@@ -122,19 +126,74 @@ func planTeardown(r remains, now time.Time) teardown {
 		return teardown{} // it was never ours
 	}
 	if r.namespace.DeletionTimestamp.IsZero() {
+		// A namespace controller that finds a pod waits for half of the time that the pod may take to end, 68 s for kube-apiserver, before
+		// it looks again. It shall find none. On the way there, everything that would make new ones goes.
+		t.empty = true
+		t.recheckAfter = emptyPoll
+		if endingFor(r.pods, now) < emptyLongest {
+			t.hurry = inHurry(r)
+			t.waiting = []string{waitingForPods(r.pods)}
+			return t
+		}
 		t.delete = []client.Object{r.namespace}
-		t.recheckAfter = time.Second // for the pods
+		t.recheckAfter = time.Second
 	}
 	// Whoever would have removed finalizers in it ends with it.
 	t.orphans = r.contained && !r.namespace.DeletionTimestamp.IsZero()
-	for i := range r.pods {
-		// A namespace that is being deleted takes no new pods, so none of these comes back.
-		if pod := &r.pods[i]; r.contained && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > podGrace) {
-			t.hurry = append(t.hurry, pod)
-		}
-	}
+	t.hurry = inHurry(r)
 	t.waiting = []string{waitingFor("Namespace", r.namespace, namespaceHint(r.namespace))}
 	return t
+}
+
+const (
+	// emptyPoll is how often the pods of a namespace are looked at that is about to be deleted.
+	emptyPoll = time.Second
+	// emptyLongest is how long pods that were told to end are waited for before the namespace is deleted all the same: their node may be
+	// gone. It is many times what they take on a busy one.
+	emptyLongest = 20 * time.Second
+)
+
+// endingFor is how long every pod there is has been told to end, or longer; emptyLongest without pods, and 0 when one has not been told.
+func endingFor(pods []metav1.PartialObjectMetadata, now time.Time) time.Duration {
+	least := emptyLongest
+	for i := range pods {
+		deleted := pods[i].DeletionTimestamp
+		if deleted.IsZero() {
+			return 0
+		}
+		// The timestamp is when the grace period ends.
+		told := deleted.Add(-time.Duration(ptr.Deref(pods[i].DeletionGracePeriodSeconds, 0)) * time.Second)
+		least = min(least, now.Sub(told))
+	}
+	return least
+}
+
+// inHurry are the pods that are to end within podGrace. A namespace that is being deleted takes no new pods, and one that is emptied has
+// nobody who makes them.
+func inHurry(r remains) []client.Object {
+	var pods []client.Object
+	for i := range r.pods {
+		if pod := &r.pods[i]; r.contained && (pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds > podGrace) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// maxNamed bounds how many pods a message names.
+const maxNamed = 8
+
+func waitingForPods(pods []metav1.PartialObjectMetadata) string {
+	var names []string
+	for i := range pods {
+		names = append(names, pods[i].Name)
+	}
+	slices.Sort(names)
+	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("pods %s to end", text)
 }
 
 func planControlPlane(r remains, now time.Time, t *teardown) {
@@ -254,8 +313,10 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	if left.namespace, err = get(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
 		return left, err
 	}
-	if left.pods, err = r.endingPods(ctx, left.namespace); err != nil {
-		return left, err
+	if left.hcp == nil && left.cluster == nil && len(left.pools) == 0 && left.namespace != nil && left.namespace.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) {
+		if left.pods, err = r.podsOf(ctx, ns); err != nil {
+			return left, err
+		}
 	}
 	if left.hcp != nil {
 		if left.operator, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: controlPlaneOperator}, &appsv1.Deployment{}); err != nil {
@@ -272,15 +333,12 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	return left, nil
 }
 
-// endingPods lists the pods of a namespace that is being deleted.
-func (r *Reconciler) endingPods(ctx context.Context, ns *corev1.Namespace) ([]metav1.PartialObjectMetadata, error) {
-	if ns == nil || ns.DeletionTimestamp.IsZero() {
-		return nil, nil
-	}
+// podsOf lists the pods of a control plane that is gone.
+func (r *Reconciler) podsOf(ctx context.Context, ns string) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	if err := r.Live.List(ctx, list, client.InNamespace(ns.Name)); err != nil {
-		return nil, fmt.Errorf("listing pods of namespace %s: %w", ns.Name, err)
+	if err := r.Live.List(ctx, list, client.InNamespace(ns)); err != nil {
+		return nil, fmt.Errorf("listing pods of namespace %s: %w", ns, err)
 	}
 	return list.Items, nil
 }
@@ -308,6 +366,9 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 			errs = append(errs, fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err))
 		}
 	}
+	if next.empty {
+		errs = append(errs, r.empty(ctx, left.namespace.Name))
+	}
 	for _, obj := range next.delete {
 		remove(obj)
 	}
@@ -324,6 +385,22 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 	if next.stripCluster {
 		ctrl.LoggerFrom(ctx).Info("removing the finalizer of a Cluster that its manager does not remove")
 		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.cluster, clusterv1.ClusterFinalizer))
+	}
+	return errors.Join(errs...)
+}
+
+// empty deletes what makes pods in a namespace, and what takes a while to go: volumes, load balancers. Whoever makes them anew is gone, or
+// goes with it.
+func (r *Reconciler) empty(ctx context.Context, namespace string) error {
+	var errs []error
+	for _, kind := range []client.Object{
+		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &batchv1.CronJob{}, &batchv1.Job{}, &appsv1.ReplicaSet{},
+		&corev1.Pod{}, &corev1.Service{}, &corev1.PersistentVolumeClaim{},
+	} {
+		err := r.Client.DeleteAllOf(ctx, kind, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("deleting every %T of namespace %s: %w", kind, namespace, err))
+		}
 	}
 	return errors.Join(errs...)
 }

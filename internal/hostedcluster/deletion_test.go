@@ -38,6 +38,13 @@ func endingIn(seconds *int64) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "p", DeletionGracePeriodSeconds: seconds}}
 }
 
+// toldToEnd is a pod that should have ended a second after that.
+func toldToEnd(at time.Time) metav1.PartialObjectMetadata {
+	pod := endingIn(ptr.To[int64](1))
+	pod.DeletionTimestamp = &metav1.Time{Time: at.Add(time.Second)}
+	return pod
+}
+
 func TestPlanTeardown(t *testing.T) {
 	hc := exampleHostedCluster("clusters", "x")
 	ours := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
@@ -51,18 +58,23 @@ func TestPlanTeardown(t *testing.T) {
 		deletes int
 		strips  bool
 		hurries int
+		empties bool
 		waits   string // empty: nothing is left
 	}{
-		"When nothing is left it should be done":                       {left: remains{}},
-		"When there are NodePools it should delete them first":         {left: remains{pools: []hyperv1.NodePool{pool}, hcp: controlPlane(nil), namespace: ours}, deletes: 1, waits: "NodePool clusters/np"},
-		"When the control plane lives it should delete it":             {left: remains{hcp: controlPlane(nil), namespace: ours}, deletes: 1, waits: "HostedControlPlane clusters-demo/demo"},
-		"When the operator works it should be given time":              {left: remains{hcp: controlPlane(ago(10 * time.Second)), operator: operator(1), contained: true}, waits: "being deleted since 2026-01-02T11:59:50Z (the control-plane-operator removes its finalizer"},
-		"When the operator works but is stuck it should go on":         {left: remains{hcp: controlPlane(ago(operatorStuck)), operator: operator(1), contained: true}, strips: true, waits: "HostedControlPlane"},
-		"When the operator does not run it should wait a moment":       {left: remains{hcp: controlPlane(ago(3 * time.Second)), operator: operator(0), contained: true}, waits: "does not run, so its finalizer is removed soon"},
-		"When the operator does not run for long it should go on":      {left: remains{hcp: controlPlane(ago(operatorDown)), operator: operator(0), contained: true}, strips: true, waits: "HostedControlPlane"},
-		"When there is no operator it should go on soon":               {left: remains{hcp: controlPlane(ago(operatorGone)), contained: true}, strips: true, waits: "HostedControlPlane"},
-		"When things lie outside the namespace it should only wait":    {left: remains{hcp: controlPlane(ago(time.Hour))}, waits: "HostedControlPlane"},
-		"When only the namespace is left it should delete it":          {left: remains{namespace: ours}, deletes: 1, waits: "Namespace clusters-demo"},
+		"When nothing is left it should be done":                    {left: remains{}},
+		"When there are NodePools it should delete them first":      {left: remains{pools: []hyperv1.NodePool{pool}, hcp: controlPlane(nil), namespace: ours}, deletes: 1, waits: "NodePool clusters/np"},
+		"When the control plane lives it should delete it":          {left: remains{hcp: controlPlane(nil), namespace: ours}, deletes: 1, waits: "HostedControlPlane clusters-demo/demo"},
+		"When the operator works it should be given time":           {left: remains{hcp: controlPlane(ago(10 * time.Second)), operator: operator(1), contained: true}, waits: "being deleted since 2026-01-02T11:59:50Z (the control-plane-operator removes its finalizer"},
+		"When the operator works but is stuck it should go on":      {left: remains{hcp: controlPlane(ago(operatorStuck)), operator: operator(1), contained: true}, strips: true, waits: "HostedControlPlane"},
+		"When the operator does not run it should wait a moment":    {left: remains{hcp: controlPlane(ago(3 * time.Second)), operator: operator(0), contained: true}, waits: "does not run, so its finalizer is removed soon"},
+		"When the operator does not run for long it should go on":   {left: remains{hcp: controlPlane(ago(operatorDown)), operator: operator(0), contained: true}, strips: true, waits: "HostedControlPlane"},
+		"When there is no operator it should go on soon":            {left: remains{hcp: controlPlane(ago(operatorGone)), contained: true}, strips: true, waits: "HostedControlPlane"},
+		"When things lie outside the namespace it should only wait": {left: remains{hcp: controlPlane(ago(time.Hour))}, waits: "HostedControlPlane"},
+		"When only the namespace is left it should delete it":       {left: remains{namespace: ours}, deletes: 1, empties: true, waits: "Namespace clusters-demo"},
+		"When pods are left in it they should end before the namespace is deleted": {left: remains{namespace: ours, contained: true,
+			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](1))}}, empties: true, hurries: 1, waits: "pods p, p to end"},
+		"When pods that were told to end do not it should delete the namespace all the same": {left: remains{namespace: ours, contained: true,
+			pods: []metav1.PartialObjectMetadata{toldToEnd(noon.Add(-time.Minute))}}, empties: true, deletes: 1, waits: "Namespace clusters-demo"},
 		"When the namespace is going it should say what is left in it": {left: remains{namespace: terminating}, waits: "Some resources are remaining: pods"},
 		"When pods end slowly it should not give them that long": {left: remains{namespace: terminating, contained: true,
 			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](135)), endingIn(ptr.To[int64](1))}}, hurries: 2, waits: "Namespace clusters-demo"},
@@ -81,6 +93,7 @@ func TestPlanTeardown(t *testing.T) {
 			got := planTeardown(tc.left, noon)
 			g.Expect(got.delete).To(HaveLen(tc.deletes))
 			g.Expect(got.hurry).To(HaveLen(tc.hurries))
+			g.Expect(got.empty).To(Equal(tc.empties))
 			g.Expect(got.stripFinalizers).To(Equal(tc.strips))
 			g.Expect(got.done()).To(Equal(tc.waits == ""))
 			g.Expect(fmt.Sprint(got.waiting)).To(ContainSubstring(tc.waits))

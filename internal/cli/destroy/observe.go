@@ -115,7 +115,11 @@ func (l leftovers) String() string {
 		parts = append(parts, part)
 	}
 	if cond := meta.FindStatusCondition(l.hc.Status.Conditions, hyperv1.HostedClusterDestroyed); cond != nil {
-		parts = append(parts, fmt.Sprintf("%s=%s (%s)", cond.Type, cond.Status, cond.Reason))
+		part := fmt.Sprintf("%s=%s (%s)", cond.Type, cond.Status, cond.Reason)
+		if cond.Status == metav1.ConditionFalse && cond.Message != "" {
+			part += ": " + cond.Message
+		}
+		parts = append(parts, part)
 	}
 	others := slices.DeleteFunc(slices.Clone(l.hc.Finalizers), func(f string) bool { return f == Finalizer })
 	if len(parts) == 0 {

@@ -123,6 +123,9 @@ func controllerManagerArgs(pki *mgmtpki.Bundle) []string {
 		"--service-account-private-key-file=" + pki.Key("sa"), "--root-ca-file=" + pki.Cert("ca"), "--use-service-account-credentials",
 		"--cluster-signing-cert-file=" + pki.Cert("ca"), "--cluster-signing-key-file=" + pki.Key("ca"),
 		"--allocate-node-cidrs", "--cluster-cidr=" + network.ClusterCIDR, "--leader-elect=false", "--profiling=false",
+		// A namespace takes some two hundred requests to go, and what its objects own some hundred more. With the usual 20 requests a second
+		// for each controller, hosted clusters that are destroyed together would wait for each other.
+		"--kube-api-qps=200", "--kube-api-burst=400", "--concurrent-namespace-syncs=20",
 	}
 }
 

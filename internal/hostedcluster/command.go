@@ -68,6 +68,7 @@ type flags struct {
 	enableCIDebugOutput       bool
 	leaderElect               bool
 	privateCAPI               bool
+	capacity                  string
 }
 
 // Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
@@ -98,6 +99,7 @@ which it can't find out by itself there.`,
 	fs.BoolVar(&f.enableOCPMonitoring, "enable-ocp-cluster-monitoring", false, "label control-plane namespaces for the monitoring of an OpenShift management cluster")
 	fs.BoolVar(&f.enableCIDebugOutput, "enable-ci-debug-output", false, "let control-plane operators log more")
 	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
+	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(EnvCapacity, CapacityAuto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
 }
@@ -206,6 +208,9 @@ func podLock(cfg *rest.Config, namespace, podName string) (resourcelock.Interfac
 }
 
 func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []Extension) error {
+	if err := CheckCapacityMode("--control-plane-capacity", f.capacity); err != nil {
+		return err
+	}
 	overrides, err := release.ParseOverrides(f.registryOverrides)
 	if err != nil {
 		return fmt.Errorf("--registry-overrides: %w", err)
@@ -242,7 +247,11 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
 	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
+	r.Capacity = newCapacity(r, f.capacity)
 	if err := r.SetupWithManager(mgr, sources); err != nil {
+		return err
+	}
+	if err := setupMachineRoom(mgr, r.Capacity); err != nil {
 		return err
 	}
 	if err := addFleet(mgr, cfg, f.namespace, r.Clock); err != nil {

@@ -81,6 +81,11 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	if obs.privateCAPI {
 		set = append(set, storage(obs.hc)) // else it is another operator's, see reportStorage
 	}
+	if c := admittedCondition(obs); c != nil {
+		set = append(set, *c)
+	} else {
+		absent = append(absent, hyperv1.ControlPlaneAdmitted)
+	}
 	progress := progressing(obs, gates)
 	set = append(set, progress, available(obs, progress))
 	for i := range set {
@@ -279,9 +284,18 @@ func progressing(obs *observed, gates []metav1.Condition) metav1.Condition {
 	if obs.releaseErr != nil {
 		return blocked(fmt.Sprintf("looking up the release: %v", obs.releaseErr))
 	}
+	if a := obs.admission; a != nil && a.waits {
+		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, a.reason, a.message)
+	}
 	if v := obs.hc.Status.Version; v == nil || !obs.userRelease.Matches(v.Desired.Image) {
+		if reason, message := obs.rolloutTrouble(); reason != "" {
+			return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, reason, message)
+		}
 		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, hyperv1.ProgressingReason,
 			fmt.Sprintf("Working towards %s: the control plane has not taken up %s yet", obs.userRelease.Version, obs.userRelease.Image))
+	}
+	if reason, message := obs.rolloutTrouble(); reason != "" {
+		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, reason, message)
 	}
 	return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, hyperv1.AsExpectedReason, "HostedCluster is at expected version")
 }
@@ -291,8 +305,13 @@ func available(obs *observed, progress metav1.Condition) metav1.Condition {
 	switch {
 	case c != nil && c.Status == metav1.ConditionTrue:
 		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason, messageAvailable)
+	case obs.operatorTrouble() != nil:
+		t := obs.operatorTrouble()
+		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, t.Reason, t.Message)
 	case c != nil:
 		return condition(hyperv1.HostedClusterAvailable, c.Status, c.Reason, c.Message)
+	case progress.Reason == hyperv1.WaitingForCapacityReason:
+		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, progress.Reason, progress.Message)
 	case progress.Reason == hyperv1.BlockedReason:
 		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, progress.Message)
 	}

@@ -34,6 +34,7 @@ var eventRules = []tell.Rule{
 	invalid(hyperv1.ValidHostedClusterConfiguration), invalid(hyperv1.SupportedHostedCluster), invalid(hyperv1.ValidReleaseImage),
 	invalid(hyperv1.ValidProxyConfiguration), invalid(hyperv1.PlatformCredentialsFound), invalid(hyperv1.ValidOIDCConfiguration),
 	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionFalse, Action: "Pause", Over: eventResumed},
+	{Condition: hyperv1.ControlPlaneAdmitted, Status: metav1.ConditionFalse, Warning: true, Action: "Admit", Over: hyperv1.ControlPlaneAdmitted},
 	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionTrue, Reason: hyperv1.InvalidPausedUntilValueReason, Warning: true, Action: "Pause"},
 	{Condition: hyperv1.HostedClusterProgressing, Status: metav1.ConditionFalse, Reason: hyperv1.BlockedReason, Warning: true, Action: "RollOut"},
 	{Condition: hyperv1.HostedClusterAvailable, Status: metav1.ConditionFalse, Warning: true, Action: "Serve", Lost: true, Over: hyperv1.HostedClusterAvailable},

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -21,7 +20,7 @@ import (
 
 // ManagementCluster tells what control planes may know of the management cluster.
 type ManagementCluster struct {
-	// Reader reads nodes; with a cache, only their metadata is held.
+	// Reader reads nodes; of a cache, see keepPlace.
 	Reader client.Reader
 	Mapper meta.RESTMapper
 	// NativeSidecars is whether init containers may go on running.
@@ -75,9 +74,8 @@ func (m *ManagementCluster) Accessible(_ context.Context, gvk schema.GroupVersio
 
 // describe counts what pods can be spread over.
 func (m *ManagementCluster) describe(ctx context.Context) (component.Management, error) {
-	nodes := &metav1.PartialObjectMetadataList{}
-	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	if err := m.Reader.List(ctx, nodes); err != nil {
+	nodes := &corev1.NodeList{}
+	if err := m.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return component.Management{}, fmt.Errorf("counting the nodes of the management cluster: %w", err)
 	}
 	zones := sets.New[string]()

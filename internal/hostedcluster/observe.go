@@ -18,6 +18,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
+	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform"
@@ -62,6 +63,12 @@ type observed struct {
 	// etcds are those whose members are replaced when they fail; none when that is switched off. recoveryImage is what does it.
 	etcds         []etcdState
 	recoveryImage string
+
+	// troubles are why pods that this operator deploys do not run, the likeliest root cause first.
+	troubles []trouble.Trouble
+
+	// admission is what became of the question whether there is room; nil: nobody asked.
+	admission *admission
 }
 
 // publishedSecrets is what the control plane offers for publication, and what is published already.
@@ -133,6 +140,9 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		if obs.uid, err = r.uids.allocate(ctx, r.Client, ns, obs.namespace); err != nil {
 			return obs, err
 		}
+	}
+	if err := r.observeTroubles(ctx, &obs); err != nil {
+		return obs, err
 	}
 	obs.recoveryImage = r.OperatorImage
 	if err := r.observeEtcds(ctx, &obs); err != nil {

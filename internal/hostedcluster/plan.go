@@ -53,12 +53,19 @@ func planFor(obs *observed, now time.Time, o options) plan {
 	if upgradeAllowed(obs) != nil {
 		return plan{}
 	}
+	if obs.admission != nil && obs.admission.waits {
+		return plan{steps: []step{markSources(obs)}, recheckAfter: capacityRecheck}
+	}
 	if obs.namespace == nil && obs.target == nil {
 		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
 		_, err := obs.pullSecret()
 		return plan{err: errors.Join(err, obs.releaseErr), steps: []step{markSources(obs)}}
 	}
 	p := plan{steps: steps(obs, o), recheckAfter: recoveryRecheck(obs)}
+	unheard := obs.hcp != nil && obs.hcpCondition(hyperv1.HostedControlPlaneAvailable) == nil
+	if (unheard || len(obs.troubles) > 0) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
+		p.recheckAfter = troubleRecheck
+	}
 	if obs.releaseErr != nil && release.Temporary(obs.releaseErr) {
 		p.recheckAfter = recheckShortest
 	}

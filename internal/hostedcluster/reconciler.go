@@ -51,6 +51,9 @@ type Reconciler struct {
 	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
 	CAPIProxyImage string
 
+	// Capacity decides when control planes may start; nil: at once.
+	Capacity *Capacity
+
 	// EtcdRecovery: a member of etcd that can't start any more is replaced.
 	EtcdRecovery bool
 
@@ -72,6 +75,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
+		r.Capacity.forgetKey(req.NamespacedName)
 		return r.removeVanished(ctx, req.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -80,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ignoreConflict(ctrl.Result{}, err)
 	}
 	if !hc.DeletionTimestamp.IsZero() {
+		r.Capacity.freed(hc.UID)
 		return ignoreConflict(r.finalize(ctx, hc))
 	}
 	if err := r.adopt(ctx, hc); err != nil {
@@ -137,6 +142,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	}
 	before := hc.DeepCopy()
 	now := r.Clock.Now()
+	if err := r.admit(ctx, &obs, now); err != nil {
+		return ctrl.Result{}, err
+	}
 	setStatus(&obs, now)
 	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring})
 	w := newWriter(r.Client, hc, now)
@@ -211,6 +219,8 @@ func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *write
 		Client: w.client,
 		Apply:  w.applier,
 		Clock:  r.Clock,
+		// What nobody asked about stays without an answer.
+		Trouble: obs.trouble,
 		WorkloadContext: component.WorkloadContext{
 			Context:             ctx,
 			HCP:                 hcp,

@@ -66,18 +66,10 @@ func CacheOptions() cache.Options {
 			&clusterv1.MachineSet{}:          owned,
 			&clusterv1.Machine{}:             owned,
 			&clusterv1.MachineHealthCheck{}:  owned,
-			&corev1.Node{}:                   {Transform: keepZone},
+			&corev1.Node{}:                   {Transform: keepPlace},
+			&corev1.Pod{}:                    {Transform: keepForCapacity},
 		},
 	}
-}
-
-// keepZone keeps of a node what it is counted by.
-func keepZone(obj any) (any, error) {
-	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		m.ObjectMeta = metav1.ObjectMeta{Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-			Labels: map[string]string{corev1.LabelTopologyZone: m.Labels[corev1.LabelTopologyZone]}}
-	}
-	return obj, nil
 }
 
 // NewSourceCache is a second cache, of the identities of all Secrets and ConfigMaps: a user may name any of them before it exists, and it
@@ -105,6 +97,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		Watches(&corev1.Secret{}, ours).
 		Watches(&hyperv1.ControlPlaneComponent{}, ours).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))
+	if c := r.Capacity; c != nil {
+		room := handler.EnqueueRequestsFromMapFunc(c.requests)
+		b = b.Watches(&corev1.Pod{}, room, builder.WithPredicates(roomChanged())).Watches(&corev1.Node{}, room, builder.WithPredicates(roomChanged())).
+			WatchesRawSource(source.Channel(c.wake, &handler.EnqueueRequestForObject{}))
+	}
 	if r.EtcdRecovery {
 		b = b.Watches(&batchv1.Job{}, ours).
 			Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(etcdMatters()))

@@ -31,7 +31,9 @@ func TestLiveTunnel(t *testing.T) {
 		run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", highly, kubeconfigFlag())
 	})
 	run(t, 20*time.Minute, "hypershift", "create", "cluster", "local", "--name", highly, "--release-image", release,
-		"--control-plane-availability-policy", "HighlyAvailable", "--node-pool-replicas", "1", kubeconfigFlag(), "--wait", "--timeout", "18m")
+		"--control-plane-availability-policy", "HighlyAvailable", "--node-pool-replicas", "1", kubeconfigFlag(), "--wait", "--timeout", "18m",
+		// Beside the demo cluster there is no room for it on two processors with what etcd asks for as a rule.
+		"--annotations", "resource-request-override.hypershift.openshift.io/etcd.etcd=cpu=50m")
 	k := hostedKubectl(t, highly)
 	k.run(t, "apply", "-f", filepath.Join(root(t), "docs/examples/webapp.yaml"))
 	eventually(t, appStart, "exec and logs", func() error { return throughTunnel(t, k) })

@@ -26,6 +26,7 @@ func TestUp(t *testing.T) {
 		{"When an application runs on them it should be reached from everywhere", runWebapp},
 		{"When nothing changes for a minute nothing of ours should write", staysQuiet},
 		{"When somebody else's Cluster API comes and goes nothing should move", platformComesAndGoes},
+		{"When more hosted clusters are made than fit nothing of the demo should move, and the rest should wait", moreThanFits},
 		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},
 		{"When an operator is killed it should converge", killOperators},
 		{"When the node's kubelet and containerd are killed containers should go on, and new ones start", killNode},

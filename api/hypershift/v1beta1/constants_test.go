@@ -50,7 +50,7 @@ func constants(t *testing.T, file string) []constant {
 // An API server rejects conditions whose type or reason is malformed, and with them the whole status.
 func TestConditionsAreWellFormed(t *testing.T) {
 	reason := regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
-	for _, file := range []string{"conditions_hostedcluster.go", "conditions_nodepool.go", "reasons.go"} {
+	for _, file := range []string{"conditions_hostedcluster.go", "conditions_capacity.go", "conditions_nodepool.go", "reasons.go"} {
 		for _, c := range constants(t, file) {
 			switch {
 			case c.name == "AllIsWellMessage":

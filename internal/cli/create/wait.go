@@ -56,6 +56,7 @@ var gates = []string{
 	hyperv1.SupportedHostedCluster,
 	hyperv1.ValidReleaseImage,
 	hyperv1.PlatformCredentialsFound,
+	hyperv1.ControlPlaneAdmitted,
 	hyperv1.ReconciliationSucceeded,
 }
 

@@ -168,6 +168,9 @@ func operatorArgs(o Options) []string {
 	if o.Monitoring.Platform == MonitorAll {
 		args = append(args, "--enable-ocp-cluster-monitoring=true")
 	}
+	if o.Capacity != CapacityAuto {
+		args = append(args, "--control-plane-capacity="+o.Capacity)
+	}
 	if o.CIDebugOutput {
 		args = append(args, "--enable-ci-debug-output=true")
 	}

@@ -44,6 +44,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.DurationVar(&o.CertRotation, "cert-rotation-scale", o.CertRotation, "Length of a day in the life of certificates; shorter than 24h only for tests of rotation")
 	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
 	fs.BoolVar(&o.EtcdRecovery, "enable-etcd-recovery", o.EtcdRecovery, "Replace a member of a hosted cluster's etcd that can't start any more")
+	fs.StringVar(&o.Capacity, "control-plane-capacity", o.Capacity, "What becomes of a hosted control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its Pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
 	addExternalDNSFlags(fs, &o.ExternalDNS, files)
 	addSettledFlags(fs)

@@ -21,6 +21,13 @@ const (
 	ScopeResources = "resources"
 )
 
+// What becomes of hosted control planes that find no room, as the operator's flag of the same name takes it.
+const (
+	CapacityAuto   = "Auto"
+	CapacityWait   = "Wait"
+	CapacityIgnore = "Ignore"
+)
+
 // DefaultNamespace is where the operator runs unless told otherwise.
 const DefaultNamespace = "hypershift"
 
@@ -44,6 +51,7 @@ type Options struct {
 	CertRotation     time.Duration
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	EtcdRecovery     bool              // a member of etcd that fails is replaced
+	Capacity         string            // CapacityAuto, CapacityWait or CapacityIgnore
 	OperatorEnv      map[string]string // more environment variables of the operator
 	ImageEnv         map[string]string // the operator's variables that name images
 	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
@@ -82,6 +90,7 @@ func NewOptions() Options {
 		Monitoring:      Monitoring{Platform: MonitorNone},
 		ExternalDNS:     ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
 		EtcdRecovery:    true,
+		Capacity:        CapacityAuto,
 		WaitCRDs:        true,
 		Timeout:         10 * time.Minute,
 	}
@@ -101,6 +110,7 @@ func (o Options) Validate() error {
 	}
 	errs = append(errs,
 		validatePrivateCAPI(o.PrivateCAPI),
+		oneOf("--control-plane-capacity", o.Capacity, CapacityAuto, CapacityWait, CapacityIgnore),
 		oneOf("--install-scope", o.Scope, ScopeAll, ScopeCRDs, ScopeResources),
 		oneOf("--metrics-set", o.MetricsSet, "Telemetry", "SRE", "All"),
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))

@@ -52,6 +52,9 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		capi.conversionRule(),
 		rule(group("storage.k8s.io"), "storageclasses", read),
 		rule(group("scheduling.k8s.io"), "priorityclasses", read),
+		// Whether something adds nodes when Pods wait.
+		rule(group("autoscaling.openshift.io"), "machineautoscalers", read),
+		rule(group("karpenter.sh"), "nodepools", read),
 		rule(group("config.openshift.io"), "*", read),
 		rule(group("operator.openshift.io"), "imagecontentsourcepolicies", read),
 		// Lets Pods that this operator, or one below it, creates run with the user id of their namespace on OpenShift.

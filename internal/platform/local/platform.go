@@ -47,7 +47,9 @@ func (Platform) CAPIProvider(*hyperv1.HostedCluster, *hyperv1.HostedControlPlane
 		Image:   "controlplane-operator",
 		Command: []string{"/usr/bin/hcp-operators", "capi-provider-local"},
 		Args:    []string{"--namespace=$(MY_NAMESPACE)", "--leader-elect", "--health-addr=:9440", "--metrics-addr=:8080"},
-		Env:     []corev1.EnvVar{{Name: machine.EnvPriorityClass, Value: infrav1.MachinePriorityClass}},
+		Env: []corev1.EnvVar{
+			{Name: machine.EnvPriorityClass, Value: infrav1.MachinePriorityClass}, {Name: machine.EnvSchedulingGate, Value: machine.RoomGate},
+		},
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("40Mi"),
 		}},

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/platform/machine"
 )
 
 // recheck is when a machine that waits for something without events, a Secret, is looked at again.
@@ -164,8 +166,12 @@ func stateOf(pod *corev1.Pod) podState {
 		s.message = bounded("the container waits: " + container.State.Waiting.Reason + " " + container.State.Waiting.Message)
 	default:
 		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-				s.message = bounded("the pod is not scheduled: " + c.Message)
+			if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
+				continue
+			}
+			s.message = bounded("the pod is not scheduled: " + c.Message)
+			if c.Reason == corev1.PodReasonSchedulingGated {
+				s.message = bounded("the pod waits until there is room for it: " + cmp.Or(pod.Annotations[machine.WaitingForRoomAnnotation], "the hypershift-operator has not looked yet"))
 			}
 		}
 	}

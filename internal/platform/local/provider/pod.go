@@ -28,10 +28,11 @@ var (
 // placement is how pods of machines are scheduled.
 type placement struct {
 	priorityClass string
+	gate          string // scheduling gate; empty: none
 }
 
 func placementFromEnv(getenv func(string) string) placement {
-	return placement{priorityClass: getenv(machine.EnvPriorityClass)}
+	return placement{priorityClass: getenv(machine.EnvPriorityClass), gate: getenv(machine.EnvSchedulingGate)}
 }
 
 // machinePod is the pod that a machine is.
@@ -76,6 +77,9 @@ func machinePod(local *infrav1.LocalMachine, secret string, place placement) *co
 				}}},
 			},
 		},
+	}
+	if place.gate != "" {
+		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: place.gate}}
 	}
 	if len(local.Name) <= maxLabel {
 		pod.Spec.Hostname = local.Name

@@ -1,0 +1,70 @@
+package hostedcluster
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+func TestTroubles(t *testing.T) {
+	inHCP := func(conds ...metav1.Condition) func(*observed) {
+		return func(obs *observed) {
+			obs.hcp = hostedControlPlane(obs)
+			obs.hcp.Status.Conditions = conds
+			obs.hcp.Status.VersionStatus = &hyperv1.ClusterVersionStatus{}
+			obs.hcp.Status.VersionStatus.Desired.Image = image135
+		}
+	}
+	operator := func(obs *observed) {
+		obs.troubles = []trouble.Trouble{{Component: controlPlaneOperator, Reason: trouble.ImagePullBackOff, Message: "pod x can't get image"}}
+	}
+	const told = "Unschedulable pod etcd-0 fits on no node"
+	for name, tc := range map[string]struct {
+		world                  []func(*observed)
+		available, progressing string
+	}{
+		"When the control plane tells of a pod without a place it should be passed on": {
+			world: []func(*observed){inHCP(
+				metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionFalse, Reason: trouble.Unschedulable, Message: "pod etcd-0 fits on no node"},
+				metav1.Condition{Type: hyperv1.ClusterVersionProgressing, Status: metav1.ConditionTrue, Reason: trouble.Unschedulable, Message: "pod etcd-0 fits on no node"})},
+			available: "False " + told, progressing: "True " + told,
+		},
+		"When the control-plane-operator itself does not run that should be the reason": {
+			world:     []func(*observed){inHCP(), operator},
+			available: "False ImagePullBackOff pod x can't get image", progressing: "True ImagePullBackOff pod x can't get image",
+		},
+		"When the API serves all the same it should be available": {
+			world:     []func(*observed){inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}), operator},
+			available: "True AsExpected " + messageAvailable, progressing: "True ImagePullBackOff pod x can't get image",
+		},
+		"When it waits for room both should say so": {
+			world: []func(*observed){func(obs *observed) {
+				obs.admission = &admission{waits: true, reason: hyperv1.WaitingForCapacityReason, message: "no room"}
+			}},
+			available: "False WaitingForCapacity no room", progressing: "False WaitingForCapacity no room",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			obs := seen(tc.world...)
+			setStatus(obs, noon)
+			for kind, want := range map[string]string{hyperv1.HostedClusterAvailable: tc.available, hyperv1.HostedClusterProgressing: tc.progressing} {
+				c := conditions.Get(obs.hc.Status.Conditions, kind)
+				g.Expect(string(c.Status)+" "+c.Reason+" "+c.Message).To(Equal(want), kind)
+			}
+		})
+	}
+	t.Run("When it waits for room nothing should be made", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(func(obs *observed) { obs.admission = &admission{waits: true, reason: hyperv1.WaitingForCapacityReason} })
+		setStatus(obs, noon)
+		for _, s := range planFor(obs, noon, options{}).steps {
+			g.Expect(s.create == nil && len(s.apply) == 0).To(BeTrue(), s.name)
+		}
+	})
+}

@@ -13,13 +13,15 @@ const (
 
 	read  = "get,list,watch"
 	write = "create,update,patch,delete"
+	every = read + "," + write + ",deletecollection"
 )
 
 // clusterRules are the operator's rights in the whole management cluster.
 //
 // RBAC lets nobody grant what he doesn't hold, so this must be a superset of the Role that each hosted control plane's
 // operator gets, and of the Roles which that one hands to its components; a test checks it. Where such a Role says "*", so
-// must this.
+// must this, and those of releases of before do for our own APIs and those of Cluster API. Nowhere else: on service accounts it would
+// mean to act as any of them.
 func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// Our own APIs, and the machine API that the control plane operator works with.
@@ -29,16 +31,17 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 
 		// One namespace per hosted cluster and what its control plane is made of.
 		rule(group(""), "namespaces", read, write),
-		rule(group(""), "configmaps,endpoints,events,persistentvolumeclaims,pods,pods/log,secrets,serviceaccounts,services", "*"),
-		rule(group("events.k8s.io"), "events", "*"),
-		rule(group("apps", "batch"), "*", "*"),
-		rule(group("policy"), "poddisruptionbudgets", "*"),
-		rule(group("coordination.k8s.io"), "leases", "*"),
-		rule(group("discovery.k8s.io"), "endpointslices,endpointslices/restricted", "*"),
+		rule(group(""), "configmaps,endpoints,events,persistentvolumeclaims,pods,pods/log,secrets,serviceaccounts,services", every),
+		rule(group("events.k8s.io"), "events", every),
+		rule(group("apps", "batch"), "*", every),
+		rule(group("policy"), "poddisruptionbudgets", every),
+		rule(group("coordination.k8s.io"), "leases", every),
+		rule(group("discovery.k8s.io"), "endpointslices,endpointslices/restricted", every),
 		rule(group("networking.k8s.io"), "networkpolicies", read, write),
 		rule(group("rbac.authorization.k8s.io"), "roles,rolebindings,clusterroles,clusterrolebindings", read, write),
 
-		// For the operators of certificates for break-glass access, each for the signers of its own control plane.
+		// For the operators of certificates for break-glass access, each for the signers of its own control plane. The names of those hold that of
+		// the namespace, so the right to grant them can't be narrowed to names.
 		rule(group("certificates.k8s.io"), "certificatesigningrequests", read),
 		rule(group("certificates.k8s.io"), "certificatesigningrequests/approval,certificatesigningrequests/status", "update,patch"),
 		rule(group("certificates.k8s.io"), "signers", "approve,sign"),

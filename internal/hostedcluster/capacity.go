@@ -222,7 +222,11 @@ func (c *Capacity) remember(hc *hyperv1.HostedCluster) {
 	if c.waiting == nil {
 		c.waiting = map[types.UID]waiter{}
 	}
+	_, known := c.waiting[hc.UID]
 	c.waiting[hc.UID] = waiter{client.ObjectKeyFromObject(hc), hc.CreationTimestamp.Time}
+	if !known {
+		c.nudge() // the messages of the others say how long the queue is
+	}
 }
 
 // queued tells whether a HostedCluster is in the queue, as far as its object says.

@@ -83,6 +83,7 @@ func TestCapacity(t *testing.T) {
 	for name, want := range map[string]string{"c0": "True", "c1": "True", "c2": "False", "c3": "False"} {
 		g.Eventually(state).WithArguments(name).WithTimeout(time.Minute).Should(Equal(want), name)
 	}
+	g.Eventually(func() string { return w.message(t.Context(), "c2", hyperv1.ControlPlaneAdmitted) }).WithTimeout(time.Minute).Should(ContainSubstring("It is number 1 of 2 in the queue"))
 	hc, err := w.get(t.Context(), "c2")
 	g.Expect(err).NotTo(HaveOccurred())
 	waiting := conditions.Get(hc.Status.Conditions, hyperv1.ControlPlaneAdmitted)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -34,12 +36,17 @@ func moreThanFits(t *testing.T) {
 		t.Skipf("%d thousandths of a processor are free, which is too little for one control plane", free)
 	}
 	etcd := fmt.Sprintf("resource-request-override.hypershift.openshift.io/etcd.etcd=cpu=%dm", max((free-roomy)/2, 300))
+	// The registry here asks for no credentials; the platform's command does.
+	secret := filepath.Join(t.TempDir(), "pull-secret.json")
+	if err := os.WriteFile(secret, []byte(`{"auths":{"registry.example.com":{"auth":"dTpw"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var names []string
 	for i := range 3 {
 		names = append(names, fmt.Sprintf("room%d", i))
 	}
 	for _, name := range names { // one after the other, so that it is known who came first
-		run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", name, "--release-image", release, "--annotations", etcd, kubeconfigFlag())
+		run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", name, "--release-image", release, "--pull-secret", secret, "--annotations", etcd, kubeconfigFlag())
 	}
 	waiting := ""
 	eventually(t, roomStart, "an answer for each", func() error {

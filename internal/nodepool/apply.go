@@ -48,15 +48,17 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 	if err := r.applyWorkload(ctx, a, obs, p); err != nil {
 		return err
 	}
-	if err := a.All(ctx, p.after...); err != nil {
-		return err
+	after := a.All(ctx, p.after...)
+	if after != nil && refused(after) == nil {
+		return after
 	}
+	// What was refused stays as it is until somebody changes what it is made from, and nothing stands on it.
 	for _, obj := range p.delete {
 		if err := a.Delete(ctx, obj); err != nil {
-			return err
+			return errors.Join(after, err)
 		}
 	}
-	return r.annotate(ctx, obs.pool, p.annotations)
+	return errors.Join(after, r.annotate(ctx, obs.pool, p.annotations))
 }
 
 func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *observed, p *plan) error {

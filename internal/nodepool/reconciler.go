@@ -164,6 +164,11 @@ func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyper
 	now := r.Clock.Now()
 	p := planFor(obs, now, r.NewToken())
 	err = r.apply(ctx, obs, &p)
+	if c := refused(err); c != nil {
+		p.conditions = append(p.conditions, *c)
+		p.removed = slices.DeleteFunc(p.removed, func(t string) bool { return t == c.Type })
+		p.recheckAfter, err = retryRefused, nil
+	}
 	before := pool.DeepCopy()
 	if err == nil {
 		pool.Status.Version = p.version

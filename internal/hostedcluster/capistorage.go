@@ -90,6 +90,10 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 		if owns == Contradictory {
 			ctrl.LoggerFrom(ctx).Info("Invalid annotation state detected", "repair", change)
 		}
+		if len(change) == 0 && owns == Unclaimed && !hc.DeletionTimestamp.IsZero() {
+			// Nothing is adopted any more, and its NodePools wait for somebody who says that they are theirs.
+			change[hyperv1.PrivateCAPITypesAnnotation] = "true"
+		}
 		if len(change) == 0 {
 			return true, nil // adopt says that it is private, together with everything else
 		}

@@ -325,6 +325,28 @@ func TestLegacyStorage(t *testing.T) {
 	})
 }
 
+func TestUnclaimedDeletion(t *testing.T) {
+	t.Run("When a hosted cluster that nobody has claimed is being deleted it should become private, so that its NodePools know whose they are", func(t *testing.T) {
+		w := newWorld(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		hc := w.withMachines(t)
+		delete(hc.Annotations, scopeKey)
+		hc.Finalizers = []string{hyperv1.HostedClusterFinalizer, "example.com/keep"}
+		g.Expect(w.client.Create(ctx, hc)).To(Succeed())
+		g.Expect(w.client.Delete(ctx, hc)).To(Succeed())
+		r := w.reconciler(w.client)
+		r.PrivateCAPI = true
+		_, err := r.Reconcile(ctx, w.request("demo"))
+		g.Expect(err).NotTo(HaveOccurred())
+		live, err := w.get(ctx, "demo")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(live.Annotations).To(HaveKeyWithValue(privateKey, "true"))
+		live.Finalizers = nil
+		g.Expect(w.client.Update(ctx, live)).To(Succeed())
+	})
+}
+
 func unstructuredOf(group, version, kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})

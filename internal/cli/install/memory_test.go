@@ -32,7 +32,7 @@ var unlimited = map[string]string{
 	"etcd": content, "etcd-events": content, "etcd-pods": content, "kube-apiserver": content,
 	"control-plane-operator": published, "control-plane-pki-operator": published, "hosted-cluster-config-operator": published, "ignition-server": published,
 	"cluster-autoscaler": published, "kube-controller-manager": published, "kube-scheduler": published,
-	"konnectivity-agent": published, "coredns": published, "kube-flannel-ds": published, "kube-proxy": published, "local-storage": published,
+	"konnectivity-agent": published, "coredns": published, "kube-flannel-ds": published, "kube-proxy": published, "local-storage": published, "kube-apiserver-proxy": published,
 }
 
 const (

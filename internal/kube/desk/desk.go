@@ -19,8 +19,8 @@ const (
 	// maxFlights is how much runs at a time for one namespace, and for all. Each may hold a connection, and read an image.
 	maxFlights    = 4
 	maxAllFlights = 32
-	// failureLife is how long a failure is believed.
-	failureLife = 15 * time.Second
+	// failureLife is how long a failure is believed: less than anybody waits before another attempt.
+	failureLife = 8 * time.Second
 )
 
 // Desk does work by key, once for all who ask for the same. It is safe for concurrent use.

@@ -13,7 +13,8 @@ import (
 
 func TestShare(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	busy := func(err error) time.Duration {
+	busy := func(t *testing.T, err error) time.Duration {
+		t.Helper()
 		b, ok := errors.AsType[*BusyError](err)
 		if !ok {
 			t.Fatalf("got %v, want a BusyError", err)
@@ -26,10 +27,10 @@ func TestShare(t *testing.T) {
 		spend := func(d time.Duration) func() error {
 			return func() error { clk.SetTime(clk.Now().Add(d)); return nil }
 		}
-		for range 6 {
+		for range 8 {
 			g.Expect(s.Do(t.Context(), "hostile", spend(2*time.Second))).To(Succeed())
 		}
-		after := busy(s.Do(t.Context(), "hostile", spend(0)))
+		after := busy(t, s.Do(t.Context(), "hostile", spend(0)))
 		g.Expect(after).To(And(BeNumerically(">", 0), BeNumerically("<", time.Minute)))
 		g.Expect(s.Do(t.Context(), "other", spend(0))).To(Succeed())
 		clk.SetTime(clk.Now().Add(after))
@@ -38,7 +39,7 @@ func TestShare(t *testing.T) {
 	t.Run("When a tenant renders it should have one at a time, and others go on", func(t *testing.T) {
 		g, s := NewWithT(t), NewShare(testingclock.NewFakePassiveClock(start))
 		g.Expect(s.Do(t.Context(), "a", func() error {
-			first := busy(s.Do(t.Context(), "a", func() error { return nil }))
+			first := busy(t, s.Do(t.Context(), "a", func() error { return nil }))
 			g.Expect(s.Wait("a")).To(BeNumerically(">", first), "those who wait don't come back together")
 			return s.Do(t.Context(), "b", func() error { return nil })
 		})).To(Succeed())

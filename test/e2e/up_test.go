@@ -21,10 +21,15 @@ func TestUp(t *testing.T) {
 		{"When up has shown a package nothing of it should be left", packageShown},
 		{"When up has delivered an add-on it should be seen on both sides", addonDelivered},
 		{"When up runs again it should change nothing", upAgain},
+		{"When up is over and nothing changes everything should rest", func(t *testing.T) {
+			workersReady(t)
+			staysQuiet(t)
+		}},
 		{"When the hosted API is used with kubectl it should behave as Kubernetes", useHostedAPI},
-		{"When the workers have joined all of their conditions should be good", workersReady},
 		{"When an application runs on them it should be reached from everywhere", runWebapp},
-		{"When nothing changes for a minute nothing of ours should write", staysQuiet},
+		{"When workers, packages and the release have changed it should end well", muchLater},
+		{"When all of that is behind it everything should rest", staysQuiet},
+		{"When the package of the fleet is deleted it should go", laterGone},
 		{"When somebody else's Cluster API comes and goes nothing should move", platformComesAndGoes},
 		{"When more hosted clusters are made than fit nothing of the demo should move, and the rest should wait", moreThanFits},
 		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},

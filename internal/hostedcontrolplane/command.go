@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
@@ -261,6 +262,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	if err := mgr.Add(defrag.New(mgr.GetClient(), o.Namespace)); err != nil {
 		return fmt.Errorf("adding the defragmentation of etcd: %w", err)
+	}
+	if err := metrics.Registry.Register(pki.NewExpiry(mgr.GetClient(), o.Namespace)); err != nil && !errors.As(err, &known) {
+		return fmt.Errorf("registering metrics: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the operator: %w", err)

@@ -58,23 +58,18 @@ func monitoring(o Options) []client.Object {
 			"jobLabel":          "component",
 			"selector":          map[string]any{"matchLabels": anyMap(operatorLabels())},
 			"namespaceSelector": map[string]any{"matchNames": []any{o.Namespace}},
-			"endpoints":         []any{map[string]any{"port": "metrics", "interval": "30s"}},
+			// Our metrics of hosted clusters have a label namespace, which is not that of the operator.
+			"endpoints": []any{map[string]any{"port": "metrics", "interval": "30s", "honorLabels": true}},
 		}),
 		monitoringObject(o, "PrometheusRule", "metrics", ruleGroup("hypershift.rules", recordingRules())),
+		monitoringObject(o, "PrometheusRule", "operations", ruleGroup("hypershift.operations", operationAlerts(o.Namespace))),
 	}
 	if o.Monitoring.SLOAlerts {
-		objs = append(objs, monitoringObject(o, "PrometheusRule", "alerts", ruleGroup("hypershift.slos", []any{map[string]any{
-			"alert": "HypershiftSLOTimeToAvailability",
-			"expr":  "hypershift_cluster_waiting_initial_availability_duration_seconds > " + strconv.Itoa(sloAvailability),
-			"for":   "1m",
-			"labels": map[string]any{
-				"severity": "critical",
-			},
-			"annotations": map[string]any{
-				"summary":     "Hosted cluster {{ $labels.namespace }}/{{ $labels.name }} did not become available in time",
-				"description": "See its conditions: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}",
-			},
-		}})))
+		objs = append(objs, monitoringObject(o, "PrometheusRule", "alerts", ruleGroup("hypershift.slos", []any{
+			alert("HypershiftSLOTimeToAvailability", "hypershift_cluster_waiting_initial_availability_duration_seconds > "+strconv.Itoa(sloAvailability), "1m", critical,
+				"Hosted cluster {{ $labels.namespace }}/{{ $labels.name }} did not become available in time",
+				"See its conditions: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"),
+		})))
 	}
 	return objs
 }
@@ -84,10 +79,6 @@ func monitoring(o Options) []client.Object {
 func capiMonitoring(o Options) []client.Object {
 	if !o.Monitoring.Objects || !o.capi.Private {
 		return nil
-	}
-	alert := func(name, expr, last, severity, summary, description string) any {
-		return map[string]any{"alert": name, "expr": expr, "for": last, "labels": map[string]any{"severity": severity},
-			"annotations": map[string]any{"summary": summary, "description": description}}
 	}
 	return []client.Object{
 		monitoringObject(o, "PodMonitor", capiproxy.Name, map[string]any{
@@ -99,11 +90,11 @@ func capiMonitoring(o Options) []client.Object {
 			// Time to the headers of an answer; of a watch that is when the first event comes.
 			alert("HyperShiftAPIProxyHighLatency",
 				`histogram_quantile(0.95, sum by (namespace, pod, le) (rate(hypershift_api_proxy_request_duration_seconds_bucket{method!="WATCH"}[5m]))) > 0.1`,
-				"10m", "warning", "Requests through the proxy in Pod {{ $labels.namespace }}/{{ $labels.pod }} are slow",
+				"10m", warning, "Requests through the proxy in Pod {{ $labels.namespace }}/{{ $labels.pod }} are slow",
 				"Compare hypershift_api_proxy_overhead_seconds, which is the proxy's own part, with how long the management API server takes."),
 			alert("HyperShiftConversionWebhookUnavailable",
 				`sum by (namespace) (rate(hypershift_conversion_webhook_errors_total[5m])) / sum by (namespace) (rate(hypershift_conversion_webhook_requests_total[5m])) > 0.05`,
-				"5m", "critical", "Objects of Cluster API can't be converted between versions",
+				"5m", critical, "Objects of Cluster API can't be converted between versions",
 				"Programs that use v1beta1, garbage collection and the deletion of namespaces wait for it: kubectl logs deployment/"+operatorName+" --namespace {{ $labels.namespace }}"),
 		})),
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -32,6 +34,8 @@ var (
 	deleting      = newMetric("hypershift_cluster_deleting_duration_seconds", "How long the deletion of the hosted cluster has taken.", identity...)
 	deletingGuest = newMetric("hypershift_cluster_guest_cloud_resources_deleting_duration_seconds",
 		"How long the deletion has waited for cloud resources that the hosted cluster made.", identity...)
+	conditionLost = newMetric("hypershift_cluster_condition_lost_duration_seconds",
+		"How long a condition that should be True has been False, of a hosted cluster that has been available.", with(identity, "condition")...)
 	etcdNeedsHelp = newMetric("hypershift_etcd_manual_intervention_required", "1 when etcd could not be recovered without a person.",
 		with(identity, "environment", "internal_id")...)
 )
@@ -53,6 +57,9 @@ var (
 	}
 	expectedFalse = []string{hyperv1.HostedClusterProgressing, hyperv1.HostedClusterDegraded, hyperv1.ClusterVersionProgressing}
 )
+
+// lostMatters are the conditions whose loss is told per hosted cluster, for alerts. There is no series while all is well.
+var lostMatters = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.ReconciliationSucceeded}
 
 // samples are all values, in no particular order.
 func samples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool, now time.Time) []sample {
@@ -107,6 +114,12 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 		add(rollingOut, age)
 	} else if current := v.History[0]; len(v.History) > 1 && current.State == configv1.PartialUpdate {
 		add(upgrading, now.Sub(current.StartedTime.Time).Seconds(), v.History[1].Version, current.Version)
+	}
+	for _, kind := range lostMatters {
+		c := conditions.Get(hc.Status.Conditions, kind)
+		if c != nil && c.Status == metav1.ConditionFalse && hc.DeletionTimestamp == nil && hc.Annotations[hyperv1.HasBeenAvailableAnnotation] == "true" {
+			add(conditionLost, now.Sub(c.LastTransitionTime.Time).Seconds(), kind)
+		}
 	}
 	add(limitedSupport, float64(one(hc.Labels[hyperv1.LimitedSupportLabel] == "true")))
 	add(silenceAlerts, float64(one(hc.Labels[hyperv1.SilenceClusterAlertsLabel] == "true")))

@@ -53,6 +53,13 @@ func TestOfCluster(t *testing.T) {
 			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
 			hc.Status.Version = history(configv1.PartialUpdate, configv1.CompletedUpdate)
 		}, want: []string{`hypershift_cluster_upgrading_duration_seconds clusters demo id 1.35 1.36 = 60`}},
+		"When its etcd is lost it should tell since when": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version = history(configv1.CompletedUpdate)
+			hc.Status.Conditions = []metav1.Condition{
+				{Type: hyperv1.EtcdAvailable, Status: metav1.ConditionFalse, LastTransitionTime: ago(time.Minute)},
+				{Type: hyperv1.KubeAPIServerAvailable, Status: metav1.ConditionTrue, LastTransitionTime: ago(time.Hour)}}
+		}, want: []string{`hypershift_cluster_condition_lost_duration_seconds clusters demo id EtcdAvailable = 60`}},
 		"When it goes it should tell since when": {change: func(hc *hyperv1.HostedCluster) {
 			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
 			hc.Status.Version, hc.DeletionTimestamp = history(configv1.CompletedUpdate), ptr.To(ago(time.Second))

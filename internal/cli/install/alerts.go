@@ -1,0 +1,46 @@
+package install
+
+import "fmt"
+
+// alert is a rule of Prometheus that calls for a person. docs/alerts.md has a section of its name that says what to do.
+func alert(name, expr, last, severity, summary, description string) any {
+	return map[string]any{"alert": name, "expr": expr, "for": last, "labels": map[string]any{"severity": severity},
+		"annotations": map[string]any{"summary": summary, "description": description, "runbook": "docs/alerts.md, " + name}}
+}
+
+const (
+	warning  = "warning"
+	critical = "critical"
+	// slowDeletion, in seconds, is from when on the deletion of a hosted cluster is stuck; it takes less than a minute as a rule.
+	slowDeletion = 900
+	// certificateDays is how long before the end of a certificate somebody should look. They are replaced when a fifth of their life is left.
+	certificateDays = 7
+)
+
+// operationAlerts tell of what breaks hosted clusters or costs the management cluster. Each is about one fact that an operator knows, so they need
+// nothing but our own metrics.
+func operationAlerts(namespace string) []any {
+	// An operator that waits for the lease reports the same as the one that works, and one that was replaced for some minutes more.
+	lost := func(condition string) string {
+		return fmt.Sprintf(`max by (namespace, name) (hypershift_cluster_condition_lost_duration_seconds{condition=%q}) > 0`, condition)
+	}
+	describe := "See why: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"
+	return []any{
+		alert("HyperShiftEtcdUnavailable", lost("EtcdAvailable"), "3m", critical,
+			"etcd of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} has lost its quorum", describe),
+		alert("HyperShiftAPIUnavailable", lost("KubeAPIServerAvailable"), "3m", critical,
+			"The API of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} is down", describe),
+		alert("HyperShiftReconciliationFailing", lost("ReconciliationSucceeded"), "15m", warning,
+			"Hosted cluster {{ $labels.namespace }}/{{ $labels.name }} can't be reconciled", describe),
+		alert("HyperShiftDeletionStuck", fmt.Sprintf(`max by (namespace, name) (hypershift_cluster_deleting_duration_seconds) > %d`, slowDeletion), "1m", warning,
+			"The deletion of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} is stuck", describe),
+		alert("HyperShiftOperatorDown", fmt.Sprintf(`absent(hypershift_operator_info{namespace=%q})`, namespace), "10m", critical,
+			"No hypershift-operator runs", "Hosted clusters go on, but nothing of them is created, changed or repaired: kubectl get pods --namespace "+namespace),
+		alert("HyperShiftCertificateExpires", fmt.Sprintf(`min by (namespace) (hypershift_certificates_earliest_expiry_timestamp_seconds) - time() < %d * 24 * 3600`, certificateDays), "1h", critical,
+			fmt.Sprintf("A certificate of the control plane in namespace {{ $labels.namespace }} expires in less than %d days and was not replaced", certificateDays),
+			"Its control-plane-operator should have replaced it: kubectl logs deployment/control-plane-operator --namespace {{ $labels.namespace }}"),
+		alert("HyperShiftObjectHotLoop", `max by (kind, loop, managers) (hypershift_object_hot_loops) > 0`, "10m", warning,
+			"Objects of kind {{ $labels.kind }} are written again and again by {{ $labels.managers }}",
+			"Objects and fields: kubectl get events --all-namespaces --field-selector reason=HotLoop"),
+	}
+}

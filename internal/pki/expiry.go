@@ -1,0 +1,66 @@
+package pki
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// expiryTimeout bounds a read of the cache, which answers at once unless the process is starting.
+const expiryTimeout = 5 * time.Second
+
+var earliestExpiry = prometheus.NewDesc("hypershift_certificates_earliest_expiry_timestamp_seconds",
+	"When the first of the certificates that are made for this control plane expires.", []string{"namespace"}, nil)
+
+// Expiry is a metric of when certificates of a control plane end.
+type Expiry struct {
+	reader    client.Reader // cached
+	namespace string
+}
+
+// NewExpiry looks at the Secrets of a namespace that this package writes.
+func NewExpiry(reader client.Reader, namespace string) *Expiry { return &Expiry{reader, namespace} }
+
+// Describe implements prometheus.Collector.
+func (e *Expiry) Describe(ch chan<- *prometheus.Desc) { ch <- earliestExpiry }
+
+// Collect implements prometheus.Collector. Where nothing can be read there is no series.
+func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), expiryTimeout) // Prometheus hands none on
+	defer cancel()
+	secrets := &corev1.SecretList{}
+	if e.reader.List(ctx, secrets, client.InNamespace(e.namespace)) != nil {
+		return
+	}
+	if first := earliest(secrets.Items); !first.IsZero() {
+		ch <- prometheus.MustNewConstMetric(earliestExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
+	}
+}
+
+// earliest is when the first certificate ends that this package signed; zero when there is none. Certificates of users and those that are handed out
+// for some hours are nobody's to replace.
+func earliest(secrets []corev1.Secret) time.Time {
+	var first time.Time
+	for i := range secrets {
+		if secrets[i].Annotations[CAHashAnnotation] == "" {
+			continue
+		}
+		for key, data := range secrets[i].Data { // tls.crt, and those that etcd reads under names of its own
+			block, _ := pem.Decode(data)
+			if block == nil || key == CACertKey || !strings.HasSuffix(key, ".crt") {
+				continue
+			}
+			cert, err := x509.ParseCertificate(block.Bytes)
+			if err == nil && (first.IsZero() || cert.NotAfter.Before(first)) {
+				first = cert.NotAfter
+			}
+		}
+	}
+	return first
+}

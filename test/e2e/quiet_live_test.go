@@ -4,7 +4,8 @@ package e2e
 
 import "testing"
 
-// TestLiveQuiet needs a cluster that is up: bin/hypershift local up --state-dir /tmp/hcp-e2e. TestUp has the same steps among others.
+// TestLiveQuiet needs a cluster that is up: bin/hypershift local up --state-dir /tmp/hcp-e2e. TestUp watches the same cluster before anything
+// like that has happened to it, as make e2e has to be short.
 func TestLiveQuiet(t *testing.T) {
 	inOrder(t, []step{
 		{"When all of its workers are ready it should be quiet", func(t *testing.T) {

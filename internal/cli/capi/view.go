@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
@@ -111,7 +112,12 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if parsed, err := translate.Parse(r.Method, r.URL.EscapedPath(), r.URL.RawQuery); err == nil {
 			switch {
 			case parsed.Namespace != "":
-				if !v.private(r.Context(), parsed.Namespace) {
+				private, err := v.private(r.Context(), parsed.Namespace)
+				if err != nil {
+					fail(w, err)
+					return
+				}
+				if !private {
 					through = v.verbatim
 				}
 			case parsed.Mapped() && parsed.List && v.mixed(r.Context()):
@@ -122,42 +128,80 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	through.ServeHTTP(w, r)
 }
 
-// private tells how a namespace stores its objects: where its Clusters are.
-func (v *View) private(ctx context.Context, namespace string) bool {
-	return v.remembered(namespace, func() bool {
+// private tells how a namespace stores its objects: where its Clusters are. Without an answer nothing may be guessed: what is then written
+// would be nobody's.
+func (v *View) private(ctx context.Context, namespace string) (bool, error) {
+	private, err := v.remembered(namespace, func() (bool, error) {
 		in := "/namespaces/" + url.PathEscape(namespace)
-		return v.any(ctx, translate.Private, in) || !v.any(ctx, translate.Standard, in)
+		if found, err := v.any(ctx, translate.Private, in); found || err != nil {
+			return found, err
+		}
+		found, err := v.any(ctx, translate.Standard, in)
+		return !found, err
 	})
+	if err != nil {
+		return false, fmt.Errorf("finding out how namespace %s stores objects of Cluster API: %w", namespace, err)
+	}
+	return private, nil
 }
 
-// mixed tells whether some namespaces store Clusters in standard groups.
+// mixed tells whether some namespaces store Clusters in standard groups, as far as the user may know.
 func (v *View) mixed(ctx context.Context) bool {
-	return v.remembered("", func() bool { return v.any(ctx, translate.Standard, "") })
+	mixed, err := v.remembered("", func() (bool, error) { return v.any(ctx, translate.Standard, "") })
+	return err == nil && mixed
 }
 
-func (v *View) remembered(key string, find func() bool) bool {
+// remembered asks find, unless it was asked a moment ago. Errors are not remembered.
+func (v *View) remembered(key string, find func() (bool, error)) (bool, error) {
 	now := v.clock.Now()
 	v.mu.Lock()
 	got, ok := v.modes[key]
 	v.mu.Unlock()
 	if ok && now.Before(got.until) {
-		return got.private
+		return got.private, nil
 	}
-	got = mode{find(), now.Add(modeFor)}
+	found, err := find()
+	if err != nil {
+		return false, err
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.modes) >= maxModes {
 		clear(v.modes)
 	}
-	v.modes[key] = got
-	return got.private
+	v.modes[key] = mode{found, now.Add(modeFor)}
+	return found, nil
 }
 
-// any tells whether there is a Cluster. Who may not know is told that there is none.
-func (v *View) any(ctx context.Context, group, in string) bool {
+// any tells whether there is a Cluster. A group that is not served has none.
+func (v *View) any(ctx context.Context, group, in string) (bool, error) {
 	code, body, err := v.get(ctx, "/apis/"+group+"/v1beta2"+in+"/clusters?limit=1")
 	var list struct{ Items []json.RawMessage }
-	return err == nil && code == http.StatusOK && json.Unmarshal(body, &list) == nil && len(list.Items) > 0
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("listing clusters.%s: %w", group, err)
+	case code == http.StatusNotFound:
+		return false, nil
+	case code == http.StatusForbidden || code == http.StatusUnauthorized:
+		return false, fmt.Errorf("listing clusters.%s: status %d: this command needs the right to list them in the namespace", group, code)
+	case code != http.StatusOK:
+		return false, fmt.Errorf("listing clusters.%s: status %d: try again", group, code)
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return false, fmt.Errorf("listing clusters.%s: %w", group, err)
+	}
+	return len(list.Items) > 0, nil
+}
+
+// fail answers as an API server that can't be reached now.
+func fail(w http.ResponseWriter, err error) {
+	raw, _ := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonServiceUnavailable,
+		Code: http.StatusServiceUnavailable, Message: err.Error(),
+	})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write(raw) // a client that has gone needs no answer
 }
 
 // get asks the management cluster itself.

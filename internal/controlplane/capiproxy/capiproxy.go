@@ -4,6 +4,7 @@ package capiproxy
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -37,7 +38,8 @@ const (
 const ImageLabel = "io.openshift.hypershift.capi-proxy-sidecar"
 
 // Add adds what Container made to a pod and sets KUBECONFIG of its first container. A native sidecar starts before the others and ends after
-// them, so that they can give back their leases; without it, they have to try again until it is there.
+// them, so that they can give back their leases. Without it, they are told --kubeconfig, too, so that they end and are started again until the
+// proxy is there: a KUBECONFIG that doesn't exist is ignored, and they would talk to the management cluster itself.
 func Add(pod *corev1.PodSpec, proxy corev1.Container, native bool) {
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: Name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 		SizeLimit: ptr.To(resource.MustParse("1Mi")),
@@ -49,6 +51,9 @@ func Add(pod *corev1.PodSpec, proxy corev1.Container, native bool) {
 		proxy.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, proxy)
 		return
+	}
+	if !slices.ContainsFunc(main.Args, func(arg string) bool { return strings.HasPrefix(arg, "--kubeconfig") }) {
+		main.Args = append(main.Args, "--kubeconfig="+Kubeconfig)
 	}
 	pod.Containers = append(pod.Containers, proxy)
 }

@@ -36,6 +36,14 @@ func TestAdd(t *testing.T) {
 		g.Expect(names(p.InitContainers)).To(Equal([]string{"prober"}))
 		g.Expect(names(p.Containers)).To(Equal([]string{"main", "beside", Name}))
 		g.Expect(p.Containers[2].RestartPolicy).To(BeNil())
+		g.Expect(p.Containers[0].Args).To(Equal([]string{"--kubeconfig=" + Kubeconfig}), "or it would go to the management cluster itself until the file is there")
+	})
+	t.Run("When there are none and the program is told already it should be told once", func(t *testing.T) {
+		g := NewWithT(t)
+		p := pod()
+		p.Containers[0].Args = []string{"run", "--kubeconfig=" + Kubeconfig}
+		Add(p, Container("r/i:1"), false)
+		g.Expect(p.Containers[0].Args).To(Equal([]string{"run", "--kubeconfig=" + Kubeconfig}))
 	})
 	t.Run("When a program looks for its management cluster it should find the proxy, and no other container should", func(t *testing.T) {
 		g := NewWithT(t)

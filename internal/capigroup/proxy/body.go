@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,13 +38,7 @@ func (p *Proxy) prepareBody(r *http.Request, x *exchange) *status {
 		return unsupported("the Content-Type header can't be read")
 	}
 	plan := x.request.Body()
-	edit := func(raw []byte) []byte {
-		out, err := translate.Bytes(plan, nil, raw)
-		if err != nil {
-			return raw // the API server says what is wrong with it
-		}
-		return out
-	}
+	edit := func(raw []byte) ([]byte, error) { return editJSON(plan, raw) }
 	switch media {
 	case "", typeJSON, "application/merge-patch+json", "application/strategic-merge-patch+json":
 		if r.ContentLength < 0 || r.ContentLength > smallBody {
@@ -53,30 +48,12 @@ func (p *Proxy) prepareBody(r *http.Request, x *exchange) *status {
 			return nil
 		}
 	case "application/json-patch+json":
-		edit = func(raw []byte) []byte { return translate.JSONPatch(plan, nil, raw) }
+		edit = func(raw []byte) ([]byte, error) { return translate.JSONPatch(plan, nil, raw) }
 	case "application/apply-patch+yaml", typeYAML:
-		edit = func(raw []byte) []byte {
-			if !json.Valid(raw) {
-				converted, err := yaml.YAMLToJSON(raw)
-				if err != nil {
-					return raw
-				}
-				raw = converted
-			}
-			out, err := translate.Bytes(plan, nil, raw)
-			if err != nil {
-				return raw
-			}
-			return out
-		}
+		strict := strings.EqualFold(r.URL.Query().Get("fieldValidation"), "Strict")
+		edit = func(raw []byte) ([]byte, error) { return editYAML(plan, raw, strict) }
 	case typeProtobuf:
-		edit = func(raw []byte) []byte {
-			out, err := translate.Protobuf(plan, nil, raw)
-			if err != nil {
-				return raw
-			}
-			return out
-		}
+		edit = func(raw []byte) ([]byte, error) { return translate.Protobuf(plan, nil, raw) }
 	case typeCBOR, "application/apply-patch+cbor":
 		p.cfg.Metrics.failure("unsupported-content-type")
 		return unsupported("CBOR is not served here; use application/json")
@@ -90,8 +67,41 @@ func (p *Proxy) prepareBody(r *http.Request, x *exchange) *status {
 	return p.replaceBody(r, x, edit)
 }
 
-// replaceBody holds a request's body and puts the edited one in its place.
-func (p *Proxy) replaceBody(r *http.Request, x *exchange, edit func([]byte) []byte) *status {
+// editYAML leaves YAML that names no group as it is, so that the API server finds in it what the client wrote, keys that come twice included.
+// What names one becomes JSON.
+func editYAML(plan translate.Plan, raw []byte, strict bool) ([]byte, error) {
+	if !json.Valid(raw) {
+		if plan.NeedsScan() && !translate.MayName(raw) {
+			return raw, nil
+		}
+		toJSON := yaml.YAMLToJSON
+		if strict {
+			toJSON = yaml.YAMLToJSONStrict
+		}
+		converted, err := toJSON(raw)
+		if err != nil && !strict {
+			return raw, nil //nolint:nilerr // because the API server says what is wrong with it
+		}
+		if err != nil {
+			return nil, err
+		}
+		raw = converted
+	}
+	return editJSON(plan, raw)
+}
+
+// editJSON leaves what is no JSON as it is: the API server, which reads as deep as encoding/json, says what is wrong with it.
+func editJSON(plan translate.Plan, raw []byte) ([]byte, error) {
+	out, err := translate.Bytes(plan, nil, raw)
+	if err != nil && !json.Valid(raw) {
+		return raw, nil //nolint:nilerr // see above
+	}
+	return out, err
+}
+
+// replaceBody holds a request's body and puts the edited one in its place. A body that can't be edited goes on only if it names no group: what
+// the API server takes all the same must not be stored untranslated.
+func (p *Proxy) replaceBody(r *http.Request, x *exchange, edit func([]byte) ([]byte, error)) *status {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxRequest+1))
 	if err != nil {
 		return badRequest("the body broke off")
@@ -100,8 +110,15 @@ func (p *Proxy) replaceBody(r *http.Request, x *exchange, edit func([]byte) []by
 		return newStatus(http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
 	}
 	begun := time.Now() // a duration for a metric
-	out := edit(raw)
-	x.spent += time.Since(begun) // a duration for a metric
+	out, err := edit(raw)
+	x.spend(time.Since(begun)) // a duration for a metric
+	if err != nil && translate.MayName(raw) {
+		p.cfg.Metrics.failure("invalid-request")
+		return badRequest("the body can't be translated: " + err.Error())
+	}
+	if err != nil {
+		out = raw
+	}
 	r.Body = io.NopCloser(bytes.NewReader(out))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out)), nil }
 	r.ContentLength = int64(len(out))
@@ -202,7 +219,7 @@ func (p *Proxy) answerUnknown(resp *http.Response, x *exchange, plan translate.P
 	if err == nil {
 		err = t.Close()
 	}
-	x.spent += time.Since(begun) // a duration for a metric
+	x.spend(time.Since(begun)) // a duration for a metric
 	if err != nil {
 		outputs.Put(out)
 		return p.untranslatable(x, errorType(err))
@@ -283,7 +300,7 @@ func (p *Proxy) hold(resp *http.Response, x *exchange, limit int, reason string,
 	}
 	begun := time.Now() // a duration for a metric
 	out, err := edit(raw)
-	x.spent += time.Since(begun) // a duration for a metric
+	x.spend(time.Since(begun)) // a duration for a metric
 	if err != nil {
 		return p.untranslatable(x, reason)
 	}

@@ -40,6 +40,7 @@ func acceptable(values []string, r *translate.Request) (string, bool) {
 		switch {
 		case strings.HasPrefix(media, typeCBOR):
 		case strings.HasSuffix(media, "+protobuf"): // OpenAPI v3: clients that know it know JSON, too
+		case media == typeProtobuf && r.Hides(): // its messages are not looked into for what is hidden
 		case media == typeProtobuf && r.List && r.Class == translate.ClassObject:
 			last = append(last, part) // has to be held as a whole
 		case media == typeProtobuf && r.JSONOnly():

@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hcp.internal/platform/internal/capigroup/translate"
@@ -74,9 +75,11 @@ type exchange struct {
 	request translate.Request
 	begun   time.Time
 	code    int
-	spent   time.Duration // in translation
-	reason  string        // of a translation that failed
+	spent   atomic.Int64 // nanoseconds in translation; a body is sent while its answer comes
+	reason  string       // of a translation that failed
 }
+
+func (x *exchange) spend(d time.Duration) { x.spent.Add(int64(d)) }
 
 type exchangeKey struct{}
 
@@ -96,11 +99,16 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		badRequest(err.Error()).write(w)
 		return
 	}
+	tunnel := parsed.Class == translate.ClassTunnel
 	if p.cfg.Verbatim {
 		parsed.Class, parsed.Path, parsed.Query = translate.ClassTunnel, r.URL.EscapedPath(), r.URL.RawQuery
 	} else if parsed.Theirs && !p.cfg.ShowPlatform {
 		p.cfg.Metrics.request(r.Method, &parsed, http.StatusNotFound)
 		notFound().write(w)
+		return
+	} else if !p.cfg.ShowPlatform && parsed.DeletesUnseen(r.Method) {
+		p.cfg.Metrics.request(r.Method, &parsed, http.StatusMethodNotAllowed)
+		newStatus(http.StatusMethodNotAllowed, "MethodNotAllowed", "this proxy hides some of these objects, so they can't be deleted together: delete them one by one").write(w)
 		return
 	}
 	x := &exchange{request: parsed, begun: time.Now()} // a duration for a metric
@@ -122,15 +130,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			p.cfg.Metrics.watches.Add(1)
 			defer p.cfg.Metrics.watches.Add(-1)
 		}
-	case parsed.Subresource == "log":
-		through = p.watch
+	case tunnel:
+		through = p.watch // it may be a log or a stream of events: each part goes out as it comes
 	}
 	if through == p.short && parsed.List {
 		through = p.list
 	}
 	defer func() {
 		p.cfg.Metrics.request(r.Method, &x.request, x.code)
-		p.cfg.Metrics.overhead.observe(x.spent)
+		p.cfg.Metrics.overhead.observe(time.Duration(x.spent.Load()))
 	}()
 	if through == p.short || through == p.list {
 		w = unflushed{w}

@@ -94,7 +94,7 @@ func (s *streamed) translate(part []byte) {
 	if len(out) == 0 {
 		s.putBuffer()
 	}
-	s.x.spent += spent
+	s.x.spend(spent)
 	if s.x.request.Watch {
 		s.p.cfg.Metrics.eventDelay.observe(spent)
 	}

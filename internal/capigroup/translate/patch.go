@@ -3,23 +3,28 @@ package translate
 import "strings"
 
 // JSONPatch translates a JSON patch (RFC 6902): the value of each operation is renamed by the position that its path leads to.
-// A path is renamed where it names a position by a group. What is no list of operations is returned as it is; the API server refuses it.
-func JSONPatch(p Plan, dst, src []byte) []byte {
+// A path is renamed where it names a position by a group. What is no list of operations is returned as it is; the API server refuses it. The
+// error is of a value that names a group and can't be translated, because it is nested too deep for one.
+func JSONPatch(p Plan, dst, src []byte) ([]byte, error) {
 	ops := elements(src)
 	last := 0
+	var failed error
 	for _, op := range ops {
 		start := offset(src, op)
 		dst = append(dst, src[last:start]...)
-		dst = patchOperation(p, dst, op)
+		var err error
+		if dst, err = patchOperation(p, dst, op); err != nil && failed == nil {
+			failed = err
+		}
 		last = start + len(op)
 	}
-	return append(dst, src[last:]...)
+	return append(dst, src[last:]...), failed
 }
 
 // offset is where part, which is a slice of whole, begins in it.
 func offset(whole, part []byte) int { return cap(whole) - cap(part) }
 
-func patchOperation(p Plan, dst, op []byte) []byte {
+func patchOperation(p Plan, dst, op []byte) (_ []byte, failed error) {
 	position, _ := walk(p.root, unquote(find(op, "path")))
 	last := 0
 	members(op, func(key, value []byte) {
@@ -34,6 +39,9 @@ func patchOperation(p Plan, dst, op []byte) []byte {
 			out, err := Bytes(Plan{root: position, hide: false}, dst, value)
 			if err != nil {
 				out = append(out[:mark], value...)
+				if MayName(value) {
+					failed = err
+				}
 			}
 			dst, last = out, start+len(value)
 		case "path", "from":
@@ -44,7 +52,7 @@ func patchOperation(p Plan, dst, op []byte) []byte {
 			}
 		}
 	})
-	return append(dst, op[last:]...)
+	return append(dst, op[last:]...), failed
 }
 
 // walk follows a JSON pointer from a root and returns the position that it leads to, and the pointer itself if it names

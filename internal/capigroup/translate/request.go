@@ -75,7 +75,8 @@ func Parse(method, path, query string) (Request, error) {
 	default:
 		// Other paths are served by their exact name, or not at all. One that hides api, apis or openapi is refused.
 		for _, s := range seg {
-			if s == "." || s == ".." || s == "" && len(seg) > 1 {
+			plain, err := url.PathUnescape(s)
+			if err != nil || plain == "." || plain == ".." || plain == "" && len(seg) > 1 {
 				return r, ErrPath
 			}
 		}
@@ -214,22 +215,18 @@ func (r *Request) classify(method string) {
 	}
 	read := method == "GET" || method == "HEAD"
 	if r.Query != "" {
-		r.Watch = r.Watch || read && isWatch(r.Query)
+		// The API server heeds it where a list would be given, and answers a single object all the same.
+		r.Watch = r.Watch || read && r.Name == "" && isWatch(r.Query)
 		r.Query = r.selectors(r.Query)
 	}
 	r.List = !r.Watch && r.Name == "" && (read || method == "DELETE")
 }
 
+// isWatch reads parameter watch as the API server does, which takes all but 0 and false for true, however it is spelled.
 func isWatch(query string) bool {
-	for q := range strings.SplitSeq(query, "&") {
-		if value, ok := strings.CutPrefix(q, "watch="); ok {
-			return value == "1" || strings.EqualFold(value, "true") || value == "t" || value == "T"
-		}
-		if q == "watch" { // as the API server reads it: a parameter without a value is true
-			return true
-		}
-	}
-	return false
+	values, _ := url.ParseQuery(query) // what can't be read is left out there, too
+	watch, asked := values["watch"]
+	return asked && watch[0] != "0" && !strings.EqualFold(watch[0], "false")
 }
 
 // selectors renames groups in field selectors of a query.
@@ -400,4 +397,14 @@ func (r *Request) Failure() Plan {
 // told for protobuf.
 func (r *Request) JSONOnly() bool {
 	return r.Class == ClassDiscovery || r.Class == ClassOpenAPI || r.List || nameForms[r.Group+"/"+r.Resource] != formNone
+}
+
+// Hides tells that answers leave out, or may, what is not the client's: objects that are named by their group, of all owners together.
+func (r *Request) Hides() bool {
+	return r.Class == ClassObject && nameForms[r.Group+"/"+r.Resource] != formNone
+}
+
+// DeletesUnseen tells that a request deletes such objects without naming them.
+func (r *Request) DeletesUnseen(method string) bool {
+	return method == "DELETE" && r.Name == "" && r.Hides()
 }

@@ -175,8 +175,11 @@ var quotaObject = func() *node {
 }()
 
 var autoscaler = func() *node {
-	metrics := array(object(at("object", 2, object(at("describedObject", 1, scaleTarget)))))
+	// The same field has another number in what is wanted than in what is.
+	metrics := func(number int) *node {
+		return array(object(at("object", 2, object(at("describedObject", number, scaleTarget)))))
+	}
 	return typed(formNone,
-		at("spec", 2, object(at("scaleTargetRef", 1, scaleTarget), at("metrics", 4, metrics))),
-		at("status", 3, object(at("currentMetrics", 5, metrics))))
+		at("spec", 2, object(at("scaleTargetRef", 1, scaleTarget), at("metrics", 4, metrics(1)))),
+		at("status", 3, object(at("currentMetrics", 5, metrics(3)))))
 }()

@@ -211,3 +211,7 @@ func Needles(body []byte) bool {
 	}
 	return false
 }
+
+// MayName tells whether a body of a client could name a group that σ changes: it spells one out, or has escapes, in which one could hide.
+// YAML can hide one in binary values and in UTF-16, too.
+func MayName(body []byte) bool { return Needles(body) || bytes.ContainsAny(body, "\\!\x00") }

@@ -97,11 +97,11 @@ func TestPatchVectors(t *testing.T) {
 		`not JSON`: `not JSON`,
 	} {
 		g := NewWithT(t)
-		g.Expect(string(JSONPatch(r.Body(), nil, []byte(view)))).To(Equal(stored))
-		g.Expect(string(JSONPatch(r.Body(), nil, []byte(stored)))).To(Equal(view))
+		g.Expect(patched(t, r.Body(), view)).To(Equal(stored))
+		g.Expect(patched(t, r.Body(), stored)).To(Equal(view))
 	}
 	quota := in(t, "PATCH", core+"resourcequotas/q")
-	NewWithT(t).Expect(string(JSONPatch(quota.Body(), nil, []byte(`[{"op":"remove","path":"/spec/hard/count~1machines.cluster.x-k8s.io"}]`)))).
+	NewWithT(t).Expect(patched(t, quota.Body(), `[{"op":"remove","path":"/spec/hard/count~1machines.cluster.x-k8s.io"}]`)).
 		To(Equal(`[{"op":"remove","path":"/spec/hard/count~1machines.cluster.hypershift.openshift.io"}]`))
 }
 
@@ -145,4 +145,11 @@ func cut(u string) (path, query, ask string) {
 		}
 	}
 	return u, "", ""
+}
+
+func patched(t testing.TB, p Plan, patch string) string {
+	t.Helper()
+	out, err := JSONPatch(p, nil, []byte(patch))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(out)
 }

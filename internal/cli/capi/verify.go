@@ -313,7 +313,9 @@ func (v *verifier) both(ctx context.Context, r Request, parsed *translate.Reques
 	stored := body
 	switch r.ContentType {
 	case "application/json-patch+json":
-		stored = translate.JSONPatch(parsed.Body(), nil, stored)
+		if stored, err = translate.JSONPatch(parsed.Body(), nil, stored); err != nil {
+			return direct, proxied, err
+		}
 	default:
 		if len(stored) > 0 && json.Valid(stored) {
 			if stored, err = translate.Bytes(parsed.Body(), nil, stored); err != nil {

@@ -38,8 +38,6 @@ const (
 	passTimeout = 3 * time.Minute
 	// startDelay is how soon a phase is looked at again when it is not known yet whether the target answers.
 	startDelay = 500 * time.Millisecond
-	// cacheDelay is how long a pass waits for the cache to show what the last one wrote.
-	cacheDelay = 20 * time.Millisecond
 	// Phases that found trouble while the target answers probes are tried again after firstRetry, then twice as long, up to lastRetry.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
@@ -226,8 +224,8 @@ func (r *reconciler) report(ctx context.Context, req ctrl.Request, trouble *Trou
 	if osp.Labels[v1alpha1.PhaseClassLabel] != r.class {
 		return ctrl.Result{}, nil
 	}
-	if r.status.Behind(osp) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if wait := r.status.Wait(osp); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	after := *osp.Status.DeepCopy()
 	set := func(c metav1.Condition) {

@@ -51,9 +51,6 @@ type hashed struct {
 	hash       string
 }
 
-// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
-const cacheDelay = 20 * time.Millisecond
-
 // retryCollision is how long a name that was taken waits for the count of collisions to come back through the cache.
 const retryCollision = 100 * time.Millisecond
 
@@ -81,8 +78,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !read.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the garbage collector deletes the revisions, and each tears itself down
 	}
-	if r.Status.Behind(read) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if wait := r.Status.Wait(read); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	// The spec is the cache's, and only read. The rest is a copy.
 	d := &v1alpha1.ObjectDeployment{ObjectMeta: *read.ObjectMeta.DeepCopy(), Spec: read.Spec, Status: *read.Status.DeepCopy()}

@@ -27,9 +27,6 @@ var Finalizers = []string{v1alpha1.CachedFinalizer, v1alpha1.MetricsFinalizer}
 // retryRefused is how long it takes until objects that were refused are looked at again: what stood in the way is not watched.
 const retryRefused = 30 * time.Second
 
-// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
-const cacheDelay = 20 * time.Millisecond
-
 // Metrics records how revisions are.
 type Metrics interface {
 	// ObjectSet records an ObjectSet as it is after a pass.
@@ -71,8 +68,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.Status.Behind(read) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if wait := r.Status.Wait(read); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	r.uids.Store(req.NamespacedName, read.UID)
 	// The spec is the cache's, and only read. The rest is a copy.

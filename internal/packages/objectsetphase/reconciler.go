@@ -43,9 +43,6 @@ const (
 // retryRefused is how long it takes until objects that were refused are looked at again: what stood in the way is not watched.
 const retryRefused = 30 * time.Second
 
-// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
-const cacheDelay = 20 * time.Millisecond
-
 // Reconciler rolls out ObjectSetPhases of one scope and class. It is the only writer of their status and of their objects.
 type Reconciler struct {
 	Scope scope.Scope
@@ -75,8 +72,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if read.Labels[v1alpha1.PhaseClassLabel] != r.Class {
 		return ctrl.Result{}, nil
 	}
-	if r.Status.Behind(read) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if wait := r.Status.Wait(read); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	r.uids.Store(req.NamespacedName, read.UID)
 	// The spec is the cache's, and only read. The rest is a copy.

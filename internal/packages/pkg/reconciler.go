@@ -67,9 +67,6 @@ type Reconciler struct {
 	attempts attempts
 }
 
-// cacheDelay is how long a pass waits for the cache to show what the last one wrote.
-const cacheDelay = 20 * time.Millisecond
-
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	read := &v1alpha1.Package{}
@@ -79,8 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.Status.Behind(read) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if wait := r.Status.Wait(read); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := read.DeepCopy()
 	if !p.DeletionTimestamp.IsZero() {
@@ -95,8 +92,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if od != nil && r.Deployments.Behind(od) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if od != nil {
+		if wait := r.Deployments.Wait(od); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
 	}
 	again, err := r.advance(ctx, p, od)
 	r.Metrics.Package(p)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,28 +27,48 @@ type Writer struct {
 	// Kind of the objects.
 	Kind schema.GroupVersionKind
 
-	// written is the resourceVersion of the last write by key. A cache that is behind would make the next pass compare with what is no
+	// written is a mark of the last write by key. A cache that is behind would make the next pass compare with what is no
 	// longer there, and leave it so.
 	written sync.Map
 }
 
+// mark is a version that was written, and how often a cache did not have it yet.
+type mark struct {
+	version string
+	waits   int
+}
+
+const (
+	// firstWait is how long a pass waits for a cache to show what the last one wrote, which takes milliseconds.
+	firstWait = 20 * time.Millisecond
+	// longestWait is what that becomes by doubling, when a watch lags behind.
+	longestWait = time.Second
+)
+
 // Behind says whether an object, as it was read from a cache, is older than what was written last.
-func (w *Writer) Behind(obj metav1.Object) bool {
-	version, ok := w.written.Load(keyOf(obj))
+func (w *Writer) Behind(obj metav1.Object) bool { return w.Wait(obj) > 0 }
+
+// Wait is how long to wait for a cache that is behind what was written last; 0 when it is not. The time grows with each call.
+func (w *Writer) Wait(obj metav1.Object) time.Duration {
+	key := keyOf(obj)
+	found, ok := w.written.Load(key)
 	if !ok {
-		return false
+		return 0
 	}
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), version.(string))
+	last := found.(mark)
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
 	if err == nil && order < 0 {
-		return true
+		// Another goroutine has no business with this key; if it had, one wait would be a little shorter.
+		w.written.CompareAndSwap(key, last, mark{last.version, last.waits + 1})
+		return min(longestWait, firstWait<<min(last.waits, 10))
 	}
-	w.written.Delete(keyOf(obj))
-	return false
+	w.written.Delete(key)
+	return 0
 }
 
 // Wrote notes that another part of the object was written, too.
 func (w *Writer) Wrote(obj metav1.Object, resourceVersion string) {
-	w.written.Store(keyOf(obj), resourceVersion)
+	w.written.Store(keyOf(obj), mark{version: resourceVersion})
 }
 
 // Forget drops what is known about an object that is gone.
@@ -80,7 +101,7 @@ func (w *Writer) Patch(ctx context.Context, obj metav1.Object, before, after any
 		return fmt.Errorf("patching status of %s: %w", keyOf(obj), err)
 	}
 	obj.SetResourceVersion(answer.ResourceVersion)
-	w.written.Store(keyOf(obj), answer.ResourceVersion)
+	w.written.Store(keyOf(obj), mark{version: answer.ResourceVersion})
 	return nil
 }
 
@@ -100,7 +121,7 @@ func (w *Writer) SetFinalizers(ctx context.Context, obj metav1.Object, want []st
 	}
 	obj.SetFinalizers(want)
 	obj.SetResourceVersion(answer.ResourceVersion)
-	w.written.Store(keyOf(obj), answer.ResourceVersion)
+	w.written.Store(keyOf(obj), mark{version: answer.ResourceVersion})
 	return nil
 }
 

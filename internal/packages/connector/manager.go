@@ -31,7 +31,7 @@ func build(cfg *rest.Config, o Options, limits Limits, timing Timing) (ctrl.Mana
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{Scheme: scheme, Cache: cacheOptions(o)}, hotloop.New(scheme, clock.RealClock{}))
+	mgr, err := process.NewManager(cfg, o.Options, LeaseName, ctrl.Options{Scheme: scheme, Cache: cacheOptions(o)}, hotloop.New(scheme, clock.RealClock{}))
 	if err != nil {
 		return nil, err
 	}

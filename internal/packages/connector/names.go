@@ -6,5 +6,5 @@ const Name = "package-operator-remote-phase-manager"
 // DefaultClass is that of phases whose objects go to the hosted cluster.
 const DefaultClass = "hosted-cluster"
 
-// leaseName is that of the published program.
-const leaseName = "klsdfu452p3.package-operator-lock"
+// LeaseName is that of the published program.
+const LeaseName = "klsdfu452p3.package-operator-lock"

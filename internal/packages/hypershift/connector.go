@@ -65,7 +65,9 @@ func connectorRules() []rbacv1.PolicyRule {
 		{APIGroups: packages, Resources: []string{"objectsetphases/status"}, Verbs: []string{"get", "patch"}},
 		{APIGroups: packages, Resources: []string{"objectsets"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update"}},
+		// Other leases of the namespace are those of the control plane. A name can't bound what is created.
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{connector.LeaseName}, Verbs: []string{"get", "update"}},
 	}
 }
 

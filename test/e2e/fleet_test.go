@@ -95,6 +95,7 @@ func fleetRollout(t *testing.T) {
 	for _, k := range []kubectl{hosted(), secondCluster()} {
 		k.run(t, "get", "configmap", "-n", "default", fleetName)
 	}
+	onlook(t, fleetName, 1)
 	bad := fleetManifest(t, "no-such-version")
 	plan := rollout("plan", "-f", bad)
 	if !strings.Contains(plan, "canary  1/1          clusters/second") || !strings.Contains(plan, "early   1/1          clusters/demo") {

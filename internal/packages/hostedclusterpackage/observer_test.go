@@ -172,18 +172,14 @@ func TestOnlooker(t *testing.T) {
 		}},
 		{"When things heal the rollout should go on to its end, in order", func() {
 			w.settle("y", true)
-			for range 8 {
+			eventually("b, when those before it are up", func() bool {
 				for _, name := range all {
-					if p := w.pkg(name); p.Spec.Image == "registry.example/addon:v4" && p.Status.Conditions[0].ObservedGeneration != p.Generation {
+					if p := w.pkg(name); p.Spec.Image == "registry.example/addon:v4" && p.Status.Conditions[0].ObservedGeneration != p.Generation && name != "b" {
 						w.settle(name, true)
 					}
 				}
-				if has("b", "v4")() {
-					break
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-			eventually("b", has("b", "v4"))
+				return has("b", "v4")()
+			})
 			w.settle("b", true)
 			eventually("x, whose update hung", has("x", "v4"))
 			w.settle("x", true)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -15,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/packages/fixture"
 	"hcp.internal/platform/internal/packages/images"
 	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/violation"
 )
 
 // Formats of what build prints.
@@ -25,7 +29,8 @@ const (
 
 type buildOptions struct {
 	Options
-	tags, labels   []string
+	tags           []string
+	labels         map[string]string
 	push, insecure bool
 	output, format string
 }
@@ -43,11 +48,11 @@ files are right. Write it to an archive, push it, or both.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&b.tags, "tag", "t", nil, "Reference to give the image, with its tag; may be repeated")
-	flags.StringArrayVarP(&b.labels, "label", "l", nil, "Label of the image as key=value; may be repeated")
+	flags.StringSliceVarP(&b.tags, "tag", "t", nil, "References to give the image, with their tags, separated by commas; may be repeated")
+	flags.StringToStringVarP(&b.labels, "label", "l", nil, "Labels of the image as key=value, separated by commas; may be repeated")
 	flags.BoolVar(&b.push, "push", false, "Push the image under all tags")
-	flags.BoolVar(&b.insecure, "insecure", false, "Talk to registries without encryption if they have none")
-	flags.StringVarP(&b.output, "output", "o", "", "Write the image to this archive")
+	flags.BoolVar(&b.insecure, "insecure", false, insecureHelp)
+	flags.StringVarP(&b.output, "output", "o", "", "Write the image to this archive; missing folders are made")
 	flags.StringVar(&b.format, "output-format", human, "What to print: human or digest")
 	return cmd
 }
@@ -61,33 +66,38 @@ func (b buildOptions) run(cmd *cobra.Command, source string) error {
 	if (b.output != "" || b.push) && len(b.tags) == 0 {
 		return errors.New("arguments invalid: output or push is requested but no tags are set")
 	}
-	if b.format != human && b.format != digest {
+	if b.format != human && b.format != digest && b.format != "" {
 		return fmt.Errorf("unknown output format: %s", b.format)
 	}
 	tags, err := parseTags(b.tags, b.insecure)
 	if err != nil {
 		return err
 	}
-	labels, err := parseLabels(b.labels)
-	if err != nil {
-		return err
+	for _, key := range slices.Sorted(maps.Keys(b.labels)) {
+		if b.labels[key] == "" {
+			return fmt.Errorf("parsing label %q, value is empty", key)
+		}
 	}
-	img, err := b.image(ctx, source, labels)
+	img, err := b.image(ctx, source, b.labels)
 	if err != nil {
 		return fmt.Errorf("building from source: %w", err)
 	}
 	if b.output != "" {
-		byTag := map[name.Tag]v1.Image{}
+		byReference := map[name.Reference]v1.Image{}
 		for _, tag := range tags {
-			byTag[tag] = img
+			byReference[tag] = img
 		}
-		if err := tarball.MultiWriteToFile(b.output, byTag); err != nil {
+		err := os.MkdirAll(filepath.Dir(b.output), 0o755) //nolint:gosec // for others to read, as the archive
+		if err == nil {
+			err = tarball.MultiRefWriteToFile(b.output, byReference)
+		}
+		if err != nil {
 			return fmt.Errorf("building from source: writing %s: %w", b.output, err)
 		}
 	}
 	if b.push {
 		for _, tag := range tags {
-			if err := remote.Write(tag, img, b.remote(ctx)...); err != nil {
+			if err := remote.Write(tag, img, b.remote(ctx, b.insecure)...); err != nil {
 				return fmt.Errorf("building from source: pushing %s: %w", tag, err)
 			}
 		}
@@ -111,7 +121,7 @@ func (b buildOptions) run(cmd *cobra.Command, source string) error {
 func (b buildOptions) image(ctx context.Context, source string, labels map[string]string) (v1.Image, error) {
 	files, err := load.Folder(source)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("loading package from files: %w", err)
 	}
 	err = errors.Join(b.locked(ctx, files), fixture.Check(ctx, files, source), fixture.Static(ctx, files))
 	if err != nil {
@@ -159,17 +169,28 @@ func unique(err error) error {
 		}
 		if !seen[e.Error()] {
 			seen[e.Error()] = true
-			out = append(out, e)
+			out = append(out, inComponent(e))
 		}
 	}
 	walk(err)
 	return errors.Join(out...)
 }
 
-func parseTags(tags []string, insecure bool) ([]name.Tag, error) {
-	var out []name.Tag
+// inComponent puts the component that a mistake is in before it, as published.
+func inComponent(err error) error {
+	v, ok := errors.AsType[*violation.Error](err)
+	if !ok || v.Component == "" {
+		return err
+	}
+	bare := *v
+	bare.Component = ""
+	return fmt.Errorf("component %q: %w", v.Component, &bare)
+}
+
+func parseTags(tags []string, insecure bool) ([]name.Reference, error) {
+	var out []name.Reference
 	for _, text := range tags {
-		tag, err := name.NewTag(text, nameOptions(insecure)...)
+		tag, err := name.ParseReference(text, nameOptions(insecure)...)
 		if err != nil {
 			return nil, fmt.Errorf("invalid tag specified as parameter %s: %w", text, err)
 		}
@@ -178,24 +199,35 @@ func parseTags(tags []string, insecure bool) ([]name.Tag, error) {
 	return out, nil
 }
 
-func parseLabels(labels []string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, text := range labels {
-		key, value, _ := strings.Cut(text, "=")
-		if key == "" {
-			return nil, fmt.Errorf("parsing label %q, key is empty", text)
-		}
-		if value == "" {
-			return nil, fmt.Errorf("parsing label %q, value is empty", text)
-		}
-		out[key] = value
+// warn says what has no effect, and what was not checked.
+func warn(cmd *cobra.Command, source string) {
+	files, err := load.Folder(source)
+	if err != nil {
+		return
 	}
-	return out, nil
+	for _, text := range warnings(cmd.Context(), files) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+text)
+	}
 }
 
-// warn says what was not checked.
-func warn(cmd *cobra.Command, source string) {
-	if files, err := load.Folder(source); err == nil && fixture.Kubeconform(cmd.Context(), files) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: test.kubeconform is not checked: this build has no schemas.")
+func warnings(ctx context.Context, files load.Files) []string {
+	var out []string
+	components, err := load.Components(files)
+	if err != nil {
+		return nil
 	}
+	for _, component := range append([]string{""}, components...) {
+		if p, err := load.Load(ctx, files, component); err == nil {
+			for _, text := range p.Warnings {
+				if component != "" {
+					text = fmt.Sprintf("component %q: %s", component, text)
+				}
+				out = append(out, text)
+			}
+		}
+	}
+	for _, kind := range fixture.Unchecked(ctx, files) {
+		out = append(out, fmt.Sprintf("test.kubeconform: there is no schema of %s here, so that objects of that kind are not checked", kind))
+	}
+	return out
 }

@@ -120,7 +120,7 @@ func clusterTree(cmd *cobra.Command, c client.Client, s scope.Scope, kind, names
 		return conditions.IsTrue(os.Status.Conditions, v1alpha1.ConditionAvailable)
 	})
 	if i < 0 {
-		return fmt.Errorf("no revision of %s %s is available", kind, name)
+		return fmt.Errorf("ObjectSet could not be found: no revision of %s %s is available", kind, name)
 	}
 	phases := sets[i].Spec.Phases
 	for j := range phases {

@@ -3,6 +3,7 @@ package kubectlpackage
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -53,7 +54,7 @@ func Command(o Options) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetVersionTemplate("kubectl-package version {{.Version}}\n")
 	o.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		o.build(), o.validate(), o.update(), o.tree(), o.clusterTree(), o.rollout(), o.pause(true), o.pause(false), o.kickstart(), o.initialize(),
@@ -105,10 +106,20 @@ func singular(kind string) string {
 // registryTime bounds what commands do with a registry.
 const registryTime = 5 * time.Minute
 
-func (o *Options) remote(ctx context.Context) []remote.Option {
+// insecureHelp describes --insecure.
+const insecureHelp = "Take certificates of registries that nobody vouches for, and talk to those without encryption that have none"
+
+// remote says how to talk to registries. Only who asks for it with --insecure talks to one whose certificate nobody vouches for.
+func (o *Options) remote(ctx context.Context, insecure bool) []remote.Option {
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
-	if o.Transport != nil {
+	standard, ok := remote.DefaultTransport.(*http.Transport)
+	switch {
+	case o.Transport != nil:
 		options = append(options, remote.WithTransport(o.Transport))
+	case insecure && ok:
+		anybody := standard.Clone()
+		anybody.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec,forbidigo // it is what the user asks for, of this command alone
+		options = append(options, remote.WithTransport(anybody))
 	}
 	return options
 }
@@ -126,7 +137,7 @@ func (o *Options) pull(ctx context.Context, reference string, insecure bool) (v1
 	if err != nil {
 		return nil, err
 	}
-	return images.Image(ctx, ref, o.remote(ctx)...)
+	return images.Image(ctx, ref, o.remote(ctx, insecure)...)
 }
 
 // repositoryHost is the variable that replaces the registry which digests are looked up in.
@@ -155,7 +166,7 @@ func (o *Options) digest(ctx context.Context, image string, insecure bool) (stri
 	if err != nil {
 		return "", err
 	}
-	descriptor, err := remote.Head(ref, o.remote(ctx)...)
+	descriptor, err := remote.Head(ref, o.remote(ctx, insecure)...)
 	if err != nil {
 		return "", fmt.Errorf("looking up %s: %w", ref, err)
 	}

@@ -62,6 +62,7 @@ func TestOutputs(t *testing.T) {
 	dir := copyOf(t, example)
 	for name, args := range map[string][]string{
 		"validate.txt":                    {"validate", dir},
+		"validate-empty.txt":              {"validate", ""},
 		"build.txt":                       {"build", dir},
 		"build-no-source.txt":             {"build", ""},
 		"build-no-args.txt":               {"build"},
@@ -118,7 +119,7 @@ func TestPublish(t *testing.T) {
 	g.Expect(run(t, nil, "repo", "init", file, "mine")).To(BeEmpty())
 	reference := r.Host + "/web@" + strings.TrimSpace(first)
 	g.Expect(run(t, nil, "repo", "add", file, reference, "1.0.0", "1.1.0")).To(BeEmpty())
-	g.Expect(run(t, nil, "repo", "add", file, reference, "1.0.0")).To(Equal("Error: package \"web\" version \"v1.0.0\" already exists\n"))
+	g.Expect(run(t, nil, "repo", "add", file, reference, "1.0.0")).To(Equal("Error: add new entry: package \"web\" version \"v1.0.0\" already exists\n"))
 	g.Expect(run(t, nil, "repo", "push", file, r.Host+"/packages:v1")).To(BeEmpty())
 	pulled := filepath.Join(t.TempDir(), "pulled.yaml")
 	g.Expect(run(t, nil, "repo", "pull", pulled, r.Host+"/packages:v1")).To(BeEmpty())
@@ -145,8 +146,8 @@ spec:
 `)
 	write(t, user, "a.yaml.gotmpl", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {package-operator.run/phase: a}}\ndata: {web: '{{ .images.web }}', site: '{{ .dependencies.site }}'}\n")
 	g.Expect(run(t, nil, "validate", user)).To(ContainSubstring("Missing image in manifest.lock.yaml, but using PackageManifest.spec.images. Try running: kubectl package update"))
-	g.Expect(run(t, nil, "update", user)).To(Equal("Package updated successfully!"))
-	g.Expect(run(t, nil, "update", user)).To(Equal("Package is already up-to-date"))
+	g.Expect(run(t, nil, "update", user)).To(Equal("Package updated successfully!\n"))
+	g.Expect(run(t, nil, "update", user)).To(Equal("Package is already up-to-date\n"))
 	lock, err := os.ReadFile(filepath.Join(user, "manifest.lock.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	clitest.Golden(t, "lock.yaml", stable.Replace(string(lock)))

@@ -43,10 +43,13 @@ func (o *Options) kickstart() *cobra.Command {
 			if len(files) == 0 {
 				return errors.New("arguments invalid: no objects: give some with -f")
 			}
-			return o.runKickstart(cmd, args[0], files, parametrize)
+			if err := o.runKickstart(cmd, args[0], files, parametrize); err != nil {
+				return fmt.Errorf("kickstarting package: %w", err)
+			}
+			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Files, folders, patterns or URLs of objects, or - for standard input; may be repeated")
+	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "Files, folders, patterns or URLs of objects, or - for standard input, separated by commas; may be repeated")
 	cmd.Flags().StringVarP(&bundle, "olm-bundle", "b", "", "OLM bundle image")
 	cmd.Flags().StringSliceVarP(&parametrize, "parametrize", "p", nil, "What to make parameters of: "+strings.Join(kickstart.Parameters, ", ")+" or all")
 	return cmd

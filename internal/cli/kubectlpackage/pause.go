@@ -35,9 +35,7 @@ func (o *Options) pause(paused bool) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
-	if paused {
-		cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused")
-	}
+	cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused; of no effect when it goes on")
 	return cmd
 }
 
@@ -59,21 +57,23 @@ func (o *Options) setPaused(ctx context.Context, args []string, namespace, messa
 	}
 	p := &v1alpha1.Package{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, p); err != nil {
-		return fmt.Errorf("getting package: %w", err)
+		return fmt.Errorf("getting package object: %w", err)
 	}
-	var note any
-	if paused && message != "" {
-		note = message
+	// Going on gives the field up: who keeps false owns it, and a rollout that pauses all packages is refused here.
+	var note, value any
+	verb := "unpausing"
+	if paused {
+		note, value, verb = message, true, "pausing"
 	}
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{v1alpha1.PauseMessageAnnotation: note}},
-		"spec":     map[string]any{"paused": paused},
+		"spec":     map[string]any{"paused": value},
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the change: %w", err)
 	}
 	if err := c.Patch(ctx, p, client.RawPatch(types.MergePatchType, data), client.FieldOwner(connect.FieldOwner)); err != nil {
-		return fmt.Errorf("updating package: %w", err)
+		return fmt.Errorf("%s package: %w", verb, err)
 	}
 	want := v1alpha1.ConditionAvailable
 	if paused {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 
@@ -26,7 +25,7 @@ func (o *Options) repository() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var insecure bool
-	cmd.PersistentFlags().BoolVar(&insecure, "insecure", false, "Talk to registries without encryption if they have none")
+	cmd.PersistentFlags().BoolVar(&insecure, "insecure", false, insecureHelp)
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "initialize file name", Aliases: []string{"init"}, Short: "Write an empty repository file", Args: cobra.ExactArgs(2),
@@ -101,12 +100,12 @@ func (o *Options) addPackage(ctx context.Context, file, reference string, versio
 	if err != nil {
 		return fmt.Errorf("package from raw package: %w", err)
 	}
-	digest, err := digestOf(ref, img)
+	digest, err := img.Digest() // of an index: that of the image in it
 	if err != nil {
 		return fmt.Errorf("package image digest: %w", err)
 	}
-	if err := r.Add(p.Manifest.Name, ref.Context().Name(), digest, versions, p.Manifest.Spec.Constraints); err != nil {
-		return err
+	if err := r.Add(p.Manifest.Name, ref.Context().Name(), digest.Hex, versions, p.Manifest.Spec.Constraints); err != nil {
+		return fmt.Errorf("add new entry: %w", err)
 	}
 	return r.Write(file)
 }
@@ -122,22 +121,44 @@ func (o *Options) removePackage(ctx context.Context, file, reference string, ins
 	if err != nil {
 		return fmt.Errorf("read from file: %w", err)
 	}
-	digest := ref.Identifier()
-	if _, ok := ref.(name.Digest); !ok {
-		if digest, err = o.digest(ctx, reference, insecure); err != nil {
-			return fmt.Errorf("pull package image: %w", err)
-		}
+	called, digest, err := o.identify(ctx, reference, insecure)
+	if given, ok := ref.(name.Digest); err != nil && ok {
+		// An image that is gone can be removed all the same, by what it was added as.
+		called, digest, err = "", strings.TrimPrefix(given.Identifier(), "sha256:"), nil
 	}
-	digest = strings.TrimPrefix(digest, "sha256:")
+	if err != nil {
+		return fmt.Errorf("pull package image: %w", err)
+	}
 	for _, e := range r.Entries {
-		if e.Data.Image == ref.Context().Name() && e.Data.Digest == digest {
+		if e.Data.Digest == digest && (e.Data.Name == called || called == "" && e.Data.Image == ref.Context().Name()) {
 			if err := r.Remove(e.Data.Name, digest); err != nil {
-				return err
+				return fmt.Errorf("remove entry: %w", err)
 			}
 			return r.Write(file)
 		}
 	}
-	return fmt.Errorf("package %q digest %q not found", ref.Context().Name(), digest)
+	if called == "" {
+		called = ref.Context().Name()
+	}
+	return fmt.Errorf("package %q digest %q not found", called, digest)
+}
+
+// identify is the name in the manifest of a package image, and the hexadecimal part of its digest.
+func (o *Options) identify(ctx context.Context, reference string, insecure bool) (called, digest string, err error) {
+	img, err := o.pull(ctx, reference, insecure)
+	if err != nil {
+		return "", "", err
+	}
+	files, err := images.Files(ctx, img)
+	if err != nil {
+		return "", "", err
+	}
+	p, err := load.Load(ctx, files, "")
+	if err != nil {
+		return "", "", err
+	}
+	hash, err := img.Digest()
+	return p.Manifest.Name, hash.Hex, err
 }
 
 func (o *Options) pullRepositoryFile(ctx context.Context, file, tag string, insecure bool) error {
@@ -175,7 +196,7 @@ func (o *Options) pushRepositoryFile(ctx context.Context, file, tag string, inse
 	if err != nil {
 		return fmt.Errorf("push repository image: %w", err)
 	}
-	if err := remote.Write(ref, img, o.remote(ctx)...); err != nil {
+	if err := remote.Write(ref, img, o.remote(ctx, insecure)...); err != nil {
 		return fmt.Errorf("push repository image: %w", err)
 	}
 	return nil
@@ -198,13 +219,4 @@ func strictVersion(text string) error {
 		return fmt.Errorf("%q: %w", text, err)
 	}
 	return nil
-}
-
-// digestOf is the hexadecimal part of the digest of an image: that which was asked for, or else the image's.
-func digestOf(ref name.Reference, img v1.Image) (string, error) {
-	if _, ok := ref.(name.Digest); ok {
-		return strings.TrimPrefix(ref.Identifier(), "sha256:"), nil
-	}
-	hash, err := img.Digest()
-	return hash.Hex, err
 }

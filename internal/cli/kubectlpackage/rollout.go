@@ -83,6 +83,7 @@ func (o *Options) history() *cobra.Command {
   kubectl package rollout history clusterpackage my-operator --revision 2 -o json
   kubectl package rollout history hostedclusterpackage/addon`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			format = strings.ToLower(format)
 			if !slices.Contains([]string{"", "json", "yaml"}, format) {
 				return fmt.Errorf("invalid output format: %q", format)
 			}
@@ -99,7 +100,7 @@ func (o *Options) history() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the package or deployment")
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Print json or yaml")
-	cmd.Flags().Int64Var(&number, "revision", 0, "Print this revision")
+	cmd.Flags().Int64Var(&number, "revision", 0, "Print this revision; 0 and less list all")
 	return beside(cmd, rollout.History())
 }
 
@@ -124,7 +125,7 @@ func (o *Options) target(args []string, namespace *string) (kind, name string, c
 
 func printHistory(out io.Writer, sets []v1alpha1.ObjectSet, format string, number int64) error {
 	var value any = sets
-	if number != 0 {
+	if number > 0 {
 		i := slices.IndexFunc(sets, func(os v1alpha1.ObjectSet) bool { return os.Spec.Revision == number })
 		if i < 0 {
 			return errors.New("revision not found")

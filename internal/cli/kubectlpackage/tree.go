@@ -112,14 +112,14 @@ func (t treeOptions) context(p *load.Package) (manifests.TemplateContext, error)
 	return c, nil
 }
 
-// printPhases draws phases and their objects.
+// printPhases draws phases and their objects. Each phase has the corner of a last one, as published: scripts read it.
 func printPhases(out io.Writer, phases []v1alpha1.ObjectSetTemplatePhase) {
 	for i, phase := range phases {
-		branch, indent := "├── ", "│   "
+		indent := "│   "
 		if i == len(phases)-1 {
-			branch, indent = "└── ", "    "
+			indent = "    "
 		}
-		fmt.Fprintf(out, "%sPhase %s\n", branch, phase.Name)
+		fmt.Fprintf(out, "└── Phase %s\n", phase.Name)
 		for j := range phase.Objects {
 			obj := &phase.Objects[j].Object
 			leaf := "├── "

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/packages/load"
 	"hcp.internal/platform/internal/packages/manifest"
 	"hcp.internal/platform/internal/packages/repository"
+	"hcp.internal/platform/internal/packages/violation"
 )
 
 func (o *Options) update() *cobra.Command {
@@ -36,14 +39,14 @@ func (o *Options) update() *cobra.Command {
 				return fmt.Errorf("generating lock data: %w", err)
 			}
 			if !changed {
-				fmt.Fprint(cmd.OutOrStdout(), "Package is already up-to-date")
+				fmt.Fprintln(cmd.OutOrStdout(), "Package is already up-to-date")
 				return nil
 			}
-			fmt.Fprint(cmd.OutOrStdout(), "Package updated successfully!")
+			fmt.Fprintln(cmd.OutOrStdout(), "Package updated successfully!")
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&insecure, "insecure", false, "Talk to registries without encryption if they have none")
+	cmd.Flags().BoolVar(&insecure, "insecure", false, insecureHelp)
 	return cmd
 }
 
@@ -54,20 +57,30 @@ func (o *Options) lock(ctx context.Context, source string, insecure bool) (bool,
 		return false, err
 	}
 	components, err := load.Components(files)
+	rootBroken := brokenLock(err)
+	if rootBroken {
+		dropLocks(files, "")
+		components, err = load.Components(files)
+	}
 	if err != nil {
 		return false, err
 	}
 	changed := false
 	for _, component := range append([]string{""}, components...) {
 		p, err := load.Load(ctx, files, component)
+		broken := brokenLock(err) || component == "" && rootBroken
+		if brokenLock(err) {
+			dropLocks(files, component)
+			p, err = load.Load(ctx, files, component)
+		}
 		if err != nil {
-			return false, err
+			return false, inComponent(err)
 		}
 		dir := source
 		if component != "" {
 			dir = filepath.Join(source, "components", component)
 		}
-		wrote, err := o.lockOne(ctx, p, dir, insecure)
+		wrote, err := o.lockOne(ctx, p, dir, insecure, broken)
 		if err != nil {
 			return false, err
 		}
@@ -76,12 +89,31 @@ func (o *Options) lock(ctx context.Context, source string, insecure bool) (bool,
 	return changed, nil
 }
 
-func (o *Options) lockOne(ctx context.Context, p *load.Package, dir string, insecure bool) (bool, error) {
+// locks are the names that a lock file may have.
+var locks = []string{manifest.LockFile, "manifest.lock.yml"}
+
+// brokenLock tells that a package can't be loaded because of its lock file, which is about to be written anew.
+func brokenLock(err error) bool {
+	v, ok := errors.AsType[*violation.Error](err)
+	return ok && slices.Contains(locks, v.Path)
+}
+
+// dropLocks forgets the lock file of a component, or of the root.
+func dropLocks(files load.Files, component string) {
+	for _, name := range locks {
+		if component != "" {
+			name = path.Join("components", component, name)
+		}
+		delete(files, name)
+	}
+}
+
+func (o *Options) lockOne(ctx context.Context, p *load.Package, dir string, insecure, broken bool) (bool, error) {
 	spec := manifests.PackageManifestLockSpec{}
 	for _, image := range p.Manifest.Spec.Images {
 		digest, err := o.digest(ctx, image.Image, insecure)
 		if err != nil {
-			return false, fmt.Errorf("image %q: %w", image.Name, err)
+			return false, fmt.Errorf("resolving lock image for %q: resolving image digest: %w", image.Image, err)
 		}
 		spec.Images = append(spec.Images, manifests.PackageManifestLockImage{Name: image.Name, Image: image.Image, Digest: digest})
 	}
@@ -92,7 +124,7 @@ func (o *Options) lockOne(ctx context.Context, p *load.Package, dir string, inse
 	if spec.Dependencies, err = repository.Resolve(p.Manifest, repositories); err != nil {
 		return false, err
 	}
-	if p.Lock == nil && len(spec.Images) == 0 && len(spec.Dependencies) == 0 {
+	if p.Lock == nil && !broken && len(spec.Images) == 0 && len(spec.Dependencies) == 0 {
 		return false, nil
 	}
 	if p.Lock != nil && equality.Semantic.DeepEqual(p.Lock.Spec, spec) {
@@ -112,8 +144,8 @@ func (o *Options) lockOne(ctx context.Context, p *load.Package, dir string, inse
 	return true, os.WriteFile(target, raw, 0o644) //nolint:gosec // part of the source, like the manifest
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
+func exists(file string) bool {
+	_, err := os.Stat(file)
 	return err == nil
 }
 

@@ -24,7 +24,7 @@ there. With --pull, check an image.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {
-				return errors.New("arguments invalid: target must be not empty")
+				return errors.New("arguments invalid: 'target' must not be empty")
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), registryTime)
 			defer cancel()
@@ -47,18 +47,21 @@ there. With --pull, check an image.`,
 		},
 	}
 	cmd.Flags().BoolVar(&pull, "pull", false, "The target is an image, which is pulled")
-	cmd.Flags().BoolVar(&insecure, "insecure", false, "Talk to the registry without encryption if it has none")
+	cmd.Flags().BoolVar(&insecure, "insecure", false, insecureHelp)
 	return cmd
 }
 
 func (o *Options) validateImage(ctx context.Context, reference string, insecure bool) error {
 	img, err := o.pull(ctx, reference, insecure)
 	if err != nil {
-		return err
+		return fmt.Errorf("getting package from remote reference: %w", err)
 	}
 	files, err := images.Files(ctx, img)
 	if err != nil {
-		return err
+		return fmt.Errorf("getting package from remote reference: %w", err)
 	}
-	return fixture.Static(ctx, files)
+	if err := fixture.Static(ctx, files); err != nil {
+		return unique(err)
+	}
+	return nil
 }

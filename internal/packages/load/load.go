@@ -23,6 +23,8 @@ type Package struct {
 	Files Files
 	// Component whose package it is, empty for the root.
 	Component string
+	// Warnings are about what has no effect in manifest and lock file.
+	Warnings []string
 }
 
 // Load reads the package of component, or the root's when it is empty. All errors are violations, and don't go away by trying again.
@@ -115,12 +117,14 @@ func parse(files Files, component string) (*Package, error) {
 	if out.Manifest, err = manifest.Parse(path, data); err != nil {
 		return nil, in(component, err)
 	}
+	out.Warnings = manifest.Warnings(path, data, out.Manifest)
 	if path, data, err = out.take(manifest.LockFile, violation.LockDuplicated); err != nil || data == nil {
 		return out, err
 	}
 	if out.Lock, err = manifest.ParseLock(path, data); err != nil {
 		return nil, in(component, err)
 	}
+	out.Warnings = append(out.Warnings, manifest.Warnings(path, data, out.Lock)...)
 	return out, nil
 }
 

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -56,24 +55,32 @@ func decode(path string, data []byte, kind string, reason violation.Reason, into
 			Details: fmt.Sprintf("%s, must be %s %s", gvkText(meta), v1alpha1.GroupVersion, kind),
 		}
 	}
-	// Strict: a field that is written wrong would be without effect, and nobody would know.
-	if err := yaml.UnmarshalStrict(data, into); err != nil {
-		return &violation.Error{Reason: reason, Path: path, Details: yamlError(located(data, into, err))}
+	// Not strict: packages that worked so far may have what nobody knows. Warnings tells of it.
+	if err := yaml.Unmarshal(data, into); err != nil {
+		return &violation.Error{Reason: reason, Path: path, Details: yamlError(err)}
 	}
 	return nil
 }
 
-// located is err, or a better one that has the paths of unknown fields.
-func located(data []byte, into any, err error) error {
-	raw, convertErr := yaml.YAMLToJSONStrict(data)
-	if convertErr != nil {
-		return err
+// Warnings are the fields of a manifest or lock file that nobody knows, and keys that are there twice: they have no effect, which is seldom meant.
+// into is a value of its type.
+func Warnings(path string, data []byte, into any) []string {
+	var out []string
+	raw, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		out = append(out, path+": "+yamlError(err))
+		if raw, err = yaml.YAMLToJSON(data); err != nil {
+			return out
+		}
 	}
-	mistakes, decodeErr := json.UnmarshalStrict(raw, reflect.New(reflect.TypeOf(into).Elem()).Interface())
-	if decodeErr != nil || len(mistakes) == 0 {
-		return err
+	mistakes, err := json.UnmarshalStrict(raw, reflect.New(reflect.TypeOf(into).Elem()).Interface())
+	if err != nil {
+		return out // it is refused
 	}
-	return errors.Join(mistakes...)
+	for _, m := range mistakes {
+		out = append(out, path+": "+m.Error())
+	}
+	return out
 }
 
 func gvkText(meta metav1.TypeMeta) string {

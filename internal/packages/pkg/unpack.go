@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
@@ -48,6 +49,9 @@ func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, env manife
 		return nil, &failure{v1alpha1.ConditionUnpacked, v1alpha1.ReasonImagePullBackOff, false, err}
 	}
 	loaded, err := load.Load(ctx, files, p.Spec.Component)
+	if err == nil && len(loaded.Warnings) > 0 {
+		ctrl.LoggerFrom(ctx).Info("package has what is of no effect", "warnings", loaded.Warnings)
+	}
 	if err == nil {
 		err = errors.Join(manifest.Consistent(loaded.Manifest, loaded.Lock), render.Static(loaded))
 	}

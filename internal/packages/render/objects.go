@@ -102,7 +102,8 @@ func parseDocument(doc document) (map[string]any, error) {
 	}
 	var out map[string]any
 	padded := append(bytes.Repeat([]byte("\n"), doc.lines), doc.text...)
-	if err := yaml.UnmarshalStrict(padded, &out); err != nil {
+	// A key that is there twice is no mistake for whoever made the packages that are around: the last one counts.
+	if err := yaml.Unmarshal(padded, &out); err != nil {
 		return nil, err
 	}
 	return out, nil

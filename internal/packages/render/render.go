@@ -161,7 +161,11 @@ func (r *Rendered) FixtureFiles() load.Files {
 					kept = append(kept, string(doc.text))
 				}
 			}
-			data = []byte(strings.Join(kept, "\n---\n"))
+			text := strings.Join(kept, "\n---\n")
+			if text != "" && strings.HasSuffix(string(data), "\n") && !strings.HasSuffix(text, "\n") {
+				text += "\n" // it was the last document's
+			}
+			data = []byte(text)
 		}
 		if len(strings.TrimSpace(string(data))) > 0 {
 			out[name] = data

@@ -186,7 +186,7 @@ const printable = "internalPrintable"
 func (b *budget) printable(v reflect.Value) (reflect.Value, error) {
 	left := maxValue
 	if !v.IsValid() {
-		return v, nil
+		return reflect.ValueOf(""), nil // what isn't found prints nothing, and not "<no value>"
 	}
 	return v, measure(v, &left, 0)
 }

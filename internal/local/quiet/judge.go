@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,6 +59,7 @@ type observation struct {
 
 // judge compares what was read with the bounds.
 func judge(o observation, b Bounds) Report {
+	var beats []object
 	r := Report{Length: o.length, Objects: len(o.after), Clients: o.clients, CPU: o.cpu}
 	for _, key := range slices.SortedFunc(maps.Keys(o.after), func(a, b objectKey) int { return strings.Compare(o.after[a].String(), o.after[b].String()) }) {
 		is, was := o.after[key], o.before[key]
@@ -65,8 +67,9 @@ func judge(o observation, b Bounds) Report {
 		case is.resourceVersion == was.resourceVersion:
 		case was.resourceVersion == "":
 			r.Written = append(r.Written, Written{Object: is.String(), What: "made", Managers: fieldpath.Writers(nil, is.managed), Changes: said(is), object: is})
-		case heartbeat(was, is):
+		case heartbeat(was, is) || unlimited(was, is):
 			r.Beats = append(r.Beats, is.String())
+			beats = append(beats, is)
 		default:
 			r.Written = append(r.Written, changed(was, is))
 		}
@@ -83,7 +86,7 @@ func judge(o observation, b Bounds) Report {
 	for _, w := range r.Written {
 		r.Problems = append(r.Problems, w.String())
 	}
-	r.Problems = append(r.Problems, tooBusy(o, b)...)
+	r.Problems = append(r.Problems, tooBusy(o, beats, b)...)
 	return r
 }
 
@@ -129,45 +132,71 @@ func changed(was, is object) Written {
 
 // heartbeat is what a kubelet does to its Node every five minutes (nodeStatusReportFrequency) when there is nothing to say: it is a sign of
 // life like a lease, and only that when nothing but the times of it differ.
-func heartbeat(was, is object) bool {
-	if is.kind != "Node" {
-		return false
-	}
+func heartbeat(was, is object) bool { return is.kind == "Node" && onlyChanged(was, is, beat) }
+
+func beat(c fieldpath.Change) bool {
+	return strings.HasPrefix(c.Path, "status.conditions[") && strings.HasSuffix(c.Path, ".lastHeartbeatTime")
+}
+
+// noLimit is how control groups of version 1 say that memory is not limited: the largest number of whole pages.
+const noLimit = `"9007199254740988Ki"`
+
+// unlimited is what a kubelet adds to the status of a Pod some minutes after it started, once, on a machine with control groups of version 1: it
+// takes their word for no limit as a limit that was set. It follows from the start of the Pod, and can't come again.
+func unlimited(was, is object) bool {
+	return is.kind == "Pod" && onlyChanged(was, is, func(c fieldpath.Change) bool {
+		return strings.HasPrefix(c.Path, "status.") && strings.HasSuffix(c.Path, "resources.limits.memory") && c.Before == "" && c.After == noLimit
+	})
+}
+
+// onlyChanged says that something differs, and nothing but what may.
+func onlyChanged(was, is object, may func(fieldpath.Change) bool) bool {
 	changes := fieldpath.Changes(was.fields, is.fields)
-	for _, c := range changes {
-		if !strings.HasPrefix(c.Path, "status.conditions[") || !strings.HasSuffix(c.Path, ".lastHeartbeatTime") {
-			return false
-		}
-	}
-	return len(changes) > 0
+	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c fieldpath.Change) bool { return !may(c) })
 }
 
 // asked finds in what clients asked for the writes of an object.
 func asked(o object, clients []Requests) []string {
-	name := o.name
-	if o.namespace != "" {
-		name = o.namespace + "/" + name
-	}
 	var out []string
 	for _, c := range clients {
-		for _, what := range c.What {
-			words := strings.Fields(what) // 12×, patch, machinesets.cluster.x-k8s.io, clusters-demo/demo
-			if c.Server == o.server && len(words) == 4 && words[3] == name && slices.Contains(writeVerbs, words[1]) && strings.HasPrefix(words[2], strings.ToLower(o.kind)) {
-				out = append(out, words[0]+" "+words[1]+" by "+c.User+" ("+c.Agent+")")
-			}
+		whats, _ := writesOf(c, o)
+		for _, what := range whats {
+			out = append(out, what+" by "+c.User+" ("+c.Agent+")")
 		}
 	}
 	return out
 }
 
-func tooBusy(o observation, b Bounds) []string {
+// writesOf are a client's writes of an object, and how many they are.
+func writesOf(c Requests, o object) (whats []string, total int) {
+	name := o.name
+	if o.namespace != "" {
+		name = o.namespace + "/" + name
+	}
+	for _, what := range c.What {
+		words := strings.Fields(what) // 12×, patch, machinesets.cluster.x-k8s.io, clusters-demo/demo
+		if c.Server != o.server || len(words) != 4 || words[3] != name || !slices.Contains(writeVerbs, words[1]) || !strings.HasPrefix(words[2], strings.ToLower(o.kind)) {
+			continue
+		}
+		n, _ := strconv.Atoi(strings.TrimSuffix(words[0], "×"))
+		whats, total = append(whats, words[0]+" "+words[1]), total+n
+	}
+	return whats, total
+}
+
+func tooBusy(o observation, beats []object, b Bounds) []string {
 	var out []string
 	for _, c := range o.clients {
 		minutes := o.length.Minutes()
 		asks, leases := float64(c.Count-c.Leases)/minutes, float64(c.Leases)/minutes
-		if asks > b.Requests || leases > b.Leases || c.Writes > 0 && !onlyBeats(c) {
+		writes := c.Writes
+		for _, beat := range beats {
+			_, n := writesOf(c, beat)
+			writes -= n
+		}
+		if asks > b.Requests || leases > b.Leases || writes > 0 {
 			out = append(out, fmt.Sprintf("%s asked %.0f times a minute (bound %.0f), %.0f times for leases (bound %.0f), wrote %d times: %s",
-				c, asks, b.Requests, leases, b.Leases, c.Writes, strings.Join(c.What[:min(len(c.What), 8)], ", ")))
+				c, asks, b.Requests, leases, b.Leases, writes, strings.Join(c.What[:min(len(c.What), 8)], ", ")))
 		}
 	}
 	for group, bound := range map[Group]float64{Operators: b.Operators, ManagementAPI: b.ManagementAPI} {
@@ -183,19 +212,6 @@ func tooBusy(o observation, b Bounds) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// onlyBeats says that all writes of a client are heartbeats of Nodes, which are judged by what they changed.
-func onlyBeats(c Requests) bool {
-	beats := 0
-	for _, what := range c.What {
-		if n, rest, ok := strings.Cut(what, "× "); ok && strings.HasPrefix(rest, "patch nodes/status ") {
-			count := 0
-			_, _ = fmt.Sscan(n, &count)
-			beats += count
-		}
-	}
-	return c.Writes == beats
 }
 
 // Sum is how many percent of a core a group used.
@@ -244,7 +260,7 @@ func (r Report) Print(w io.Writer) {
 	}
 	_ = t.Flush()
 	for _, b := range r.Beats {
-		fmt.Fprintf(w, "A kubelet's sign of life: %s\n", b)
+		fmt.Fprintf(w, "Only what a kubelet has to say: %s\n", b)
 	}
 	if len(r.Problems) == 0 {
 		fmt.Fprintln(w, "\nIt is quiet.")

@@ -41,7 +41,12 @@ func TestJudge(t *testing.T) {
 		"When nothing is written it should be quiet": {after: before},
 		"When a kubelet says that it lives it should be quiet": {
 			after:   objects(before[set], node("2", "12:05", "True")),
-			clients: []Requests{{Client: Client{"clusters/demo", "system:node:worker", "kubelet"}, Count: 7, Leases: 6, Writes: 1, What: []string{"1× patch nodes/status worker"}}},
+			clients: []Requests{{Client: Client{"clusters/demo", "system:node:worker", "kubelet"}, Count: 7, Leases: 6, Writes: 1, What: []string{"6× update leases.coordination.k8s.io a/b", "1× patch nodes/status worker"}}},
+		},
+		"When a kubelet writes something else, too, it should be named": {
+			after:   objects(before[set], node("2", "12:05", "True")),
+			clients: []Requests{{Client: Client{"clusters/demo", "system:node:worker", "kubelet"}, Count: 2, Writes: 2, What: []string{"1× patch nodes/status worker", "1× patch pods/status a/b"}}},
+			want:    []string{"kubelet) asked 2 times a minute (bound 60), 0 times for leases (bound 30), wrote 1 times"},
 		},
 		"When a node changes it should be named": {
 			after: objects(before[set], node("2", "12:05", "False")),

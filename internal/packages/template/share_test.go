@@ -27,7 +27,7 @@ func TestShare(t *testing.T) {
 		spend := func(d time.Duration) func() error {
 			return func() error { clk.SetTime(clk.Now().Add(d)); return nil }
 		}
-		for range 8 {
+		for range 7 {
 			g.Expect(s.Do(t.Context(), "hostile", spend(2*time.Second))).To(Succeed())
 		}
 		after := busy(t, s.Do(t.Context(), "hostile", spend(0)))

@@ -62,6 +62,7 @@ func TestCapacity(t *testing.T) {
 	w := newWorld(t)
 	w.room(t, "room-"+w.ns, "1300m") // two of some 510 millicores and a spare one
 	selected := func(hc *hyperv1.HostedCluster) {
+		hc.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica // three of everything is the default
 		hc.Spec.NodeSelector, hc.Spec.Tolerations = map[string]string{"of": w.ns}, []corev1.Toleration{{Key: "of", Value: w.ns}}
 	}
 	w.run(t, rest.CopyConfig(w.env.Config), func(r *Reconciler) { r.Capacity = newCapacity(r, CapacityWait) })

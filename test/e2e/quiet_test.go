@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ const (
 // processor time of each program. Bounds of processor time are part of what is promised, so they are asserted here, though they are timings:
 // they are of time on the processor, not on the wall, and many times what is used.
 func staysQuiet(t *testing.T) {
+	noOrphans(t)
 	report, err := quiet.Observe(t.Context(), quiet.Options{StateDir: stateDir, Settle: settle, Length: quietFor, Bounds: quiet.DefaultBounds(), Say: os.Stdout})
 	if err != nil {
 		t.Fatal(err)
@@ -32,4 +35,27 @@ func staysQuiet(t *testing.T) {
 	for _, p := range report.Problems {
 		t.Error(p)
 	}
+}
+
+// noOrphans waits until Kubernetes' own collector has deleted the hosted cluster's pods of nodes that are gone. It looks each 20 s, and waits 40 s more
+// before it believes that a node doesn't come back: longer than anything that looks settled to somebody who compares objects.
+func noOrphans(t *testing.T) {
+	eventually(t, 3*time.Minute, "no pods of nodes that are gone", func() error {
+		k := hosted()
+		nodes, err := k.try(t, "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
+		if err != nil {
+			return fmt.Errorf("listing nodes: %w: %s", err, nodes)
+		}
+		pods, err := k.try(t, "get", "pods", "-A", "-o", `jsonpath={range .items[*]}{.metadata.name}={.spec.nodeName}{"\n"}{end}`)
+		if err != nil {
+			return fmt.Errorf("listing pods: %w: %s", err, pods)
+		}
+		for _, line := range strings.Fields(pods) {
+			pod, node, _ := strings.Cut(line, "=")
+			if node != "" && !slices.Contains(strings.Fields(nodes), node) {
+				return fmt.Errorf("pod %s is of node %s", pod, node)
+			}
+		}
+		return nil
+	})
 }

@@ -12,6 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// shortLived is the life of a certificate that tells nobody anything by ending soon: it always does.
+const shortLived = 30 * 24 * time.Hour
+
 // expiryTimeout bounds a read of the cache, which answers at once unless the process is starting.
 const expiryTimeout = 5 * time.Second
 
@@ -38,14 +41,15 @@ func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
 	if e.reader.List(ctx, secrets, client.InNamespace(e.namespace)) != nil {
 		return
 	}
-	if first := earliest(secrets.Items); !first.IsZero() {
+	if first := earliest(secrets.Items, time.Now()); !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(earliestExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
 	}
 }
 
 // earliest is when the first certificate ends that this package signed; zero when there is none. Certificates of users and those that are handed out
-// for some hours are nobody's to replace.
-func earliest(secrets []corev1.Secret) time.Time {
+// for some hours are nobody's to replace. One that lives for days only, such as that with which machines join, counts once it should have been replaced
+// long ago: when less than a tenth of its life is left.
+func earliest(secrets []corev1.Secret, now time.Time) time.Time {
 	var first time.Time
 	for i := range secrets {
 		if secrets[i].Annotations[CAHashAnnotation] == "" {
@@ -57,7 +61,10 @@ func earliest(secrets []corev1.Secret) time.Time {
 				continue
 			}
 			cert, err := x509.ParseCertificate(block.Bytes)
-			if err == nil && (first.IsZero() || cert.NotAfter.Before(first)) {
+			if err != nil || !first.IsZero() && !cert.NotAfter.Before(first) {
+				continue
+			}
+			if life := cert.NotAfter.Sub(cert.NotBefore); life >= shortLived || cert.NotAfter.Sub(now) < life/10 {
 				first = cert.NotAfter
 			}
 		}

@@ -55,6 +55,9 @@ func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
 		},
 		Spec: hcpSpec(hc, &live.Spec),
 	}
+	if ca := proxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.sources[sourceKey{configMapKind, ca}].data[caBundleKey]) > 0 {
+		hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: userCABundle}
+	}
 	return hcp
 }
 

@@ -85,6 +85,9 @@ func references(spec *hyperv1.HostedClusterSpec) []reference {
 	if r := spec.AdditionalTrustBundle; r != nil {
 		refs = append(refs, reference{kind: configMapKind, name: r.Name, field: "spec.additionalTrustBundle", keys: []string{caBundleKey},
 			step: stepTrustBundle, class: supporting, target: userCABundle, only: []string{caBundleKey}})
+	} else if ca := proxyCA(spec); ca != "" {
+		refs = append(refs, reference{kind: configMapKind, name: ca, field: "spec.configuration.proxy.trustedCA", keys: []string{caBundleKey},
+			step: stepProxyCA, class: supporting, target: userCABundle, only: []string{caBundleKey}})
 	}
 	if r := spec.ServiceAccountSigningKey; r != nil {
 		refs = append(refs, reference{kind: secretKind, name: r.Name, field: "spec.serviceAccountSigningKey", keys: []string{sourceSigningKey},
@@ -120,6 +123,14 @@ func encryptionReferences(e *hyperv1.SecretEncryptionSpec) []reference {
 		refs = append(refs, key(e.AESCBC.BackupKey.Name, "spec.secretEncryption.aescbc.backupKey"))
 	}
 	return refs
+}
+
+// proxyCA is the ConfigMap with the authorities of the proxy; empty: none. Machines get them with the trust bundle.
+func proxyCA(spec *hyperv1.HostedClusterSpec) string {
+	if spec.Configuration == nil || spec.Configuration.Proxy == nil {
+		return ""
+	}
+	return spec.Configuration.Proxy.TrustedCA.Name
 }
 
 // configurationReferences are mirrored under their own names, with labels and annotations. They are found by their types, so that a field

@@ -32,6 +32,7 @@ const (
 	stepAuditWebhook   = "AuditWebhookSync"
 	stepSSHKey         = "SSHKeySync"
 	stepTrustBundle    = "AdditionalTrustBundle"
+	stepProxyCA        = "ProxyTrustBundle"
 	stepSigningKey     = "ServiceAccountSigningKey"
 	stepUnmanagedEtcd  = "UnmanagedEtcdMTLS"
 	stepGlobalConfig   = "GlobalConfigSync"

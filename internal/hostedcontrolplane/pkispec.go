@@ -40,6 +40,7 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 		s.AdminKubeconfigName, s.AdminKubeconfigKey = ref.Name, ref.Key
 	}
 	if c := hcp.Spec.Configuration; c != nil && c.APIServer != nil {
+		s.ClientCA = c.APIServer.ClientCA.Name
 		for _, named := range c.APIServer.ServingCerts.NamedCertificates {
 			s.NamedCertificates = append(s.NamedCertificates, named.ServingCertificate.Name)
 		}

@@ -265,11 +265,7 @@ func (p *planner) planBundles() {
 	p.planBundle(AggregatorCABundle, nil, AggregatorSigner)
 	p.planBundle(KonnectivityCABundle, nil, KonnectivitySigner)
 	p.planBundle(KubeletCABundle, nil, KubeletSigner, ClusterSigner)
-	var total []byte
-	if cm := p.configMaps[TotalClientCABundle]; cm != nil {
-		total = onlyCertificates([]byte(cm.Data[UserBundleKey]))
-	}
-	p.planBundle(ClientCABundle, total, ControlPlaneSigner, KubeletSigner, SystemAdminSigner, HCCOSigner, KASBootstrapSigner, ClusterSigner)
+	p.planClientCA()
 	if !p.spec.UnmanagedEtcd {
 		p.planBundle(EtcdCABundle, nil, EtcdSigner)
 		p.planBundle(EtcdMetricsCABundle, nil, EtcdMetricsSigner)
@@ -282,6 +278,29 @@ func (p *planner) planBundles() {
 		return
 	}
 	p.planBundle(EtcdCABundle, onlyCertificates(client.Data[unmanagedEtcdCAKey]))
+}
+
+// planClientCA writes whose client certificates the API server takes: ours, those that the control-plane-pki-operator adds, and the user's.
+func (p *planner) planClientCA() {
+	var total []byte
+	if cm := p.configMaps[TotalClientCABundle]; cm != nil {
+		total = onlyCertificates([]byte(cm.Data[UserBundleKey]))
+	}
+	if name := p.spec.ClientCA; name != "" {
+		var user []byte
+		if cm := p.configMaps[name]; cm != nil {
+			user = onlyCertificates([]byte(cm.Data[UserBundleKey]))
+		}
+		if len(user) == 0 {
+			p.problem(fmt.Errorf("waiting for config map %s/%s with certificates under %s: it is copied from the one that spec.configuration.apiServer.clientCA of the HostedCluster names",
+				p.spec.Namespace, name, UserBundleKey))
+			if p.configMaps[ClientCABundle] != nil {
+				return // what was trusted stays so while nobody knows what the user wants
+			}
+		}
+		total = append(total, user...)
+	}
+	p.planBundle(ClientCABundle, total, ControlPlaneSigner, KubeletSigner, SystemAdminSigner, HCCOSigner, KASBootstrapSigner, ClusterSigner)
 }
 
 // planBundle writes the certificates of the signers, then extra, in this order.

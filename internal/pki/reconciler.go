@@ -173,5 +173,9 @@ func (s Spec) secretNames() []string {
 
 // configMapNames are all ConfigMaps that PlanFor looks at.
 func (s Spec) configMapNames() []string {
-	return []string{RootCABundle, AggregatorCABundle, KonnectivityCABundle, KubeletCABundle, ClientCABundle, TotalClientCABundle, EtcdCABundle, EtcdMetricsCABundle}
+	names := []string{RootCABundle, AggregatorCABundle, KonnectivityCABundle, KubeletCABundle, ClientCABundle, TotalClientCABundle, EtcdCABundle, EtcdMetricsCABundle}
+	if s.ClientCA != "" {
+		names = append(names, s.ClientCA)
+	}
+	return names
 }

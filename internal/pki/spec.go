@@ -60,6 +60,9 @@ type Spec struct {
 	// ServiceCIDRs of the hosted cluster; the first address of each is the kubernetes Service.
 	ServiceCIDRs []string
 
+	// ClientCA names a ConfigMap with the user's authorities of client certificates, under UserBundleKey. Optional.
+	ClientCA string
+
 	// AdminKubeconfigName and AdminKubeconfigKey override where the admin kubeconfig goes. Optional.
 	AdminKubeconfigName string
 	AdminKubeconfigKey  string

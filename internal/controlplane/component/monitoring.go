@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -101,7 +102,7 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 	byName := func(action string, names []string) map[string]any {
 		return map[string]any{"action": action, "sourceLabels": []any{"__name__"}, "regex": strings.Join(names, "|")}
 	}
-	switch ctx.MetricsSet {
+	switch cmp.Or(string(ctx.HCP.Spec.Monitoring.MetricsSet), ctx.MetricsSet) {
 	case metricsSRE:
 		return sreRelabelings(ctx, r.sre)
 	case metricsAll:

@@ -9,6 +9,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +63,11 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	args, err := arguments(ctx)
 	if err != nil {
 		return err
+	}
+	if ports := settings.NodePortRange(hcp); ports != "" {
+		const flag = "--service-node-port-range="
+		i := slices.IndexFunc(main.Args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
+		main.Args[i] = flag + ports // in its place: another order would restart every API server
 	}
 	main.Args = append(main.Args, args...)
 	main.Ports[0].ContainerPort = settings.APIPodPort(hcp)

@@ -8,6 +8,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"net/netip"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -39,8 +41,8 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		return errors.New("spec.networking names no clusterNetwork or no serviceNetwork")
 	}
 	main.Args = append(main.Args,
-		"--cluster-cidr="+pods[0],
-		"--service-cluster-ip-range="+services[0],
+		"--cluster-cidr="+strings.Join(settings.OnePerFamily(pods), ","),
+		"--service-cluster-ip-range="+strings.Join(settings.OnePerFamily(services), ","),
 	)
 	main.Args = append(main.Args, nodeCIDRs(ctx.HCP)...)
 	if ctx.HCP.Spec.Platform.Type == hyperv1.AzurePlatform {
@@ -58,8 +60,18 @@ func nodeCIDRs(hcp *hyperv1.HostedControlPlane) []string {
 		return []string{"--allocate-node-cidrs=false"}
 	}
 	flags := []string{"--allocate-node-cidrs=true"}
-	if size := hcp.Spec.Networking.ClusterNetwork[0].HostPrefix; size > 0 {
-		flags = append(flags, fmt.Sprintf("--node-cidr-mask-size=%d", size))
+	dual := len(settings.OnePerFamily(settings.ClusterCIDRs(hcp))) > 1
+	for i, n := range hcp.Spec.Networking.ClusterNetwork {
+		prefix, err := netip.ParsePrefix(string(n.CIDR))
+		switch {
+		case n.HostPrefix == 0 || err != nil:
+		case !dual && i == 0:
+			flags = append(flags, fmt.Sprintf("--node-cidr-mask-size=%d", n.HostPrefix))
+		case dual && prefix.Addr().Is4():
+			flags = append(flags, fmt.Sprintf("--node-cidr-mask-size-ipv4=%d", n.HostPrefix))
+		case dual:
+			flags = append(flags, fmt.Sprintf("--node-cidr-mask-size-ipv6=%d", n.HostPrefix))
+		}
 	}
 	return flags
 }

@@ -40,6 +40,21 @@ func ClusterCIDRs(hcp *hyperv1.HostedControlPlane) []string {
 	return cidrs
 }
 
+// OnePerFamily are the first IPv4 and the first IPv6 network of a list, in its order: Kubernetes' programs take no more.
+func OnePerFamily(cidrs []string) []string {
+	var out []string
+	seen := map[bool]bool{}
+	for _, cidr := range cidrs {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil || seen[prefix.Addr().Is4()] {
+			continue
+		}
+		seen[prefix.Addr().Is4()] = true
+		out = append(out, cidr)
+	}
+	return out
+}
+
 // IPv6 says whether the hosted cluster's first network is IPv6, so that servers listen on [::].
 func IPv6(hcp *hyperv1.HostedControlPlane) bool {
 	cidrs := ClusterCIDRs(hcp)
@@ -67,6 +82,14 @@ func APIServer(hcp *hyperv1.HostedControlPlane) *configv1.APIServerSpec {
 		return &configv1.APIServerSpec{}
 	}
 	return hcp.Spec.Configuration.APIServer
+}
+
+// NodePortRange is where ports of Services are chosen from, as in 30000-32767; empty when the user doesn't say.
+func NodePortRange(hcp *hyperv1.HostedControlPlane) string {
+	if hcp.Spec.Configuration == nil || hcp.Spec.Configuration.Network == nil {
+		return ""
+	}
+	return hcp.Spec.Configuration.Network.ServiceNodePortRange
 }
 
 // Authentication is spec.configuration.authentication, never nil.

@@ -43,7 +43,8 @@ const hosted = "hosted"
 // Sets returns the names of the sets that CRDs knows, sorted.
 func Sets() []string { return []string{DefaultSet, TechPreviewSet} }
 
-// HostedCRDs returns the CustomResourceDefinitions that operators install in hosted clusters, sorted by name.
+// HostedCRDs returns the CustomResourceDefinitions of kinds that belong in hosted clusters, sorted by name. No operator installs them yet: they are of
+// Karpenter, which no platform here has.
 func HostedCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if err := read(path.Join("crd", hosted), byName); err != nil {

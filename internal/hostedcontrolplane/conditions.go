@@ -38,6 +38,7 @@ var ownedConditions = []func(Observed, []metav1.Condition) metav1.Condition{
 	infrastructureReady,
 	externalDNSReachable,
 	validReleaseInfo,
+	validIDPConfiguration,
 	reconciliationActive,
 	available,
 }
@@ -187,6 +188,17 @@ func validReleaseInfo(obs Observed, _ []metav1.Condition) metav1.Condition {
 	if len(obs.MissingImages) > 0 {
 		return conditionFalse(kind, hyperv1.MissingReleaseImagesReason,
 			fmt.Sprintf("release %s lacks images: %s", obs.Release.Version, strings.Join(obs.MissingImages, ", ")))
+	}
+	return conditionTrue(kind)
+}
+
+// validIDPConfiguration is about who logs in by the OAuth server, which Kubernetes releases lack. Providers of OIDC are checked with the HostedCluster.
+func validIDPConfiguration(obs Observed, _ []metav1.Condition) metav1.Condition {
+	kind := hyperv1.ValidIDPConfiguration
+	c := obs.HCP.Spec.Configuration
+	if c != nil && c.OAuth != nil && len(c.OAuth.IdentityProviders) > 0 {
+		return conditionFalse(kind, hyperv1.InvalidConfigurationReason,
+			"spec.configuration.oauth.identityProviders: there is no OAuth server that could ask them: use type OIDC in spec.configuration.authentication")
 	}
 	return conditionTrue(kind)
 }

@@ -1,12 +1,15 @@
 package hostedcontrolplane
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -20,8 +23,10 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	}
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
-		conds = append(conds, clusterVersionConditions(status.VersionStatus, obs.waiting())...)
+		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), now: now})...)
 		obs.blameProgress(conds)
+	} else if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil && status.ReleaseImage != obs.HCP.Spec.ReleaseImage { //nolint:staticcheck // because it has the image as the spec has it
+		conds = append(conds, versionCondition(hyperv1.ClusterVersionReleaseAccepted, false, err.Error()))
 	}
 	for i := range conds {
 		conds[i].ObservedGeneration = obs.HCP.Generation
@@ -58,6 +63,22 @@ func reportVersions(status *hyperv1.HostedControlPlaneStatus, obs Observed, now 
 	}
 	changed := metav1.NewTime(now.Truncate(time.Second))
 	status.Version, status.ReleaseImage, status.LastReleaseImageTransitionTime = obs.UserRelease.Version, obs.HCP.Spec.ReleaseImage, &changed
+}
+
+// failures says why components can't be brought to the release: what it lacks, and errors.
+func (obs Observed) failures() []string {
+	var list []string
+	if len(obs.MissingImages) > 0 {
+		list = append(list, fmt.Sprintf("release %s lacks images: %s", obs.Release.Version, listed(obs.MissingImages)))
+	}
+	for _, c := range obs.Components {
+		rollout := conditions.Get(c.Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete)
+		if rollout != nil && rollout.Status == metav1.ConditionFalse && slices.Contains([]string{component.ReconciliationErrorReason, component.JobFailedReason}, rollout.Reason) {
+			list = append(list, fmt.Sprintf("%s: %s", c.Name, rollout.Message))
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // waiting lists the components that do not run the release completely.

@@ -131,37 +131,93 @@ func clusterVersion(before *hyperv1.ClusterVersionStatus, r rollout) *hyperv1.Cl
 	return after
 }
 
+// rolloutPatience is how long a rollout may take before it counts as failing. A highly available control plane takes a quarter of that.
+const rolloutPatience = 40 * time.Minute
+
+// versionReport is what the conditions about the version are computed from.
+type versionReport struct {
+	status *hyperv1.ClusterVersionStatus
+	// waiting are components that do not run the release completely, failures why components can't be brought to it.
+	waiting, failures []string
+	now               time.Time
+}
+
 // clusterVersionConditions stand in for those of a ClusterVersion, for a release that could be loaded.
-func clusterVersionConditions(status *hyperv1.ClusterVersionStatus, waiting []string) []metav1.Condition {
-	cond := func(kind string, status metav1.ConditionStatus, message string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: status, Reason: hyperv1.FromClusterVersionReason, Message: message}
+func clusterVersionConditions(r versionReport) []metav1.Condition {
+	newest := configv1.UpdateHistory{}
+	if len(r.status.History) > 0 {
+		newest = r.status.History[0]
 	}
+	accepted := versionCondition(hyperv1.ClusterVersionReleaseAccepted, true,
+		fmt.Sprintf("The release %s was loaded from %s", r.status.Desired.Version, r.status.Desired.Image))
+	failing := r.failing(newest)
 	conds := []metav1.Condition{
-		cond(hyperv1.ClusterVersionFailing, metav1.ConditionFalse, ""),
-		cond(hyperv1.ClusterVersionSucceeding, metav1.ConditionTrue, ""),
-		cond(hyperv1.ClusterVersionUpgradeable, metav1.ConditionTrue, ""),
+		versionCondition(hyperv1.ClusterVersionFailing, failing != "", failing),
+		versionCondition(hyperv1.ClusterVersionSucceeding, failing == "", failing),
+		r.upgradeable(newest),
 		{Type: hyperv1.ClusterVersionRetrievedUpdates, Status: metav1.ConditionUnknown, Reason: hyperv1.StatusUnknownReason,
 			Message: "Kubernetes releases have no update service"},
-		cond(hyperv1.ClusterVersionReleaseAccepted, metav1.ConditionTrue,
-			fmt.Sprintf("The release %s was loaded from %s", status.Desired.Version, status.Desired.Image)),
-	}
-	newest := configv1.UpdateHistory{}
-	if len(status.History) > 0 {
-		newest = status.History[0]
+		accepted,
 	}
 	if newest.State == configv1.CompletedUpdate {
-		conds = append(conds, cond(hyperv1.ClusterVersionProgressing, metav1.ConditionFalse, "The cluster runs version "+newest.Version))
+		conds = append(conds, versionCondition(hyperv1.ClusterVersionProgressing, false, "The cluster runs version "+newest.Version))
 	} else {
 		message := "Working towards " + newest.Version
-		if len(waiting) > 0 {
-			message += ": waiting for " + strings.Join(waiting, ", ")
+		if len(r.waiting) > 0 {
+			message += ": waiting for " + strings.Join(r.waiting, ", ")
 		}
-		conds = append(conds, cond(hyperv1.ClusterVersionProgressing, metav1.ConditionTrue, message))
+		conds = append(conds, versionCondition(hyperv1.ClusterVersionProgressing, true, message))
 	}
-	for _, h := range status.History {
+	completed := completedVersion(r.status.History)
+	if completed == "" {
+		return append(conds, versionCondition(hyperv1.ClusterVersionAvailable, false, "No version has been rolled out completely yet"))
+	}
+	return append(conds, versionCondition(hyperv1.ClusterVersionAvailable, true, "The cluster has been rolled out to version "+completed))
+}
+
+func versionCondition(kind string, is bool, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: hyperv1.FromClusterVersionReason, Message: message}
+	if is {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// failing says why the version can't be rolled out, or keeps from being so; empty when it can.
+func (r versionReport) failing(newest configv1.UpdateHistory) string {
+	if len(r.failures) > 0 {
+		return listed(r.failures)
+	}
+	if newest.State != configv1.PartialUpdate || newest.StartedTime.IsZero() || r.now.Sub(newest.StartedTime.Time) < rolloutPatience {
+		return ""
+	}
+	message := fmt.Sprintf("version %s is not rolled out since %s", newest.Version, newest.StartedTime.UTC().Format(time.RFC3339))
+	if len(r.waiting) > 0 {
+		message += ": waiting for " + listed(r.waiting)
+	}
+	return message
+}
+
+// upgradeable: another minor version has to wait for the one that is being rolled out, since parts of the control plane still have the one before,
+// and may be no more than one behind. The first rollout replaces nothing, so it can be given up for any other.
+func (r versionReport) upgradeable(newest configv1.UpdateHistory) metav1.Condition {
+	completed := completedVersion(r.status.History)
+	if newest.State == configv1.PartialUpdate && completed != "" && minorOf(completed) != minorOf(newest.Version) {
+		message := fmt.Sprintf("the upgrade from %s to %s has not ended", completed, newest.Version)
+		if len(r.waiting) > 0 {
+			message += ": waiting for " + listed(r.waiting)
+		}
+		return versionCondition(hyperv1.ClusterVersionUpgradeable, false, message)
+	}
+	return versionCondition(hyperv1.ClusterVersionUpgradeable, true, "")
+}
+
+// completedVersion is the newest that was rolled out completely, empty when none was.
+func completedVersion(history []configv1.UpdateHistory) string {
+	for _, h := range history {
 		if h.State == configv1.CompletedUpdate {
-			return append(conds, cond(hyperv1.ClusterVersionAvailable, metav1.ConditionTrue, "The cluster has been rolled out to version "+h.Version))
+			return h.Version
 		}
 	}
-	return append(conds, cond(hyperv1.ClusterVersionAvailable, metav1.ConditionFalse, "No version has been rolled out completely yet"))
+	return ""
 }

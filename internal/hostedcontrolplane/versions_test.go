@@ -1,6 +1,7 @@
 package hostedcontrolplane
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -136,8 +137,10 @@ func TestHistoryProperties(t *testing.T) {
 func TestClusterVersionConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		history                []entry
-		waiting                []string
+		waiting, failures      []string
+		after                  time.Duration // since the rollout began
 		progressing, available string
+		failing, upgradeable   string // as they are when all is well, if empty
 	}{
 		"When the first rollout is under way it should say what is waited for": {
 			history: []entry{partial("1.36.3", 0)}, waiting: []string{"etcd", "kube-apiserver"},
@@ -150,15 +153,29 @@ func TestClusterVersionConditions(t *testing.T) {
 		"When it upgrades it should stay available": {
 			history: []entry{partial("1.36.3", 10), done("1.35.1", 0, 5)}, waiting: []string{"kube-scheduler"},
 			progressing: "True Working towards 1.36.3: waiting for kube-scheduler", available: "True The cluster has been rolled out to version 1.35.1",
+			upgradeable: "False the upgrade from 1.35.1 to 1.36.3 has not ended: waiting for kube-scheduler",
+		},
+		"When it moves within a minor version another minor should not have to wait": {
+			history:     []entry{partial("1.36.3", 10), done("1.36.1", 0, 5)},
+			progressing: "True Working towards 1.36.3", available: "True The cluster has been rolled out to version 1.36.1",
+		},
+		"When a component can't be reconciled it should fail and say why": {
+			history: []entry{done("1.36.3", 0, 5)}, failures: []string{"kube-scheduler: no"},
+			progressing: "False The cluster runs version 1.36.3", available: "True The cluster has been rolled out to version 1.36.3", failing: "True kube-scheduler: no",
+		},
+		"When a rollout takes far too long it should fail and say what it waits for": {
+			history: []entry{partial("1.36.3", 0)}, waiting: []string{"etcd"}, after: rolloutPatience,
+			progressing: "True Working towards 1.36.3: waiting for etcd", available: "False No version has been rolled out completely yet",
+			failing: "True version 1.36.3 is not rolled out since 2026-01-02T12:00:00Z: waiting for etcd",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			status := &hyperv1.ClusterVersionStatus{Desired: to("1.36.3")}
 			for _, e := range tc.history {
-				status.History = append(status.History, configv1.UpdateHistory{State: e.state, Version: e.version})
+				status.History = append(status.History, configv1.UpdateHistory{State: e.state, Version: e.version, StartedTime: metav1.NewTime(noon)})
 			}
-			conds := clusterVersionConditions(status, tc.waiting)
+			conds := clusterVersionConditions(versionReport{status: status, waiting: tc.waiting, failures: tc.failures, now: noon.Add(tc.after)})
 			text := func(kind string) string {
 				c := conditions.Get(conds, kind)
 				g.Expect(c.Reason).To(Equal("FromClusterVersion"))
@@ -166,8 +183,9 @@ func TestClusterVersionConditions(t *testing.T) {
 			}
 			g.Expect(text(hyperv1.ClusterVersionProgressing)).To(Equal(tc.progressing))
 			g.Expect(text(hyperv1.ClusterVersionAvailable)).To(Equal(tc.available))
-			g.Expect(text(hyperv1.ClusterVersionSucceeding)).To(HavePrefix("True"))
-			g.Expect(text(hyperv1.ClusterVersionFailing)).To(HavePrefix("False"))
+			g.Expect(text(hyperv1.ClusterVersionFailing)).To(Equal(cmp.Or(tc.failing, "False ")))
+			g.Expect(text(hyperv1.ClusterVersionSucceeding)).To(HavePrefix(map[bool]string{true: "True", false: "False"}[tc.failing == ""]))
+			g.Expect(text(hyperv1.ClusterVersionUpgradeable)).To(Equal(cmp.Or(tc.upgradeable, "True ")))
 			g.Expect(text(hyperv1.ClusterVersionReleaseAccepted)).To(HavePrefix("True The release 1.36.3 was loaded from"))
 			g.Expect(conditions.Get(conds, hyperv1.ClusterVersionRetrievedUpdates).Status).To(Equal(metav1.ConditionUnknown))
 		})

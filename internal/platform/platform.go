@@ -28,8 +28,6 @@ type Platform interface {
 	// Credentials are the Secrets with which the control plane reaches the platform. An error makes condition PlatformCredentialsFound
 	// False with its text, so it names the Secret and what is wrong with it, never its content.
 	Credentials(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
-	// SecretEncryption are the Secrets that encryption with a key management service needs; asked for spec.secretEncryption.type kms only.
-	SecretEncryption(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
 	// CAPIProviderPolicyRules are what the provider may do in its namespace besides what all providers may.
 	CAPIProviderPolicyRules() []rbacv1.PolicyRule
 	// Traits are what the NodePool controller has to know.

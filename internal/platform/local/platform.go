@@ -64,11 +64,6 @@ func (Platform) Credentials(context.Context, client.Reader, *hyperv1.HostedClust
 	return nil, nil
 }
 
-// SecretEncryption implements platform.Platform: there is no key management service.
-func (Platform) SecretEncryption(context.Context, client.Reader, *hyperv1.HostedCluster, string) ([]client.Object, error) {
-	return nil, nil
-}
-
 // CAPIProviderPolicyRules implements platform.Platform: machines are pods.
 func (Platform) CAPIProviderPolicyRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{

@@ -29,11 +29,6 @@ func (Platform) Credentials(context.Context, client.Reader, *hyperv1.HostedClust
 	return nil, nil
 }
 
-// SecretEncryption implements platform.Platform: there is no key management service.
-func (Platform) SecretEncryption(context.Context, client.Reader, *hyperv1.HostedCluster, string) ([]client.Object, error) {
-	return nil, nil
-}
-
 // CAPIProviderPolicyRules implements platform.Platform.
 func (Platform) CAPIProviderPolicyRules() []rbacv1.PolicyRule { return nil }
 

@@ -25,25 +25,18 @@ func secrets(t *testing.T, p platform.Platform, hc *hyperv1.HostedCluster, names
 	t.Helper()
 	g := NewWithT(t)
 	reader := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).Build()
-	for what, get := range map[string]func() ([]client.Object, error){
-		"credentials": func() ([]client.Object, error) { return p.Credentials(t.Context(), reader, hc.DeepCopy(), namespace) },
-		"secret encryption": func() ([]client.Object, error) {
-			return p.SecretEncryption(t.Context(), reader, hc.DeepCopy(), namespace)
-		},
-	} {
-		first, err := get()
-		if err != nil {
-			g.Expect(objects).To(BeEmpty(), "%s: %v, though all that they need was given", what, err)
-			g.Expect(err).To(MatchError(ContainSubstring("Secret")), "%s: the error names what is missing", what)
-			continue
-		}
-		second, err := get()
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(second).To(BeComparableTo(first), "%s: the same twice", what)
-		for _, o := range first {
-			g.Expect(o.GetNamespace()).To(Equal(namespace), what)
-			g.Expect(o.GetObjectKind().GroupVersionKind()).To(Equal(corev1.SchemeGroupVersion.WithKind("Secret")), what)
-		}
+	first, err := p.Credentials(t.Context(), reader, hc.DeepCopy(), namespace)
+	if err != nil {
+		g.Expect(objects).To(BeEmpty(), "%v, though all that is needed was given", err)
+		g.Expect(err).To(MatchError(ContainSubstring("Secret")), "the error names what is missing")
+		return
+	}
+	second, err := p.Credentials(t.Context(), reader, hc.DeepCopy(), namespace)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(second).To(BeComparableTo(first), "the same twice")
+	for _, o := range first {
+		g.Expect(o.GetNamespace()).To(Equal(namespace))
+		g.Expect(o.GetObjectKind().GroupVersionKind()).To(Equal(corev1.SchemeGroupVersion.WithKind("Secret")))
 	}
 }
 

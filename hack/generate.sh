@@ -41,3 +41,4 @@ done
 
 gofmt -l -w .
 go -C ../tools run ./apidocs ../api ../docs/reference/api.md
+go -C .. run ./internal/support/supportdocs docs/reference/support.md

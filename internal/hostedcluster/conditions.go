@@ -77,7 +77,7 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	}
 	gates := []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)}
 	set = append(set, gates...)
-	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs))
+	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), allFieldsHeeded(obs))
 	if obs.privateCAPI {
 		set = append(set, storage(obs.hc)) // else it is another operator's, see reportStorage
 	}
@@ -138,10 +138,31 @@ func supported(obs *observed) metav1.Condition {
 	if obs.platformErr != nil {
 		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
 	}
+	if err := hostedFlavour(obs); err != nil {
+		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, err.Error())
+	}
 	if err := speaksPrivately(obs); err != nil {
 		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, err.Error())
 	}
 	return condition(hyperv1.SupportedHostedCluster, metav1.ConditionTrue, hyperv1.AsExpectedReason, "HostedCluster is supported by operator configuration")
+}
+
+// hostedFlavour refuses releases of OpenShift: their payload has components that this operator does not run. While the release can't be read, what
+// was found last holds.
+func hostedFlavour(obs *observed) error {
+	if _, skip := obs.hc.Annotations[hyperv1.SkipReleaseImageValidation]; skip {
+		return nil
+	}
+	for _, r := range []*release.Release{obs.userRelease, obs.target} {
+		if r != nil && !r.Kubernetes {
+			return fmt.Errorf("spec.release.image: %s is release %s of OpenShift, which this operator does not host: name a release of Kubernetes %s", r.Image, r.Version, release.KubernetesRange())
+		}
+	}
+	last := conditions.Get(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
+	if obs.userRelease == nil && last != nil && last.Status == metav1.ConditionFalse && last.ObservedGeneration == obs.hc.Generation && strings.HasPrefix(last.Message, "spec.release.image: ") {
+		return errors.New(last.Message)
+	}
+	return nil
 }
 
 // validReleaseImage is decided anew only when the spec changed or the last answer was not True, so that a registry that goes away does not
@@ -249,6 +270,9 @@ func platformCredentials(obs *observed) metav1.Condition {
 	case obs.credentialsErr != nil:
 		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionFalse, hyperv1.PlatformCredentialsNotFoundReason, obs.credentialsErr.Error())
 	}
+	if len(obs.credentials) == 0 {
+		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("Platform %s needs no credentials", obs.hc.Spec.Platform.Type))
+	}
 	return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Required platform credentials are found")
 }
 
@@ -256,9 +280,16 @@ func ignitionEndpoint(obs *observed) metav1.Condition {
 	if obs.ignition == nil {
 		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.NotFoundReason, "Deployment ignition-server is not found: machines can't join yet")
 	}
+	if r := obs.ignition.Spec.Replicas; r != nil && *r == 0 {
+		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, "Deployment ignition-server has no replicas: it runs while there are NodePools")
+	}
 	for _, c := range obs.ignition.Status.Conditions {
 		if c.Type != "Available" {
 			continue
+		}
+		if c.Status == corev1.ConditionTrue && obs.ignitionEndpoint == "" {
+			return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason,
+				"machines can't reach the ignition server: publish Ignition by NodePort with an address in spec.services")
 		}
 		if c.Status == corev1.ConditionTrue {
 			return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Ignition server deployment is available")

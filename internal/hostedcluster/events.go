@@ -32,7 +32,7 @@ const (
 // eventRules are what is told of conditions. What the control-plane-operator tells of the HostedControlPlane is not told twice.
 var eventRules = []tell.Rule{
 	invalid(hyperv1.ValidHostedClusterConfiguration), invalid(hyperv1.SupportedHostedCluster), invalid(hyperv1.ValidReleaseImage),
-	invalid(hyperv1.ValidProxyConfiguration), invalid(hyperv1.PlatformCredentialsFound), invalid(hyperv1.ValidOIDCConfiguration),
+	invalid(hyperv1.ValidProxyConfiguration), invalid(hyperv1.PlatformCredentialsFound), invalid(hyperv1.ValidOIDCConfiguration), invalid(hyperv1.AllFieldsHeeded),
 	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionFalse, Action: "Pause", Over: eventResumed},
 	{Condition: hyperv1.ControlPlaneAdmitted, Status: metav1.ConditionFalse, Warning: true, Action: "Admit", Over: hyperv1.ControlPlaneAdmitted},
 	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionTrue, Reason: hyperv1.InvalidPausedUntilValueReason, Warning: true, Action: "Pause"},

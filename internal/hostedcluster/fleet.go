@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,9 +66,9 @@ func publishVersions(ctx context.Context, applier *apply.Applier, namespace stri
 	}
 }
 
-// supportedVersionsConfigMap lists minors, newest first: those of OpenShift, then those of Kubernetes.
+// supportedVersionsConfigMap lists the minors that are hosted, newest first: those of Kubernetes.
 func supportedVersionsConfigMap(namespace string) *corev1.ConfigMap {
-	raw, err := json.Marshal(map[string][]string{"versions": slices.Concat(release.Supported(), release.SupportedKubernetes())})
+	raw, err := json.Marshal(map[string][]string{"versions": release.SupportedKubernetes()})
 	if err != nil {
 		panic(err) // strings can be encoded
 	}

@@ -24,6 +24,7 @@ var validators = []validator{
 	namespaceNameFits,
 	routesAreServed,
 	servicesAreUsable,
+	fieldsAreNotRefused,
 	hostnamesAreUnique,
 	labelsAreValid,
 	referencesAreUsable,

@@ -82,10 +82,11 @@ func (p *pass) unmanaged() bool {
 // complete notes that every machine is what it is to be.
 func (p *pass) complete() {
 	p.version = p.target.version
-	p.annotations = map[string]string{
-		hyperv1.NodePoolCurrentConfigAnnotation:        p.target.configHash,
-		hyperv1.NodePoolCurrentConfigVersionAnnotation: p.target.hash,
+	if p.annotations == nil {
+		p.annotations = map[string]string{}
 	}
+	p.annotations[hyperv1.NodePoolCurrentConfigAnnotation] = p.target.configHash
+	p.annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation] = p.target.hash
 	if p.target.template != "" {
 		p.annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation] = p.target.template
 	}

@@ -154,6 +154,8 @@ func (r *Reconciler) annotate(ctx context.Context, pool *hyperv1.NodePool, annot
 		return fmt.Errorf("annotating NodePool %s: %w", keyOf(pool), err)
 	}
 	pool.Status = *status
-	ctrl.LoggerFrom(ctx).Info("every machine is up to date", "hash", annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation])
+	if hash, ok := annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation]; ok {
+		ctrl.LoggerFrom(ctx).Info("every machine is up to date", "hash", hash)
+	}
 	return nil
 }

@@ -28,7 +28,7 @@ const (
 var eventRules = []tell.Rule{
 	invalid(hyperv1.NodePoolValidReleaseImageConditionType), invalid(hyperv1.NodePoolValidMachineConfigConditionType),
 	invalid(hyperv1.NodePoolValidTuningConfigConditionType), invalid(hyperv1.NodePoolValidPlatformConfigConditionType),
-	invalid(hyperv1.NodePoolValidMachineTemplateConditionType), invalid(hyperv1.NodePoolSupportedVersionSkewConditionType),
+	invalid(hyperv1.NodePoolValidMachineTemplateConditionType), invalid(hyperv1.NodePoolSupportedVersionSkewConditionType), invalid(hyperv1.AllFieldsHeeded),
 	{Condition: hyperv1.NodePoolValidGeneratedPayloadConditionType, Status: metav1.ConditionFalse, Warning: true, Action: "Validate", Lost: true},
 	{Condition: hyperv1.NodePoolReconciliationActiveConditionType, Status: metav1.ConditionFalse, Action: "Pause", Over: eventResumed},
 	{Condition: hyperv1.NodePoolReconciliationActiveConditionType, Status: metav1.ConditionTrue, Reason: hyperv1.InvalidPausedUntilValueReason, Warning: true, Action: "Pause"},

@@ -1,7 +1,6 @@
 package nodepool
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,7 +17,6 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/nodepool/nodeconfig"
-	"hcp.internal/platform/internal/nodepool/rollout"
 	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
@@ -43,6 +41,8 @@ func (p *pass) autoscaling() bool {
 	switch {
 	case a == nil:
 		p.set(bad(t, hyperv1.AsExpectedReason, "spec.autoScaling is not set"))
+	case p.unmanagedPlatform():
+		p.set(bad(t, hyperv1.AsExpectedReason, fmt.Sprintf("spec.autoScaling has no effect on platform %s: you make the machines", p.spec().Platform.Type)))
 	case deref(a.Min) > a.Max || a.Max < 1:
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.max is %d: it must be at least 1, and at least min, which is %d", a.Max, deref(a.Min))))
 	case deref(a.Min) == 0 && p.obs.platform != nil && !p.obs.platform.Traits().ScaleFromZero:
@@ -53,7 +53,16 @@ func (p *pass) autoscaling() bool {
 	return true // Replicas keeps to the bounds in any case
 }
 
+// unmanagedPlatform tells whether users make the machines.
+func (p *pass) unmanagedPlatform() bool {
+	return p.obs.platform != nil && !p.obs.platform.Traits().Managed
+}
+
 func (p *pass) updateManagement() bool {
+	if p.unmanagedPlatform() {
+		p.set(good(hyperv1.NodePoolUpdateManagementEnabledConditionType)) // nobody acts on it, see AllFieldsHeeded
+		return true
+	}
 	if err := validManagement(p.spec().Management); err != nil {
 		p.set(bad(hyperv1.NodePoolUpdateManagementEnabledConditionType, hyperv1.NodePoolValidationFailedReason, err.Error()))
 		return false
@@ -163,6 +172,11 @@ func (p *pass) validRelease() bool {
 		return false
 	}
 	_, skip := obs.hc.Annotations[hyperv1.SkipReleaseImageValidation]
+	if !obs.release.Kubernetes && !skip {
+		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.release.image: %s is release %s of OpenShift, which this operator does not host: name a release of Kubernetes %s",
+			obs.release.Image, obs.release.Version, release.KubernetesRange())))
+		return false
+	}
 	if err := release.CheckNodePoolVersion(release.NodePoolCheck{
 		Target: obs.release.Version, Current: obs.pool.Status.Version, ControlPlane: completed, Platform: string(p.spec().Platform.Type), Skip: skip,
 	}); err != nil {
@@ -236,32 +250,6 @@ func (p *pass) versionSkew() bool {
 	return true
 }
 
-// global are the settings of the HostedCluster that reach machines. A field that is not set leaves no trace, so that fields added later
-// change no hash.
-type global struct {
-	Proxy          *configv1.ProxySpec          `json:"proxy,omitempty"`
-	Image          *configv1.ImageSpec          `json:"image,omitempty"`
-	TLSProfile     any                          `json:"tlsSecurityProfile,omitempty"`
-	ContentSources []hyperv1.ImageContentSource `json:"imageContentSources,omitempty"`
-	SSHKey         string                       `json:"sshKey,omitempty"`
-	FIPS           bool                         `json:"fips,omitempty"`
-}
-
-func globalConfig(hc *hyperv1.HostedCluster) (string, error) {
-	g := global{ContentSources: hc.Spec.ImageContentSources, SSHKey: hc.Spec.SSHKey.Name, FIPS: hc.Spec.FIPS}
-	if c := hc.Spec.Configuration; c != nil {
-		g.Proxy, g.Image = c.Proxy, c.Image
-		if c.APIServer != nil && c.APIServer.TLSSecurityProfile != nil {
-			g.TLSProfile = c.APIServer.TLSSecurityProfile
-		}
-	}
-	raw, err := json.Marshal(g)
-	if err != nil || string(raw) == "{}" {
-		return "", err
-	}
-	return string(raw), nil
-}
-
 // machineConfig reads the configuration and finds out what machines are to have.
 func (p *pass) machineConfig() bool {
 	obs := p.obs
@@ -291,15 +279,16 @@ func (p *pass) computeTarget() error {
 	if err != nil {
 		return err
 	}
-	settings, err := globalConfig(obs.hc)
+	in, err := inputsOf(obs, user)
 	if err != nil {
 		return err
 	}
-	in := rollout.Inputs{Version: obs.release.Version, Config: user, PullSecret: obs.hc.Spec.PullSecret.Name, Global: settings, OSStream: p.spec().OSImageStream.Name}
-	if ref := obs.hc.Spec.AdditionalTrustBundle; ref != nil {
-		in.TrustBundle = ref.Name
+	old, err := formerInputs(obs, in)
+	if err != nil {
+		return err
 	}
-	p.target = target{hash: in.Hash(), configHash: in.ConfigHash(), version: in.Version, config: nodeconfig.Join(core, user)}
+	p.target = target{version: in.Version, config: nodeconfig.Join(core, user)}
+	p.nameTarget(in, old)
 	encoded, err := nodeconfig.Encode(p.target.config)
 	p.target.encoded = string(encoded)
 	return err

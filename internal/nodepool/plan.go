@@ -103,6 +103,7 @@ func planFor(obs *observed, now time.Time, token string) plan {
 	p := &pass{obs: obs, now: now, token: token}
 	p.version = obs.pool.Status.Version
 	p.reportMachines()
+	p.heeded()
 	open := run(p, gates)
 	if open {
 		run(p, actions)

@@ -60,9 +60,12 @@ func (p *pass) content() token.Content {
 	_, restored := obs.hc.Annotations[hyperv1.HostedClusterRestoredFromBackupAnnotation]
 	c := token.Content{
 		Namespace: obs.namespace, Pool: obs.pool.Name, Hash: p.target.hash, PoolKey: keyOf(obs.pool), UpgradeType: spec.Management.UpgradeType,
-		Release: obs.release.Image, Version: obs.release.Version, Config: []byte(p.target.encoded), OSStream: spec.OSImageStream.Name,
+		Release: obs.release.Image, Version: obs.release.Version, Config: []byte(p.target.encoded),
 		PullSecretHash: token.ContentHash(obs.pullSecret), TrustBundleHash: token.ContentHash(obs.trustBundle),
 		NodeLabels: spec.NodeLabels, Taints: machines.Taints(spec.Taints), Reached: restored,
+	}
+	if !obs.release.Kubernetes {
+		c.OSStream = spec.OSImageStream.Name // the other machines boot the image of their platform
 	}
 	if obs.hc.Spec.Configuration != nil {
 		raw, err := json.Marshal(obs.hc.Spec.Configuration)

@@ -151,11 +151,14 @@ func windowFor(target Version, platform string) window {
 	}
 }
 
-// Supported lists the OpenShift minors of the window, newest first.
+// Supported lists the OpenShift minors of the window, newest first. None of them is hosted yet: the operator announces SupportedKubernetes alone.
 func Supported() []string { return openShiftWindow.list() }
 
 // SupportedKubernetes lists the Kubernetes minors of the window, newest first.
 func SupportedKubernetes() []string { return kubernetesWindow.list() }
+
+// KubernetesRange is the window of Kubernetes as people read it, as in "1.34 to 1.36".
+func KubernetesRange() string { return kubernetesWindow.min + " to " + kubernetesWindow.max }
 
 func (w window) list() []string {
 	lowest, highest := mustMinor(w.min), mustMinor(w.max)

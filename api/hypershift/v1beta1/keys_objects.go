@@ -141,6 +141,9 @@ const (
 
 	// NodePoolCurrentConfigVersionAnnotation is the hash of configuration and release that every machine has.
 	NodePoolCurrentConfigVersionAnnotation = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
+	// NodePoolConfigAliasAnnotation on a NodePool has pairs of hashes, as in 0a1b2c3d=4e5f6a7b: machines of a configuration that has the first hash
+	// bear the second, which an older operator computed. It keeps them from being replaced.
+	NodePoolConfigAliasAnnotation = "hypershift.openshift.io/nodePoolConfigAlias"
 
 	// NodePoolTargetConfigVersionAnnotation is the hash of configuration and release that machines are to have.
 	NodePoolTargetConfigVersionAnnotation = "hypershift.openshift.io/nodePoolTargetConfigVersion"

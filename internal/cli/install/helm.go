@@ -31,7 +31,10 @@ func helmCommand(o *Options, files *fileFlags) *cobra.Command {
 		Long: `Write a Helm chart of what install would apply.
 
 Namespace, image and number of replicas are values of the chart; everything else is as the flags of this command say. Helm makes
-the namespace when it is told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted.`,
+the namespace when it is told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted.
+
+Helm installs the definitions in the folder crds once, and never upgrades them: before each upgrade of the chart run
+kubectl apply --server-side -f crds.`,
 		Example: `  hypershift install helm --hypershift-image registry.example.com/hypershift/operator:1.0 --output-dir chart
   helm install hypershift chart --namespace hypershift --create-namespace`,
 		Args: cobra.NoArgs,
@@ -100,14 +103,18 @@ func chart(o Options) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if u.GetKind() == "Namespace" {
+		if u.GetKind() == "Namespace" && u.GetName() == chartNamespace {
 			continue // Helm makes it
 		}
 		raw, err := chartTemplate(u)
 		if err != nil {
 			return nil, err
 		}
-		files["templates/"+strings.ToLower(u.GetKind())+"-"+strings.ReplaceAll(u.GetName(), ":", "-")+".yaml"] = raw
+		name := "templates/" + strings.ToLower(u.GetKind()) + "-" + strings.ReplaceAll(u.GetName(), ":", "-") + ".yaml"
+		if ns := u.GetNamespace(); files[name] != nil && ns != "" { // another namespace has one of the same name
+			name = strings.TrimSuffix(name, ".yaml") + "-in-" + ns + ".yaml"
+		}
+		files[name] = raw
 	}
 	for name, content := range map[string]any{
 		"values.yaml": values,

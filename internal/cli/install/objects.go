@@ -59,7 +59,8 @@ func Resources(o Options) []client.Object {
 	}
 	o = o.offlineCAPI()
 	policy, binding := config.NamePolicy()
-	objs := []client.Object{policy, binding, namespace(o)}
+	unserved, unservedBinding := config.UnservedPolicy()
+	objs := []client.Object{policy, binding, unserved, unservedBinding, namespace(o)}
 	for _, class := range priorityClasses {
 		objs = append(objs, class.object())
 	}

@@ -237,6 +237,8 @@ func TestChart(t *testing.T) {
 		o.Namespace = "operators"
 		o.Monitoring.Platform, o.Monitoring.SLOAlerts, o.Monitoring.Objects = MonitorAll, true, true
 		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Secret = dnsAWS, "ext.example.com", "secret"
+		// Both have a namespace, and a pull secret there.
+		o.PackageOperator, o.PullSecret = true, []byte(`{"auths":{}}`)
 	})
 	files, err := chart(o)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -245,7 +247,7 @@ func TestChart(t *testing.T) {
 	got, want := map[string]any{}, map[string]any{}
 	key := func(obj map[string]any) string {
 		meta := obj["metadata"].(map[string]any)
-		return fmt.Sprint(obj["kind"], "/", meta["name"])
+		return fmt.Sprint(obj["kind"], "/", meta["namespace"], "/", meta["name"])
 	}
 	crds := 0
 	for name, content := range files {
@@ -265,7 +267,7 @@ func TestChart(t *testing.T) {
 	for _, obj := range Resources(o) {
 		u, err := connect.Unstructured(connect.Scheme(), obj)
 		g.Expect(err).NotTo(HaveOccurred())
-		if u.GetKind() != "Namespace" {
+		if u.GetKind() != "Namespace" || u.GetName() != o.Namespace {
 			raw, err := yaml.Marshal(u.Object)
 			g.Expect(err).NotTo(HaveOccurred())
 			plain := map[string]any{}

@@ -70,6 +70,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	}
 	main.Args = append(main.Args, "--node-group-auto-discovery=clusterapi:namespace="+hcp.Namespace)
 	main.Args = append(main.Args, flags(hcp.Spec.Autoscaling)...)
+	if n := hcp.Spec.Autoscaling.MaxPodGracePeriod; n != nil && !ctx.Release.Kubernetes { // ours leaves draining to Cluster API
+		main.Args = append(main.Args, "--max-graceful-termination-sec="+strconv.Itoa(int(*n)))
+	}
 	for _, label := range platformLabels[hcp.Spec.Platform.Type] {
 		main.Args = append(main.Args, "--balancing-ignore-label="+label)
 	}
@@ -107,7 +110,6 @@ func flags(a hyperv1.ClusterAutoscaling) []string {
 		}
 	}
 	number("max-nodes-total", a.MaxNodesTotal)
-	number("max-graceful-termination-sec", a.MaxPodGracePeriod)
 	number("expendable-pods-priority-cutoff", a.PodPriorityThreshold)
 	if a.MaxNodeProvisionTime != "" {
 		add("max-node-provision-time", a.MaxNodeProvisionTime)

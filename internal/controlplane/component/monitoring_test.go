@@ -16,6 +16,7 @@ import (
 func TestAdaptMonitor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set, component string
+		own            hyperv1.MetricsSet // spec.monitoring.metricsSet
 		objs           []client.Object
 		want           []any // the metric relabellings before the last
 	}{
@@ -23,6 +24,8 @@ func TestAdaptMonitor(t *testing.T) {
 			"sourceLabels": []any{"__name__"}, "regex": "apiserver_storage_objects|apiserver_request_total|apiserver_current_inflight_requests"}}},
 		"When telemetry has nothing of a component it should drop everything": {component: "kube-scheduler", want: []any{map[string]any{"action": "drop", "sourceLabels": []any{"__name__"}, "regex": ".*"}}},
 		"When all are chosen it should drop what is only noise": {set: "All", component: "kube-controller-manager", want: []any{map[string]any{"action": "drop",
+			"sourceLabels": []any{"__name__"}, "regex": "etcd_(debugging|disk|request|server).*|rest_client_request_latency_seconds_.*|root_ca_cert_publisher_sync_duration_seconds_.*"}}},
+		"When the hosted cluster chooses it should beat the operator's choice": {set: "Telemetry", own: hyperv1.MetricsSetAll, component: "kube-controller-manager", want: []any{map[string]any{"action": "drop",
 			"sourceLabels": []any{"__name__"}, "regex": "etcd_(debugging|disk|request|server).*|rest_client_request_latency_seconds_.*|root_ca_cert_publisher_sync_duration_seconds_.*"}}},
 		"When those of the service's operators are chosen it should take their list": {set: "SRE", component: "etcd", objs: []client.Object{&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sre-metric-set"}, Data: map[string]string{"config": "etcd: [{action: keep, regex: a}]\n"}}},
@@ -33,7 +36,9 @@ func TestAdaptMonitor(t *testing.T) {
 			g := NewWithT(t)
 			u := &unstructured.Unstructured{}
 			g.Expect(yaml.Unmarshal([]byte("kind: ServiceMonitor\nspec: {endpoints: [{port: client}, {port: other, relabelings: [{action: keep}]}]}"), &u.Object)).To(Succeed())
-			ctx := contextOf(t, func(hcp *hyperv1.HostedControlPlane) { hcp.Spec.ClusterID = "id" }, tc.objs...)
+			ctx := contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+				hcp.Spec.ClusterID, hcp.Spec.Monitoring.MetricsSet = "id", tc.own
+			}, tc.objs...)
 			ctx.MetricsSet = tc.set
 			g.Expect(adaptMonitor(ctx, tc.component, u)).To(Succeed())
 			namespaces, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "namespaceSelector", "matchNames")

@@ -29,7 +29,7 @@ var observedTransitions = []string{
 var operatorInfo = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 	Name: "hypershift_operator_info", Help: "Constant 1; the labels tell of the operator.",
 	ConstLabels: prometheus.Labels{
-		"latestSupportedVersion": release.Supported()[0], "hypershiftCommit": version.Commit(), "hypershiftVersion": version.Semver(),
+		"latestSupportedVersion": release.SupportedKubernetes()[0], "hypershiftCommit": version.Commit(), "hypershiftVersion": version.Semver(),
 		"goVersion": runtime.Version(), "goArch": runtime.GOARCH,
 	},
 }, func() float64 { return 1 })

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// Inputs is what machines depend on. All of it comes from users.
+// Inputs is what machines depend on: what they read when they boot, and nothing else, because another hash replaces them. All of it comes from users.
 type Inputs struct {
 	// Version of the release, such as 1.36.3.
 	Version string
@@ -17,7 +17,8 @@ type Inputs struct {
 	PullSecret, TrustBundle string
 	// Global are the cluster-wide settings that reach machines, as canonical JSON.
 	Global string
-	// OSStream is the operating system where it is not the default of the version.
+	// OSStream is the operating system where it is not the default of the version. Machines of Kubernetes releases don't read it, so it is set only to
+	// find out what an older operator hashed.
 	OSStream string
 }
 

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"testing"
+
+	"hcp.internal/platform/internal/support/supporttest"
+)
+
+func TestFlagsAreInTheTable(t *testing.T) {
+	supporttest.Flags(t, "hypershift", command())
+}

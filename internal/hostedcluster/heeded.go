@@ -1,0 +1,48 @@
+package hostedcluster
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/support"
+)
+
+// messageAllHeeded is that of AllFieldsHeeded when there is nothing to tell.
+const messageAllHeeded = "Every field and annotation that is set is acted on"
+
+// fieldFindings are what the spec sets and nobody acts on.
+func fieldFindings(hc *hyperv1.HostedCluster) []support.Finding {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&hc.Spec)
+	if err != nil {
+		panic(fmt.Sprintf("a HostedCluster can't be encoded: %v", err)) // it has been decoded from JSON
+	}
+	return support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type))
+}
+
+// allFieldsHeeded tells of fields and annotations that are set and that nobody acts on.
+func allFieldsHeeded(obs *observed) metav1.Condition {
+	found := append(fieldFindings(obs.hc), support.AnnotationFindings(obs.hc.Annotations)...)
+	if len(found) > 0 {
+		return condition(hyperv1.AllFieldsHeeded, metav1.ConditionFalse, hyperv1.FieldsNotHeededReason, support.Message(found))
+	}
+	return condition(hyperv1.AllFieldsHeeded, metav1.ConditionTrue, hyperv1.AsExpectedReason, messageAllHeeded)
+}
+
+// fieldsAreNotRefused refuses what must not be left out silently, before anything is made. A cluster that exists goes on: what it has is told by
+// AllFieldsHeeded, and an upgrade of the operator stops nothing. Platforms have a condition of their own.
+func fieldsAreNotRefused(obs *observed) []string {
+	if obs.hcp != nil || obs.namespace != nil || hasBeenAvailable(obs.hc) {
+		return nil
+	}
+	var mistakes []string
+	for _, f := range fieldFindings(obs.hc) {
+		if f.Entry.Verdict == support.Refused && !strings.HasPrefix(f.Entry.Path, "spec.platform") {
+			mistakes = append(mistakes, f.String())
+		}
+	}
+	return mistakes
+}

@@ -1,0 +1,110 @@
+package support
+
+import hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+// Texts that several annotations share.
+const (
+	noCatalogs    = "Kubernetes releases have no operator catalogs"
+	noSizes       = "hosted clusters have no sizes here: set requests with resource-request-override.hypershift.openshift.io/{deployment}.{container}"
+	noIngress     = "Kubernetes releases have no ingress controller: install one in the hosted cluster"
+	noOAuth       = "Kubernetes releases have no OAuth server"
+	noKarpenter   = "there is no Karpenter here: size NodePools with spec.autoScaling"
+	cloudOnly     = "it is for a platform that this operator doesn't host"
+	onObjects     = "it marks objects that operators make"
+	noForwarding  = "metrics are not forwarded to the hosted cluster: scrape the control plane's namespace"
+	noMigration   = "an operator notes there how far a migration of machine objects is"
+	whichProvider = "this operator runs no such provider of Cluster API"
+)
+
+// annotations needs no By: a test looks for who reads a key.
+//
+// They are those of HostedClusters and NodePools first, and then the annotations, labels and finalizers that operators write.
+var annotations = func() []Entry {
+	var list []Entry
+	add := func(verdict Verdict, text string, keys ...string) {
+		for _, k := range keys {
+			list = append(list, Entry{Path: k, Verdict: verdict, Text: text})
+		}
+	}
+	add(Heeded, "",
+		hyperv1.ControlPlaneOperatorImageAnnotation, hyperv1.ControlPlaneOperatorImageLabelsAnnotation, hyperv1.ForceUpgradeToAnnotation,
+		hyperv1.SkipReleaseImageValidation, hyperv1.SkipKASConflictSANValidation, hyperv1.HCDestroyGracePeriodAnnotation,
+		hyperv1.SkipControlPlaneNamespaceDeletionAnnotation, hyperv1.HostedClusterScopeAnnotation, hyperv1.HostedClusterRestoredFromBackupAnnotation,
+		hyperv1.PodSecurityAdmissionLabelOverrideAnnotation, hyperv1.AzureHCPClusterResourceIDAnnotation, hyperv1.ClusterAPIManagerImage,
+		hyperv1.DisableMachineManagement, hyperv1.ImageOverridesAnnotation, hyperv1.LimitedSupportLabel, hyperv1.SilenceClusterAlertsLabel)
+	add(Heeded, "",
+		hyperv1.KonnectivityServerImageAnnotation, hyperv1.KonnectivityAgentImageAnnotation, hyperv1.ClusterAutoscalerImage,
+		hyperv1.RestartDateAnnotation, hyperv1.DebugDeploymentsAnnotation, hyperv1.ResourceRequestOverrideAnnotationPrefix+"*",
+		hyperv1.TopologyAnnotation, hyperv1.RequestServingNodeAdditionalSelectorAnnotation,
+		hyperv1.ControlPlanePriorityClass, hyperv1.APICriticalPriorityClass, hyperv1.EtcdPriorityClass,
+		hyperv1.KubeAPIServerGOGCAnnotation, hyperv1.KubeAPIServerGOMemoryLimitAnnotation, hyperv1.KubeAPIServerMaximumRequestsInFlight,
+		hyperv1.KubeAPIServerMaximumMutatingRequestsInFlight, hyperv1.KubeAPIServerVerbosityLevelAnnotation, hyperv1.KubeAPIServerGoAwayChance,
+		hyperv1.KubeAPIServerServiceAccountTokenMaxExpiration, hyperv1.DisableMonitoringServices, hyperv1.DisableIgnitionServerAnnotation,
+		hyperv1.DisableClusterAutoscalerAnnotation)
+	add(Heeded, "", hyperv1.DisablePKIReconciliationAnnotation,
+		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal")
+	add(Heeded, "", hyperv1.MachineHealthCheckTimeoutAnnotation, hyperv1.MachineHealthCheckNodeStartupTimeoutAnnotation,
+		hyperv1.MachineHealthCheckMaxUnhealthyAnnotation)
+	list = append(list, Entry{Path: hyperv1.CleanupCloudResourcesAnnotation, Verdict: NotHeeded,
+		Text: "volumes and load balancers that a hosted cluster made are not looked for: delete them in the hosted cluster first"})
+
+	add(NotHeeded, "the approver is a part of the config operator", hyperv1.MachineApproverImage)
+	add(NotHeeded, noKMS, hyperv1.AWSKMSProviderImage, hyperv1.IBMCloudKMSProviderImage)
+	add(NotHeeded, "nothing here checks signatures of images", hyperv1.PortierisImageAnnotation)
+	add(NotHeeded, whichProvider, hyperv1.ClusterAPIProviderAWSImage, hyperv1.ClusterAPIKubeVirtProviderImage, hyperv1.ClusterAPIAgentProviderImage,
+		hyperv1.ClusterAPIAzureProviderImage, hyperv1.ClusterAPIPowerVSProviderImage, hyperv1.ClusterAPIOpenStackProviderImage,
+		hyperv1.ClusterAPIGCPProviderImage, hyperv1.OpenStackResourceControllerImage)
+	add(NotHeeded, noKarpenter, hyperv1.KarpenterProviderAWSImage, hyperv1.KarpenterOperatorImage, hyperv1.AWSKarpenterDefaultInstanceProfile,
+		hyperv1.KarpenterCoreE2EOverrideAnnotation)
+	add(NotHeeded, noCatalogs, hyperv1.CertifiedOperatorsCatalogImageAnnotation, hyperv1.CommunityOperatorsCatalogImageAnnotation,
+		hyperv1.RedHatMarketplaceCatalogImageAnnotation, hyperv1.RedHatOperatorsCatalogImageAnnotation, hyperv1.OLMCatalogsISRegistryOverridesAnnotation)
+	add(NotHeeded, noSizes, hyperv1.HostedClusterScheduledAnnotation, hyperv1.ClusterSizeOverrideAnnotation,
+		hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, hyperv1.ClusterSizeLabel,
+		hyperv1.PairedNodesLabel)
+	add(NotHeeded, "profiling of control planes is always off", hyperv1.DisableProfilingAnnotation)
+	add(NotHeeded, noForwarding, hyperv1.EnableMetricsForwarding)
+	add(NotHeeded, noOAuth, hyperv1.IDPOverridesAnnotationPrefix+"*", hyperv1.OauthLoginURLOverrideAnnotation)
+	add(NotHeeded, noIngress, hyperv1.PrivateIngressControllerAnnotation, hyperv1.IngressControllerLoadBalancerScope)
+	add(NotHeeded, "the pull secret of the hosted cluster's nodes is that of spec.pullSecret", hyperv1.EnsureExistsPullSecretReconciliation,
+		hyperv1.GlobalPullSecretNodeLabel)
+	add(NotHeeded, cloudOnly, hyperv1.DisableAWSNodeTerminationHandlerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation,
+		hyperv1.AWSLoadBalancerSubnetsAnnotation, hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation,
+		hyperv1.SharedLoadBalancerHealthProbePathAnnotation, hyperv1.SharedLoadBalancerHealthProbePortAnnotation,
+		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AllowUnsupportedKubeVirtRHCOSVariantsAnnotation,
+		hyperv1.JSONPatchAnnotation, hyperv1.AWSMachinePublicIPs, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
+		hyperv1.EC2InstanceMetadataHTTPTokensAnnotation, hyperv1.EnableSpotAnnotation, hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation,
+		hyperv1.IsKubeVirtRHCOSVolumeLabel, hyperv1.InterruptibleInstanceLabel, hyperv1.SpotInterruptionSignalAnnotation)
+	add(NotHeeded, "nodes reach the API server without HAProxy", hyperv1.NodePoolHAProxyImageAnnotation)
+	add(NotHeeded, "images of what runs on nodes come from the release", hyperv1.NodePoolCanonicalDataPlaneImagesAnnotation)
+
+	add(Written, "what has the API group api.openshift.com is copied to the HostedControlPlane", hyperv1.APIOpenShiftLabelPrefix+"*")
+	add(Written, onObjects,
+		hyperv1.PreviousRestartDateAnnotation, hyperv1.HasBeenAvailableAnnotation, hyperv1.KASServingCertHashAnnotation,
+		hyperv1.HostedClusterFinalizer, hyperv1.KarpenterFinalizer, hyperv1.AWSOIDCDiscoveryFinalizer,
+		hyperv1.ControlPlaneComponentFinalizer, hyperv1.AWSEndpointServiceHOFinalizer, hyperv1.AWSEndpointServiceCPOFinalizer,
+		hyperv1.HostedClusterAnnotation, hyperv1.HostedControlPlaneLabel, hyperv1.ControlPlaneComponentLabel, hyperv1.RequestServingComponentLabel,
+		hyperv1.OperatorComponentLabel, hyperv1.NeedManagementKASAccessLabel, hyperv1.NeedMetricsServerAccessLabel, hyperv1.AllowGuestWebhooksServiceLabel,
+		hyperv1.RouteVisibilityLabel, hyperv1.ExternalDNSHostnameAnnotation, hyperv1.ReleaseImageAnnotation, hyperv1.ReferencedResourceAnnotationPrefix+"*",
+		hyperv1.HostedClusterSourcedAnnotation, hyperv1.DefaultSecurityContextUIDAnnotation, hyperv1.DesiredStateHashAnnotation,
+		hyperv1.ClusterNameLabel, hyperv1.ClusterNamespaceLabel, hyperv1.ManagedLabel, hyperv1.ManagedByLabel,
+		hyperv1.PodSecurityEnforceLabel, hyperv1.PodSecurityAuditLabel, hyperv1.PodSecurityWarnLabel, hyperv1.PodSecurityLabelSyncLabel,
+		hyperv1.ClusterMonitoringLabel, hyperv1.ControlPlaneNodeLabel,
+		hyperv1.NodePoolAnnotation, hyperv1.NodePoolFirstConfigVersionLabel, hyperv1.NodePoolCurrentConfigAnnotation,
+		hyperv1.NodePoolCurrentConfigVersionAnnotation, hyperv1.NodePoolTargetConfigVersionAnnotation, hyperv1.NodePoolPlatformMachineTemplateAnnotation,
+		hyperv1.NodePoolUpgradeInProgressTrueAnnotation, hyperv1.NodePoolUpgradeInProgressFalseAnnotation, hyperv1.NodePoolMaxUnavailableAnnotation,
+		hyperv1.NodePoolTaintsAnnotation, hyperv1.NodePoolReleaseVersionAnnotation, hyperv1.NodeLabelPrefix+"*", hyperv1.NodePoolLabelsSyncedAnnotation,
+		hyperv1.InfraIDLabel, hyperv1.NodePoolNameLabel, hyperv1.TokenSecretAnnotation, hyperv1.TokenSecretIgnitionReachedAnnotation,
+		hyperv1.TokenSecretTokenGenerationTimeAnnotation, hyperv1.TokenSecretExpirationTimestampAnnotation, hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation,
+		hyperv1.CoreIgnitionConfigLabel, hyperv1.TunedConfigMapLabel, hyperv1.PerformanceProfileConfigMapLabel, hyperv1.ContainerRuntimeConfigConfigMapLabel,
+		hyperv1.KubeletConfigConfigMapLabel, hyperv1.NTOGeneratedMachineConfigLabel, hyperv1.NTOGeneratedPerformanceProfileStatusLabel, hyperv1.MirroredConfigLabel,
+		hyperv1.PrivateCAPITypesAnnotation, hyperv1.ManagedByKarpenterLabel, hyperv1.NodePoolConfigAliasAnnotation,
+		// Those that are no constants of the API, because only one program reads them.
+		"hypershift.openshift.io/safe-to-delete-with-cluster", "hypershift.openshift.io/auto-created-for-infra", "hypershift.openshift.io/kubeconfig",
+		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",
+		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
+		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
+		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room",
+		"hypershift.openshift.io/supported-versions")
+	add(Written, noMigration, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation)
+	return list
+}()

@@ -1,0 +1,157 @@
+package support
+
+// Texts that several entries share.
+const (
+	openShiftOnly = "it configures a part of OpenShift, which Kubernetes releases lack: remove it"
+	noCloud       = "this operator hosts no cluster on a cloud: use platform None, or Local on one machine"
+	noRouter      = "nothing here serves Routes: use NodePort"
+)
+
+// Packages whose tests prove that they heed a field.
+const (
+	byComponents  = "controlplane"
+	byPKI         = "hostedcontrolplane"
+	byCluster     = "hostedcluster"
+	byPools       = "nodepool"
+	byHosted      = "configoperator"
+	byIgnition    = "ignition"
+	byAutoscaling = byComponents
+)
+
+var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
+	{Path: "spec.additionalTrustBundle", Verdict: Heeded, By: byCluster, Text: "machines trust it; for reading releases, give the operator the same with install --additional-trust-bundle"},
+	{Path: "spec.auditWebhook", Verdict: Heeded, By: byComponents},
+	{Path: "spec.autoNode", Verdict: NotHeeded, Text: "there is no Karpenter here: size NodePools with spec.autoScaling"},
+	{Path: "spec.autoscaling", Verdict: Heeded, By: byAutoscaling},
+	{Path: "spec.autoscaling.maxPodGracePeriod", Verdict: NotHeeded, Text: "the autoscaler of Kubernetes releases leaves draining to Cluster API: set spec.nodeDrainTimeout of the NodePool"},
+	{Path: "spec.capabilities", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.channel", Verdict: NotHeeded, Text: "Kubernetes releases have no update service: choose releases by spec.release.image"},
+	{Path: "spec.clusterID", Verdict: Heeded, By: "test internal/controlplane/component.TestAdaptMonitor"},
+	{Path: "spec.configuration.apiServer.additionalCORSAllowedOrigins", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.apiServer.audit", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.apiServer.clientCA", Verdict: Heeded, By: byPKI},
+	{Path: "spec.configuration.apiServer.encryption", Verdict: NotHeeded, Text: "encryption of what etcd stores is asked for by spec.secretEncryption: use that"},
+	{Path: "spec.configuration.apiServer.servingCerts", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.apiServer.tlsAdherence", Verdict: NotHeeded, Text: "all servers of the control plane follow tlsSecurityProfile: remove it"},
+	{Path: "spec.configuration.apiServer.tlsSecurityProfile", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.apiServer.tlsSecurityProfile.intermediate", Verdict: Heeded, By: "test internal/controlplane/settings.TestTLS"},
+	{Path: "spec.configuration.apiServer.tlsSecurityProfile.modern", Verdict: Heeded, By: "test internal/controlplane/settings.TestTLS"},
+	{Path: "spec.configuration.apiServer.tlsSecurityProfile.old", Verdict: Heeded, By: "test internal/controlplane/settings.TestTLS"},
+	{Path: "spec.configuration.apiServer.tlsSecurityProfile.custom.groups", Verdict: NotHeeded, Text: "the servers of Kubernetes have no flag for groups, and offer those of Go: remove it"},
+	{Path: "spec.configuration.authentication.oauthMetadata", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.configuration.authentication.oidcProviders", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.authentication.oidcProviders[].externalClaimsSources", Verdict: NotHeeded, Text: "kube-apiserver takes claims from the token alone: have the issuer put them there"},
+	{Path: "spec.configuration.authentication.oidcProviders[].name", Verdict: Heeded, By: "test internal/hostedcluster.TestAuthenticationIsValid"},
+	{Path: "spec.configuration.authentication.oidcProviders[].oidcClients", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.configuration.authentication.serviceAccountIssuer", Verdict: NotHeeded, Text: "the issuer of ServiceAccount tokens is spec.issuerURL: set that"},
+	{Path: "spec.configuration.authentication.type", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.authentication.type=IntegratedOAuth", Verdict: NotHeeded, Text: "Kubernetes releases have no OAuth server: use OIDC"},
+	{Path: "spec.configuration.authentication.webhookTokenAuthenticator", Verdict: NotHeeded, Text: "kube-apiserver is given no webhook for tokens: use OIDC"},
+	{Path: "spec.configuration.authentication.webhookTokenAuthenticators", Verdict: NotHeeded, Text: "kube-apiserver is given no webhook for tokens: use OIDC"},
+	{Path: "spec.configuration.featureGate.customNoUpgrade", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.featureGate.featureSet", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.featureGate.featureSet=DevPreviewNoUpgrade", Verdict: NotHeeded, Text: openShiftGates},
+	{Path: "spec.configuration.featureGate.featureSet=OKD", Verdict: NotHeeded, Text: openShiftGates},
+	{Path: "spec.configuration.featureGate.featureSet=TechPreviewNoUpgrade", Verdict: NotHeeded, Text: openShiftGates},
+	{Path: "spec.configuration.image", Verdict: NotHeeded, Text: "machines of Kubernetes releases don't read it: set mirrors in spec.imageContentSources, and registries with a MachineConfig in spec.config of the NodePool"},
+	{Path: "spec.configuration.ingress", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.configuration.network.clusterNetwork", Verdict: NotHeeded, Text: "it is set by spec.networking.clusterNetwork: use that"},
+	{Path: "spec.configuration.network.externalIP", Verdict: NotHeeded, Text: "Kubernetes releases have no policy for external addresses of Services: use a ValidatingAdmissionPolicy in the hosted cluster"},
+	{Path: "spec.configuration.network.networkDiagnostics", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.configuration.network.networkObservability", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.configuration.network.networkType", Verdict: NotHeeded, Text: "it is set by spec.networking.networkType: use that"},
+	{Path: "spec.configuration.network.serviceNetwork", Verdict: NotHeeded, Text: "it is set by spec.networking.serviceNetwork: use that"},
+	{Path: "spec.configuration.network.serviceNodePortRange", Verdict: Heeded, By: byComponents},
+	{Path: "spec.configuration.oauth", Verdict: NotHeeded, Text: "Kubernetes releases have no OAuth server: use OIDC in spec.configuration.authentication"},
+	{Path: "spec.configuration.operatorhub", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.configuration.proxy", Verdict: Heeded, By: byIgnition, Text: "machines use it; programs of the control plane reach everything without one"},
+	{Path: "spec.configuration.proxy.readinessEndpoints", Verdict: NotHeeded, Text: "nobody asks through the proxy before it is used: remove it"},
+	{Path: "spec.configuration.proxy.trustedCA", Verdict: Heeded, By: byCluster},
+	{Path: "spec.configuration.scheduler", Verdict: NotHeeded, Text: "the scheduler heeds the profile alone: remove it"},
+	{Path: "spec.configuration.scheduler.profile", Verdict: Heeded, By: byComponents},
+	{Path: "spec.controlPlaneRelease", Verdict: Heeded, By: byComponents},
+	{Path: "spec.controllerAvailabilityPolicy", Verdict: Heeded, By: byComponents},
+	{Path: "spec.dns", Verdict: NotHeeded, Text: "no record is made for the hosted cluster: name endpoints in spec.services[].servicePublishingStrategy.loadBalancer.hostname, with external-dns"},
+	{Path: "spec.etcd.managementType", Verdict: Heeded, By: byComponents},
+	{Path: "spec.etcd.managed", Verdict: Heeded, By: byComponents},
+	{Path: "spec.etcd.managed.backup", Verdict: NotHeeded, Text: "nothing makes backups: make snapshots with etcdctl, see docs/etcd.md"},
+	{Path: "spec.etcd.managed.storage.type", Verdict: Heeded, By: "test internal/support.TestLeaves"},
+	{Path: "spec.etcd.unmanaged", Verdict: Heeded, By: byComponents},
+	{Path: "spec.etcd.unmanaged.shards[].name", Verdict: Heeded, By: "test internal/controlplane/etcd/shards.TestMistakes"},
+	{Path: "spec.etcd.unmanaged.tls", Verdict: Heeded, By: byCluster},
+	{Path: "spec.fips", Verdict: Refused, Text: "neither the control plane nor machines of Kubernetes releases use validated cryptography: leave it out"},
+	{Path: "spec.imageContentSources", Verdict: Heeded, By: byComponents},
+	{Path: "spec.infraID", Verdict: Heeded, By: byComponents},
+	{Path: "spec.infrastructureAvailabilityPolicy", Verdict: NotHeeded, Default: "SingleReplica", Text: "what runs on nodes of Kubernetes releases has one replica for each node, or two: remove it"},
+	{Path: "spec.issuerURL", Verdict: Heeded, By: byComponents},
+	{Path: "spec.kubeAPIServerDNSName", Verdict: Heeded, By: byPKI},
+	{Path: "spec.labels", Verdict: Heeded, By: byComponents},
+	{Path: "spec.monitoring.metricsForwarding", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.monitoring.metricsForwarding.mode=None", Verdict: Heeded, By: "test internal/support.TestFindings"},
+	{Path: "spec.monitoring.metricsSet", Verdict: Heeded, By: "test internal/controlplane/component.TestAdaptMonitor"},
+	{Path: "spec.networking.allocateNodeCIDRs", Verdict: Heeded, By: byComponents},
+	{Path: "spec.networking.apiServer", Verdict: Heeded, By: byPKI},
+	{Path: "spec.networking.clusterNetwork", Verdict: Heeded, By: byComponents},
+	{Path: "spec.networking.machineNetwork", Verdict: Heeded, By: byIgnition},
+	{Path: "spec.networking.networkType", Verdict: Heeded, By: byHosted},
+	{Path: "spec.networking.networkType=Calico", Verdict: NotHeeded, Text: otherNetwork},
+	{Path: "spec.networking.networkType=OpenShiftSDN", Verdict: NotHeeded, Text: otherNetwork},
+	{Path: "spec.networking.networkType=OVNKubernetes", Verdict: NotHeeded, Text: otherNetwork},
+	{Path: "spec.networking.serviceNetwork", Verdict: Heeded, By: byComponents},
+	{Path: "spec.nodeSelector", Verdict: Heeded, By: byComponents},
+	{Path: "spec.olmCatalogPlacement", Verdict: NotHeeded, Default: "management", Text: openShiftOnly},
+	{Path: "spec.operatorConfiguration", Verdict: NotHeeded, Text: openShiftOnly},
+	{Path: "spec.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", Verdict: NotHeeded, Default: "false", Text: openShiftOnly},
+	{Path: "spec.operatorConfiguration.clusterVersionOperator.operatorLogLevel", Verdict: NotHeeded, Default: "Normal", Text: openShiftOnly},
+	{Path: "spec.pausedUntil", Verdict: Heeded, By: "test internal/hostedcluster.TestPause"},
+	{Path: "spec.platform", Verdict: Refused, Text: noCloud},
+	{Path: "spec.platform.type", Verdict: Refused, Text: noCloud},
+	{Path: "spec.platform.type=Local", Verdict: Heeded, By: byComponents},
+	{Path: "spec.platform.type=None", Verdict: Heeded, By: byComponents},
+	{Path: "spec.pullSecret", Verdict: Heeded, By: byCluster},
+	{Path: "spec.release", Verdict: Heeded, By: byComponents},
+	{Path: "spec.secretEncryption.type", Verdict: Heeded, By: byComponents},
+	{Path: "spec.secretEncryption.type=kms", Verdict: Refused, Text: noKMS},
+	{Path: "spec.secretEncryption.aescbc", Verdict: Heeded, By: byComponents},
+	{Path: "spec.secretEncryption.kms", Verdict: Refused, Text: noKMS},
+	{Path: "spec.serviceAccountSigningKey", Verdict: Heeded, By: byCluster},
+	{Path: "spec.services[]", Verdict: Heeded, By: byPKI, Text: "without a published Konnectivity there is no tunnel to nodes, and without Ignition no machine can boot"},
+	{Path: "spec.services[APIServer].servicePublishingStrategy.type=Route", Verdict: Refused, Text: "nothing here serves Routes: use LoadBalancer or NodePort"},
+	{Path: "spec.services[OAuthServer]", Verdict: NotHeeded, Quiet: true, Text: "Kubernetes releases have no OAuth server, so there is nothing to publish"},
+	{Path: "spec.services[OIDC]", Verdict: NotHeeded, Text: "Kubernetes releases publish no OIDC documents: leave the entry out"},
+	{Path: "spec.services[OVNSbDb]", Verdict: NotHeeded, Text: "Kubernetes releases have no OVN: leave the entry out"},
+	{Path: "spec.services[Ignition].servicePublishingStrategy.type=LoadBalancer", Verdict: Refused, Text: "the ignition server has no load balancer: use NodePort"},
+	{Path: "spec.services[Ignition].servicePublishingStrategy.type=Route", Verdict: Refused, Text: noRouter},
+	{Path: "spec.services[Konnectivity].servicePublishingStrategy.type=Route", Verdict: Refused, Text: noRouter + " or LoadBalancer"},
+	{Path: "spec.services[].servicePublishingStrategy.route", Verdict: NotHeeded, Quiet: true, Text: noRouter},
+	{Path: "spec.services[].servicePublishingStrategy.type=S3", Verdict: Refused, Text: "nothing is published in S3: use NodePort or LoadBalancer"},
+	{Path: "spec.sshKey", Verdict: Heeded, By: byCluster, Text: "machines get it; those of platform Local run no SSH server"},
+	{Path: "spec.tolerations", Verdict: Heeded, By: byComponents},
+	{Path: "spec.updateService", Verdict: NotHeeded, Text: "Kubernetes releases have no update service: choose releases by spec.release.image"},
+}, Rules: []Rule{
+	{Entry: Entry{Path: "spec.networking.apiServer.allowedCIDRBlocks without a load balancer", Verdict: NotHeeded,
+		Text: "only load balancers keep callers out by their address: publish APIServer by LoadBalancer, or have a firewall do it"}, Applies: allowedWithoutLoadBalancer},
+}}
+
+func allowedWithoutLoadBalancer(spec map[string]any) (string, bool) {
+	networking, _ := spec["networking"].(map[string]any)
+	api, _ := networking["apiServer"].(map[string]any)
+	if blocks, _ := api["allowedCIDRBlocks"].([]any); len(blocks) == 0 {
+		return "", false
+	}
+	services, _ := spec["services"].([]any)
+	for _, s := range services {
+		entry, _ := s.(map[string]any)
+		strategy, _ := entry["servicePublishingStrategy"].(map[string]any)
+		if entry["service"] == "APIServer" && strategy["type"] != "LoadBalancer" {
+			return "spec.networking.apiServer.allowedCIDRBlocks", true
+		}
+	}
+	return "", false
+}
+
+const (
+	openShiftGates = "it names features of OpenShift: name gates of Kubernetes in customNoUpgrade, with featureSet CustomNoUpgrade"
+	otherNetwork   = "Kubernetes releases have no such network, and nodes are not ready until you install one: for the network that the release has, make the cluster with networkType Other and allocateNodeCIDRs Enabled"
+	noKMS          = "no key management service is supported: use type aescbc"
+)

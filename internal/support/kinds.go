@@ -1,0 +1,48 @@
+package support
+
+// Kind is what is known about a kind as a whole. Those with a table of their own have no text.
+type Kind struct {
+	Group, Kind string
+	Verdict     Verdict
+	Text        string
+}
+
+const (
+	hypershift   = "hypershift.openshift.io"
+	certificates = "certificates.hypershift.openshift.io"
+	local        = "infrastructure.cluster.x-k8s.io"
+	packages     = "package-operator.run"
+)
+
+// Kinds are all that an installation serves, besides those of Cluster API.
+var Kinds = []Kind{
+	{hypershift, "HostedCluster", Heeded, ""},
+	{hypershift, "NodePool", Heeded, ""},
+	{hypershift, "HostedControlPlane", Written, "the hypershift-operator copies it from the HostedCluster; a field does there what it does in a HostedCluster"},
+	{hypershift, "ControlPlaneComponent", Written, "it tells how far a part of a control plane is"},
+	{hypershift, "AWSEndpointService", NotHeeded, noCloud},
+	{hypershift, "AzurePrivateLinkService", NotHeeded, noCloud},
+	{hypershift, "GCPPrivateServiceConnect", NotHeeded, noCloud},
+	{hypershift, "HCPEtcdBackup", NotHeeded, "nothing makes backups: make snapshots with etcdctl, see docs/etcd.md"},
+	{hypershift, "CertificateSigningRequestApproval", NotHeeded, "only that of group " + certificates + " approves a request: use that"},
+	{certificates, "CertificateSigningRequestApproval", Heeded, "see docs/decisions/0010-break-glass-on-demand.md"},
+	{certificates, "CertificateRevocationRequest", Heeded, "see docs/decisions/0010-break-glass-on-demand.md"},
+	{"scheduling.hypershift.openshift.io", "ClusterSizingConfiguration", NotHeeded, "hosted clusters have no sizes here: set requests of their pods with annotation resource-request-override.hypershift.openshift.io/{deployment}.{container}"},
+	{"auditlogpersistence.hypershift.openshift.io", "AuditLogPersistenceConfig", NotHeeded, "audit logs are not kept on volumes: send them away with spec.auditWebhook of the HostedCluster"},
+	{local, "LocalCluster", Written, "platform Local makes it"},
+	{local, "LocalMachine", Written, "platform Local makes it"},
+	{local, "LocalMachineTemplate", Written, "platform Local makes it"},
+	{packages, "Package", Heeded, "see docs/packages.md"},
+	{packages, "ClusterPackage", Heeded, "see docs/packages.md"},
+	{packages, "HostedClusterPackage", Heeded, "see docs/fleet.md"},
+	{packages, "ObjectDeployment", Heeded, "see docs/packages.md"},
+	{packages, "ClusterObjectDeployment", Heeded, "see docs/packages.md"},
+	{packages, "ObjectSet", Heeded, "see docs/packages.md"},
+	{packages, "ClusterObjectSet", Heeded, "see docs/packages.md"},
+	{packages, "ObjectSetPhase", Heeded, "see docs/packages.md"},
+	{packages, "ClusterObjectSetPhase", Heeded, "see docs/packages.md"},
+	{packages, "ObjectSlice", Heeded, "see docs/packages.md"},
+	{packages, "ClusterObjectSlice", Heeded, "see docs/packages.md"},
+	{packages, "ObjectTemplate", Heeded, "see docs/packages.md"},
+	{packages, "ClusterObjectTemplate", Heeded, "see docs/packages.md"},
+}

@@ -66,7 +66,7 @@ func command() *cobra.Command {
 		Long:  "Run Kubernetes clusters whose control planes are pods of another cluster.\n\n" + exit.Help,
 		Example: `  hypershift local up
   hypershift install --hypershift-image registry.example.com/hypershift/operator:1.0 --wait-until-available
-  hypershift create cluster none --name demo --base-domain example.com --pull-secret pull-secret.json \
+  hypershift create cluster none --name demo --pull-secret pull-secret.json \
     --release-image registry.example.com/hypershift/release:1.36.3 --expose-through-load-balancer --wait
   hypershift create kubeconfig demo --output-file demo.kubeconfig
   hypershift destroy cluster none --name demo`,

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/support"
 )
 
 // Cluster creates the hosted cluster that o describes and, with o.Wait, waits until it can be used. Progress goes to out.
@@ -58,7 +60,7 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	case err == nil && existing.Spec.InfraID != "":
 		o.InfraID = existing.Spec.InfraID
 	}
-	if err := o.resolveRelease(ctx); err != nil {
+	if err := o.resolveRelease(ctx, func() (client.Client, error) { return c, nil }); err != nil {
 		return err
 	}
 	g, err := generate(o, rand.Reader)
@@ -68,7 +70,11 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 
 	p := progress.New(out, o.Clock)
 	kept := keptSecrets(o)
-	for _, obj := range Objects(o, g) {
+	objs := Objects(o, g)
+	for _, note := range notHeeded(objs) {
+		p.Printf("%s", note)
+	}
+	for _, obj := range objs {
 		if _, secret := obj.(*corev1.Secret); secret && kept[obj.GetName()] {
 			err = createOnce(ctx, c, p, obj)
 		} else {
@@ -82,6 +88,25 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 		return nil
 	}
 	return Wait(ctx, o, c, p)
+}
+
+// notHeeded says what of the HostedCluster has no effect. Whole platforms that are not hosted say so themselves.
+func notHeeded(objs []client.Object) []string {
+	var notes []string
+	for _, obj := range objs {
+		hc, ok := obj.(*hyperv1.HostedCluster)
+		if !ok || hc.Spec.Platform.Type != hyperv1.NonePlatform && hc.Spec.Platform.Type != hyperv1.LocalPlatform {
+			continue
+		}
+		spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&hc.Spec)
+		if err != nil {
+			return nil
+		}
+		for _, f := range append(support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type)), support.AnnotationFindings(hc.Annotations)...) {
+			notes = append(notes, fmt.Sprintf("%s: %s", f.Entry.Verdict, f))
+		}
+	}
+	return notes
 }
 
 // apply prints what it changed.
@@ -176,14 +201,18 @@ func Render(ctx context.Context, o Options, r RenderOptions, out, notes io.Write
 			return err
 		}
 	}
-	if err := o.resolveRelease(ctx); err != nil {
+	if err := o.resolveRelease(ctx, o.Connect.Client); err != nil {
 		return err
 	}
 	g, err := generate(o, rand.Reader)
 	if err != nil {
 		return err
 	}
-	return render(Objects(o, g), r, out, notes)
+	objs := Objects(o, g)
+	for _, note := range notHeeded(objs) {
+		fmt.Fprintln(notes, note)
+	}
+	return render(objs, r, out, notes)
 }
 
 func render(objs []client.Object, r RenderOptions, out, notes io.Writer) error {

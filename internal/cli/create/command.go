@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1 "hcp.internal/api/config/v1"
@@ -25,19 +26,26 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create hosted clusters and node pools, print kubeconfigs",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  hypershift create cluster local --name demo --wait
+  hypershift create nodepool local --cluster-name demo --name more --replicas 2
+  hypershift create kubeconfig --name demo > demo.kubeconfig`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	clusters := &cobra.Command{
 		Use:   "cluster",
 		Short: "Create a hosted cluster",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  hypershift create cluster local --name demo --wait
+  hypershift create cluster none --name demo --pull-secret ~/pull-secret.json --expose-through-load-balancer \
+    --release-image registry.example.com/hypershift/release:1.36.3`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	pools := &cobra.Command{
 		Use:     "nodepool",
 		Aliases: []string{"nodepools"},
 		Short:   "Create a set of workers of a hosted cluster",
+		Example: `  hypershift create nodepool local --cluster-name demo --name more --replicas 2`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -64,6 +72,9 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 			if err := raw.load(cmd.Flags(), &o); err != nil {
 				return err
 			}
+			if flags := cmd.Flags(); flags.Changed("network-type") && o.NetworkType != hyperv1.Other && !flags.Changed("allocate-node-cidrs") {
+				o.AllocateNodeCIDRs = false
+			}
 			for _, note := range o.notes {
 				fmt.Fprintln(cmd.ErrOrStderr(), note)
 			}
@@ -75,10 +86,14 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 					return Render(cmd.Context(), o, RenderOptions{Format: r.format, Sensitive: r.sensitive}, out, cmd.ErrOrStderr())
 				})
 			}
-			if err := Cluster(cmd.Context(), o, cmd.OutOrStdout()); err != nil {
+			progress := r.progress(cmd)
+			if err := Cluster(cmd.Context(), o, progress); err != nil {
 				return err
 			}
-			printNext(cmd.OutOrStdout(), o)
+			if r.format != output.Text {
+				return r.result(cmd, o.Connect, &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
+			}
+			printNext(progress, o)
 			return nil
 		},
 	}
@@ -124,7 +139,31 @@ func (r *renderFlags) add(cmd *cobra.Command) {
 	r.format.AddFlag(cmd)
 }
 
-func (r *renderFlags) wanted() bool { return r.render || r.into != "" || r.format != output.Text }
+func (r *renderFlags) wanted() bool { return r.render || r.into != "" }
+
+// progress is where people read what goes on: with --output, standard output is for the result alone.
+func (r *renderFlags) progress(cmd *cobra.Command) io.Writer {
+	if r.format != output.Text {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
+}
+
+// result prints an object as the API server has it.
+func (r *renderFlags) result(cmd *cobra.Command, flags connect.Flags, obj client.Object) error {
+	c, err := flags.Client()
+	if err != nil {
+		return err
+	}
+	if err := c.Get(cmd.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		return fmt.Errorf("reading what was created: %w", err)
+	}
+	u, err := connect.Unstructured(c.Scheme(), obj)
+	if err != nil {
+		return err
+	}
+	return r.format.Value(cmd.OutOrStdout(), u.Object)
+}
 
 func (r *renderFlags) run(cmd *cobra.Command, write func(io.Writer) error) error {
 	if r.into == "" {
@@ -160,7 +199,10 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 			if r.wanted() {
 				return r.run(cmd, func(out io.Writer) error { return renderNodePool(cmd.Context(), flags, o, r, out, cmd.ErrOrStderr()) })
 			}
-			return createNodePool(cmd.Context(), flags, o, cmd.OutOrStdout())
+			if err := createNodePool(cmd.Context(), flags, o, r.progress(cmd)); err != nil || r.format == output.Text {
+				return err
+			}
+			return r.result(cmd, flags, &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
 		},
 	}
 	fs := cmd.Flags()

@@ -2,6 +2,8 @@ package create
 
 import (
 	"bytes"
+	"crypto/rand"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
@@ -89,7 +93,6 @@ func TestValidate(t *testing.T) {
 		"When there is no name it should name the flag":                  {func(o *Options) { o.Name = "" }, "--name is required"},
 		"When the name is none it should say why":                        {func(o *Options) { o.Name = "De.mo" }, `--name "De.mo"`},
 		"When both names are too long together it should say so":         {func(o *Options) { o.Name = strings.Repeat("n", 60) }, "69 characters together"},
-		"When there is no release image it should show one":              {func(o *Options) { o.ReleaseImage, o.ReleaseStream = "", "" }, "--release-image is required"},
 		"When there is no pull secret it should name the flag":           {func(o *Options) { o.PullSecret = nil }, "--pull-secret is required"},
 		"When the pull secret is malformed it should show the form":      {func(o *Options) { o.PullSecret = []byte("{}") }, `{"auths"`},
 		"When a network has host bits it should show the right one":      {func(o *Options) { o.ClusterCIDRs = []string{"10.132.0.1/14"} }, "10.132.0.0/14"},
@@ -98,12 +101,12 @@ func TestValidate(t *testing.T) {
 		"When the size is none it should show one":                       {func(o *Options) { o.EtcdStorageSize = "much" }, "8Gi"},
 		"When the policy is unknown it should list them":                 {func(o *Options) { o.Availability = "Many" }, "HighlyAvailable or SingleReplica"},
 		"When two ways to publish are given it should refuse":            {func(o *Options) { o.APIServerAddress = "a" }, "exclude each other"},
-		"When nodes get networks under OVN it should name the type":      {func(o *Options) { o.AllocateNodeCIDRs = true }, "--network-type Other"},
+		"When nodes get networks under OVN it should name the type":      {func(o *Options) { o.NetworkType = hyperv1.OVNKubernetes }, "--network-type Other"},
 		"When the pause is no time it should show one":                   {func(o *Options) { o.PausedUntil = "tomorrow" }, "2027-01-31T12:00:00Z"},
 		"When the architecture is unknown it should list them":           {func(o *Options) { o.NodePool.Arch = "vax" }, "amd64 arm64"},
 		"When the domain is none it should show one":                     {func(o *Options) { o.BaseDomain = "exa mple" }, "example.com"},
-		"When several things are wrong it should name them all (first)":  {func(o *Options) { o.Name, o.ReleaseImage, o.ReleaseStream = "", "", "" }, "--name is required"},
-		"When several things are wrong it should name them all (second)": {func(o *Options) { o.Name, o.ReleaseImage, o.ReleaseStream = "", "", "" }, "--release-image is required"},
+		"When several things are wrong it should name them all (first)":  {func(o *Options) { o.Name, o.PullSecret = "", nil }, "--name is required"},
+		"When several things are wrong it should name them all (second)": {func(o *Options) { o.Name, o.PullSecret = "", nil }, "--pull-secret is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +147,61 @@ func TestReleaseStream(t *testing.T) {
 		})
 	}
 	NewWithT(t).Expect(streamServer("4-stable")).To(HavePrefix("https://amd64."))
-	NewWithT(t).Expect(streamServer(DefaultReleaseStream)).To(HavePrefix("https://multi."))
+	NewWithT(t).Expect(streamServer("4-stable-multi")).To(HavePrefix("https://multi."))
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	offering := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: DefaultReleaseName},
+		Data: map[string]string{"image": "10.244.0.1:5000/hypershift/release:1.36.3"}}).Build()
+	for name, tc := range map[string]struct {
+		given  string
+		client client.Client
+		want   string
+		fails  string
+	}{
+		"When a release is named it should take that":                    {given: "r/i:1", want: "r/i:1"},
+		"When none is named it should take what the installation offers": {client: offering, want: "10.244.0.1:5000/hypershift/release:1.36.3"},
+		"When the installation offers none it should say what to give":   {client: fake.NewClientBuilder().Build(), fails: "--release-image is required: name a release image, for example registry.example.com/hypershift/release:1.36.3"},
+		"When there is no management cluster it should say what to give": {fails: "--release-image is required"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := options(hyperv1.NonePlatform, func(o *Options) { o.ReleaseImage = tc.given })
+			err := o.resolveRelease(t.Context(), func() (client.Client, error) {
+				if tc.client == nil {
+					return nil, errors.New("no cluster")
+				}
+				return tc.client, nil
+			})
+			if tc.fails != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.fails)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(o.ReleaseImage).To(Equal(tc.want))
+		})
+	}
+	t.Run("When nothing is said it should ask no public server", func(t *testing.T) {
+		for _, p := range platforms {
+			NewWithT(t).Expect(NewOptions(p.kind).ReleaseStream).To(BeEmpty(), p.arg)
+		}
+	})
+}
+
+func TestNotHeeded(t *testing.T) {
+	t.Parallel()
+	of := func(change func(*Options)) []string {
+		o := options(hyperv1.NonePlatform, change)
+		g, err := generate(o, rand.Reader)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		return notHeeded(Objects(o, g))
+	}
+	g := NewWithT(t)
+	g.Expect(of(func(*Options) {})).To(BeEmpty(), "what the command writes by default is heeded")
+	g.Expect(of(func(o *Options) { o.FeatureSet = "TechPreviewNoUpgrade" })).To(ConsistOf(HavePrefix("not heeded: spec.configuration.featureGate.featureSet TechPreviewNoUpgrade: ")))
+	g.Expect(of(func(o *Options) { o.FIPS = true })).To(ConsistOf(HavePrefix("refused: spec.fips: ")))
+	g.Expect(of(func(o *Options) { o.NetworkType, o.AllocateNodeCIDRs = hyperv1.OVNKubernetes, false })).To(ConsistOf(ContainSubstring("spec.networking.networkType OVNKubernetes")))
 }
 
 func TestInfraID(t *testing.T) {

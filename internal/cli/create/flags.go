@@ -30,8 +30,8 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster; it is created when it doesn't exist")
 	fs.StringVar(&o.BaseDomain, "base-domain", o.BaseDomain, "DNS suffix of the cluster's names")
 	fs.StringVar(&o.BaseDomainPrefix, "base-domain-prefix", o.BaseDomainPrefix, "DNS label before the base domain (default: the cluster's name; \"none\": no label)")
-	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the newest of --release-stream)")
-	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases whose newest one is used without --release-image")
+	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the one that the installation offers)")
+	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases to ask for its newest one, on the public server, without --release-image")
 	fs.StringVar(&raw.pullSecret, "pull-secret", "", "File with registry credentials for the release's images (.dockerconfigjson)")
 	fs.StringVar(&raw.sshKey, "ssh-key", "", "File with the public SSH key that may log in to nodes")
 	fs.BoolVar(&o.GenerateSSH, "generate-ssh", o.GenerateSSH, "Make an SSH key when --ssh-key is not given")
@@ -59,7 +59,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 
 	addOpenShiftFlags(fs, o)
 
-	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: OVNKubernetes, or Other when you bring your own, as with Kubernetes releases")
+	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: Other, with --allocate-node-cidrs for the one that Kubernetes releases have; OVNKubernetes is of OpenShift releases")
 	fs.StringSliceVar(&o.ServiceCIDRs, "service-cidr", o.ServiceCIDRs, "Network of Services; one per address family")
 	fs.StringSliceVar(&o.ClusterCIDRs, "cluster-cidr", o.ClusterCIDRs, "Network of Pods; one per address family")
 	fs.StringSliceVar(&o.MachineCIDRs, "machine-cidr", o.MachineCIDRs, "Network of machines; one per address family")

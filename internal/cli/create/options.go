@@ -119,7 +119,6 @@ func NewOptions(platform hyperv1.PlatformType) Options {
 		ClusterCIDRs:      []string{"10.132.0.0/14"},
 		EtcdStorageSize:   etcdSize.String(),
 		NodePool:          NewNodePoolOptions(platform),
-		ReleaseStream:     DefaultReleaseStream,
 		Timeout:           30 * time.Minute,
 	}
 	o.NodePool.Replicas = 0
@@ -127,12 +126,12 @@ func NewOptions(platform hyperv1.PlatformType) Options {
 		o.cloud = make()
 		o.Routes = true // clouds are supported on management clusters of OpenShift, which have Routes
 	}
+	if o.cloud == nil {
+		// The network that releases of Kubernetes have.
+		o.NetworkType, o.AllocateNodeCIDRs = hyperv1.Other, true
+	}
 	if platform == hyperv1.LocalPlatform {
-		o.BaseDomain = "local.test" // reserved: no resolver outside this machine knows it
-		o.NetworkType = hyperv1.Other
-		o.AllocateNodeCIDRs = true
 		o.LoadBalancer = true
-		o.ReleaseStream = "" // its releases are built here
 		o.PullSecret = []byte(emptyPullSecret)
 	}
 	return o
@@ -157,13 +156,6 @@ func (o Options) Validate() error {
 		cidrs("--machine-cidr", o.MachineCIDRs, 0),
 		pausedUntil(o.PausedUntil),
 		o.NodePool.validate(),
-	}
-	if o.ReleaseImage == "" && o.ReleaseStream == "" {
-		registry := "registry.example.com"
-		if o.Platform == hyperv1.LocalPlatform {
-			registry = localRegistry
-		}
-		errs = append(errs, fmt.Errorf("--release-image is required: name a release image, for example %s/hypershift/release:1.36.3", registry))
 	}
 	if len(o.PullSecret) == 0 {
 		errs = append(errs, errors.New("--pull-secret is required: name a file with registry credentials (.dockerconfigjson)"))

@@ -96,7 +96,7 @@ balancer. Creating the same cluster again changes what you changed and keeps key
 Any machine with a kubelet that reaches the API can become a worker: it asks for certificates, and you approve them with
 kubectl. docs/bring-your-own-nodes.md says how, with a script.`,
 	example: `  # Publish by a load balancer and wait until the API answers
-  hypershift create cluster none --name demo --base-domain example.com --pull-secret ~/pull-secret.json \
+  hypershift create cluster none --name demo --pull-secret ~/pull-secret.json \
     --release-image registry.example.com/hypershift/release:1.36.3 --expose-through-load-balancer --wait
 
   # Look first, apply with your own tools
@@ -109,7 +109,7 @@ var localTexts = texts{
 	long: `Create a hosted cluster in the management cluster that ` + "`hypershift local up`" + ` started on this machine.
 
 The API gets an address of its own on this machine. No pull secret is needed for the local registry.`,
-	example: `  hypershift create cluster local --name demo --release-image 10.244.0.1:5000/hypershift/release:1.36.3 --wait
+	example: `  hypershift create cluster local --name demo --wait
   hypershift create cluster local --name big --control-plane-availability-policy HighlyAvailable \
     --release-image 10.244.0.1:5000/hypershift/release:1.36.3`,
 }

@@ -11,10 +11,22 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/version"
 )
 
-// DefaultReleaseStream is the stream of OpenShift releases for all architectures.
-const DefaultReleaseStream = "4-stable-multi"
+// DefaultReleaseName is the ConfigMap in the operator's namespace with the release image, under its key image, that hosted clusters get when nobody
+// names one. `hypershift local up` writes it; elsewhere an administrator may.
+const DefaultReleaseName = "default-release"
+
+const defaultReleaseKey = "image"
 
 const (
 	// streamTimeout bounds the question for the newest release; the servers answer within a second.
@@ -37,9 +49,20 @@ func streamServer(stream string) string {
 	return "https://" + arch + ".ocp.releases.ci.openshift.org"
 }
 
-// resolveRelease asks the release stream for its newest release when no image was given.
-func (o *Options) resolveRelease(ctx context.Context) error {
+// resolveRelease finds out the release when no image was given: that of the stream, if one was named, else what the installation offers. Nobody but
+// the management cluster is asked unless a stream was named. getClient is called when it is needed.
+func (o *Options) resolveRelease(ctx context.Context, getClient func() (client.Client, error)) error {
 	if o.ReleaseImage != "" {
+		return nil
+	}
+	if o.ReleaseStream == "" {
+		c, err := getClient()
+		if err == nil {
+			o.ReleaseImage, err = offeredRelease(ctx, c)
+		}
+		if err != nil {
+			return fmt.Errorf("--release-image is required: name a release image, for example %s/hypershift/release:1.36.3 (%w)", o.exampleRegistry(), err)
+		}
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
@@ -50,6 +73,36 @@ func (o *Options) resolveRelease(ctx context.Context) error {
 	}
 	o.ReleaseImage = image
 	return nil
+}
+
+func (o *Options) exampleRegistry() string {
+	if o.Platform == hyperv1.LocalPlatform {
+		return localRegistry
+	}
+	return "registry.example.com"
+}
+
+// offeredRelease is what the installation offers.
+func offeredRelease(ctx context.Context, c client.Client) (string, error) {
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: version.DefaultNamespace, Name: DefaultReleaseName}
+	if err := c.Get(ctx, key, cm); err != nil {
+		return "", fmt.Errorf("the installation offers none in ConfigMap %s: %w", key, err)
+	}
+	image := strings.TrimSpace(cm.Data[defaultReleaseKey])
+	if image == "" {
+		return "", fmt.Errorf("ConfigMap %s of the installation has no key %s", key, defaultReleaseKey)
+	}
+	return image, nil
+}
+
+// OfferRelease makes an image the one that hosted clusters get when nobody names one.
+func OfferRelease(ctx context.Context, c client.Client, image string) error {
+	_, err := connect.Apply(ctx, c, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: version.DefaultNamespace, Name: DefaultReleaseName},
+		Data:       map[string]string{defaultReleaseKey: image},
+	})
+	return err
 }
 
 // newestRelease asks a server of release streams.

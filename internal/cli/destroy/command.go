@@ -15,14 +15,17 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "destroy",
 		Short: "Destroy hosted clusters and NodePools",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  hypershift destroy cluster local --name demo
+  hypershift destroy nodepool --name more`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	clusters := &cobra.Command{
-		Use:   "cluster",
-		Short: "Destroy a hosted cluster and wait until nothing of it is left",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "cluster",
+		Short:   "Destroy a hosted cluster and wait until nothing of it is left",
+		Example: `  hypershift destroy cluster local --name demo`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, arg := range create.PlatformArgs() {
 		clusters.AddCommand(clusterCommand(arg))

@@ -98,6 +98,9 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if o.DryRun {
 		return preview(ctx, o, c, hc, out)
 	}
+	if o.CloudResources {
+		p.Printf("--destroy-cloud-resources: the operator looks for no volumes and load balancers that the hosted cluster made: delete them there first")
+	}
 	if err := prepare(ctx, c, o, hc); err != nil {
 		return err
 	}

@@ -10,10 +10,11 @@ import (
 // Command is `hypershift dump` with the subcommand cluster.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "dump",
-		Short: "Collect what is needed to find out why something doesn't work",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "dump",
+		Short:   "Collect what is needed to find out why something doesn't work",
+		Example: `  hypershift dump cluster --name demo --artifact-dir demo-dump`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(clusterCommand())
 	return cmd

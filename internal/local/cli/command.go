@@ -32,6 +32,9 @@ func command(steps local.Steps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "local",
 		Short: "Run a management cluster with a hosted cluster on this machine",
+		Example: `  hypershift local up
+  hypershift local status
+  hypershift local down`,
 		Long: `Run a real management cluster on this machine, without a container engine: etcd, kube-apiserver,
 kube-controller-manager, kube-scheduler, kubelet, kube-proxy, CoreDNS, containerd and a registry, and in it the
 operators and the hosted cluster clusters/demo.

@@ -50,7 +50,14 @@ func installOperators(ctx context.Context, c local.Cluster, say local.Say) error
 	o.Image = c.Images.Platform
 	o.PackageOperator = true
 	o.WaitAvailable = true
-	return install.Run(ctx, o, &lines{say: say})
+	if err := install.Run(ctx, o, &lines{say: say}); err != nil {
+		return err
+	}
+	api, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	return create.OfferRelease(ctx, api, c.DemoRelease)
 }
 
 // createDemo creates the cluster once. Afterwards it is the user's: an upgraded release must not be put back.

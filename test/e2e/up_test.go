@@ -63,7 +63,7 @@ func up(t *testing.T) {
 		"Available": "True", "Progressing": "False", "Degraded": "False", "EtcdAvailable": "True", "KubeAPIServerAvailable": "True",
 		"InfrastructureReady": "True", "ValidConfiguration": "True", "ValidReleaseImage": "True", "ReconciliationSucceeded": "True",
 		"ClusterVersionAvailable": "True", "ClusterVersionProgressing": "False",
-		"ClusterVersionFailing": "False", "ClusterVersionUpgradeable": "True", "IgnitionEndpointAvailable": "True", "AllFieldsHeeded": "True",
+		"ClusterVersionSucceeding": "True", "ClusterVersionUpgradeable": "True", "IgnitionEndpointAvailable": "True", "AllFieldsHeeded": "True",
 	} {
 		eventually(t, time.Minute, condition, func() error {
 			got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o",

@@ -151,6 +151,8 @@ spec:
 	// A controller of the hosted kube-controller-manager answers a watch.
 	k.run(t, "create", "deployment", "-n", "web", "app", "--image=example.test/app")
 	k.run(t, "wait", "-n", "web", "deployment/app", "--for=jsonpath={.status.replicas}=1", "--timeout=60s")
+	// There is no such image, and a kubelet that tries to pull it for ever is never quiet.
+	k.run(t, "delete", "deployment", "-n", "web", "app", "--cascade=foreground", "--wait", "--timeout=60s")
 	// The default token of a service account is issued and accepted.
 	token := k.run(t, "create", "token", "-n", "web", "reader")
 	if len(strings.Split(token, ".")) != 3 {

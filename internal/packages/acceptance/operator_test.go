@@ -88,7 +88,7 @@ func install(namespace, name, image, component string) string {
 func TestOperator(t *testing.T) {
 	w := newWorld(t)
 	open := packagestest.NewRegistry(t)
-	closed, forgotten := private(t, open, "robot", "secret"), private(t, open, "nobody", "knows")
+	closed, forgotten := private(t, open, "robot", "hunter2"), private(t, open, "nobody", "knows")
 	w.openShift(t)
 	w.create(t,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-operator}}`, `{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-a}}`,
@@ -96,7 +96,7 @@ func TestOperator(t *testing.T) {
 		`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE-operator, name: broken}, type: Opaque, data: {x: eA==}}`,
 		fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE-operator, name: old}, type: kubernetes.io/dockercfg, stringData: {.dockercfg: '{"%s": {"username": "robot", "password": "wrong"}}'}}`, closed),
 		fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE-operator, name: good}, type: kubernetes.io/dockerconfigjson, stringData: {.dockerconfigjson: '{"auths": {"%s/mirror": {"auth": "%s"}}}'}}`,
-			closed, base64.StdEncoding.EncodeToString([]byte("robot:secret"))))
+			closed, base64.StdEncoding.EncodeToString([]byte("robot:hunter2"))))
 	w.hostedCluster(t, w.home, "a")
 	operators := w.home + "-operator"
 	o := w.start(t, operators, "-service-account-namespace", operators, "-service-account-name", "puller",
@@ -139,7 +139,7 @@ func TestOperator(t *testing.T) {
 		w.create(t, install(w.home, "denied", forgotten+"/mirror/web:v1", ""))
 		message := w.condition(t, w.home, "denied", "Unpacked", "False", "ImagePullBackOff")
 		g.Expect(message).To(ContainSubstring("401"))
-		g.Expect(message).NotTo(ContainSubstring("secret"))
+		g.Expect(message).NotTo(Or(ContainSubstring("robot"), ContainSubstring("hunter2"), ContainSubstring("puller"), ContainSubstring("/good"), ContainSubstring("wrong")))
 	})
 	t.Run("When a package is in the namespace of a hosted cluster it should know which", func(t *testing.T) {
 		g := NewWithT(t)

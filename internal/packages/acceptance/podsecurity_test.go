@@ -2,12 +2,14 @@ package acceptance
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -21,6 +23,12 @@ func TestRestricted(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	found := 0
 	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		class := &schedulingv1.PriorityClass{}
+		if g.Expect(yaml.Unmarshal(document, class)).To(Succeed()); class.Kind == "PriorityClass" {
+			g.Expect(w.Client.Create(t.Context(), class)).To(Succeed()) // pods that name it are refused without
+			t.Cleanup(func() { _ = w.Client.Delete(context.Background(), class) })
+			continue
+		}
 		deployment := &appsv1.Deployment{}
 		g.Expect(yaml.Unmarshal(document, deployment)).To(Succeed())
 		if deployment.Kind != "Deployment" || deployment.Name != "package-operator-manager" {

@@ -367,7 +367,7 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 		}
 	}
 	if next.empty {
-		errs = append(errs, r.empty(ctx, left.namespace.Name))
+		errs = append(errs, r.empty(ctx, left.namespace.Name, left.contained))
 	}
 	for _, obj := range next.delete {
 		remove(obj)
@@ -391,17 +391,29 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 
 // empty deletes what makes pods in a namespace, and what takes a while to go: volumes, load balancers. Whoever makes them anew is gone, or
 // goes with it.
-func (r *Reconciler) empty(ctx context.Context, namespace string) error {
+//
+// Where nobody is served any more (contained), pods are told first, and how little time they have: once a kubelet waits for the 135 s of a
+// kube-apiserver, which the collector of garbage would tell it, it hears of no shorter time. What a workload makes meanwhile is told after
+// it.
+func (r *Reconciler) empty(ctx context.Context, namespace string, contained bool) error {
 	var errs []error
-	for _, kind := range []client.Object{
-		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &batchv1.CronJob{}, &batchv1.Job{}, &appsv1.ReplicaSet{},
-		&corev1.Pod{}, &corev1.Service{}, &corev1.PersistentVolumeClaim{},
-	} {
-		err := r.Client.DeleteAllOf(ctx, kind, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if client.IgnoreNotFound(err) != nil {
+	all := func(kind client.Object, opts ...client.DeleteAllOfOption) {
+		opts = append(opts, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err := r.Client.DeleteAllOf(ctx, kind, opts...); client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("deleting every %T of namespace %s: %w", kind, namespace, err))
 		}
 	}
+	var soon []client.DeleteAllOfOption
+	if contained {
+		soon = append(soon, client.GracePeriodSeconds(podGrace))
+		all(&corev1.Pod{}, soon...)
+	}
+	for _, kind := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &batchv1.CronJob{}, &batchv1.Job{}, &appsv1.ReplicaSet{}} {
+		all(kind)
+	}
+	all(&corev1.Pod{}, soon...)
+	all(&corev1.Service{})
+	all(&corev1.PersistentVolumeClaim{})
 	return errors.Join(errs...)
 }
 

@@ -234,7 +234,7 @@ func podsReachAPI(t *testing.T, k kubectl, address string) {
 // proxyFollowsProxy replaces the node's proxy while a pod calls the API through it.
 func proxyFollowsProxy(t *testing.T, k kubectl) {
 	t.Helper()
-	k.applyYAML(t, caller)
+	k.applyYAML(t, callerPod)
 	figures := func() (line string) {
 		out, err := k.try(t, "logs", "caller", "--tail=20")
 		if lines := strings.Split(strings.TrimSpace(out), "\n"); err == nil {
@@ -264,8 +264,8 @@ func proxyFollowsProxy(t *testing.T, k kubectl) {
 	}
 }
 
-// caller calls the API all the time, each time by a new connection.
-const caller = `
+// callerPod calls the API all the time, each time by a new connection.
+const callerPod = `
 apiVersion: v1
 kind: Pod
 metadata: {name: caller, namespace: default}

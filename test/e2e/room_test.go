@@ -20,9 +20,11 @@ const (
 	// roomy is what a control plane of one replica on platform None asks for at most, in thousandths of a processor, with what is kept for
 	// a rollout: one that is made too many waits, which is what the test is for.
 	roomy = 800
-	// roomStart is how long control planes that start together may take, and roomEnd how long one may take to go, on a busy machine, too.
+	// roomStart is how long control planes that start together may take, on a busy machine, too.
 	roomStart = 2 * time.Minute
-	roomEnd   = time.Minute
+	// roomEnd is how long one may take to go. It is to be a minute: twelve seconds are usual, but where Kubernetes' collector tells
+	// kube-apiserver's pod of its own 135 s before we tell it of one, the kubelet waits for them.
+	roomEnd = 3 * time.Minute
 )
 
 // moreThanFits makes more hosted clusters at once than there is room for: nothing is taken from the demo cluster, those that fit come up, the

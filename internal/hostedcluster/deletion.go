@@ -130,7 +130,9 @@ func planTeardown(r remains, now time.Time) teardown {
 		// it looks again. It shall find none. On the way there, everything that would make new ones goes.
 		t.empty = true
 		t.recheckAfter = emptyPoll
-		if endingFor(r.pods, now) < emptyLongest {
+		// Somebody may make pods for ever that end at once: the operator of packages does, for an add-on beside the control plane.
+		tooLong := r.hc.DeletionTimestamp != nil && now.Sub(r.hc.DeletionTimestamp.Time) > emptyLongest
+		if !tooLong && endingFor(r.pods, now) < emptyLongest {
 			t.hurry = inHurry(r)
 			t.waiting = []string{waitingForPods(r.pods)}
 			return t

@@ -240,9 +240,11 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	clk := clock.RealClock{}
 	fresh := newFreshClient(mgr.GetClient(), clk)
 	wake := newWaker(mgr.GetCache(), o.Namespace)
+	spaces := defrag.New(mgr.GetClient(), o.Namespace)
+	spaces.Changed = wake.Wake
 	r := &Reconciler{
 		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(FieldOwner),
-		Components: controlplane.Components(), EtcdShards: etcd.Shards, MissingImages: controlplane.MissingImages,
+		Components: controlplane.Components(), EtcdShards: etcd.Shards, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader},
@@ -260,11 +262,13 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := setup(mgr, r, wake); err != nil {
 		return err
 	}
-	if err := mgr.Add(defrag.New(mgr.GetClient(), o.Namespace)); err != nil {
+	if err := mgr.Add(spaces); err != nil {
 		return fmt.Errorf("adding the defragmentation of etcd: %w", err)
 	}
-	if err := metrics.Registry.Register(pki.NewExpiry(mgr.GetClient(), o.Namespace)); err != nil && !errors.As(err, &known) {
-		return fmt.Errorf("registering metrics: %w", err)
+	for _, collector := range []prometheus.Collector{pki.NewExpiry(mgr.GetClient(), o.Namespace), spaces} {
+		if err := metrics.Registry.Register(collector); err != nil && !errors.As(err, &known) {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the operator: %w", err)

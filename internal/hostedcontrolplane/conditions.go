@@ -10,11 +10,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
@@ -73,9 +75,21 @@ func etcdAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 			return conditionFalse(kind, reason, message)
 		}
 	}
+	for _, space := range obs.EtcdSpaces {
+		if space.Full {
+			return conditionFalse(kind, hyperv1.EtcdDatabaseFullReason, fullMessage(space))
+		}
+	}
 	cond := conditionTrue(kind)
 	cond.Reason = hyperv1.EtcdQuorumAvailableReason
 	return cond
+}
+
+// fullMessage is for the user of the hosted cluster, too, who is the only one that can do something when defragmenting was not enough. It names no sizes that
+// change from look to look.
+func fullMessage(space defrag.Space) string {
+	return fmt.Sprintf("%s refuses writes: its database has grown to its quota of %s. History is dropped and members are defragmented; if that gives no room, delete objects in the hosted cluster",
+		space.Etcd, resource.NewQuantity(space.Quota, resource.BinarySI))
 }
 
 // lacksQuorum says why an etcd can't be written to; no reason when it can.

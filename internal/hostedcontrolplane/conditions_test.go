@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -171,6 +172,15 @@ func TestConditions(t *testing.T) {
 		"When a shard of etcd does not exist it should say so": {
 			obs:  wellObserved(func(o *Observed) { o.EtcdShards = []etcdShard{{name: "etcd-pods"}} }),
 			want: map[string]string{"EtcdAvailable": "False StatefulSetNotFound StatefulSet etcd-pods does not exist yet"},
+		},
+		"When the database of an etcd is full the control plane should not be available": {
+			obs: wellObserved(func(o *Observed) {
+				o.EtcdSpaces = []defrag.Space{{Etcd: "etcd", Quota: 8 << 30}, {Etcd: "etcd-events", Quota: 8 << 30, Full: true}}
+			}),
+			want: map[string]string{
+				"EtcdAvailable": "False EtcdDatabaseFull etcd-events refuses writes: its database has grown to its quota of 8Gi. " +
+					"History is dropped and members are defragmented; if that gives no room, delete objects in the hosted cluster",
+			},
 		},
 		"When etcd is the user's it should be believed": {
 			obs:  wellObserved(func(o *Observed) { o.Etcd, o.HCP.Spec.Etcd.ManagementType = nil, hyperv1.Unmanaged }),

@@ -189,7 +189,7 @@ type waker struct {
 	events    chan event.GenericEvent
 }
 
-// wakeBuffer is more than the health checker, the only sender, ever has outstanding.
+// wakeBuffer is more than the senders, the health checker and the look at the space of etcd, ever have outstanding.
 const wakeBuffer = 8
 
 func newWaker(reader client.Reader, namespace string) *waker {

@@ -60,6 +60,9 @@ func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
 // observeEtcds reads the shards of etcd, and what keeps members of any from starting.
 func (r *Reconciler) observeEtcds(ctx context.Context, obs *Observed) (err error) {
 	ns := obs.HCP.Namespace
+	if r.EtcdSpaces != nil {
+		obs.EtcdSpaces = r.EtcdSpaces()
+	}
 	if r.etcdIsSlow(obs.Etcd) {
 		if obs.EtcdClaims, err = etcdObstacles(ctx, r.Live, ns, etcdName); err != nil {
 			return err

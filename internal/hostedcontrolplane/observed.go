@@ -5,6 +5,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pause"
@@ -42,6 +43,8 @@ type Observed struct {
 	Troubles []trouble.Trouble
 	// EtcdShards are the shards of etcd that the spec asks for.
 	EtcdShards []etcdShard
+	// EtcdSpaces say how much room the databases have, as far as they were looked at.
+	EtcdSpaces []defrag.Space
 	// Deployments are those of the control plane's components.
 	Deployments []appsv1.Deployment
 	// Components are the reports of the components.

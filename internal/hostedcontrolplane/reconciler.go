@@ -15,6 +15,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/patch"
@@ -50,6 +51,8 @@ type Reconciler struct {
 	Components []component.Component
 	// EtcdShards are the components of the shards of etcd that a control plane has; they come right after etcd. nil: none.
 	EtcdShards func(*hyperv1.HostedControlPlane) []component.Component
+	// EtcdSpaces say how much room the databases of etcd have; nil: nobody looks.
+	EtcdSpaces func() []defrag.Space
 	// MissingImages are the tags that they need and a release lacks.
 	MissingImages func(*release.Release) []string
 	Releases      release.Provider

@@ -120,6 +120,9 @@ const (
 	// EtcdWaitingForQuorumReason means that too few members of etcd are ready.
 	EtcdWaitingForQuorumReason = "EtcdWaitingForQuorum"
 
+	// EtcdDatabaseFullReason means that the database of an etcd has grown to its quota, so that etcd refuses writes.
+	EtcdDatabaseFullReason = "EtcdDatabaseFull"
+
 	// EtcdStatefulSetNotFoundReason means that the StatefulSet of etcd does not exist.
 	EtcdStatefulSetNotFoundReason = "StatefulSetNotFound"
 

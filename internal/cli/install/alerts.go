@@ -15,6 +15,8 @@ const (
 	slowDeletion = 900
 	// certificateDays is how long before the end of a certificate somebody should look. They are replaced when a fifth of their life is left.
 	certificateDays = 7
+	// fillsUp is the share of an etcd's quota from which somebody should look.
+	fillsUp = 0.8
 )
 
 // operationAlerts tell of what breaks hosted clusters or costs the management cluster. Each is about one fact that an operator knows, so they need
@@ -27,7 +29,13 @@ func operationAlerts(namespace string) []any {
 	describe := "See why: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"
 	return []any{
 		alert("HyperShiftEtcdUnavailable", lost("EtcdAvailable"), "3m", critical,
-			"etcd of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} has lost its quorum", describe),
+			"etcd of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} has lost its quorum or refuses writes", describe),
+		alert("HyperShiftEtcdDatabaseFull", `max by (namespace, etcd) (hypershift_etcd_database_full) > 0`, "2m", critical,
+			"etcd {{ $labels.etcd }} in namespace {{ $labels.namespace }} refuses writes: its database has grown to its quota",
+			"Dropping history and defragmenting did not give room: objects of the hosted cluster have to be deleted"),
+		alert("HyperShiftEtcdDatabaseFillsUp", fmt.Sprintf(`max by (namespace, etcd) (hypershift_etcd_database_in_use_bytes / hypershift_etcd_database_quota_bytes) > %.1f`, fillsUp), "10m", warning,
+			"The database of etcd {{ $labels.etcd }} in namespace {{ $labels.namespace }} is 80 % full of data that is in use",
+			"At 100 % it refuses writes. Delete objects of the hosted cluster, or find out who makes them"),
 		alert("HyperShiftAPIUnavailable", lost("KubeAPIServerAvailable"), "3m", critical,
 			"The API of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} is down", describe),
 		alert("HyperShiftReconciliationFailing", lost("ReconciliationSucceeded"), "15m", warning,

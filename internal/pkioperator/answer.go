@@ -12,6 +12,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -28,16 +29,21 @@ func (r *requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if !ours {
 		return ctrl.Result{}, nil
 	}
-	approved, err := read(ctx, r.client, r.namespace, csr.Name, &certificatesv1alpha1.CertificateSigningRequestApproval{})
+	consent, err := read(ctx, r.client, r.namespace, csr.Name, &certificatesv1alpha1.CertificateSigningRequestApproval{})
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	approved := consent != nil && isFor(consent, csr)
+	if consent != nil && !approved && len(csr.Status.Conditions) == 0 {
+		tell.Event(r.events, consent, true, outdatedReason, "Approve", fmt.Sprintf(
+			"CertificateSigningRequest %s is not approved: it was created later than this. If it is the one that you mean, delete this object and create it anew", csr.Name))
 	}
 	ca, err := r.authority(ctx, s)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	now := r.clock.Now()
-	a, err := decide(s, csr, approved != nil, ca, r.day, r.source())
+	a, err := decide(s, csr, approved, ca, r.day, r.source())
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("signing CertificateSigningRequest %s: %w", csr.Name, err)
 	}

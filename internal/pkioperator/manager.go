@@ -93,6 +93,7 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 		return nil, fmt.Errorf("building a client of the management cluster: %w", err)
 	}
 	c.namespace, c.hcp, c.day = o.Namespace, o.HostedControlPlane, o.Day
+	c.events = mgr.GetEventRecorder(FieldOwner)
 	if servers == nil {
 		servers = &apiServers{client: c.client, namespace: c.namespace, whoami: whoami}
 	}

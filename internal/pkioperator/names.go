@@ -34,6 +34,8 @@ const (
 	// approvalReason and validationFailureReason are those of conditions of requests.
 	approvalReason          = "ApprovalPresent"
 	validationFailureReason = "SignerValidationFailure"
+	// outdatedReason is that of the event on an approval that is older than the request of its name.
+	outdatedReason = "ApprovalOutdated"
 )
 
 // signer is a class of users, and what it consists of in the control plane namespace.

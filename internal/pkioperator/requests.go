@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 )
 
 // Lives of certificates that are signed for users.
@@ -27,6 +29,16 @@ type answer struct {
 	// failure says why it is not signed, for the one who made it.
 	failure     string
 	certificate []byte
+}
+
+// apiServersSkew is by how much the clocks of two API servers may differ, which date the objects.
+const apiServersSkew = 10 * time.Second
+
+// isFor says whether a consent is meant for this very request. It carries a name and nothing else, and it stays when the request has ended: Kubernetes
+// removes those after an hour. Whoever makes a request of the same name then, with groups of his choice, must not find it approved. So consent is to
+// what was there when it was given.
+func isFor(consent *certificatesv1alpha1.CertificateSigningRequestApproval, csr *certificatesv1.CertificateSigningRequest) bool {
+	return consent.DeletionTimestamp.IsZero() && !csr.CreationTimestamp.After(consent.CreationTimestamp.Add(apiServersSkew))
 }
 
 // decide answers a request for the signer. approved is whether somebody with rights on the namespace approves it; ca is nil while

@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -31,6 +32,7 @@ type config struct {
 	namespace string
 	hcp       string        // name of the HostedControlPlane
 	day       time.Duration // what counts as a day; shorter in tests
+	events    tell.Recorder // nil: nobody is told
 }
 
 func (c config) source() source { return source{now: c.clock.Now(), keys: c.keys, rand: c.rand} }

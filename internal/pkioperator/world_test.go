@@ -185,6 +185,31 @@ func (w *world) answer(csr *certificatesv1.CertificateSigningRequest) *certifica
 	return csr
 }
 
+func TestConsent(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		requested time.Duration // after the consent
+		deleting  bool
+		want      bool
+	}{
+		"When the request was there before it should be approved":                          {requested: -time.Minute, want: true},
+		"When both were made in the same second it should be approved":                     {want: true},
+		"When clocks of API servers differ a little it should be approved":                 {requested: 10 * time.Second, want: true},
+		"When another request takes the name of one that has ended it should be left":      {requested: time.Hour},
+		"When the request comes later than clocks of API servers differ it should be left": {requested: 11 * time.Second},
+		"When the consent is being taken back it should be left":                           {requested: -time.Minute, deleting: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			consent := &certificatesv1alpha1.CertificateSigningRequestApproval{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at)}}
+			if tc.deleting {
+				consent.DeletionTimestamp = ptr.To(metav1.NewTime(at))
+			}
+			csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at.Add(tc.requested))}}
+			NewWithT(t).Expect(isFor(consent, csr)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestRequests(t *testing.T) {
 	w := newWorld(t)
 	g := NewWithT(t)

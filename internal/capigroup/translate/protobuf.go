@@ -72,11 +72,26 @@ func unknown(inner *node, dst, src []byte) ([]byte, error) {
 			out, err := messageOf(typeMeta, dst, value, 0)
 			return out, true, err
 		case 2:
+			if inner == anyCRD {
+				inner = protoDefinition(value)
+			}
 			out, err := messageOf(inner, dst, value, 0)
 			return out, true, err
 		}
 		return dst, false, nil
 	})
+}
+
+// protoDefinition chooses the rules of a CustomResourceDefinition by its name: {metadata = 1 {name = 1}}.
+func protoDefinition(value []byte) *node {
+	meta, err := stringField(value, 1)
+	if err != nil {
+		return foreignCRD
+	}
+	if name, err := stringField([]byte(meta), 1); err == nil && InDomain(afterDot(name)) {
+		return mirroredCRD
+	}
+	return foreignCRD
 }
 
 // messageOf translates a message by a node.
@@ -110,7 +125,7 @@ func messageOf(n *node, dst, src []byte, depth int) ([]byte, error) {
 	})
 }
 
-// protoRule chooses the node of an RBAC rule, the only type with a choice by contents that comes as protobuf: PolicyRule{resources = 3}.
+// protoRule chooses the node of a rule like RBAC's by its contents: PolicyRule{resources = 3}, and so it is in reviews.
 func protoRule(n *node, value []byte) *node {
 	plain := n.copy()
 	plain.pick = nil

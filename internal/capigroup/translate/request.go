@@ -331,6 +331,9 @@ func (r *Request) shape() shape {
 		return mirroredShape
 	}
 	if s, ok := shapes[r.Group+"/"+r.Resource]; ok && (r.Subresource == "" || r.Subresource == "status") {
+		if r.Resource == crds && r.Name == "" {
+			s.object = anyCRD // one that is created: only its contents say whose it is
+		}
 		return s
 	}
 	return plainShape
@@ -358,7 +361,8 @@ func (r *Request) Answer(hide bool) Plan {
 		return Plan{}
 	}
 	s := r.shape()
-	p := Plan{root: s.object, hide: hide, proto: s.object, list: r.List, text: nameForms[r.Group+"/"+r.Resource] != formNone}
+	// What a request is about by itself is never hidden from the answer.
+	p := Plan{root: s.object, hide: hide && (r.Watch || r.List), proto: s.object, list: r.List, text: nameForms[r.Group+"/"+r.Resource] != formNone}
 	switch {
 	case r.Watch:
 		p.root, p.stream = s.event, true

@@ -80,11 +80,16 @@ var (
 	matchRules  = array(object(at("apiGroups", 0, groups), at(protobufOnly, 2, object(at(protobufOnly, 2, object(at(protobufOnly, 1, groups)))))))
 	matchObject = object(at("resourceRules", 3, matchRules), at("excludeResourceRules", 4, matchRules))
 	webhooks    = array(object(at("rules", 3, array(object(at("apiGroups", 0, groups), at(protobufOnly, 2, object(at(protobufOnly, 1, groups))))))))
-	review      = typed(formNone, at("spec", 2, object(at("resourceAttributes", 1, object(at("group", 3, group))))))
-	quota       = &node{keys: formCount}
-	policy      = typed(formNone, at("spec", 2, object(at("paramKind", 1, object(at("apiVersion", 1, gv))), at("matchConstraints", 2, matchObject))))
-	binding     = typed(formNone, at("spec", 2, object(at("matchResources", 3, matchObject))))
-	role        = typed(formNone, at("rules", 2, &node{elem: func() *node { r := policyRule.copy(); r.pick = pickPolicyRule; return r }()}))
+	review      = typed(formNone, at("spec", 2, object(at("resourceAttributes", 1, object(at("group", 3, group))),
+		at("nonResourceAttributes", 2, object(at("path", 1, leaf(formURL)))))))
+	quota   = &node{keys: formCount}
+	policy  = typed(formNone, at("spec", 2, object(at("paramKind", 1, object(at("apiVersion", 1, gv))), at("matchConstraints", 2, matchObject))))
+	binding = typed(formNone, at("spec", 2, object(at("matchResources", 3, matchObject))))
+	role    = typed(formNone, at("rules", 2, array(anyPolicyRule)))
+	// What one may do, and what flows are about: rules like a role's, with the paths in a list of their own.
+	allowed = typed(formNone, at("status", 3, object(at("resourceRules", 1, array(anyPolicyRule)), at("nonResourceRules", 2, array(object(at("nonResourceURLs", 2, array(leaf(formURL)))))))))
+	flow    = typed(formNone, at("spec", 2, object(at("rules", 4, array(object(
+		at("resourceRules", 2, array(object(at("apiGroups", 2, groups)))), at("nonResourceRules", 3, array(object(at("nonResourceURLs", 6, array(leaf(formURL))))))))))))
 )
 
 // protobufOnly is the name of a field that JSON doesn't have: no key has a NUL that isn't escaped, and none decodes to this.
@@ -94,6 +99,7 @@ const protobufOnly = "\x00protobuf\x00"
 var (
 	policyRule    = object(at("apiGroups", 2, groups), at("nonResourceURLs", 5, array(leaf(formURL))))
 	policyRuleCRD = policyRule.copy().with(at("resourceNames", 4, array(leaf(formCRD))))
+	anyPolicyRule = picking(policyRule, pickPolicyRule)
 )
 
 func pickPolicyRule(raw []byte, _ bool) (*node, bool) {
@@ -151,7 +157,8 @@ var types = map[string]*node{
 	"authorization.k8s.io/subjectaccessreviews":                      review,
 	"authorization.k8s.io/selfsubjectaccessreviews":                  review,
 	"authorization.k8s.io/localsubjectaccessreviews":                 review,
-	"authorization.k8s.io/selfsubjectrulesreviews":                   typed(formNone, at("status", 3, object(at("resourceRules", 1, array(object(at("apiGroups", 2, groups))))))),
+	"authorization.k8s.io/selfsubjectrulesreviews":                   allowed,
+	"flowcontrol.apiserver.k8s.io/flowschemas":                       flow,
 	"rbac.authorization.k8s.io/roles":                                role,
 	"rbac.authorization.k8s.io/clusterroles":                         role,
 	"admissionregistration.k8s.io/mutatingwebhookconfigurations":     typed(formNone, at("webhooks", 2, webhooks)),
@@ -163,7 +170,7 @@ var types = map[string]*node{
 	"autoscaling/horizontalpodautoscalers":                           autoscaler,
 	"autoscaling.k8s.io/verticalpodautoscalers":                      typed(formNone, at("spec", 0, path(gv, "targetRef", "apiVersion"))),
 	"keda.sh/scaledobjects":                                          typed(formNone, at("spec", 0, path(gv, "scaleTargetRef", "apiVersion"))),
-	"storagemigration.k8s.io/storageversionmigrations":               typed(formNone, at("spec", 0, path(group, "resource", "group"))),
+	"storagemigration.k8s.io/storageversionmigrations":               typed(formNone, at("spec", 2, object(at("resource", 1, object(at("group", 1, group)))))),
 }
 
 // quotaObject has groups in keys, and so in what its managed fields call these.

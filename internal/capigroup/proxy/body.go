@@ -147,10 +147,13 @@ func (p *Proxy) answerBody(resp *http.Response, x *exchange) error {
 	}
 	switch media {
 	case typeJSON:
+		if x.yaml {
+			return p.answerYAML(resp, x, plan)
+		}
 		return p.answerJSON(resp, x, plan)
 	case typeProtobuf:
 		if params["stream"] == "watch" {
-			resp.Body = &frames{src: resp.Body, plan: plan}
+			resp.Body = &frames{p: p, x: x, src: resp.Body, plan: plan}
 			return nil
 		}
 		return p.hold(resp, x, maxMessage, "invalid-protobuf", func(raw []byte) ([]byte, error) { return translate.Protobuf(plan, nil, raw) })
@@ -161,6 +164,18 @@ func (p *Proxy) answerBody(resp *http.Response, x *exchange) error {
 		return p.untranslatable(x, "unsupported-content-type")
 	}
 	return nil
+}
+
+// answerYAML is for clients that take nothing else. The API server, too, makes YAML of its JSON, in the same way.
+func (p *Proxy) answerYAML(resp *http.Response, x *exchange, plan translate.Plan) error {
+	resp.Header.Set("Content-Type", typeYAML)
+	return p.hold(resp, x, maxMessage, "invalid-json", func(raw []byte) ([]byte, error) {
+		out, err := translate.Bytes(plan, make([]byte, 0, len(raw)), raw)
+		if err != nil {
+			return nil, err
+		}
+		return yaml.JSONToYAML(out)
+	})
 }
 
 func (p *Proxy) answerJSON(resp *http.Response, x *exchange, plan translate.Plan) error {

@@ -17,16 +17,21 @@ const (
 	typeCBOR     = "application/cbor"
 )
 
-// acceptable is the Accept header without what can't be translated, and false if nothing is left of it. Empty means that there
-// was none.
-func acceptable(values []string, r *translate.Request) (string, bool) {
+// accepted is what is asked for in place of what the client takes.
+type accepted struct {
+	header string // empty: there was none
+	yaml   bool   // what comes as JSON becomes YAML: the client takes nothing else
+}
+
+// acceptable is the Accept header without what can't be translated, and false if nothing is left of it.
+func acceptable(values []string, r *translate.Request) (accepted, bool) {
 	if len(values) == 0 {
 		if r.Class == translate.ClassOpenAPI || r.Class == translate.ClassDiscovery {
-			return typeJSON, true
+			return accepted{header: typeJSON}, true
 		}
-		return "", true
+		return accepted{}, true
 	}
-	var kept, last []string
+	var kept, last, asYAML []string
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		part = strings.TrimSpace(part)
 		if translate.IsOpenAPIProtobuf(part) && r.OpenAPIv2() {
@@ -44,7 +49,9 @@ func acceptable(values []string, r *translate.Request) (string, bool) {
 		case media == typeProtobuf && r.List && r.Class == translate.ClassObject:
 			last = append(last, part) // has to be held as a whole
 		case media == typeProtobuf && r.JSONOnly():
+		case media == typeYAML && (r.Watch || r.Class == translate.ClassOpenAPI): // the API server has none, either
 		case media == typeYAML:
+			asYAML = append(asYAML, typeJSON+part[len(typeYAML):])
 		case media == "*/*" && r.Class == translate.ClassOpenAPI:
 			kept = append(kept, typeJSON)
 		default:
@@ -54,7 +61,10 @@ func acceptable(values []string, r *translate.Request) (string, bool) {
 	if len(kept) == 0 {
 		kept = last
 	}
-	return strings.Join(kept, ","), len(kept) > 0
+	if len(kept) == 0 && len(asYAML) > 0 {
+		return accepted{header: strings.Join(asYAML, ","), yaml: true}, true
+	}
+	return accepted{header: strings.Join(kept, ",")}, len(kept) > 0
 }
 
 // changesTags tells whether answers are documents with an ETag that depends on how they are translated.

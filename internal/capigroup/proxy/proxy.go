@@ -77,6 +77,7 @@ type exchange struct {
 	code    int
 	spent   atomic.Int64 // nanoseconds in translation; a body is sent while its answer comes
 	reason  string       // of a translation that failed
+	yaml    bool         // the answer becomes YAML
 }
 
 func (x *exchange) spend(d time.Duration) { x.spent.Add(int64(d)) }
@@ -130,6 +131,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			p.cfg.Metrics.watches.Add(1)
 			defer p.cfg.Metrics.watches.Add(-1)
 		}
+		if isUpgrade(r) {
+			through = p.raise
+		}
 	case tunnel:
 		through = p.watch // it may be a log or a stream of events: each part goes out as it comes
 	}
@@ -172,6 +176,12 @@ func isUpgrade(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" && strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade")
 }
 
+// upgrades tells whether a request may become a connection of another protocol: consoles and the like of API servers behind this one are
+// subresources of theirs. Of Cluster API and of what the API server itself has, nothing is but the tunnels.
+func upgrades(r *translate.Request) bool {
+	return r.Class == translate.ClassObject && r.Group != "" && !r.Mapped() && !r.Watch && r.Name != "" && r.Subresource != ""
+}
+
 // prepare gives the request the shape that it needs upstream: what it accepts, and its body.
 func (p *Proxy) prepare(r *http.Request, x *exchange) *status {
 	accept, ok := acceptable(r.Header.Values("Accept"), &x.request)
@@ -179,10 +189,13 @@ func (p *Proxy) prepare(r *http.Request, x *exchange) *status {
 		p.cfg.Metrics.failure("unsupported-content-type")
 		return newStatus(http.StatusNotAcceptable, "NotAcceptable", "only application/json is served here")
 	}
-	if accept != "" {
-		r.Header.Set("Accept", accept)
+	if accept.header != "" {
+		r.Header.Set("Accept", accept.header)
 	}
-	r.Header.Del("Upgrade") // a watch over a WebSocket would pass as it is
+	x.yaml = accept.yaml
+	if !upgrades(&x.request) {
+		r.Header.Del("Upgrade") // a watch over a WebSocket would pass as it is
+	}
 	// The API server would compress what we then had to inflate.
 	r.Header.Del("Accept-Encoding")
 	r.Header.Del("Expect")

@@ -153,12 +153,16 @@ func (s *streamed) giveBack() {
 
 // frames is a watch in protobuf: each event after its length in four bytes.
 type frames struct {
+	p    *Proxy
+	x    *exchange
 	src  io.ReadCloser
 	plan translate.Plan
 	head [4]byte
 	in   []byte
 	out  []byte
 	left []byte
+
+	counted atomic.Int64 // bytes of in and out that the metric knows of
 }
 
 // Read implements io.Reader.
@@ -172,6 +176,7 @@ func (f *frames) Read(dst []byte) (int, error) {
 		}
 		size := binary.BigEndian.Uint32(f.head[:])
 		if size > maxMessage {
+			f.p.cfg.Metrics.failure("token-too-large")
 			return 0, translate.ErrTooLarge
 		}
 		if cap(f.in) < int(size) {
@@ -181,8 +186,14 @@ func (f *frames) Read(dst []byte) (int, error) {
 		if _, err := io.ReadFull(f.src, f.in); err != nil {
 			return 0, fmt.Errorf("reading event: %w", noEOF(err))
 		}
+		begun := time.Now() // a duration for a metric
 		out, err := translate.ProtobufEvent(f.plan, append(f.out[:0], 0, 0, 0, 0), f.in)
+		spent := time.Since(begun) // a duration for a metric
+		f.count(cap(f.in) + cap(out))
+		f.x.spend(spent)
+		f.p.cfg.Metrics.eventDelay.observe(spent)
 		if err != nil {
+			f.p.cfg.Metrics.failure("invalid-protobuf")
 			return 0, err
 		}
 		binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a little more than size
@@ -201,8 +212,16 @@ func noEOF(err error) error {
 	return err
 }
 
+// count tells the metric how much memory the watch has now.
+func (f *frames) count(n int) {
+	f.p.cfg.Metrics.buffered.Add(int64(n) - f.counted.Swap(int64(n)))
+}
+
 // Close implements io.Closer.
-func (f *frames) Close() error { return f.src.Close() }
+func (f *frames) Close() error {
+	f.count(0)
+	return f.src.Close()
+}
 
 // pool is buffers for copying.
 type pool struct{ sync.Pool }

@@ -50,13 +50,6 @@ import (
 	"hcp.internal/platform/internal/kube/leader"
 )
 
-// Leader election tolerates a minute without the management API, as everything of a control plane does.
-const (
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
-)
-
 // Pauses between passes that fail. This operator starts together with the API server that it waits for, so it tries again
 // soon; an attempt on a server that is down costs one refused connection.
 const minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
@@ -91,10 +84,10 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
 		},
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if o.LeaderElect {
-		lock, err := leader.Lock(management, o.Namespace, LeaseName, os.Getenv("POD_NAME"), renewDeadline)
+		lock, err := leader.Lock(management, o.Namespace, LeaseName, os.Getenv("POD_NAME"))
 		if err != nil {
 			return nil, err
 		}

@@ -19,10 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -39,16 +37,12 @@ import (
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/hotloop"
+	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/release"
 )
 
-// Leader election as the installed manifests and their users know it.
-const (
-	leaseName     = "hypershift-operator-leader-elect"
-	leaseDuration = 60 * time.Second
-	renewDeadline = 40 * time.Second
-	retryPeriod   = 15 * time.Second
-)
+// leaseName is as the installed manifests and their users know it.
+const leaseName = "hypershift-operator-leader-elect"
 
 // EnvEtcdRecovery is the variable that switches the recovery of etcd's members on, when it is 1.
 const EnvEtcdRecovery = "ENABLE_ETCD_RECOVERY"
@@ -167,10 +161,10 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 		Metrics: metricsserver.Options{BindAddress: f.metricsAddr},
 		// The lease is released when the operator is told to stop, so that its successor starts at once.
 		LeaderElection: f.leaderElect, LeaderElectionID: lease(), LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if f.leaderElect && f.podName != "" {
-		if options.LeaderElectionResourceLockInterface, err = podLock(cfg, f.namespace, f.podName); err != nil {
+		if options.LeaderElectionResourceLockInterface, err = leader.Lock(cfg, f.namespace, lease(), f.podName); err != nil {
 			return nil, err
 		}
 	}
@@ -195,16 +189,6 @@ func lease() string {
 		return leaseName + "-" + hyperv1.LegacyScope
 	}
 	return leaseName
-}
-
-// podLock is a lease held under the name of the pod. A container that was killed and started again in its pod goes on at once that way; with
-// a random identity it would wait for its own lease to run out.
-func podLock(cfg *rest.Config, namespace, podName string) (resourcelock.Interface, error) {
-	leases, err := coordinationv1.NewForConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("setting up leader election: %w", err)
-	}
-	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, lease(), nil, leases, resourcelock.ResourceLockConfig{Identity: podName})
 }
 
 func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []Extension) error {

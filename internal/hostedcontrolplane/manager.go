@@ -40,14 +40,9 @@ import (
 	"hcp.internal/platform/internal/kube/pace"
 )
 
-// Leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
+// leaseName of the leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
 // lease's duration, or not at all when the old one ended in order.
-const (
-	leaseName     = "control-plane-operator-leader-elect"
-	leaseDuration = 60 * time.Second
-	renewDeadline = 40 * time.Second
-	retryPeriod   = 15 * time.Second
-)
+const leaseName = "control-plane-operator-leader-elect"
 
 // Retries of passes that failed. The first comes soon, because at start-up most failures are races that are over at once.
 const (
@@ -87,13 +82,13 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		HealthProbeBindAddress: o.HealthAddr,
 	}
 	if o.LeaderElect {
-		lock, err := leader.Lock(cfg, o.Namespace, leaseName, o.PodName, renewDeadline)
+		lock, err := leader.Lock(cfg, o.Namespace, leaseName, o.PodName)
 		if err != nil {
 			return nil, err
 		}
 		options.LeaderElection = true
 		options.LeaderElectionResourceLockInterface = lock
-		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(retryPeriod)
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = ptr.To(leader.Duration), ptr.To(leader.RenewDeadline), ptr.To(leader.RetryPeriod)
 		options.LeaderElectionReleaseOnCancel = true // the process ends right after the manager does
 	}
 	mgr, err := manager.New(cfg, options)

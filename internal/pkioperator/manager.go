@@ -34,13 +34,6 @@ import (
 	"hcp.internal/platform/internal/pki"
 )
 
-// Leader election tolerates a minute without the management API.
-const (
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
-)
-
 // Pauses between passes that fail.
 const minBackoff, maxBackoff = 500 * time.Millisecond, 30 * time.Second
 
@@ -73,10 +66,10 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 				fields.OneTermNotEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 			)}},
 		},
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if o.LeaderElect {
-		lock, err := leader.Lock(cfg, o.Namespace, leaseName, os.Getenv("POD_NAME"), renewDeadline)
+		lock, err := leader.Lock(cfg, o.Namespace, leaseName, os.Getenv("POD_NAME"))
 		if err != nil {
 			return nil, err
 		}

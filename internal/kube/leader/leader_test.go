@@ -3,6 +3,7 @@ package leader
 import (
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -28,4 +29,12 @@ func TestIdentity(t *testing.T) {
 		_, err := identity("", func() (string, error) { return "", errors.New("none") }, true)
 		NewWithT(t).Expect(err).To(MatchError("naming this process for leader election: none"))
 	})
+}
+
+func TestTimes(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Duration).To(BeNumerically(">", RenewDeadline), "When the holder has given up nobody should have taken its lease yet")
+	g.Expect(RenewDeadline).To(BeNumerically(">", RetryPeriod*6/5), "client-go adds a fifth to pauses, and refuses less")
+	// The last request before the outage may have been RetryPeriod ago, and the first one after it may be lost as well.
+	g.Expect(RenewDeadline-RetryPeriod*6/5-2*attempt).To(BeNumerically(">", 50*time.Second), "When the API server is away for most of a minute at the worst moment the lease should survive")
 }

@@ -21,15 +21,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hcp.internal/platform/internal/kube/hotloop"
+	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/memory"
-)
-
-// Leader election as the installed manifests and their users know it. The times let a leader survive a restart of the API server.
-const (
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
 )
 
 // gcPercent trades processor time for memory. Caches are most of the heap and live long; what a pass allocates is small beside them, so that
@@ -55,7 +49,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options, loop
 	of.Metrics = metricsserver.Options{BindAddress: o.MetricsAddr}
 	of.HealthProbeBindAddress, of.PprofBindAddress = o.HealthAddr, o.PprofAddr
 	of.LeaderElection, of.LeaderElectionID, of.LeaderElectionNamespace, of.LeaderElectionReleaseOnCancel = o.LeaderElection, lease, o.Namespace, true
-	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leaseDuration), ptr.To(renewDeadline), ptr.To(retryPeriod)
+	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leader.Duration), ptr.To(leader.RenewDeadline), ptr.To(leader.RetryPeriod)
 	// Names are ours alone; a test may run the process twice.
 	of.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
 	of.MapperProvider = mapper.New

@@ -30,13 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
-)
-
-// Leader election tolerates a minute without the management API, as everything of a control plane does.
-const (
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
+	"hcp.internal/platform/internal/kube/leader"
 )
 
 // Pauses between passes that fail.
@@ -78,7 +72,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		Client:           client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		LeaderElection:   o.LeaderElect,
 		LeaderElectionID: LeaseName, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)

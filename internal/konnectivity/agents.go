@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,7 +21,6 @@ const (
 
 var (
 	errNoAgent   = errors.New("no agent is connected: the hosted cluster has no worker whose konnectivity-agent reaches this server")
-	errTooMany   = errors.New("too many agents are connected")
 	errAgentFull = errors.New("every connected agent is at its limit of tunnels or about to leave")
 )
 
@@ -44,17 +45,38 @@ func newAgents(limit int, now func() time.Time) *agents {
 }
 
 // add makes a session available. Two with the same id live beside each other: the certificate is the same for all agents, so
-// an id proves nothing, and evicting the older would let any agent silence any other.
-func (a *agents) add(s *session) error {
+// an id proves nothing, and evicting the older would let any agent silence any other. Past the limit the source with most sessions gives its oldest one
+// up, which is returned for the caller to end; that may be s itself.
+func (a *agents) add(s *session) (evicted *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.list) >= a.limit {
-		return errTooMany
+		if evicted = a.heaviest(s); evicted == s {
+			return s
+		}
+		a.list = slices.Delete(a.list, slices.Index(a.list, evicted), slices.Index(a.list, evicted)+1)
 	}
 	a.list = append(a.list, s)
 	close(a.joined)
 	a.joined = make(chan struct{})
-	return nil
+	return evicted
+}
+
+// heaviest is the session that makes room for s: of the source that has most, and s when that is its own.
+func (a *agents) heaviest(s *session) *session {
+	held, oldest := map[netip.Addr]int{s.source: 1}, map[netip.Addr]*session{s.source: s}
+	most := s.source
+	for _, other := range a.list {
+		if held[other.source]++; oldest[other.source] == nil {
+			oldest[other.source] = other
+		}
+	}
+	for source, n := range held {
+		if n > held[most] {
+			most = source
+		}
+	}
+	return oldest[most]
 }
 
 func (a *agents) remove(s *session) {
@@ -87,17 +109,21 @@ func (a *agents) closeAll() {
 	}
 }
 
-// candidates are up to maxAttempts sessions for a host in the order in which they are tried: those that claim the host, then
-// default ones; within each those that answered lately first, otherwise at random. pick(n) gives a number below n.
+// candidates are up to maxAttempts sessions for a host in the order in which they are tried: the one that is on the host, then others; within each those
+// that answered lately first, otherwise at random. pick(n) gives a number below n.
+//
+// All agents have one certificate, so what one says of itself proves nothing. Only the claim to be good for the very address that it comes from puts it
+// before others: any other would let a worker draw the traffic of other nodes, of webhooks and of aggregated APIs to itself. For the same reason a source
+// is picked first and then one of its sessions: many sessions get no more of the traffic than one.
 func (a *agents) candidates(host string, pick func(int) int) []*session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var ranks [4][]*session
+	var ranks [4]bySource
 	for _, s := range a.list {
 		rank := 0
 		switch {
-		case s.ids.Hosts[host]:
-		case s.ids.Default:
+		case s.ids.Hosts[host] && s.address == host:
+		case s.ids.Default || s.ids.Hosts[host]:
 			rank = 2
 		default:
 			continue
@@ -105,20 +131,49 @@ func (a *agents) candidates(host string, pick func(int) int) []*session {
 		if s.suspect.Load() {
 			rank++
 		}
-		ranks[rank] = append(ranks[rank], s)
+		ranks[rank].add(s)
 	}
 	// A suspect that claims the host goes after healthy default ones: another way there may exist.
 	var out []*session
 	for _, rank := range []int{0, 2, 1, 3} {
-		group := ranks[rank]
-		for len(group) > 0 && len(out) < maxAttempts {
-			i := pick(len(group))
-			out = append(out, group[i])
-			group[i] = group[len(group)-1]
-			group = group[:len(group)-1]
+		group := &ranks[rank]
+		for len(group.sources) > 0 && len(out) < maxAttempts {
+			out = append(out, group.take(pick))
 		}
 	}
 	return out
+}
+
+// bySource are sessions, grouped by where they come from, in the order in which they were added.
+type bySource struct {
+	sources  []netip.Addr
+	sessions map[netip.Addr][]*session
+}
+
+func (b *bySource) add(s *session) {
+	if b.sessions == nil {
+		b.sessions = map[netip.Addr][]*session{}
+	}
+	if len(b.sessions[s.source]) == 0 {
+		b.sources = append(b.sources, s.source)
+	}
+	b.sessions[s.source] = append(b.sessions[s.source], s)
+}
+
+// take removes one session of one source. The other sessions of that source go, too, while there are other sources: an agent that swallows what it is
+// given should not be asked again under another number.
+func (b *bySource) take(pick func(int) int) *session {
+	i := pick(len(b.sources))
+	source := b.sources[i]
+	sessions := b.sessions[source]
+	j := pick(len(sessions))
+	chosen := sessions[j]
+	if len(b.sources) > 1 || len(sessions) == 1 {
+		b.sources = slices.Delete(b.sources, i, i+1)
+	} else {
+		b.sessions[source] = slices.Delete(sessions, j, j+1)
+	}
+	return chosen
 }
 
 // dial opens a tunnel through the first agent that is able to. When none is and one is likely to come, it waits for it: a webhook

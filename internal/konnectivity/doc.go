@@ -14,7 +14,8 @@
 // Both sides are strict about who they talk to. The two ports are separate and each takes client certificates of one name
 // only, so an agent can't ask for tunnels and kube-apiserver can't pose as an agent. What an agent sends is bounded in size
 // and number, and a tunnel's bytes are only in its own stream. An agent that swallows connections harms those that it was
-// given: TLS from end to end keeps it from reading them, and the next attempt goes to another agent.
+// given: TLS from end to end keeps it from reading them, and the next attempt goes to another agent. It can't have itself given more
+// than its share: what it claims counts for its own address only, and traffic is shared between addresses, not connections.
 package konnectivity
 
 import "time"

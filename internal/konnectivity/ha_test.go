@@ -206,7 +206,6 @@ func TestHostileAgents(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = c.Close() })
 		}
-		// Those that say nothing are cut off after handshakeTimeout.
 		w.agent(s.back)
 		NewWithT(t).Eventually(s.AgentCount).WithTimeout(handshakeTimeout + 10*time.Second).Should(Equal(1))
 	})
@@ -214,12 +213,12 @@ func TestHostileAgents(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	first := func(int) int { return 0 }
-	named := func(id, identifiers string, suspect bool) *session {
+	named := func(id, identifiers, address string, suspect bool) *session {
 		ids, err := ParseIdentifiers(identifiers)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &session{id: id, ids: ids}
+		s := &session{id: id, ids: ids, address: address, source: netip.MustParseAddr(address)}
 		s.suspect.Store(suspect)
 		return s
 	}
@@ -232,17 +231,106 @@ func TestCandidates(t *testing.T) {
 	}
 	a := newAgents(10, time.Now)
 	for _, s := range []*session{
-		named("default", "default-route=true", false), named("other", "ipv4=10.0.0.9", false),
-		named("claims", "ipv4=10.0.0.1&host=Registry.Example.com", false), named("slow", "default-route=true", true),
+		named("default", "default-route=true", "10.0.0.5", false), named("other", "ipv4=10.0.0.9", "10.0.0.9", false),
+		named("claims", "ipv4=10.0.0.1&ipv4=10.0.0.5&host=Registry.Example.com", "10.0.0.1", false), named("slow", "default-route=true", "10.0.0.7", true),
 	} {
-		if err := a.add(s); err != nil {
-			t.Fatal(err)
-		}
+		NewWithT(t).Expect(a.add(s)).To(BeNil())
 	}
 	g := NewWithT(t)
-	g.Expect(order(a, "10.0.0.1")).To(Equal("claims,default,slow"), "When an agent claims the host it should be first")
-	g.Expect(order(a, "registry.example.com")).To(Equal("claims,default,slow"), "When it claims the name, too")
+	g.Expect(order(a, "10.0.0.1")).To(Equal("claims,default,slow"), "When an agent claims the host that it is on it should be first")
+	g.Expect(order(a, "registry.example.com")).To(Equal("default,claims,slow"), "When it claims a name it should be one of many")
+	g.Expect(order(a, "10.0.0.5")).To(Equal("default,claims,slow"), "When it claims another's address it should be one of many")
 	g.Expect(order(a, "10.0.0.2")).To(Equal("default,slow"), "When nobody does it should be default ones, doubtful ones last")
+}
+
+// greedy is a worker that opens as many sessions as it can.
+func greedy(a *agents, n int) (last *session) {
+	for range n {
+		last = &session{id: "greedy", ids: Identifiers{Default: true}, source: netip.MustParseAddr("10.0.0.66")}
+		a.add(last)
+	}
+	return last
+}
+
+func TestGreedyAgents(t *testing.T) {
+	honest := func(i int) *session {
+		return &session{id: "honest", ids: Identifiers{Default: true}, source: netip.AddrFrom4([4]byte{10, 0, 1, byte(i)})}
+	}
+	t.Run("When one source has all sessions others should still get in", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAgents(50, time.Now)
+		greedy(a, 60)
+		g.Expect(a.count()).To(Equal(50))
+		for i := range 20 {
+			evicted := a.add(honest(i))
+			g.Expect(evicted).NotTo(BeNil())
+			g.Expect(evicted.id).To(Equal("greedy"))
+		}
+		g.Expect(a.count()).To(Equal(50))
+		more := &session{id: "greedy", source: netip.MustParseAddr("10.0.0.66")}
+		g.Expect(a.add(more).id).To(Equal("greedy"), "When it wants more it should give one of its own")
+	})
+	t.Run("When one source has most sessions it should get one share of the traffic", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAgents(2000, time.Now)
+		greedy(a, 1000)
+		for i := range 3 {
+			a.add(honest(i))
+		}
+		random, asked := rand.New(rand.NewPCG(1, 2)), 0
+		for range 1000 {
+			list := a.candidates("10.96.0.10", random.IntN)
+			g.Expect(list).To(HaveLen(maxAttempts))
+			times := 0
+			for _, s := range list {
+				if s.id == "greedy" {
+					times++
+				}
+			}
+			g.Expect(times).To(BeNumerically("<=", 1), "An agent that swallows should not be asked twice for one tunnel")
+			if list[0].id == "greedy" {
+				asked++
+			}
+		}
+		g.Expect(asked).To(BeNumerically("~", 250, 60))
+	})
+	t.Run("When all come through one address they should be tried one after the other", func(t *testing.T) {
+		a := newAgents(10, time.Now)
+		greedy(a, 5)
+		NewWithT(t).Expect(a.candidates("10.96.0.10", rand.IntN)).To(HaveLen(maxAttempts))
+	})
+}
+
+// from is a connection with an address, of which nothing else is used.
+type from struct {
+	net.Conn
+	addr string
+}
+
+func (f *from) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.addr)) }
+
+func TestWaitingRoom(t *testing.T) {
+	g := NewWithT(t)
+	r := &waitingRoom{limit: 8}
+	var flood []net.Conn
+	for i := range 10 {
+		c := &from{addr: fmt.Sprintf("[2001:db8::%x]:1", i)} // one machine may have many addresses of a network
+		flood = append(flood, c)
+		if evicted := r.enter(c); i < 8 {
+			g.Expect(evicted).To(BeNil())
+		} else {
+			g.Expect(evicted).To(BeIdenticalTo(flood[i-8]), "When one source fills the room its oldest should go")
+		}
+	}
+	honest := &from{addr: "10.0.0.1:1"}
+	g.Expect(r.enter(honest)).To(BeIdenticalTo(flood[2]), "When another comes it should get in")
+	r.leave(flood[0])
+	g.Expect(r.total).To(Equal(8), "When one that was evicted ends nothing should change")
+	for _, c := range append(flood, honest) {
+		r.leave(c)
+	}
+	g.Expect(r.total).To(BeZero())
+	g.Expect(r.sources).To(BeEmpty())
 }
 
 func TestExplain(t *testing.T) {

@@ -111,9 +111,9 @@ func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 }
 
 // httpServer is for requests that are short until they take their connection over. How many clients may be unknown at a time
-// is bounded: those past it are cut off, and honest ones come again.
+// is bounded, and fair between sources.
 func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
-	var unknown atomic.Int32
+	unknown := &waitingRoom{limit: maxHandshakes}
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: handshakeTimeout, IdleTimeout: handshakeTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -123,11 +123,11 @@ func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
 		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
-				if unknown.Add(1) > maxHandshakes {
-					_ = c.Close()
+				if evicted := unknown.enter(c); evicted != nil {
+					_ = evicted.Close()
 				}
 			case http.StateHijacked, http.StateClosed:
-				unknown.Add(-1)
+				unknown.leave(c)
 			}
 		},
 	}
@@ -222,10 +222,6 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if s.agents.count() >= s.MaxAgents {
-		http.Error(w, errTooMany.Error(), http.StatusServiceUnavailable)
-		return
-	}
 	conn, buffered, err := takeOver(w)
 	if err != nil {
 		s.Log.Error("taking over an agent's connection", "error", err)
@@ -247,7 +243,7 @@ func (s *Server) adopt(conn net.Conn, id string, ids Identifiers) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Time{})
-	session := &session{id: id, ids: ids}
+	session := &session{id: id, ids: ids, source: sourceOf(conn), address: remoteAddr(conn).String()}
 	gone := make(chan struct{})
 	watched := &notifyClose{Conn: plain{conn}, gone: func() { close(gone) }}
 	session.closed = func() { _ = watched.Close() }
@@ -257,9 +253,12 @@ func (s *Server) adopt(conn net.Conn, id string, ids Identifiers) {
 		return
 	}
 	session.conn = h2
-	if err := s.agents.add(session); err != nil {
-		_ = watched.Close()
-		return
+	if evicted := s.agents.add(session); evicted != nil {
+		s.Log.Info("too many agents: the source with most of them gives one up", "agent", evicted.id, "address", evicted.address)
+		evicted.closed()
+		if evicted == session {
+			return
+		}
 	}
 	s.Log.Info("agent joined", "agent", id, "address", conn.RemoteAddr().String(), "agents", s.agents.count())
 	go func() {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,11 @@ import (
 type session struct {
 	id     string
 	ids    Identifiers
-	conn   *http2.ClientConn
-	closed func() // ends the connection
+	source netip.Addr // see sourceOf
+	// address is that of the other end. A claim to be good for it is believed; for other hosts it can't be checked.
+	address string
+	conn    *http2.ClientConn
+	closed  func() // ends the connection
 
 	// suspect is set while the agent has not answered lately; it is then asked last.
 	suspect atomic.Bool

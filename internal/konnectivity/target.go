@@ -60,7 +60,7 @@ func allowed(addr netip.Addr) error {
 type Identifiers struct {
 	// Default agents take whatever nobody has claimed.
 	Default bool
-	// Hosts are the addresses and names that are reached through this agent before all others.
+	// Hosts are addresses and names that are reached through this agent: before all others the one that it is on, and others like everything else.
 	Hosts map[string]bool
 }
 

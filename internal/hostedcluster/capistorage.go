@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,7 +90,11 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 		if err != nil {
 			return false, err
 		}
-		change := claim(hc, hcp, hasMachines(hc))
+		standard, err := r.standsInStandard(ctx, hc)
+		if err != nil {
+			return false, err
+		}
+		change := claim(hc, hcp, storageEvidence{machines: hasMachines(hc), standard: standard})
 		if owns == Contradictory {
 			ctrl.LoggerFrom(ctx).Info("Invalid annotation state detected", "repair", change)
 		}
@@ -122,12 +130,20 @@ func hasMachines(hc *hyperv1.HostedCluster) bool {
 	return err != nil || infra != nil
 }
 
+// storageEvidence is what shows, besides a HostedControlPlane, where a hosted cluster's objects of Cluster API are.
+type storageEvidence struct {
+	machines bool // it has, or may have, such objects
+	standard bool // there are some in the standard groups
+}
+
 // claim is what annotations have to become (nil: removed) on a hosted cluster that doesn't say, or says twice, where its objects of Cluster API
 // are; nothing if it may be taken on as private. The evidence is its HostedControlPlane, nil when there is none: it bears the annotation from
-// before the first of these objects exists, and never loses it.
-func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, machines bool) map[string]any {
-	legacy := hcp != nil && hcp.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) &&
-		hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] != "true" && machines
+// before the first of these objects exists, and never loses it. Where it is gone already, or machines were disabled since, the objects
+// themselves are.
+func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, found storageEvidence) map[string]any {
+	own := hcp != nil && hcp.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc)
+	private := own && hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
+	legacy := !private && (own && found.machines || found.standard)
 	change := map[string]any{}
 	if legacy {
 		if hc.Annotations[hyperv1.HostedClusterScopeAnnotation] != hyperv1.LegacyScope {
@@ -143,6 +159,26 @@ func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, machines 
 		change[hyperv1.PrivateCAPITypesAnnotation] = "true"
 	}
 	return change
+}
+
+// standsInStandard tells whether a hosted cluster has a Cluster in the standard group, which our own client doesn't see with private types.
+// Without a right to look there is none: who installs private types keeps that right for as long as hosted clusters need standard ones.
+func (r *Reconciler) standsInStandard(ctx context.Context, hc *hyperv1.HostedCluster) (bool, error) {
+	if r.Direct == nil {
+		return false, nil
+	}
+	clusters := &metav1.PartialObjectMetadataList{}
+	clusters.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
+	err := r.Direct.List(ctx, clusters, client.InNamespace(namespaceOf(hc)))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for Clusters of HostedCluster %s in the standard group: %w", backReference(hc), err)
+	}
+	return slices.ContainsFunc(clusters.Items, func(c metav1.PartialObjectMetadata) bool {
+		return c.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc)
+	}), nil
 }
 
 // annotate changes annotations in one patch, which fails if the object is not the one that was looked at.

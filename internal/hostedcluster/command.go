@@ -117,6 +117,11 @@ func (f flags) run(ctx context.Context, extensions []Extension) error {
 	if err != nil {
 		return err
 	}
+	if f.privateCAPI {
+		if err := expectProxy(ctx, cfg); err != nil {
+			return err
+		}
+	}
 	mgr, err := f.manager(cfg)
 	if err != nil {
 		return err
@@ -231,6 +236,9 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
 	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
+	if r.Direct, err = f.direct(); err != nil {
+		return err
+	}
 	r.Capacity = newCapacity(r, f.capacity)
 	if err := r.SetupWithManager(mgr, sources); err != nil {
 		return err

@@ -48,6 +48,8 @@ type Reconciler struct {
 	Scope *string
 	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups; Client and Live reach them under the standard ones.
 	PrivateCAPI bool
+	// Direct reaches the management cluster under the names that are stored there, uncached; nil: nobody looks at these.
+	Direct client.Reader
 	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
 	CAPIProxyImage string
 

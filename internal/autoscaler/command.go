@@ -26,6 +26,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 // settings are the flags that are not Options.
@@ -110,7 +111,7 @@ func run(cmd *cobra.Command, management, hosted *rest.Config, l *Loop, s setting
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(management, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: s.address}, HealthProbeBindAddress: s.healthAddr})
+	mgr, err := ctrl.NewManager(management, ctrl.Options{Scheme: scheme, Controller: queue.Plain(), Metrics: metricsserver.Options{BindAddress: s.address}, HealthProbeBindAddress: s.healthAddr})
 	if err != nil {
 		return fmt.Errorf("setting up the connection to the management cluster: %w", err)
 	}

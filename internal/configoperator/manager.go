@@ -48,6 +48,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 // Pauses between passes that fail. This operator starts together with the API server that it waits for, so it tries again
@@ -77,6 +78,7 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 		return nil, err
 	}
 	options := ctrl.Options{
+		Controller:             queue.Plain(),
 		Scheme:                 scheme,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
 		HealthProbeBindAddress: o.HealthAddr,

@@ -38,6 +38,7 @@ import (
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -161,9 +162,10 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	}
 	loops := hotloop.New(scheme, clock.RealClock{})
 	options := ctrl.Options{
-		Scheme:  scheme,
-		Cache:   loops.Watch(CacheOptions()),
-		Metrics: metricsserver.Options{BindAddress: f.metricsAddr},
+		Controller: queue.Plain(),
+		Scheme:     scheme,
+		Cache:      loops.Watch(CacheOptions()),
+		Metrics:    metricsserver.Options{BindAddress: f.metricsAddr},
 		// The lease is released when the operator is told to stop, so that its successor starts at once.
 		LeaderElection: f.leaderElect, LeaderElectionID: lease(), LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),

@@ -14,15 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
 	"hcp.internal/platform/internal/testenv"
@@ -141,7 +140,7 @@ func (w *world) run(t testing.TB, cfg *rest.Config, configure func(*Reconciler))
 	scheme, err := NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: queue.PlainUnnamed(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	sources, err := NewSourceCache(cfg, mgr)

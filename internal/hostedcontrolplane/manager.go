@@ -38,6 +38,7 @@ import (
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/mapper"
 	"hcp.internal/platform/internal/kube/pace"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 // leaseName of the leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
@@ -69,6 +70,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	}
 	loops := hotloop.New(scheme, clock.RealClock{})
 	options := manager.Options{
+		Controller:     queue.Plain(),
 		Scheme:         scheme,
 		MapperProvider: mapper.New,
 		Cache: loops.Watch(cache.Options{

@@ -29,6 +29,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/ignition/server"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 // parallelPasses make payloads side by side; most of the time they wait for the API server.
@@ -51,6 +52,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Controller:             queue.Plain(),
 		Scheme:                 scheme,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
 		HealthProbeBindAddress: o.HealthAddr,

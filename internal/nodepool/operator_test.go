@@ -13,15 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 const (
@@ -37,7 +36,7 @@ func (w *world) start(t testing.TB) {
 	cfg := rest.CopyConfig(w.env.Config)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: w.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller: queue.PlainUnnamed(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	sources, err := hostedcluster.NewSourceCache(cfg, mgr)

@@ -31,6 +31,7 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -56,7 +57,8 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 		return nil, err
 	}
 	options := ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: o.MetricsAddr}, HealthProbeBindAddress: o.HealthAddr,
+		Controller: queue.Plain(),
+		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: o.MetricsAddr}, HealthProbeBindAddress: o.HealthAddr,
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),

@@ -15,12 +15,12 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 // onlooker watches the Packages of a fleet as anybody may, and judges each change of an image by what is available at that moment. It knows nothing of
@@ -119,7 +119,7 @@ func TestOnlooker(t *testing.T) {
 		o.group[names.ControlPlaneNamespace(w.ns, name)] = group
 	}
 	mgr, err := ctrl.NewManager(w.env.Config, ctrl.Options{Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptrTo(true)}})
+		Controller: queue.PlainUnnamed()})
 	w.g.Expect(err).NotTo(HaveOccurred())
 	r := &Reconciler{Client: mgr.GetClient(), Live: w.c, Namespace: w.ns, Clock: clock.RealClock{}, Events: events.NewFakeRecorder(1000)}
 	w.g.Expect(r.SetupWithManager(mgr)).To(Succeed())

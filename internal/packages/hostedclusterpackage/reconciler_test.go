@@ -12,11 +12,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -214,7 +214,7 @@ func TestProcess(t *testing.T) {
 			p.Spec.Partition = &packagesv1.HostedClusterPackagePartitionSpec{LabelKey: "risk"}
 		}, "a=1", "b=1", "c=2", "d")
 		mgr, err := ctrl.NewManager(w.env.Config, ctrl.Options{Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-			Controller: config.Controller{SkipNameValidation: ptrTo(true)}})
+			Controller: queue.PlainUnnamed()})
 		w.g.Expect(err).NotTo(HaveOccurred())
 		r := &Reconciler{Client: mgr.GetClient(), Live: w.c, Namespace: w.ns, Clock: clock.RealClock{}, Events: events.NewFakeRecorder(1000)}
 		w.g.Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -16,13 +16,13 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/mapper"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/memory"
 )
 
@@ -51,7 +51,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options, loop
 	of.LeaderElection, of.LeaderElectionID, of.LeaderElectionNamespace, of.LeaderElectionReleaseOnCancel = o.LeaderElection, lease, o.Namespace, true
 	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leader.Duration), ptr.To(leader.RenewDeadline), ptr.To(leader.RetryPeriod)
 	// Names are ours alone; a test may run the process twice.
-	of.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
+	of.Controller = queue.PlainUnnamed()
 	of.MapperProvider = mapper.New
 	of.Cache = loops.Watch(of.Cache)
 	mgr, err := ctrl.NewManager(cfg, of)

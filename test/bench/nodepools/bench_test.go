@@ -23,12 +23,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/release"
@@ -213,7 +213,7 @@ func (f *fleet) start(ctx context.Context, b *testing.B) (writes func() int) {
 	cfg := rest.CopyConfig(f.env.Config)
 	cfg.QPS = -1
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: f.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}})
+		Controller: queue.PlainUnnamed()})
 	must(b, err)
 	sources, err := hostedcluster.NewSourceCache(cfg, mgr)
 	must(b, err)

@@ -20,6 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/packages/hostedclusterpackage"
 	packagemanager "hcp.internal/platform/internal/packages/manager"
 	"hcp.internal/platform/internal/testenv"
@@ -59,7 +60,8 @@ func control(ctx context.Context, kubeconfig string) error {
 		return err
 	}
 	cfg.QPS = -1
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: connect.Scheme(), Cache: packagemanager.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: connect.Scheme(), Cache: packagemanager.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: queue.Plain()})
 	if err != nil {
 		return err
 	}

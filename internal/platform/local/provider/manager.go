@@ -31,6 +31,7 @@ import (
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/queue"
 )
 
 // Pauses between passes that fail.
@@ -61,6 +62,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		return nil, fmt.Errorf("building a selector: %w", err)
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Controller:             queue.Plain(),
 		Scheme:                 scheme,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
 		HealthProbeBindAddress: o.HealthAddr,

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/platform"
@@ -130,9 +132,7 @@ func planTeardown(r remains, now time.Time) teardown {
 		// it looks again. It shall find none. On the way there, everything that would make new ones goes.
 		t.empty = true
 		t.recheckAfter = emptyPoll
-		// Somebody may make pods for ever that end at once: the operator of packages does, for an add-on beside the control plane.
-		tooLong := r.hc.DeletionTimestamp != nil && now.Sub(r.hc.DeletionTimestamp.Time) > emptyLongest
-		if !tooLong && endingFor(r.pods, now) < emptyLongest {
+		if endingFor(r.pods, now) < emptyLongest {
 			t.hurry = inHurry(r)
 			t.waiting = []string{waitingForPods(r.pods)}
 			return t
@@ -378,6 +378,9 @@ func (r *Reconciler) teardown(ctx context.Context, left remains, next teardown) 
 		remove(pod, client.GracePeriodSeconds(podGrace))
 	}
 	if next.stripFinalizers {
+		if err := kubeapiserver.End(ctx, r.Client, left.hcp.Namespace); err != nil { // as the control-plane-operator would have
+			ctrl.LoggerFrom(ctx).Error(err, "the control plane takes longer to go")
+		}
 		ctrl.LoggerFrom(ctx).Info("removing the finalizers of a HostedControlPlane that its operator does not remove", "finalizers", left.hcp.Finalizers)
 		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.hcp, hyperv1.HostedControlPlaneFinalizer))
 	}
@@ -405,6 +408,10 @@ func (r *Reconciler) empty(ctx context.Context, namespace string, contained bool
 			errs = append(errs, fmt.Errorf("deleting every %T of namespace %s: %w", kind, namespace, err))
 		}
 	}
+	// Somebody may make workloads for ever: the operator of packages does, for an add-on beside the control plane.
+	if err := r.Client.Create(ctx, noPods(namespace)); err != nil && !apierrors.IsAlreadyExists(err) {
+		errs = append(errs, fmt.Errorf("closing namespace %s for new pods: %w", namespace, err))
+	}
 	var soon []client.DeleteAllOfOption
 	if contained {
 		soon = append(soon, client.GracePeriodSeconds(podGrace))
@@ -417,6 +424,14 @@ func (r *Reconciler) empty(ctx context.Context, namespace string, contained bool
 	all(&corev1.Service{})
 	all(&corev1.PersistentVolumeClaim{})
 	return errors.Join(errs...)
+}
+
+// noPods is a quota that no new pod passes.
+func noPods(namespace string) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "no-pods-while-destroyed"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
 }
 
 // sweep removes what the namespace does not take with it: cluster-scoped objects, things of the platform, and our annotations on the user's

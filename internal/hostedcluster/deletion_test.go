@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -193,6 +194,29 @@ func TestDeletion(t *testing.T) {
 			// The HostedCluster may be the first to go: see adoptions.
 			g.Eventually(func(g Gomega) { gone(g, t, w) }, patience, often).Should(Succeed())
 		}
+	})
+
+	t.Run("When somebody makes pods for ever in its namespace it should be gone all the same", func(t *testing.T) {
+		w := newWorld(t)
+		w.env.StartControllers(t)
+		w.start(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		g.Expect(w.client.Create(ctx, w.hostedCluster())).To(Succeed())
+		g.Eventually(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
+		g.Expect(w.client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "default"}})).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
+		deleteCluster(t, w)
+		refused := 0
+		g.Eventually(func() error {
+			err := w.client.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", GenerateName: "add-on-"},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}})
+			if apierrors.IsForbidden(err) {
+				refused++
+			}
+			return w.missing(ctx, &hyperv1.HostedCluster{}, w.ns, "demo")()
+		}, patience, often).Should(Succeed())
+		g.Expect(refused).To(BeNumerically(">", 0))
+		gone(g, t, w)
 	})
 
 	t.Run("When there is a grace period it should keep the object that long", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
+	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/patch"
@@ -136,6 +137,9 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 // finalize lets the HostedControlPlane go. Everything here is owned by it or goes with the namespace, and nothing of it lives outside of the
 // management cluster, so there is nothing to wait for: least of all for the hosted API, which may be dead.
 func (r *Reconciler) finalize(ctx context.Context, hcp *hyperv1.HostedControlPlane) error {
+	if err := kubeapiserver.End(ctx, r.Client, hcp.Namespace); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "the control plane takes longer to go") // and that is no reason for it to stay
+	}
 	return patch.RemoveFinalizer(ctx, r.Client, hcp, Finalizer)
 }
 

@@ -47,8 +47,8 @@ var shared struct {
 	env  *Env
 	err  error
 
-	controllers    sync.Once
-	controllersErr error
+	controllers, workloads       sync.Once
+	controllersErr, workloadsErr error
 }
 
 // Start returns the API server of this test binary, started at the first call, with our CustomResourceDefinitions and Cluster API's.
@@ -200,26 +200,38 @@ func (e *Env) stop() {
 	_ = os.RemoveAll(e.dir)
 }
 
-// StartControllers adds a real kube-controller-manager with the namespace and garbage collection controllers, which tests
-// of deletion need. It is shared, too.
+// StartControllers adds a real kube-controller-manager with the controllers of namespaces, garbage and quotas, which tests of deletion need. It is
+// shared, too.
 func (e *Env) StartControllers(t testing.TB) {
 	t.Helper()
 	shared.controllers.Do(func() {
-		path := e.dir + "/admin.kubeconfig"
-		if shared.controllersErr = clientcmd.WriteToFile(kubeconfig(e.Config), path); shared.controllersErr != nil {
-			return
-		}
-		var ports []int
-		if ports, shared.controllersErr = FreePorts(1); shared.controllersErr != nil {
-			return
-		}
-		shared.controllersErr = e.run("kube-controller-manager", "--kubeconfig="+path, "--leader-elect=false", "--bind-address=127.0.0.1",
-			fmt.Sprintf("--secure-port=%d", ports[0]), "--controllers=namespace-controller,garbage-collector-controller",
-			"--concurrent-namespace-syncs=10", "--authorization-always-allow-paths=*")
+		shared.controllersErr = e.runControllers("namespace-controller,garbage-collector-controller,resourcequota-controller")
 	})
 	if shared.controllersErr != nil {
 		t.Fatalf("starting kube-controller-manager: %v", shared.controllersErr)
 	}
+}
+
+// StartWorkloadControllers adds those that make pods of Deployments. No pod runs: there is no scheduler, and no node.
+func (e *Env) StartWorkloadControllers(t testing.TB) {
+	t.Helper()
+	shared.workloads.Do(func() { shared.workloadsErr = e.runControllers("deployment-controller,replicaset-controller") })
+	if shared.workloadsErr != nil {
+		t.Fatalf("starting kube-controller-manager: %v", shared.workloadsErr)
+	}
+}
+
+func (e *Env) runControllers(names string) error {
+	path := e.dir + "/admin.kubeconfig"
+	if err := clientcmd.WriteToFile(kubeconfig(e.Config), path); err != nil {
+		return err
+	}
+	ports, err := FreePorts(1)
+	if err != nil {
+		return err
+	}
+	return e.run("kube-controller-manager", "--kubeconfig="+path, "--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[0]),
+		"--controllers="+names, "--concurrent-namespace-syncs=10", "--authorization-always-allow-paths=*")
 }
 
 // Client returns an uncached client for scheme.

@@ -22,9 +22,8 @@ const (
 	roomy = 800
 	// roomStart is how long control planes that start together may take, on a busy machine, too.
 	roomStart = 2 * time.Minute
-	// roomEnd is how long one may take to go. It is to be a minute: twelve seconds are usual, but where Kubernetes' collector tells
-	// kube-apiserver's pod of its own 135 s before we tell it of one, the kubelet waits for them.
-	roomEnd = 3 * time.Minute
+	// roomEnd is how long one may take to go, on a busy machine, too. Twelve seconds are usual.
+	roomEnd = time.Minute
 )
 
 // moreThanFits makes more hosted clusters at once than there is room for: nothing is taken from the demo cluster, those that fit come up, the

@@ -32,6 +32,8 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		// One namespace per hosted cluster and what its control plane is made of.
 		rule(group(""), "namespaces", read, write),
 		rule(group(""), "configmaps,endpoints,events,persistentvolumeclaims,pods,pods/log,secrets,serviceaccounts,services", every),
+		// Nobody may put pods into a namespace that is about to go.
+		rule(group(""), "resourcequotas", "create"),
 		rule(group("events.k8s.io"), "events", every),
 		rule(group("apps", "batch"), "*", every),
 		rule(group("policy"), "poddisruptionbudgets", every),

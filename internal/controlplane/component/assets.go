@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 	"text/template"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,7 +28,7 @@ type asset struct {
 }
 
 // assetScheme has the kinds that adapt functions see as Go types; every other kind stays unstructured.
-func assetScheme() *runtime.Scheme {
+var assetScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
@@ -37,7 +38,17 @@ func assetScheme() *runtime.Scheme {
 		}
 	}
 	return scheme
-}
+})
+
+// parsed are the objects of assets by their text: parsing takes longer than all else that is done to render a component, and the texts
+// are the same for every control plane, except for a name here and there.
+var parsed = struct {
+	sync.Mutex
+	objects map[string]client.Object
+}{objects: map[string]client.Object{}}
+
+// maxParsed is how many are kept; some hundred are ours, and names in templates come from users.
+const maxParsed = 1000
 
 // loadAssets reads every *.yaml in dir, in the order of their names. With data they are templates. A file that does not decode strictly
 // is an error.
@@ -46,7 +57,6 @@ func loadAssets(fsys fs.FS, dir string, data map[string]string) ([]asset, error)
 	if err != nil {
 		return nil, fmt.Errorf("reading assets: %w", err)
 	}
-	scheme := assetScheme()
 	var assets []asset
 	for _, f := range files {
 		if f.IsDir() || !strings.HasSuffix(f.Name(), ".yaml") {
@@ -61,7 +71,7 @@ func loadAssets(fsys fs.FS, dir string, data map[string]string) ([]asset, error)
 				return nil, fmt.Errorf("filling in asset %s: %w", f.Name(), err)
 			}
 		}
-		obj, err := decode(scheme, raw)
+		obj, err := parse(string(raw))
 		if err != nil {
 			return nil, fmt.Errorf("decoding asset %s: %w", f.Name(), err)
 		}
@@ -79,6 +89,27 @@ func fill(raw []byte, data map[string]string) ([]byte, error) {
 	var out bytes.Buffer
 	err = t.Execute(&out, data)
 	return out.Bytes(), err
+}
+
+// parse is decode for texts that come again. Nobody may change what it returns: see copyOf.
+func parse(text string) (client.Object, error) {
+	parsed.Lock()
+	obj, ok := parsed.objects[text]
+	parsed.Unlock()
+	if ok {
+		return obj, nil
+	}
+	obj, err := decode(assetScheme(), []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	parsed.Lock()
+	defer parsed.Unlock()
+	if len(parsed.objects) >= maxParsed {
+		clear(parsed.objects)
+	}
+	parsed.objects[text] = obj
+	return obj, nil
 }
 
 func decode(scheme *runtime.Scheme, raw []byte) (client.Object, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -17,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/support"
 	"hcp.internal/platform/internal/support/supporttest"
+	"hcp.internal/platform/internal/testenv/bare"
 )
 
 // others have what the fixtures lack, and instead of which they have something else.
@@ -57,8 +59,9 @@ func TestFieldsOfHostedCluster(t *testing.T) {
 		maps.Copy(bases[name], fields)
 	}
 	list := allWorkloads() // once: parsing their assets takes longer than rendering them
+	reader := bare.Reader(t, mounted()...)
 	supporttest.Proof{Table: support.Of("HostedCluster"), By: "controlplane", Platform: "Local", Nothing: true, Bases: bases,
-		Render: func(spec map[string]any) (string, bool) { return rendered(t, slices.Clip(list), spec) }}.Run(t)
+		Render: func(spec map[string]any) (string, bool) { return rendered(t, reader, slices.Clip(list), spec) }}.Run(t)
 }
 
 // specOf is the spec of the HostedCluster that a control plane is of.
@@ -74,7 +77,7 @@ func specOf(t *testing.T, hcp *hyperv1.HostedControlPlane) map[string]any {
 }
 
 // rendered is what components render for a HostedCluster.
-func rendered(t *testing.T, list []*component.WorkloadComponent, spec map[string]any) (string, bool) {
+func rendered(t *testing.T, reader client.Reader, list []*component.WorkloadComponent, spec map[string]any) (string, bool) {
 	t.Helper()
 	if release, ok := spec["release"].(map[string]any); ok {
 		spec["releaseImage"] = release["image"]
@@ -93,7 +96,7 @@ func rendered(t *testing.T, list []*component.WorkloadComponent, spec map[string
 	if err := json.Unmarshal(raw, &hcp.Spec); err != nil {
 		return "", false
 	}
-	ctx := workloadContext(t, hcp, mounted()...)
+	ctx := bare.ContextOn(t, hcp, reader)
 	for _, s := range shards.Managed(hcp.Spec.Etcd) {
 		list = append(list, etcd.ShardComponent(s.Name))
 	}

@@ -91,11 +91,22 @@ func HostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.Ho
 // Context is what components render from, on a management cluster of one node that holds objs.
 func Context(t testing.TB, hcp *hyperv1.HostedControlPlane, objs ...client.Object) component.WorkloadContext {
 	t.Helper()
+	return ContextOn(t, hcp, Reader(t, objs...))
+}
+
+// Reader reads objs. It takes long to make: tests that render a thousand times from the same objects make one.
+func Reader(t testing.TB, objs ...client.Object) client.Reader {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(Scheme(t)).WithObjects(objs...).Build()
+}
+
+// ContextOn is Context with what the management cluster holds in reader.
+func ContextOn(t testing.TB, hcp *hyperv1.HostedControlPlane, reader client.Reader) component.WorkloadContext {
+	t.Helper()
 	infra := endpoints.Status{APIHost: "10.97.0.1", APIPort: 6443, AdvertiseAddress: "10.97.0.1", AdvertisePort: 6443}
 	if endpoints.StrategyFor(hcp, hyperv1.Konnectivity) != nil {
 		infra.KonnectivityHost, infra.KonnectivityPort = "10.244.0.1", 30091
 	}
-	reader := fake.NewClientBuilder().WithScheme(Scheme(t)).WithObjects(objs...).Build()
 	return component.WorkloadContext{
 		Context: t.Context(), Reader: reader, HCP: hcp, Release: Release(), UserRelease: Release(),
 		Infra:         infra,

@@ -162,7 +162,9 @@ func TestDeletion(t *testing.T) {
 		NewWithT(t).Expect(w.client.Delete(t.Context(), w.hostedCluster())).To(Succeed())
 	}
 
+	// Beside each other, for most of it is waiting for the controller of namespaces.
 	t.Run("When a cluster is deleted whose operator never ran it should be gone within seconds", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		w.env.StartControllers(t)
 		w.start(t)
@@ -182,6 +184,7 @@ func TestDeletion(t *testing.T) {
 	})
 
 	t.Run("When a cluster is deleted in the very moment of its creation it should be gone within seconds", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		w.env.StartControllers(t)
 		w.start(t)
@@ -220,6 +223,7 @@ func TestDeletion(t *testing.T) {
 	})
 
 	t.Run("When there is a grace period it should keep the object that long", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		w.env.StartControllers(t)
 		w.start(t)
@@ -235,6 +239,7 @@ func TestDeletion(t *testing.T) {
 	})
 
 	t.Run("When the cluster has NodePools it should delete them", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		w.env.StartControllers(t)
 		w.start(t)

@@ -39,6 +39,7 @@ import (
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -241,6 +242,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if r.Direct, err = f.direct(); err != nil {
 		return err
 	}
+	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
 	r.Capacity = newCapacity(r, f.capacity)
 	if err := r.SetupWithManager(mgr, sources); err != nil {
 		return err
@@ -260,7 +262,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 			return err
 		}
 	}
-	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI}
+	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
 	"hcp.internal/platform/internal/testenv"
@@ -98,6 +99,7 @@ func exampleHostedCluster(ns, image string, mutate ...func(*hyperv1.HostedCluste
 func (w *world) reconciler(c client.Client) *Reconciler {
 	return &Reconciler{
 		Client: c, Live: c, Clock: clock.RealClock{}, Releases: w.releases, ControlPlaneOperator: operatorComponent,
+		Platforms:     platform.Enabled{hyperv1.LocalPlatform},
 		OperatorImage: w.registry.Host + "/operator:1", Management: &ManagementCluster{Reader: c, Mapper: c.RESTMapper(), NativeSidecars: true, Clock: clock.RealClock{}},
 		RandomID: func(int) string { return "abcde" }, UUID: func() string { return "0a5b1c4e-3c9f-4f5e-8d53-7f6c6f0c2a11" },
 	}

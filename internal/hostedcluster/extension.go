@@ -5,6 +5,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -16,8 +17,9 @@ type Shared struct {
 	Sources      cache.Cache
 	Capabilities Capabilities
 	Scope        *string
-	// PrivateCAPI: see Reconciler.
+	// PrivateCAPI and Platforms: see Reconciler.
 	PrivateCAPI bool
+	Platforms   platform.Enabled
 }
 
 // Extension adds a controller to the operator.

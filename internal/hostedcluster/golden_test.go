@@ -35,7 +35,7 @@ func TestGolden(t *testing.T) {
 			s.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "key1"}}}
 			s.KubeAPIServerDNSName = "api.example.com"
 			obs.hc.Labels = map[string]string{"api.openshift.com/id": "1", "team": "a"}
-			obs.operatorLabels = map[string]string{labelRestrictedPSA: "true", labelCustomKubeconfig: "true"}
+			obs.operatorLabels = map[string]string{labelCustomKubeconfig: "true"}
 			obs.hcp = &hyperv1.HostedControlPlane{}
 			obs.published = publishedSecrets{kubeconfig: []byte("admin"), custom: []byte("custom"), existing: map[string]bool{}, foreign: map[string]bool{}}
 			for key, content := range map[sourceKey]map[string][]byte{

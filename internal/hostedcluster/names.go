@@ -31,7 +31,6 @@ const monitoringLabel = "hypershift.openshift.io/monitoring"
 
 // Labels of the control-plane-operator's image that switch behaviour here.
 const (
-	labelRestrictedPSA    = "io.openshift.hypershift.restricted-psa"
 	labelCustomKubeconfig = "io.openshift.hypershift.control-plane-operator-supports-kas-custom-kubeconfig"
 )
 

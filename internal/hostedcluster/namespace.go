@@ -12,6 +12,7 @@ import (
 // Levels of Pod Security Admission.
 const (
 	levelPrivileged = "privileged"
+	levelBaseline   = "baseline"
 	levelRestricted = "restricted"
 )
 
@@ -36,7 +37,7 @@ func desiredNamespace(obs *observed, monitoring bool) *corev1.Namespace {
 	if monitoring {
 		ns.Labels[hyperv1.ClusterMonitoringLabel] = "true"
 	}
-	for k, v := range podSecurity(obs) {
+	for k, v := range podSecurity(obs.hc) {
 		ns.Labels[k] = v
 	}
 	if obs.uid != 0 {
@@ -48,17 +49,16 @@ func desiredNamespace(obs *observed, monitoring bool) *corev1.Namespace {
 	return ns
 }
 
-// podSecurity is the user's level, else restricted when the control-plane-operator says that its pods bear it. While the labels of its image
-// are unknown, a namespace keeps what it has: security is never lowered because a registry was away.
-func podSecurity(obs *observed) map[string]string {
-	level := levelPrivileged
-	switch override := obs.hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation]; {
-	case override == levelPrivileged || override == "baseline" || override == levelRestricted:
+// podSecurity is restricted, which all pods of ours bear whatever image they run, so that no image that somebody chose gets further. Machines of platform Local
+// are privileged pods beside them. The annotation beats both; who may set it is a matter of admission.
+func podSecurity(hc *hyperv1.HostedCluster) map[string]string {
+	level := levelRestricted
+	if hc.Spec.Platform.Type == hyperv1.LocalPlatform {
+		level = levelPrivileged
+	}
+	switch override := hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation]; override {
+	case levelPrivileged, levelBaseline, levelRestricted:
 		level = override
-	case obs.operatorLabels == nil && obs.namespace != nil && obs.namespace.Labels[hyperv1.PodSecurityEnforceLabel] != "":
-		level = obs.namespace.Labels[hyperv1.PodSecurityEnforceLabel]
-	case obs.operatorLabels[labelRestrictedPSA] == "true":
-		level = levelRestricted
 	}
 	labels := map[string]string{}
 	for _, k := range podSecurityLabels {

@@ -217,7 +217,7 @@ func (r *Reconciler) readSource(ctx context.Context, ns string, key sourceKey, i
 }
 
 func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {
-	if obs.platform, obs.platformErr = platform.For(obs.hc.Spec.Platform.Type); obs.platformErr != nil {
+	if obs.platform, obs.platformErr = r.Platforms.For(obs.hc.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
 		return
 	}
@@ -275,8 +275,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 	}
 }
 
-// ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that. That their pods bear the
-// restricted level of Pod Security is not among it: they set no seccomp profile.
+// ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that.
 var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
 
 // WithMirrorsOf is the provider of releases as it looks for the images of hc: first in the mirrors that hc names. Only a *release.Registry

@@ -492,21 +492,23 @@ func TestInfraID(t *testing.T) {
 }
 
 func TestPodSecurity(t *testing.T) {
-	restricted := map[string]string{labelRestrictedPSA: "true"}
+	override := func(o *observed, level string) {
+		o.hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation] = level
+	}
+	local := func(o *observed) { o.hc.Spec.Platform.Type = hyperv1.LocalPlatform }
 	for name, tc := range map[string]struct {
 		world func(*observed)
 		want  string
 	}{
-		"When the operator bears it it should be restricted":        {world: func(o *observed) { o.operatorLabels = restricted }, want: "restricted"},
-		"When the operator does not say so it should be privileged": {world: func(*observed) {}, want: "privileged"},
-		"When the user overrides it it should be that":              {world: func(o *observed) { o.hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation] = "baseline" }, want: "baseline"},
-		"When the labels are unknown it should keep what there is": {world: func(o *observed) {
-			o.operatorLabels = nil
-			o.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{hyperv1.PodSecurityEnforceLabel: "restricted"}}}
-		}, want: "restricted"},
+		"When nobody says anything it should be restricted":                           {world: func(*observed) {}, want: "restricted"},
+		"When the operator's image is not ours it should be restricted all the same":  {world: func(o *observed) { o.operatorLabels = map[string]string{} }, want: "restricted"},
+		"When machines are pods of the namespace it should be privileged":             {world: local, want: "privileged"},
+		"When the annotation names a level it should be that":                         {world: func(o *observed) { override(o, "baseline") }, want: "baseline"},
+		"When the annotation names no level it should be restricted":                  {world: func(o *observed) { override(o, "none") }, want: "restricted"},
+		"When the annotation and the platform disagree it should be the annotation's": {world: func(o *observed) { local(o); override(o, "restricted") }, want: "restricted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(podSecurity(seen(tc.world))).To(HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, tc.want))
+			NewWithT(t).Expect(podSecurity(seen(tc.world).hc)).To(HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, tc.want))
 		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform"
 )
 
 // Reconciler reconciles HostedClusters. All fields are required unless they say otherwise.
@@ -50,6 +51,8 @@ type Reconciler struct {
 	PrivateCAPI bool
 	// Direct reaches the management cluster under the names that are stored there, uncached; nil: nobody looks at these.
 	Direct client.Reader
+	// Platforms are those that hosted clusters may be on here.
+	Platforms platform.Enabled
 	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
 	CAPIProxyImage string
 

@@ -33,7 +33,7 @@ func (w *world) expectControlPlane(t testing.TB, name string) {
 	ns := &corev1.Namespace{}
 	g.Expect(w.client.Get(ctx, client.ObjectKey{Name: hcpNS}, ns)).To(Succeed())
 	g.Expect(ns.Annotations).To(And(HaveKeyWithValue(hyperv1.HostedClusterAnnotation, w.ns+"/"+name), HaveKey(hyperv1.DefaultSecurityContextUIDAnnotation)))
-	g.Expect(ns.Labels).To(And(HaveKeyWithValue(hyperv1.HostedControlPlaneLabel, "true"), HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, "privileged"),
+	g.Expect(ns.Labels).To(And(HaveKeyWithValue(hyperv1.HostedControlPlaneLabel, "true"), HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, "restricted"),
 		HaveKeyWithValue("security.openshift.io/scc.podSecurityLabelSync", "false"), HaveKeyWithValue("hypershift.openshift.io/monitoring", "true")))
 
 	hcp := &hyperv1.HostedControlPlane{}

@@ -20,6 +20,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -124,7 +125,7 @@ func examplePool(ns string, mutate ...func(*hyperv1.NodePool)) *hyperv1.NodePool
 
 // reconciler is one on an uncached client.
 func (w *world) reconciler(c client.Client) *Reconciler {
-	return &Reconciler{Client: c, Live: c, Clock: w.clock, Releases: w.releases, ClusterAPI: true, NewToken: func() string {
+	return &Reconciler{Client: c, Live: c, Clock: w.clock, Releases: w.releases, ClusterAPI: true, Platforms: platform.Enabled{hyperv1.LocalPlatform}, NewToken: func() string {
 		w.tokens++
 		return fmt.Sprintf("token-%d", w.tokens)
 	}}

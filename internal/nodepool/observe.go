@@ -75,7 +75,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 	} else {
 		obs.releaseErr = obs.pullSecretErr
 	}
-	if obs.platform, obs.platformErr = platform.For(pool.Spec.Platform.Type); obs.platformErr != nil {
+	if obs.platform, obs.platformErr = r.Platforms.For(pool.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
 	} else if obs.release != nil {
 		obs.template, obs.templateErr = obs.platform.MachineTemplate(machine.Input{HostedCluster: hc, NodePool: pool, Release: obs.release})

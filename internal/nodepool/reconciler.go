@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/tell"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -40,6 +41,8 @@ type Reconciler struct {
 	Scope *string
 	// PrivateCAPI: the operator is one for hosted clusters whose objects of Cluster API are stored in HyperShift's own groups.
 	PrivateCAPI bool
+	// Platforms are those that machines may be made on here.
+	Platforms platform.Enabled
 	// Events tells users what became of their pool; nil: nobody is told.
 	Events tell.Recorder
 

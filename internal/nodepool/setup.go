@@ -40,7 +40,7 @@ const (
 func Setup(mgr ctrl.Manager, shared hostedcluster.Shared) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: shared.Clock, Releases: shared.Releases, NewToken: uuid.NewString,
-		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope, PrivateCAPI: shared.PrivateCAPI, Events: mgr.GetEventRecorder(FieldOwner),
+		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope, PrivateCAPI: shared.PrivateCAPI, Platforms: shared.Platforms, Events: mgr.GetEventRecorder(FieldOwner),
 	}
 	return r.SetupWithManager(mgr, shared.Sources)
 }

@@ -52,14 +52,18 @@ var platforms = map[hyperv1.PlatformType]Platform{
 }
 
 // UnsupportedError says that this operator has no implementation of a platform.
-type UnsupportedError struct{ Type hyperv1.PlatformType }
+type UnsupportedError struct {
+	Type    hyperv1.PlatformType
+	Enabled Enabled // what could be used instead
+}
 
 // Error says what to use instead.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("platform type %q is not supported by this operator: set spec.platform.type to one of %s", e.Type, strings.Join(Supported(), ", "))
+	return fmt.Sprintf("platform type %q is not supported by this operator: set spec.platform.type to one of %s", e.Type, strings.Join(e.Enabled.usable(), ", "))
 }
 
-// For returns the implementation of a platform, or an *UnsupportedError.
+// For returns the implementation of a platform, or an *UnsupportedError. It is for clusters that exist; whether an installation hosts clusters of a platform
+// at all is Enabled's.
 func For(t hyperv1.PlatformType) (Platform, error) {
 	if p, ok := platforms[t]; ok {
 		return p, nil

@@ -22,6 +22,6 @@ func TestPlatforms(t *testing.T) {
 	}
 	t.Run("When a platform has no implementation it should name those that have", func(t *testing.T) {
 		_, err := platform.For(hyperv1.AWSPlatform)
-		NewWithT(t).Expect(err).To(MatchError(`platform type "AWS" is not supported by this operator: set spec.platform.type to one of Local, None`))
+		NewWithT(t).Expect(err).To(MatchError(`platform type "AWS" is not supported by this operator: set spec.platform.type to one of None`))
 	})
 }

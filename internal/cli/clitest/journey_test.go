@@ -45,6 +45,7 @@ func flags(t *testing.T) (connect.Flags, client.WithWatch, *testenv.Env) {
 
 func installOptions(f connect.Flags, namespace string) install.Options {
 	o := install.NewOptions()
+	o.Platforms = install.EveryPlatform()
 	o.Connect, o.Namespace, o.Image, o.Timeout = f, namespace, "registry.example.com/operator:1", 5*time.Minute // on a busy machine, too
 	return o
 }

@@ -6,8 +6,14 @@ import (
 	"strings"
 )
 
-// limitable are the platforms that --limit-crd-install knows.
-var limitable = []string{"AWS", "Azure", "IBMCloud", "KubeVirt", "Agent", "PowerVS", "OpenStack", "GCP"}
+// limitable are the platforms that --limit-crd-install knows. The operator refuses clusters of those that are left out; None is never left out.
+var limitable = []string{"AWS", "Azure", "IBMCloud", "KubeVirt", "Agent", "PowerVS", "OpenStack", "GCP", "None", localPlatform}
+
+// localPlatform is the platform that an installation has only when it is named.
+const localPlatform = "Local"
+
+// EveryPlatform gives all platforms. Without a list the operator takes all but Local, whose machines are privileged containers of the management cluster.
+func EveryPlatform() []string { return slices.Clone(limitable) }
 
 // platformOfCRD is the only platform that needs a definition. Those of platform Local are always installed: the operator
 // watches them.

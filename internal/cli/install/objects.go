@@ -3,6 +3,7 @@ package install
 import (
 	"fmt"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +61,8 @@ func Resources(o Options) []client.Object {
 	o = o.offlineCAPI()
 	policy, binding := config.NamePolicy()
 	unserved, unservedBinding := config.UnservedPolicy()
-	objs := []client.Object{policy, binding, unserved, unservedBinding, namespace(o)}
+	overrides, overridesBinding := config.OverridePolicy(o.overrideAction())
+	objs := []client.Object{policy, binding, unserved, unservedBinding, overrides, overridesBinding, namespace(o)}
 	for _, class := range priorityClasses {
 		objs = append(objs, class.object())
 	}
@@ -86,6 +88,14 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, monitoring(o)...)
 	objs = append(objs, capiMonitoring(o)...)
 	return append(objs, externalDNS(o)...)
+}
+
+// overrideAction is what becomes of an override by a user who lacks the verb for it.
+func (o Options) overrideAction() admissionv1.ValidationAction {
+	if o.RestrictOverrides {
+		return admissionv1.Deny
+	}
+	return admissionv1.Warn
 }
 
 func namespace(o Options) *corev1.Namespace {
@@ -161,7 +171,8 @@ func namespacedRBAC(o Options) []client.Object {
 func adminRBAC() []client.Object {
 	return []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: clientRoleName}, Rules: []rbacv1.PolicyRule{
-			rule(group(hypershiftGroup), "hostedclusters,nodepools", "*"),
+			// Not verb override: whoever has it runs images of his choice in the management cluster.
+			rule(group(hypershiftGroup), "hostedclusters,nodepools", every),
 			rule(group(""), "secrets,configmaps,namespaces", read, write),
 		}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: readersRoleName}, Rules: []rbacv1.PolicyRule{

@@ -55,9 +55,11 @@ type Options struct {
 	OperatorEnv      map[string]string // more environment variables of the operator
 	ImageEnv         map[string]string // the operator's variables that name images
 	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
-	Platforms        []string          // platforms whose APIs are installed; empty: all
-	Monitoring       Monitoring
-	ExternalDNS      ExternalDNS
+	Platforms        []string          // platforms whose APIs are installed and whose clusters are taken; empty: all but Local
+	// RestrictOverrides: annotations of HostedClusters that name images, Pod Security level or priorities need verb override; otherwise they cause a warning.
+	RestrictOverrides bool
+	Monitoring        Monitoring
+	ExternalDNS       ExternalDNS
 	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
 	PrivateCAPI string
 	// StoredCAPIOnly serves the kinds of Cluster API in the version alone that they are stored in.
@@ -81,18 +83,19 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() Options {
 	return Options{
-		Namespace:       DefaultNamespace,
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Scope:           ScopeAll,
-		MetricsSet:      "Telemetry",
-		PrivateCAPI:     CAPIAuto,
-		CertRotation:    24 * time.Hour,
-		Monitoring:      Monitoring{Platform: MonitorNone},
-		ExternalDNS:     ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
-		EtcdRecovery:    true,
-		Capacity:        CapacityAuto,
-		WaitCRDs:        true,
-		Timeout:         10 * time.Minute,
+		Namespace:         DefaultNamespace,
+		ImagePullPolicy:   corev1.PullIfNotPresent,
+		Scope:             ScopeAll,
+		MetricsSet:        "Telemetry",
+		PrivateCAPI:       CAPIAuto,
+		CertRotation:      24 * time.Hour,
+		Monitoring:        Monitoring{Platform: MonitorNone},
+		ExternalDNS:       ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
+		EtcdRecovery:      true,
+		Capacity:          CapacityAuto,
+		RestrictOverrides: true,
+		WaitCRDs:          true,
+		Timeout:           10 * time.Minute,
 	}
 }
 

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -82,7 +83,7 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := refusePruning(ctx, c, crds); err != nil {
+	if err := errors.Join(refusePruning(ctx, c, crds), refuseStranding(ctx, c, o)); err != nil {
 		return err
 	}
 	if err := applyAll(ctx, c, p, crds); err != nil {

@@ -48,6 +48,7 @@ func installOperators(ctx context.Context, c local.Cluster, say local.Say) error
 	o := install.NewOptions()
 	o.Connect.Kubeconfig = c.Kubeconfig
 	o.Image = c.Images.Platform
+	o.Platforms = install.EveryPlatform()
 	o.PackageOperator = true
 	o.WaitAvailable = true
 	if err := install.Run(ctx, o, &lines{say: say}); err != nil {

@@ -31,6 +31,7 @@ import (
 	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/nodepool/token"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -219,7 +220,7 @@ func (f *fleet) start(ctx context.Context, b *testing.B) (writes func() int) {
 	must(b, err)
 	must(b, mgr.Add(sources))
 	counting := &counter{Client: mgr.GetClient()}
-	r := &nodepool.Reconciler{Client: counting, Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Releases: releases{}, ClusterAPI: true, Scope: &f.ns, Indexed: true,
+	r := &nodepool.Reconciler{Client: counting, Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Releases: releases{}, ClusterAPI: true, Scope: &f.ns, Indexed: true, Platforms: platform.Enabled{hyperv1.LocalPlatform},
 		NewToken: func() string { return "token-" + strconv.FormatInt(time.Now().UnixNano(), 36) }}
 	must(b, r.SetupWithManager(mgr, sources))
 	go func() {

@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
@@ -93,4 +96,65 @@ func TestHandOver(t *testing.T) {
 	owners(standard)
 	g.Expect(standard.ResourceVersion).To(Equal(version), "what is handed over is left alone, even if it says something of us")
 	g.Expect(out.String()).To(BeEmpty())
+}
+
+func TestEndConversion(t *testing.T) {
+	g := NewWithT(t)
+	c := testenv.Start(t).Client(t, connect.Scheme())
+	const namespace = "hypershift-end"
+	crd := handedOver("end.cluster.x-k8s.io", "ours")
+	crd.Labels = map[string]string{"cluster.x-k8s.io/v1beta1": "v0", "cluster.x-k8s.io/v1beta2": "v1"}
+	old := *crd.Spec.Versions[0].DeepCopy()
+	old.Name, old.Storage = "v0", false
+	crd.Spec.Versions = append(crd.Spec.Versions, old)
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+		ConversionReviewVersions: []string{"v1"},
+		ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: namespace, Name: config.ConversionService, Path: ptr.To("/convert")}},
+	}}
+	_, err := connect.Apply(t.Context(), c, crd)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = c.Delete(t.Context(), crd) })
+	live := &apiextensionsv1.CustomResourceDefinition{}
+	read := func() *apiextensionsv1.CustomResourceDefinition {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(crd), live)).To(Succeed())
+		return live
+	}
+	g.Expect(Converts(read(), namespace)).To(BeTrue())
+	g.Expect(Converts(live, "another")).To(BeFalse())
+	g.Expect(EndConversion(t.Context(), c, crd.Name, "another")).To(Succeed())
+	g.Expect(Converts(read(), namespace)).To(BeTrue(), "another installation's is left alone")
+
+	g.Expect(EndConversion(t.Context(), c, crd.Name, namespace)).To(Succeed())
+	g.Expect(read().Spec.Conversion.Strategy).To(Equal(apiextensionsv1.NoneConverter))
+	g.Expect(live.Spec.Versions[0].Served).To(BeTrue())
+	g.Expect(live.Spec.Versions[1].Served).To(BeFalse(), "nobody could convert it")
+	g.Expect(live.Labels).To(Equal(map[string]string{"cluster.x-k8s.io/v1beta2": "v1"}))
+	for _, e := range live.ManagedFields {
+		g.Expect(e.Manager).NotTo(BeElementOf(connect.FieldOwner, conversion.FieldOwner))
+	}
+	version := live.ResourceVersion
+	g.Expect(EndConversion(t.Context(), c, crd.Name, namespace)).To(Succeed())
+	g.Expect(read().ResourceVersion).To(Equal(version))
+	g.Expect(EndConversion(t.Context(), c, "gone."+crd.Name, namespace)).To(Succeed())
+}
+
+func TestConversionRights(t *testing.T) {
+	for name, tc := range map[string]struct {
+		choice capiChoice
+		want   []string
+	}{
+		"When definitions that were handed over need our webhook it should keep the right to write its CA into these": {
+			capiChoice{Private: true, converted: []string{"machines.cluster.x-k8s.io"}}, []string{"machines.cluster.x-k8s.io"}},
+		"When their owner has replaced them it should have no right to them": {capiChoice{Private: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var standard []string
+			for _, n := range tc.choice.conversionRule().ResourceNames {
+				if strings.HasSuffix(n, ".cluster.x-k8s.io") {
+					standard = append(standard, n)
+				}
+			}
+			NewWithT(t).Expect(standard).To(Equal(tc.want))
+		})
+	}
 }

@@ -56,6 +56,9 @@ type capiChoice struct {
 	Private bool // new hosted clusters are stored privately
 	Legacy  bool // besides, hosted clusters that are stored in the standard groups are kept going
 	why     string
+
+	// converted are definitions that aren't ours any more and still name our webhook.
+	converted []string
 }
 
 // standard says whether the standard definitions and the rights to them are installed.
@@ -213,6 +216,9 @@ func capiConversion(o Options) []client.Object {
 // conversionRule lets the operator write into the definitions that it converts, and into no others.
 func (c capiChoice) conversionRule() rbacv1.PolicyRule {
 	r := rule(group("apiextensions.k8s.io"), "customresourcedefinitions", "patch")
+	if !c.standard() {
+		r.ResourceNames = append(r.ResourceNames, c.converted...)
+	}
 	for _, private := range []bool{false, true} {
 		if wanted := !private && c.standard() || private && c.Private; !wanted {
 			continue

@@ -134,6 +134,11 @@ func settleCAPI(ctx context.Context, o Options, c client.Client, p *progress.Pri
 	if err != nil {
 		return o, err
 	}
+	if !choice.standard() {
+		if choice.converted, err = convertedHere(ctx, c, o.Namespace); err != nil {
+			return o, err
+		}
+	}
 	o.capi = &choice
 	kind := "standard"
 	if choice.Private {

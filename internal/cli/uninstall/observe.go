@@ -45,6 +45,7 @@ type kind struct {
 	ours      bool // the definition came with an installation of ours
 	instances []object
 	more      bool // there are more than instances lists
+	converts  bool // the definition isn't ours and still needs the conversion of our operator
 }
 
 // observed is what the plan may look at.
@@ -72,7 +73,7 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 			known[client.ObjectKeyFromObject(obj)] = true
 		}
 		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
-			k, found, err := observeKind(ctx, c, crd)
+			k, found, err := observeKind(ctx, c, crd, namespace)
 			if err != nil {
 				return obs, err
 			}
@@ -123,7 +124,7 @@ func objectOf(m *metav1.PartialObjectMetadata) object {
 }
 
 // observeKind reads the definition and what there is of its kind.
-func observeKind(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition) (kind, bool, error) {
+func observeKind(ctx context.Context, c client.Client, want *apiextensionsv1.CustomResourceDefinition, namespace string) (kind, bool, error) {
 	live := &apiextensionsv1.CustomResourceDefinition{}
 	err := c.Get(ctx, client.ObjectKeyFromObject(want), live)
 	if apierrors.IsNotFound(err) {
@@ -137,6 +138,7 @@ func observeKind(ctx context.Context, c client.Client, want *apiextensionsv1.Cus
 	}
 	k := kind{crd: crd, group: live.Spec.Group, ours: install.OwnsCRD(live, live.Spec.Group)}
 	if !k.ours {
+		k.converts = install.Converts(live, namespace)
 		return k, true, nil // what is in it is none of our business
 	}
 	version := ""

@@ -17,6 +17,8 @@ type plan struct {
 	clusters, packages []object
 	// programs stop first: what they look after must not be made again while it goes.
 	programs, objects, crds, namespaces []object
+	// converted are definitions of others that need our operator's conversion, and are to do without.
+	converted []object
 	// goes says of kinds how many objects go with their definitions, kept what stays and why.
 	goes, kept []string
 }
@@ -28,7 +30,7 @@ func (p plan) steps() [][]object {
 
 // empty tells that there is nothing to delete.
 func (p plan) empty() bool {
-	return len(p.clusters)+len(p.packages)+len(p.programs)+len(p.objects)+len(p.crds)+len(p.namespaces) == 0
+	return len(p.converted)+len(p.clusters)+len(p.packages)+len(p.programs)+len(p.objects)+len(p.crds)+len(p.namespaces) == 0
 }
 
 // isCluster are the kinds that users make for hosted clusters. An operator has to be there until they are gone.
@@ -45,7 +47,12 @@ func planFor(obs observed, o Options) plan {
 	for _, k := range obs.kinds {
 		switch {
 		case !k.ours:
-			p.kept = append(p.kept, fmt.Sprintf("CustomResourceDefinition %s: somebody else owns it", k.crd.Name))
+			why := "somebody else owns it"
+			if k.converts {
+				why += "; it will serve its stored version alone, as our operator won't convert others any more"
+				p.converted = append(p.converted, k.crd)
+			}
+			p.kept = append(p.kept, fmt.Sprintf("CustomResourceDefinition %s: %s", k.crd.Name, why))
 			continue
 		case isCluster(k):
 			p.clusters = append(p.clusters, k.instances...)

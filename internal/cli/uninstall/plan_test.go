@@ -41,6 +41,8 @@ func TestPlan(t *testing.T) {
 	sizing := ofKind("clustersizingconfigurations", "scheduling.hypershift.openshift.io", thing("ClusterSizingConfiguration", "", "cluster"))
 	foreign := ofKind("clusters", "cluster.x-k8s.io")
 	foreign.ours = false
+	handed := ofKind("machines", "cluster.x-k8s.io")
+	handed.ours, handed.converts = false, true
 
 	for name, tc := range map[string]struct {
 		obs   observed
@@ -91,6 +93,16 @@ func TestPlan(t *testing.T) {
 			obs: installation(machine),
 			check: func(g Gomega, p plan) {
 				g.Expect(p.refusals).To(HaveExactElements("1 Machine (clusters-demo/a): they have finalizers (machine.cluster.x-k8s.io) that nobody would take off: delete them first"))
+			},
+		},
+		"When a definition of somebody else needs our conversion it should say so and stay, without it": {
+			obs: installation(handed, foreign),
+			check: func(g Gomega, p plan) {
+				g.Expect(p.converted).To(HaveExactElements(HaveField("Name", "machines.cluster.x-k8s.io")))
+				g.Expect(p.kept).To(ContainElements(
+					And(HavePrefix("CustomResourceDefinition machines.cluster.x-k8s.io: "), ContainSubstring("its stored version alone")),
+					Equal("CustomResourceDefinition clusters.cluster.x-k8s.io: somebody else owns it")))
+				g.Expect(p.crds).To(HaveExactElements(HaveField("Name", "hostedclusters."+group)))
 			},
 		},
 		"When such an object belongs to a cluster that is to be destroyed it should wait for that": {

@@ -79,6 +79,12 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if todo = planFor(obs, o); len(todo.refusals) > 0 {
 		return fmt.Errorf("stopped before the operators went: %s", todo.refusals[0])
 	}
+	for _, crd := range todo.converted {
+		if err := install.EndConversion(ctx, c, crd.Name, o.Namespace); err != nil {
+			return err
+		}
+		p.Printf("%s does without our conversion", crd)
+	}
 	for _, step := range todo.steps() {
 		if err := deleteAll(ctx, c, p, step); err != nil {
 			return err

@@ -64,6 +64,36 @@ func TestPublished(t *testing.T) {
 		write(t, dir, "manifest.yaml", strings.Replace(read(t, dir, "manifest.yaml"), "\nspec:\n", "\nspec:\n  phasez: []\n", 1))
 		g.Expect(run(t, nil, "validate", dir)).To(Equal("Warning: manifest.yaml: unknown field \"spec.phasez\"\nPackage validated successfully!"))
 	})
+	t.Run("When a package has what is seldom meant it should warn, and not refuse it", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := filepath.Join(t.TempDir(), "app")
+		write(t, dir, "manifest.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
+kind: PackageManifest
+metadata: {name: app}
+spec:
+  scopes: [Namespaced]
+  phases: [{name: Deploy_All}]
+  images: [{name: a, image: quay.io/a/a:1}]
+test: {template: [{name: t, context: {package: {metadata: {name: x, namespace: shop}}}}, {name: t, context: {package: {metadata: {name: x, namespace: shop}}}}]}
+`)
+		write(t, dir, "manifest.lock.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
+kind: PackageManifestLock
+spec: {images: [{name: a, image: "quay.io/a/a:1", digest: short}]}
+`)
+		write(t, dir, "a.yaml", `apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: , labels: {a: , b: c}, annotations: {package-operator.run/phase: Deploy_All, x: }}
+`)
+		out := run(t, nil, "validate", dir)
+		g.Expect(out).To(And(ContainSubstring(`spec.phases[0].name: "Deploy_All" can't have a class`), ContainSubstring(`test.template[1].name: "t" is there twice`),
+			ContainSubstring(`spec.images[0].digest: no registry has an image "short"`), HaveSuffix("Package validated successfully!")))
+		g.Expect(run(t, nil, "tree", dir)).To(Equal("app\nPackage shop/x\n└── Phase Deploy_All\n    └── /v1, Kind=ConfigMap /a\n"))
+
+		write(t, dir, "b.yaml", "apiVersion: v1\nkind: \nmetadata: {name: b, annotations: {package-operator.run/phase: Deploy_All}}\n")
+		g.Expect(run(t, nil, "validate", dir)).To(ContainSubstring("GroupVersionKind not set"))
+		write(t, dir, "manifest.yaml", strings.Replace(read(t, dir, "manifest.yaml"), "{name: Deploy_All}", "{name: Deploy_All, class: hosted-cluster}", 1))
+		g.Expect(run(t, nil, "validate", dir)).To(ContainSubstring("without a class any name will do"))
+	})
 	t.Run("When test.kubeconform is asked for an object that is wrong should fail the build", func(t *testing.T) {
 		g := NewWithT(t)
 		dir := filepath.Join(t.TempDir(), "app")

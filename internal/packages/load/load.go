@@ -23,7 +23,7 @@ type Package struct {
 	Files Files
 	// Component whose package it is, empty for the root.
 	Component string
-	// Warnings are about what has no effect in manifest and lock file.
+	// Warnings are about what has no effect in manifest and lock file, or is seldom meant.
 	Warnings []string
 }
 
@@ -117,14 +117,14 @@ func parse(files Files, component string) (*Package, error) {
 	if out.Manifest, err = manifest.Parse(path, data); err != nil {
 		return nil, in(component, err)
 	}
-	out.Warnings = manifest.Warnings(path, data, out.Manifest)
+	out.Warnings = append(manifest.Warnings(path, data, out.Manifest), manifest.Doubts(path, out.Manifest)...)
 	if path, data, err = out.take(manifest.LockFile, violation.LockDuplicated); err != nil || data == nil {
 		return out, err
 	}
 	if out.Lock, err = manifest.ParseLock(path, data); err != nil {
 		return nil, in(component, err)
 	}
-	out.Warnings = append(out.Warnings, manifest.Warnings(path, data, out.Lock)...)
+	out.Warnings = append(append(out.Warnings, manifest.Warnings(path, data, out.Lock)...), manifest.LockDoubts(path, out.Lock)...)
 	return out, nil
 }
 

@@ -18,6 +18,9 @@ import (
 // maxList bounds every list of a manifest. The largest known package has some forty images.
 const maxList = 1000
 
+// maxPhaseName bounds names of phases, which are in messages.
+const maxPhaseName = 253
+
 // Validate checks a manifest. All of its mistakes are returned.
 func Validate(ctx context.Context, m *v1alpha1.PackageManifest) field.ErrorList {
 	var errs field.ErrorList
@@ -73,9 +76,12 @@ func validatePhases(phases []v1alpha1.PackageManifestPhase, path *field.Path) fi
 			errs = append(errs, field.Required(name, ""))
 		case seen[p.Name]:
 			errs = append(errs, field.Invalid(name, p.Name, "must be unique"))
-		default:
+		case len(p.Name) > maxPhaseName:
+			errs = append(errs, field.TooLong(name, "", maxPhaseName))
+		case p.Class != "":
+			// It is part of an object's name.
 			for _, problem := range validation.IsDNS1123Label(p.Name) {
-				errs = append(errs, field.Invalid(name, p.Name, problem))
+				errs = append(errs, field.Invalid(name, p.Name, problem+"; without a class any name will do"))
 			}
 		}
 		seen[p.Name] = true
@@ -229,16 +235,11 @@ func validateTest(ctx context.Context, test v1alpha1.PackageManifestTest, schema
 		return field.ErrorList{field.TooMany(path.Child("template"), len(test.Template), maxList)}
 	}
 	var errs field.ErrorList
-	seen := map[string]bool{}
 	for i, c := range test.Template {
 		at := path.Child("template").Index(i)
 		for _, problem := range validation.IsConfigMapKey(c.Name) {
 			errs = append(errs, field.Invalid(at.Child("name"), c.Name, problem))
 		}
-		if seen[c.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
-		}
-		seen[c.Name] = true
 		if schema != nil && c.Context.Config != nil {
 			_, more := schema.Admit(ctx, c.Context.Config.Raw, at.Child("context", "config"))
 			errs = append(errs, more...)
@@ -253,6 +254,41 @@ func validateTest(ctx context.Context, test v1alpha1.PackageManifestTest, schema
 // digest is what a digest looks like in a lock file.
 var digest = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,}$`)
 
+// Doubts are what of a valid manifest is seldom meant. Packages with it are around, and install.
+func Doubts(path string, m *v1alpha1.PackageManifest) []string {
+	var out []string
+	for i, p := range m.Spec.Phases {
+		if problems := validation.IsDNS1123Label(p.Name); len(problems) > 0 {
+			out = append(out, fmt.Sprintf("%s: spec.phases[%d].name: %.64q can't have a class: %s", path, i, p.Name, problems[0]))
+		}
+	}
+	seen := map[string]bool{}
+	for i, c := range m.Test.Template {
+		if seen[c.Name] {
+			out = append(out, fmt.Sprintf("%s: test.template[%d].name: %q is there twice: both test cases use the same fixtures, and --config-testcase means the first", path, i, c.Name))
+		}
+		seen[c.Name] = true
+	}
+	return out
+}
+
+// LockDoubts is Doubts for a lock file.
+func LockDoubts(path string, l *v1alpha1.PackageManifestLock) []string {
+	var out []string
+	doubt := func(list string, i int, dig string) {
+		if dig != "" && !digest.MatchString(dig) {
+			out = append(out, fmt.Sprintf("%s: spec.%s[%d].digest: no registry has an image %.80q: it must be a digest such as sha256:…; run kubectl package update", path, list, i, dig))
+		}
+	}
+	for i, image := range l.Spec.Images {
+		doubt("images", i, image.Digest)
+	}
+	for i, d := range l.Spec.Dependencies {
+		doubt("dependencies", i, d.Digest)
+	}
+	return out
+}
+
 // ValidateLock checks a lock file.
 func ValidateLock(l *v1alpha1.PackageManifestLock) field.ErrorList {
 	var errs field.ErrorList
@@ -265,11 +301,8 @@ func ValidateLock(l *v1alpha1.PackageManifestLock) field.ErrorList {
 		if image == "" {
 			errs = append(errs, field.Invalid(path.Child("image"), image, "must be non empty"))
 		}
-		switch {
-		case dig == "":
+		if dig == "" {
 			errs = append(errs, field.Invalid(path.Child("digest"), dig, "must be non empty"))
-		case !digest.MatchString(dig):
-			errs = append(errs, field.Invalid(path.Child("digest"), dig, "must be a digest such as sha256:…"))
 		}
 	}
 	seen := map[string]bool{}

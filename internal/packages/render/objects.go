@@ -117,6 +117,7 @@ func wellFormed(obj map[string]any) error {
 	if _, err := normalize(obj, 0); err != nil {
 		return err
 	}
+	dropNull(obj, "apiVersion", "kind")
 	for _, name := range []string{"apiVersion", "kind"} {
 		if v, ok := obj[name]; ok {
 			if _, ok := v.(string); !ok {
@@ -132,6 +133,7 @@ func wellFormed(obj map[string]any) error {
 	if !ok {
 		return errors.New("metadata must be a map")
 	}
+	dropNull(fields, "name", "namespace", "generateName")
 	for _, name := range []string{"name", "namespace", "generateName"} {
 		if v, ok := fields[name]; ok {
 			if _, ok := v.(string); !ok {
@@ -145,6 +147,10 @@ func wellFormed(obj map[string]any) error {
 			delete(fields, name)
 		case map[string]any:
 			for k, v := range m {
+				if v == nil {
+					delete(m, k)
+					continue
+				}
 				if _, ok := v.(string); !ok {
 					return fmt.Errorf("metadata.%s: the value of %q must be text", name, k)
 				}
@@ -154,6 +160,15 @@ func wellFormed(obj map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// dropNull removes fields that templates left empty: they are as good as missing, and the API server takes them so.
+func dropNull(obj map[string]any, names ...string) {
+	for _, name := range names {
+		if v, ok := obj[name]; ok && v == nil {
+			delete(obj, name)
+		}
+	}
 }
 
 func normalize(v any, depth int) (any, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -28,9 +27,9 @@ import (
 // 3 s when idle.
 const startTimeout = 3 * time.Minute
 
-// A test's programs live for a minute, so they may have more garbage (in percent of what is in use) before they collect it than the 100
-// of programs that stay: a fifth of their processor time went there. memory, in bytes, is where they get thrifty again, so that several
-// packages fit on a machine of 8 GiB. GOGC in the environment turns both off.
+// The API servers of tests live for a minute, so they may have more garbage (in percent of what is in use) before they collect it than the
+// 100 of programs that stay: a fifth of their processor time went there. memory, in bytes, is where they get thrifty again, so that several
+// packages fit on a machine of 8 GiB. GOGC in the environment turns both off. Test binaries are left as they are: some measure their memory.
 const (
 	garbage = 300
 	memory  = 800 << 20
@@ -75,10 +74,6 @@ func Start(t testing.TB) *Env {
 //
 //	func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 func Main(m *testing.M) int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-		debug.SetMemoryLimit(memory)
-	}
 	code := m.Run()
 	if env := shared.env; env != nil {
 		env.stop()

@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/memory"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
@@ -233,11 +234,14 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := apply.RegisterDefault(); err != nil && !errors.As(err, &known) {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	clk := clock.RealClock{}
+	clocks := &skew.Watch{Clock: clk}
+	cfg = rest.CopyConfig(cfg)
+	clocks.Attach(cfg)
 	mgr, err := newManager(cfg, o)
 	if err != nil {
 		return err
 	}
-	clk := clock.RealClock{}
 	fresh := newFreshClient(mgr.GetClient(), clk)
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	spaces := defrag.New(mgr.GetClient(), o.Namespace)
@@ -247,7 +251,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Components: controlplane.Components(), EtcdShards: etcd.Shards, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
-		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader},
+		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
 		Checker: newHealthChecker(clk, wake.Wake), Background: ctx,
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pause"
@@ -246,12 +247,30 @@ func (r *Reconciler) observeInfra(ctx context.Context, obs *Observed) {
 
 func (r *Reconciler) certificates(ctx context.Context, obs *Observed) (time.Duration, error) {
 	spec, problems := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
+	var err error
+	if spec.TrustRolledOut, err = r.rolledOut(ctx, spec.Namespace); err != nil {
+		return 0, err
+	}
 	plan, err := r.PKI.Reconcile(ctx, spec)
 	obs.PKIProblems = append(problems, plan.Problems...)
 	if err != nil {
 		return 0, fmt.Errorf("storing certificates: %w", err)
 	}
 	return plan.RequeueAfter(), nil
+}
+
+// rolledOut says whether every component runs with its present files.
+func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, error) {
+	list := &hyperv1.ControlPlaneComponentList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return false, fmt.Errorf("listing reports of components: %w", err)
+	}
+	for i := range list.Items {
+		if !conditions.IsTrue(list.Items[i].Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete) {
+			return false, nil
+		}
+	}
+	return len(list.Items) > 0, nil
 }
 
 // reconcileComponents runs every component, in the order of registration. One that fails stops no other.

@@ -21,6 +21,9 @@ const expiryTimeout = 5 * time.Second
 var earliestExpiry = prometheus.NewDesc("hypershift_certificates_earliest_expiry_timestamp_seconds",
 	"When the first of the certificates that are made for this control plane expires.", []string{"namespace"}, nil)
 
+var authorityExpiry = prometheus.NewDesc("hypershift_certificate_authorities_earliest_expiry_timestamp_seconds",
+	"When the first of the certificate authorities of this control plane expires, and with it all that it signed.", []string{"namespace"}, nil)
+
 // Expiry is a metric of when certificates of a control plane end.
 type Expiry struct {
 	reader    client.Reader // cached
@@ -31,7 +34,7 @@ type Expiry struct {
 func NewExpiry(reader client.Reader, namespace string) *Expiry { return &Expiry{reader, namespace} }
 
 // Describe implements prometheus.Collector.
-func (e *Expiry) Describe(ch chan<- *prometheus.Desc) { ch <- earliestExpiry }
+func (e *Expiry) Describe(ch chan<- *prometheus.Desc) { ch <- earliestExpiry; ch <- authorityExpiry }
 
 // Collect implements prometheus.Collector. Where nothing can be read there is no series.
 func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
@@ -44,6 +47,27 @@ func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
 	if first := earliest(secrets.Items, time.Now()); !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(earliestExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
 	}
+	if first := earliestAuthority(secrets.Items); !first.IsZero() {
+		ch <- prometheus.MustNewConstMetric(authorityExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
+	}
+}
+
+// earliestAuthority is when the first authority of a control plane ends, of those that this package makes; zero when there is none.
+func earliestAuthority(secrets []corev1.Secret) time.Time {
+	ours := map[string]bool{}
+	for _, a := range (Spec{IgnitionServer: true}).authorities() {
+		ours[a.secret] = true
+	}
+	var first time.Time
+	for i := range secrets {
+		if !ours[secrets[i].Name] || len(secrets[i].Data[CAKeyKey]) == 0 {
+			continue
+		}
+		if cert, err := parseCertificate(secrets[i].Data[CACertKey]); err == nil && (first.IsZero() || cert.NotAfter.Before(first)) {
+			first = cert.NotAfter
+		}
+	}
+	return first
 }
 
 // earliest is when the first certificate ends that this package signed; zero when there is none. Certificates of users and those that are handed out

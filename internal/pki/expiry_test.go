@@ -38,3 +38,20 @@ func TestEarliest(t *testing.T) {
 		}
 	}
 }
+
+func TestEarliestAuthority(t *testing.T) {
+	g := NewWithT(t)
+	obs := apply(Observed{}, PlanFor(demo(), Observed{}, source(noon)))
+	var secrets []corev1.Secret
+	for _, s := range obs.Secrets {
+		secrets = append(secrets, *s)
+	}
+	g.Expect(earliestAuthority(nil)).To(BeZero())
+	g.Expect(earliestAuthority(secrets)).To(BeTemporally("==", noon.Add(caValidity)), "When authorities are new leaves should not count")
+	foreign := obs.Secrets[RootCA].DeepCopy()
+	foreign.Name = "theirs"
+	foreign.Data = PlanFor(demo(), Observed{}, source(noon.AddDate(-5, 0, 0))).Authorities[1].Secret.Data
+	g.Expect(earliestAuthority(append(secrets, *foreign))).To(BeTemporally("==", noon.Add(caValidity)), "When an authority is not ours it should not count")
+	foreign.Name = RootCA
+	g.Expect(earliestAuthority(append(secrets, *foreign))).To(BeTemporally("==", noon.AddDate(-5, 0, 0).Add(caValidity)), "When one ends earlier it should be that one")
+}

@@ -39,7 +39,7 @@ type Plan struct {
 	Delete []*corev1.Secret
 	// Problems need a person: an authority that cannot be read, an input that is not there. What depends on them is left as it is.
 	Problems []error
-	// RecheckAfter is when the next leaf is due for renewal. Zero when there is nothing to wait for.
+	// RecheckAfter is when the next leaf is due for renewal, or an authority for its next step. Zero when there is nothing to wait for.
 	RecheckAfter time.Duration
 }
 
@@ -54,13 +54,16 @@ type Write struct {
 // Empty reports whether there is nothing to write.
 func (p Plan) Empty() bool { return len(p.Authorities)+len(p.Leaves)+len(p.Copies)+len(p.Delete) == 0 }
 
-// PlanFor never replaces a readable authority or service account key, never pairs a certificate with another key, and plans nothing more once its
+// issues reports whether certificates are made.
+func (p Plan) issues() bool { return len(p.Authorities)+len(p.Leaves) > 0 }
+
+// PlanFor never replaces a service account key, nor a readable authority but in the two steps of generations, never pairs a certificate with another key, and plans nothing more once its
 // writes are stored.
 func PlanFor(spec Spec, obs Observed, src Source) Plan {
 	if spec.Disabled {
 		return Plan{}
 	}
-	p := &planner{spec: spec, src: src, secrets: maps.Clone(obs.Secrets), configMaps: maps.Clone(obs.ConfigMaps), cas: map[string]pair{}}
+	p := &planner{spec: spec, src: src, secrets: maps.Clone(obs.Secrets), configMaps: maps.Clone(obs.ConfigMaps), cas: map[string]pair{}, trusted: map[string][]byte{}}
 	if p.secrets == nil {
 		p.secrets = map[string]*corev1.Secret{}
 	}
@@ -96,6 +99,7 @@ type planner struct {
 	secrets    map[string]*corev1.Secret
 	configMaps map[string]*corev1.ConfigMap
 	cas        map[string]pair
+	trusted    map[string][]byte // by Secret of the authority: in PEM, also those before and after it
 	plan       Plan
 }
 
@@ -201,7 +205,7 @@ func (p *planner) planAuthority(a authority) {
 				p.spec.Namespace, a.secret, err))
 			return
 		}
-		p.cas[a.secret] = ca
+		p.rotate(a, stored, ca)
 		return
 	}
 	ca, err := issueAuthority(a, p.spec, p.src)
@@ -209,7 +213,7 @@ func (p *planner) planAuthority(a authority) {
 		p.problem(err)
 		return
 	}
-	p.cas[a.secret] = ca
+	p.accept(a, generations{current: ca}, "")
 	s := p.secret(a.secret)
 	setAll(&s.Data, map[string][]byte{CACertKey: ca.certPEM, CAKeyKey: ca.keyPEM, TLSCertKey: ca.certPEM, TLSKeyKey: ca.keyPEM})
 	p.store(&p.plan.Authorities, s, "there is none yet")
@@ -253,7 +257,11 @@ func (p *planner) recheckFor(cert *x509.Certificate, ca pair, spec Spec) {
 	if !cert.NotAfter.Before(ca.cert.NotAfter) {
 		return // will not be renewed
 	}
-	left := max(renewAt(cert, spec).Sub(p.src.Now), minRecheck)
+	p.recheckIn(renewAt(cert, spec).Sub(p.src.Now))
+}
+
+func (p *planner) recheckIn(left time.Duration) {
+	left = max(left, minRecheck)
 	if p.plan.RecheckAfter == 0 || left < p.plan.RecheckAfter {
 		p.plan.RecheckAfter = left
 	}
@@ -307,11 +315,11 @@ func (p *planner) planClientCA() {
 func (p *planner) planBundle(name string, extra []byte, signers ...string) {
 	var bundle bytes.Buffer
 	for _, signer := range signers {
-		ca, ok := p.cas[signer]
+		trusted, ok := p.trusted[signer]
 		if !ok {
 			return // never narrow a bundle because one authority could not be read
 		}
-		bundle.Write(ca.certPEM)
+		bundle.Write(trusted)
 	}
 	bundle.Write(extra)
 	stored := p.configMaps[name]
@@ -330,11 +338,11 @@ func (p *planner) planBundle(name string, extra []byte, signers ...string) {
 
 func (p *planner) planKubeconfig(k kubeconfig) {
 	client := p.secrets[k.client]
-	root, ok := p.cas[RootCA]
+	root, ok := p.trusted[RootCA]
 	if client == nil || !ok {
 		return // its problem is reported
 	}
-	trust := bytes.Clone(root.certPEM)
+	trust := bytes.Clone(root)
 	if k.namedCertificates {
 		for _, name := range p.spec.NamedCertificates {
 			if named := p.secrets[name]; named != nil {

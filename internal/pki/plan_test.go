@@ -518,7 +518,7 @@ func checkRenewal(t *rapid.T, spec Spec, obs Observed, now time.Time, recheck ti
 		t.Fatalf("it would write before the time that it gave: %v", reasons(p))
 	}
 	p := PlanFor(spec, obs, source(now.Add(recheck+time.Second)))
-	if len(p.Leaves) == 0 {
+	if len(p.Leaves)+len(p.Authorities) == 0 {
 		t.Fatalf("nothing is renewed after %s", recheck)
 	}
 	checkLeaves(t, spec, apply(obs, p), now.Add(recheck+time.Second))

@@ -28,6 +28,9 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 	Keys   KeySource
 	Rand   io.Reader
+	// ClockErr says why the clock can't be believed; nil: it always can. Nothing is issued then: with a clock that is ahead every certificate would be
+	// replaced, by one that is not valid yet.
+	ClockErr func() error
 
 	last lastPlan
 }
@@ -50,6 +53,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, spec Spec) (Plan, error) {
 		return plan, nil
 	}
 	plan := PlanFor(spec, obs, Source{Now: now, Keys: r.Keys, Rand: r.Rand})
+	if err := r.clockErr(); err != nil && plan.issues() {
+		return Plan{Problems: append(plan.Problems, fmt.Errorf("no certificates are issued: %w", err)), RecheckAfter: minRecheck}, nil
+	}
 	if plan.Empty() {
 		r.last.remember(state, plan, now)
 	}
@@ -66,6 +72,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, spec Spec) (Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+func (r *Reconciler) clockErr() error {
+	if r.ClockErr == nil {
+		return nil
+	}
+	return r.ClockErr()
 }
 
 // RequeueAfter is the plan's recheck time with a bound, so that a clock that was set right is noticed within a day.

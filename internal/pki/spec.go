@@ -20,7 +20,7 @@ const (
 	// It is long enough for a control plane that is paused over a long weekend, and what is left of it when it is renewed, two days, for any
 	// machine that has just got it.
 	bootstrapValidity = 7 * 24 * time.Hour
-	// caValidity of authorities, which are never replaced.
+	// caValidity of authorities.
 	caValidity = 10 * 365 * 24 * time.Hour
 	// renewBefore is how long a leaf of ordinary validity still lasts when it is renewed.
 	renewBefore = 30 * 24 * time.Hour
@@ -82,6 +82,8 @@ type Spec struct {
 	RenewShare float64
 	// KeyKind of everything but the service account key; empty means ECDSA.
 	KeyKind KeyKind
+	// TrustRolledOut is true while every component runs with what its files say now. Authorities wait for it before their successors sign.
+	TrustRolledOut bool
 	// Disabled stops everything.
 	Disabled bool
 }

@@ -55,6 +55,9 @@ func (r *requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		csr.Status.Conditions = append(csr.Status.Conditions, failed(a.failure, now))
 		return r.write(ctx, csr, "status", "refused")
 	case len(a.certificate) > 0:
+		if err := r.clocks.Err(); err != nil {
+			return ctrl.Result{}, fmt.Errorf("CertificateSigningRequest %s is not signed: %w", csr.Name, err)
+		}
 		csr.Status.Certificate = a.certificate
 		return r.write(ctx, csr, "status", "signed")
 	}

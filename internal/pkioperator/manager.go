@@ -32,6 +32,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -77,6 +78,11 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 		}
 		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
 	}
+	if c.clocks == nil {
+		c.clocks = &skew.Watch{Clock: c.clock}
+	}
+	cfg = rest.CopyConfig(cfg)
+	c.clocks.Attach(cfg)
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)

@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pki"
 )
@@ -33,6 +34,7 @@ type config struct {
 	hcp       string        // name of the HostedControlPlane
 	day       time.Duration // what counts as a day; shorter in tests
 	events    tell.Recorder // nil: nobody is told
+	clocks    *skew.Watch   // nil: the clock is right
 }
 
 func (c config) source() source { return source{now: c.clock.Now(), keys: c.keys, rand: c.rand} }
@@ -101,6 +103,9 @@ func (r *rotation) rotate(ctx context.Context, hcp *hyperv1.HostedControlPlane, 
 		write, due, err := rotate(s, obs, r.day, r.source())
 		if err != nil || write == nil {
 			return due, err
+		}
+		if err := r.clocks.Err(); err != nil {
+			return due, fmt.Errorf("no certificates are issued: %w", err)
 		}
 		if err := r.store(ctx, write); err != nil {
 			return due, err

@@ -15,6 +15,8 @@ const (
 	slowDeletion = 900
 	// certificateDays is how long before the end of a certificate somebody should look. They are replaced when a fifth of their life is left.
 	certificateDays = 7
+	// authorityDays is how long before the end of an authority somebody should look: nodes, users and tools trust it and have to be told of another.
+	authorityDays = 365
 	// fillsUp is the share of an etcd's quota from which somebody should look.
 	fillsUp = 0.8
 )
@@ -47,6 +49,9 @@ func operationAlerts(namespace string) []any {
 		alert("HyperShiftCertificateExpires", fmt.Sprintf(`min by (namespace) (hypershift_certificates_earliest_expiry_timestamp_seconds) - time() < %d * 24 * 3600`, certificateDays), "1h", critical,
 			fmt.Sprintf("A certificate of the control plane in namespace {{ $labels.namespace }} expires in less than %d days and was not replaced", certificateDays),
 			"Its control-plane-operator should have replaced it: kubectl logs deployment/control-plane-operator --namespace {{ $labels.namespace }}"),
+		alert("HyperShiftCertificateAuthorityExpires", fmt.Sprintf(`min by (namespace) (hypershift_certificate_authorities_earliest_expiry_timestamp_seconds) - time() < %d * 24 * 3600`, authorityDays), "1h", warning,
+			"A certificate authority of the control plane in namespace {{ $labels.namespace }} expires in less than a year",
+			"Nothing that it signed is accepted after that, so it has to be replaced before. Plan it now"),
 		alert("HyperShiftObjectHotLoop", `max by (kind, loop, managers) (hypershift_object_hot_loops) > 0`, "10m", warning,
 			"Objects of kind {{ $labels.kind }} are written again and again by {{ $labels.managers }}",
 			"Objects and fields: kubectl get events --all-namespaces --field-selector reason=HotLoop"),

@@ -1,0 +1,135 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+)
+
+// verifies says whether everything that trusts the bundles and kubeconfigs of one state accepts the leaves of another.
+func verifies(spec Spec, trust, leaves Observed, now time.Time) string {
+	list, err := spec.leaves()
+	if err != nil {
+		return err.Error()
+	}
+	bundleOf := map[string]string{RootCA: RootCABundle, AggregatorSigner: AggregatorCABundle, KonnectivitySigner: KonnectivityCABundle, EtcdSigner: EtcdCABundle,
+		EtcdMetricsSigner: EtcdMetricsCABundle, KubeletSigner: KubeletCABundle, ClusterSigner: ClientCABundle, ControlPlaneSigner: ClientCABundle, SystemAdminSigner: ClientCABundle,
+		HCCOSigner: ClientCABundle, KASBootstrapSigner: ClientCABundle}
+	for _, l := range list {
+		cm := trust.ConfigMaps[bundleOf[l.signer]]
+		if cm == nil {
+			continue // of the ignition server, whom machines trust by their user data
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(cm.Data[CACertKey]))
+		cert, err := parseCertificate(leaves.Secrets[l.secret].Data[l.certEntry()])
+		if err != nil {
+			return err.Error()
+		}
+		if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+			return l.secret + ": " + err.Error()
+		}
+	}
+	return ""
+}
+
+// TestAuthorityLife lets a control plane grow old. At each pass, what has not got the newest files yet must get on with what has, in both directions.
+func TestAuthorityLife(t *testing.T) {
+	g := NewWithT(t)
+	spec := demo(func(s *Spec) { s.TrustRolledOut = true })
+	obs, now := settled(t, spec, noon), noon.AddDate(7, 11, 0) // nothing but renewals happens before
+	first := bytes.Clone(obs.Secrets[RootCA].Data[CAKeyKey])
+	var told []string
+	for now.Before(noon.AddDate(10, 3, 0)) {
+		now = now.Add(20 * 24 * time.Hour)
+		plan := PlanFor(spec, obs, source(now))
+		g.Expect(plan.Problems).To(BeEmpty())
+		after := apply(obs, plan)
+		g.Expect(verifies(spec, obs, after, now)).To(BeEmpty(), "%s: who has the old bundles should accept the new certificates", now)
+		if verifies(spec, obs, obs, now) == "" {
+			g.Expect(verifies(spec, after, obs, now)).To(BeEmpty(), "%s: who has the new bundles should accept the old certificates", now)
+		}
+		for _, w := range plan.Authorities {
+			if w.Secret.Name == RootCA {
+				told = append(told, w.Reason)
+			}
+		}
+		obs = after
+	}
+	g.Expect(told).To(HaveLen(3), "%q", told)
+	g.Expect(told[0]).To(HavePrefix("it gets a successor"))
+	g.Expect(told[1]).To(Equal("its successor is trusted everywhere"))
+	g.Expect(told[2]).To(Equal("the authority before it is not needed any more"))
+	g.Expect(obs.Secrets[RootCA].Data[CAKeyKey]).NotTo(Equal(first))
+	g.Expect(obs.Secrets[RootCA].Data).NotTo(HaveKey(previousCertKey))
+	g.Expect(strings.Count(obs.ConfigMaps[RootCABundle].Data[CACertKey], "BEGIN CERTIFICATE")).To(Equal(1))
+}
+
+func TestRotationByHand(t *testing.T) {
+	g := NewWithT(t)
+	spec := demo()
+	obs, now := settled(t, spec, noon), noon.Add(24*time.Hour)
+	old := bytes.Clone(obs.Secrets[RootCA].Data[CAKeyKey])
+	pass := func() Plan {
+		plan := PlanFor(spec, obs, source(now))
+		obs = apply(obs, plan)
+		return plan
+	}
+	ask := func(step string) {
+		setAll(&obs.Secrets[RootCA].Annotations, map[string]string{RotationAnnotation: step})
+	}
+	ask(RotationSwitch)
+	pass()
+	g.Expect(obs.Secrets[RootCA].Data).To(HaveKey(nextKeyKey), "When a switch is asked for it should be prepared first")
+	g.Expect(strings.Count(obs.ConfigMaps[RootCABundle].Data[CACertKey], "BEGIN CERTIFICATE")).To(Equal(2))
+	now = now.Add(2 * settle)
+	g.Expect(pass().Empty()).To(BeTrue(), "When components have not got the bundle it should wait")
+	spec.TrustRolledOut, now = true, now.Add(-2*settle)
+	plan := pass()
+	g.Expect(plan.Empty()).To(BeTrue(), "When it was only just made it should wait")
+	g.Expect(plan.RecheckAfter).To(BeNumerically("<=", settle))
+	now = now.Add(plan.RecheckAfter)
+	g.Expect(len(pass().Leaves)).To(BeNumerically(">", 3), "When all have the bundle it should switch")
+	g.Expect(obs.Secrets[RootCA].Data[CAKeyKey]).NotTo(Equal(old))
+	g.Expect(obs.Secrets[RootCA].Annotations).NotTo(HaveKey(RotationAnnotation))
+	g.Expect(pass().Empty()).To(BeTrue(), "When it is done it should rest")
+	g.Expect(strings.Count(obs.ConfigMaps[RootCABundle].Data[CACertKey], "BEGIN CERTIFICATE")).To(Equal(2))
+	ask(RotationForget)
+	pass()
+	g.Expect(strings.Count(obs.ConfigMaps[RootCABundle].Data[CACertKey], "BEGIN CERTIFICATE")).To(Equal(1), "When the old one is to be forgotten nobody should trust it")
+	g.Expect(verifies(spec, obs, obs, now)).To(BeEmpty())
+}
+
+// TestRotationProperties: whatever is asked for in whatever order, certificates and trust always fit together, also with what was there a pass before.
+func TestRotationProperties(t *testing.T) {
+	fresh := settled(t, demo(), noon)
+	rapid.Check(t, func(t *rapid.T) {
+		spec, now := demo(), noon
+		obs := apply(fresh, Plan{}) // a copy
+		for range rapid.IntRange(1, 3).Draw(t, "passes") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(300*24*time.Hour)).Draw(t, "later")))
+			spec.TrustRolledOut = rapid.Bool().Draw(t, "rolled out")
+			signer := rapid.SampledFrom([]string{RootCA, EtcdSigner, ClusterSigner}).Draw(t, "signer")
+			if step := rapid.SampledFrom([]string{"", RotationPrepare, RotationSwitch, "nonsense"}).Draw(t, "asked"); step != "" {
+				setAll(&obs.Secrets[signer].Annotations, map[string]string{RotationAnnotation: step})
+			}
+			plan := PlanFor(spec, obs, source(now))
+			after := apply(obs, plan)
+			if again := PlanFor(spec, after, source(now)); !again.Empty() {
+				t.Fatalf("a second plan would still write %v", reasons(again))
+			}
+			if wrong := verifies(spec, obs, after, now); wrong != "" {
+				t.Fatalf("old trust, new certificates: %s", wrong)
+			}
+			if wrong := verifies(spec, after, after, now); wrong != "" {
+				t.Fatal(wrong)
+			}
+			obs = after
+		}
+	})
+}

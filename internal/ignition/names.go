@@ -23,8 +23,10 @@ const (
 	keyRelease  = "release"
 	keyConfig   = "config"
 	keyPayload  = "payload"
-	keyReason   = "reason"
-	keyMessage  = "message"
+	// keyLast is the last good payload, as in keyPayload, of pools that are not upgraded in place.
+	keyLast    = "last-payload"
+	keyReason  = "reason"
+	keyMessage = "message"
 	// keyLabels and keyTaints are those that nodes register with, in JSON. They may change without a new Secret, because labels and
 	// taints of a NodePool replace no machine.
 	keyLabels = "node-labels"

@@ -144,38 +144,64 @@ func recheck(born, expires time.Time, ends bool, now time.Time, err error) time.
 	return min(after, tokenRotation)
 }
 
-// report writes how the payload went, and the payload itself for pools that are upgraded in place.
+// report writes how the payload went, and the payload itself: under one key for pools that are upgraded in place, whose nodes get it from there, and under
+// another for the rest, for lastGood.
 func report(s *corev1.Secret, obs Observed) {
 	reason, message := reasonAsExpected, "Payload generated successfully"
 	var invalid *payload.InvalidError
+	refused := errors.As(obs.Err, &invalid)
 	switch {
 	case obs.Err == nil:
-	case errors.As(obs.Err, &invalid):
+	case refused:
 		reason, message = hyperv1.NodePoolInvalidConfigReason, invalid.Error()
 	default:
 		reason, message = hyperv1.NodePoolFailedToGetReason, obs.Err.Error()
 	}
 	s.Data[keyReason], s.Data[keyMessage] = []byte(reason), []byte(message[:min(len(message), maxMessage)])
 
-	inPlace := s.Annotations[hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation] == string(hyperv1.UpgradeTypeInPlace)
-	if !inPlace {
+	if s.Annotations[hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation] != string(hyperv1.UpgradeTypeInPlace) {
 		delete(s.Data, keyPayload)
+		switch {
+		case refused:
+			delete(s.Data, keyLast) // what is asked for now is something else
+		case obs.Err == nil && len(obs.Data) > 0:
+			keep(s, keyLast, obs.Data)
+		}
 		return
 	}
+	delete(s.Data, keyLast)
 	if obs.Err != nil {
 		return // what machines are being upgraded to stays until there is something better
 	}
-	if stored, err := decodeConfig(s.Data[keyPayload]); err == nil && stored == string(obs.Data) && len(s.Data[keyPayload]) > 0 {
-		return // also when another version of gzip would pack it otherwise
+	if !keep(s, keyPayload, obs.Data) {
+		s.Data[keyReason] = []byte(hyperv1.NodePoolInvalidConfigReason)
+		s.Data[keyMessage] = []byte("the payload does not fit into a Secret, which upgrades in place need: take files out of the MachineConfigs, or use upgradeType Replace")
 	}
-	packed, err := encodePayload(obs.Data)
-	if err == nil && len(packed) <= maxStoredPayload {
-		s.Data[keyPayload] = packed
-		return
+}
+
+// keep stores a payload, unless it is too large, and says whether it did.
+func keep(s *corev1.Secret, key string, data []byte) bool {
+	if stored, err := decodeConfig(s.Data[key]); err == nil && stored == string(data) && len(s.Data[key]) > 0 {
+		return true // also when another version of gzip would pack it otherwise
 	}
-	delete(s.Data, keyPayload)
-	s.Data[keyReason] = []byte(hyperv1.NodePoolInvalidConfigReason)
-	s.Data[keyMessage] = []byte("the payload does not fit into a Secret, which upgrades in place need: take files out of the MachineConfigs, or use upgradeType Replace")
+	packed, err := encodePayload(data)
+	if err != nil || len(packed) > maxStoredPayload {
+		delete(s.Data, key)
+		return false
+	}
+	s.Data[key] = packed
+	return true
+}
+
+// lastGood is the payload that was stored, nil when there is none. A process that has just started serves it while what payloads are made of can't be
+// read, so that machines are made also while a registry is down.
+func lastGood(s *corev1.Secret) []byte {
+	for _, key := range []string{keyLast, keyPayload} {
+		if stored, err := decodeConfig(s.Data[key]); err == nil && stored != "" {
+			return []byte(stored)
+		}
+	}
+	return nil
 }
 
 // maxStoredPayload leaves room for the other keys of a Secret, which may have 1 MiB.

@@ -146,7 +146,12 @@ func TestPlanInPlace(t *testing.T) {
 	g.Expect(failing.Changed.Data[keyPayload]).To(Equal(p.Changed.Data[keyPayload]), "it stays until there is something better")
 	replace := p.Changed.DeepCopy()
 	replace.Annotations[hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation] = string(hyperv1.UpgradeTypeReplace)
-	g.Expect(planFor(Observed{Secret: replace, Data: data}, noon, nil).Changed.Data).NotTo(HaveKey(keyPayload))
+	replaced := planFor(Observed{Secret: replace, Data: data}, noon, nil).Changed
+	g.Expect(replaced.Data).NotTo(HaveKey(keyPayload))
+	g.Expect(lastGood(replaced)).To(Equal(data), "it is kept for the next process")
+	g.Expect(planFor(Observed{Secret: replaced, Data: data}, noon, nil).Changed).To(BeNil(), "kept once")
+	g.Expect(lastGood(planFor(Observed{Secret: replaced, Err: errors.New("registry is down")}, noon, nil).Changed)).To(Equal(data))
+	g.Expect(lastGood(planFor(Observed{Secret: replaced, Err: &payload.InvalidError{Err: errors.New("bad")}}, noon, nil).Changed)).To(BeNil())
 
 	var noise bytes.Buffer // which does not compress well
 	for n := uint64(0); noise.Len() < 3*maxStoredPayload; n++ {

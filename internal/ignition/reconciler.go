@@ -25,7 +25,7 @@ const lookupTimeout = time.Minute
 
 // Reconciler makes the payloads of token Secrets and keeps their tokens.
 //
-// It is the only writer of their keys token (after the first), old_token, payload, reason and message, and of the annotations that say
+// It is the only writer of their keys token (after the first), old_token, payload, last-payload, reason and message, and of the annotations that say
 // when the token was made and that a machine came. It deletes them when they say that their time has come.
 type Reconciler struct {
 	Client    client.Client // writes
@@ -98,17 +98,20 @@ func (r *Reconciler) remove(ctx context.Context, secret *corev1.Secret) error {
 func (r *Reconciler) store(ctx context.Context, obs Observed, plan Plan) error {
 	secret := obs.Secret
 	serve := func(list []tokens.Token) {
+		data := obs.Data
 		if obs.Err != nil {
 			// The last payload stays: what cannot be made now may be a registry that is down. Its tokens are kept as they are.
 			if last := r.Tokens.Payload(secret.Name); last != nil && !invalid(obs.Err) {
 				r.Tokens.Set(last, list...)
 				return
 			}
-			r.Tokens.Delete(secret.Name)
-			return
+			if data = lastGood(secret); data == nil || invalid(obs.Err) {
+				r.Tokens.Delete(secret.Name)
+				return
+			}
 		}
-		p := &tokens.Payload{Secret: secret.Name, NodePool: secret.Annotations[hyperv1.NodePoolAnnotation], Data: obs.Data}
-		p.Invalid = payload.Check(obs.Data) != nil
+		p := &tokens.Payload{Secret: secret.Name, NodePool: secret.Annotations[hyperv1.NodePoolAnnotation], Data: data}
+		p.Invalid = payload.Check(data) != nil
 		r.Tokens.Set(p, list...)
 	}
 	serve(plan.Tokens)

@@ -234,6 +234,26 @@ func TestReconcile(t *testing.T) {
 		g.Expect(w.read(s).Data).To(HaveKeyWithValue(keyReason, []byte("FailedToGet")))
 	})
 
+	t.Run("When it starts while the registry is away it should serve the last payload of the process before", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.token("")
+		_, err := w.pass(w.reconciler(w.c), s)
+		g.Expect(err).NotTo(HaveOccurred())
+		before, _ := w.store.Lookup([]byte("first"), noon)
+		next := &world{t: t, env: w.env, c: w.c, hcp: w.hcp, clock: w.clock, store: &tokens.Store{}}
+		r := next.reconciler(w.c)
+		r.Releases = release.ProviderFunc(func(context.Context, string, []byte) (*release.Release, error) {
+			return nil, errors.New("connection refused")
+		})
+		_, err = next.pass(r, s)
+		g.Expect(err).NotTo(HaveOccurred())
+		p, ok := next.store.Lookup([]byte("first"), noon)
+		g.Expect(ok).To(BeTrue())
+		g.Expect(p.Data).To(Equal(before.Data))
+		g.Expect(next.read(s).Data).To(HaveKeyWithValue(keyReason, []byte("FailedToGet")), "and still say what is wrong")
+	})
+
 	t.Run("When the release is OpenShift's it should say that it can't", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)

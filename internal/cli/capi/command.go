@@ -192,13 +192,7 @@ func (o *options) defaultNamespace() (string, error) {
 	if o.name != "" {
 		return names.ControlPlaneNamespace(o.namespace, o.name), nil
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.connect.Kubeconfig
-	ns, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.connect.Context}).Namespace()
-	if err != nil {
-		return "", fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
-	}
-	return ns, nil
+	return o.connect.Namespace()
 }
 
 func proxyCommand() *cobra.Command {

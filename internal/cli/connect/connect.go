@@ -75,6 +75,17 @@ func (f Flags) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
+// Namespace is that of the kubeconfig's context, "default" if it has none.
+func (f Flags) Namespace() (string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.Kubeconfig
+	ns, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context}).Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+	}
+	return ns, nil
+}
+
 // Client returns an uncached client for the configured cluster. It makes no request.
 func (f Flags) Client() (client.Client, error) {
 	config, err := f.RESTConfig()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,6 +61,11 @@ func revisions(ctx context.Context, c client.Client, kind, namespace, name strin
 	} else if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1alpha1.Package{}); err != nil {
 		return nil, fmt.Errorf("getting %s: %w", kind, err)
 	}
+	return setsOf(ctx, c, namespace, selector)
+}
+
+// setsOf are the ObjectSets that a selector matches, the oldest first.
+func setsOf(ctx context.Context, c client.Client, namespace string, selector labels.Selector) ([]v1alpha1.ObjectSet, error) {
 	list := &v1alpha1.ObjectSetList{}
 	var out []v1alpha1.ObjectSet
 	for {
@@ -110,19 +116,54 @@ func (o *Options) clusterTree() *cobra.Command {
 	return cmd
 }
 
+// shown is the revision whose tree is shown: the newest that is available, else the newest. They are those of the package, or, without any, those
+// with its name in theirs: somebody may have made them without a package.
+func shown(ctx context.Context, c client.Client, kind, namespace, name string) (*v1alpha1.ObjectSet, error) {
+	sets, err := revisions(ctx, c, kind, namespace, name)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if len(sets) == 0 {
+		all, listErr := setsOf(ctx, c, namespace, labels.Everything())
+		if listErr != nil {
+			return nil, errors.Join(err, listErr)
+		}
+		sets = slices.DeleteFunc(all, func(os v1alpha1.ObjectSet) bool { return !strings.Contains(os.Name, name) || !isAvailable(os) })
+	}
+	slices.Reverse(sets)
+	switch i := slices.IndexFunc(sets, isAvailable); {
+	case i >= 0:
+		return &sets[i], nil
+	case len(sets) > 0:
+		return &sets[0], nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, fmt.Errorf("ObjectSet could not be found: no revision of %s %s is available", kind, name)
+}
+
+func isAvailable(os v1alpha1.ObjectSet) bool {
+	return conditions.IsTrue(os.Status.Conditions, v1alpha1.ConditionAvailable)
+}
+
+// unavailable is the error behind the tree of a revision that isn't available, nil for one that is.
+func unavailable(os *v1alpha1.ObjectSet, kind, name string) error {
+	if isAvailable(*os) {
+		return nil
+	}
+	why := "it has no status yet"
+	if c := conditions.Get(os.Status.Conditions, v1alpha1.ConditionAvailable); c != nil {
+		why = c.Message
+	}
+	return fmt.Errorf("ObjectSet could not be found: no revision of %s %s is available; shown is revision %d: %s", kind, name, os.Spec.Revision, why)
+}
+
 func clusterTree(cmd *cobra.Command, c client.Client, s scope.Scope, kind, namespace, name string) error {
-	sets, err := revisions(cmd.Context(), c, kind, namespace, name)
+	set, err := shown(cmd.Context(), c, kind, namespace, name)
 	if err != nil {
 		return err
 	}
-	slices.Reverse(sets)
-	i := slices.IndexFunc(sets, func(os v1alpha1.ObjectSet) bool {
-		return conditions.IsTrue(os.Status.Conditions, v1alpha1.ConditionAvailable)
-	})
-	if i < 0 {
-		return fmt.Errorf("ObjectSet could not be found: no revision of %s %s is available", kind, name)
-	}
-	phases := sets[i].Spec.Phases
+	phases := set.Spec.Phases
 	for j := range phases {
 		for _, sliceName := range phases[j].Slices {
 			slice := &v1alpha1.ObjectSlice{}
@@ -138,5 +179,5 @@ func clusterTree(cmd *cobra.Command, c client.Client, s scope.Scope, kind, names
 		fmt.Fprintf(cmd.OutOrStdout(), "Package /%s\nnamespace/%s\n", name, namespace)
 	}
 	printPhases(cmd.OutOrStdout(), phases)
-	return nil
+	return unavailable(set, kind, name)
 }

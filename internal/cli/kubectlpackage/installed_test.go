@@ -61,6 +61,9 @@ var changing = []struct {
 	{regexp.MustCompile(`(observedGeneration"?: )\d+`), `${1}N`},
 	{regexp.MustCompile(`(package-operator.run/hash"?: )"?[a-z0-9]+"?`), `${1}"HASH"`},
 	{regexp.MustCompile(`(name"?: "?web)-[a-z0-9]+`), `${1}-HASH`},
+	// Who wrote what when, whose list is the API server's.
+	{regexp.MustCompile(`(?s)\n  managedFields:.*?\n  name:`), "\n  managedFields: FIELDS\n  name:"},
+	{regexp.MustCompile(`(?s)"managedFields": \[.*?\n        \]`), `"managedFields": "FIELDS"`},
 }
 
 // golden compares what a command prints with testdata.
@@ -147,6 +150,11 @@ func TestInstalled(t *testing.T) {
 		w.golden(t, "clustertree-package.txt", "clustertree", "package/web", "-n", w.shop)
 		g.Expect(w.run(t, "clustertree", "Package", "web", "-n", w.shop)).To(Equal(w.run(t, "clustertree", "package/web", "-n", w.shop)))
 		w.golden(t, "clustertree-clusterpackage.txt", "clustertree", "clusterpackage", w.site)
+		alone := &v1alpha1.ObjectSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.shop, Name: "alone-1", Labels: map[string]string{"by": "hand"}}, Spec: v1alpha1.ObjectSetSpec{
+			ObjectSetTemplateSpec: v1alpha1.ObjectSetTemplateSpec{Phases: []v1alpha1.ObjectSetTemplatePhase{{Name: "only"}}}}}
+		g.Expect(w.Client.Create(t.Context(), alone)).To(Succeed())
+		g.Eventually(func() string { return w.run(t, "clustertree", "package/alone", "-n", w.shop) }, packagestest.Timeout).Should(
+			Equal("Package /alone\nnamespace/"+w.shop+"\n└── Phase only\n"), "revisions without a package are found by name, as published")
 		w.golden(t, "clustertree-missing.txt", "clustertree", "package/none", "-n", w.shop)
 		w.golden(t, "clustertree-deployment.txt", "clustertree", "objectdeployment/web", "-n", w.shop)
 	})
@@ -173,6 +181,8 @@ func TestInstalled(t *testing.T) {
 		w.golden(t, "history-revision.json", "rollout", "history", "package/web", "-n", w.shop, "--revision", "1", "-o", "json")
 		w.golden(t, "history-no-revision.txt", "rollout", "history", "package/web", "-n", w.shop, "--revision", "7")
 		w.golden(t, "history-missing.txt", "rollout", "history", "package/none", "-n", w.shop)
+		g.Expect(w.run(t, "rollout", "history", "package", w.site)).To(Equal(w.run(t, "rollout", "history", "clusterpackage", w.site)), "without a namespace scripts mean that")
+		g.Expect(w.run(t, "rollout", "history", "package/none")).To(Equal("Error: getting package: packages.package-operator.run \"none\" not found\n"))
 		w.golden(t, "history-type.txt", "rollout", "history", "configmap/web", "-n", w.shop)
 
 		var list []v1alpha1.ObjectSet
@@ -208,6 +218,7 @@ func TestInstalled(t *testing.T) {
 		w.Eventually(t, p, packagestest.HasCondition(p, &p.Status.Conditions, "Progressing", "True", "LatestRevisionPendingSuccess", ""))
 		g.Eventually(func() string { return w.run(t, "rollout", "status", "package/web", "-n", w.shop, "--watch=false") }, packagestest.Timeout).Should(
 			HavePrefix("revision 3: Latest Revision is Unavailable: "))
+		g.Expect(w.run(t, "clustertree", "package/web", "-n", w.shop)).To(HaveSuffix("ConfigMap "+w.shop+"/site-web\n"), "the revision before serves")
 		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", w.shop, "--timeout", "50ms")
 	})
 	t.Run("When an image can't be had or is refused status should say why", func(t *testing.T) {
@@ -221,6 +232,9 @@ func TestInstalled(t *testing.T) {
 		g.Expect(w.Client.Create(t.Context(), p)).To(Succeed())
 		w.Eventually(t, p, packagestest.HasCondition(p, &p.Status.Conditions, "Invalid", "True", "LoadError", ""))
 		w.golden(t, "status-invalid.txt", "rollout", "status", "package/part", "-n", w.shop)
+		w.install(t, w.shop, "never", broken)
+		g.Eventually(func() string { return w.run(t, "clustertree", "package/never", "-n", w.shop) }, packagestest.Timeout).Should(
+			And(HavePrefix("Package /never\n"), ContainSubstring("colors-never"), ContainSubstring("Error: ObjectSet could not be found: no revision of package never is available; shown is revision 1: ")))
 		w.golden(t, "clustertree-unavailable.txt", "clustertree", "package/part", "-n", w.shop)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/packages/scope"
 )
 
 // rollout has commands for packages and deployments beside those for HostedClusterPackages, under the same names.
@@ -91,6 +93,11 @@ func (o *Options) history() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if singular(kind) == packages && !cmd.Flags().Changed("namespace") {
+				if kind, c, err = o.eitherScope(cmd.Context(), c, kind, &namespace, name); err != nil {
+					return err
+				}
+			}
 			sets, err := revisions(cmd.Context(), c, kind, namespace, name)
 			if err != nil {
 				return err
@@ -98,13 +105,32 @@ func (o *Options) history() *cobra.Command {
 			return printHistory(cmd.OutOrStdout(), sets, format, number)
 		},
 	}
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the package or deployment")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", namespaceHelp+"; a package that isn't there is looked for as a ClusterPackage")
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Print json or yaml")
 	cmd.Flags().Int64Var(&number, "revision", 0, "Print this revision; 0 and less list all")
 	return beside(cmd, rollout.History())
 }
 
-// target is the resource that arguments name. An empty namespace becomes "default" where there is one.
+const namespaceHelp = "Namespace of the package or deployment (default: the one of the kubeconfig's context)"
+
+// eitherScope is where a package is that was named without a namespace: in that of the context, else in the cluster's scope, as scripts name
+// ClusterPackages.
+func (o *Options) eitherScope(ctx context.Context, c client.Client, kind string, namespace *string, name string) (string, client.Client, error) {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: *namespace, Name: name}, &v1alpha1.Package{}); !apierrors.IsNotFound(err) {
+		return kind, c, nil // whatever it is, the same request shows it again
+	}
+	cluster, err := o.client(scope.Cluster)
+	if err != nil {
+		return kind, c, err
+	}
+	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.Package{}); err != nil {
+		return kind, c, nil //nolint:nilerr // what is said is that there is no such package
+	}
+	*namespace = ""
+	return clusterPackages, cluster, nil
+}
+
+// target is the resource that arguments name. An empty namespace becomes the context's where there is one.
 func (o *Options) target(args []string, namespace *string) (kind, name string, c client.Client, err error) {
 	if kind, name, err = resource(args); err != nil {
 		return "", "", nil, err
@@ -117,7 +143,9 @@ func (o *Options) target(args []string, namespace *string) (kind, name string, c
 	case s.IsCluster():
 		*namespace = ""
 	case *namespace == "":
-		*namespace = "default"
+		if *namespace, err = o.flags.Namespace(); err != nil {
+			return "", "", nil, err
+		}
 	}
 	c, err = o.client(s)
 	return kind, name, c, err
@@ -130,7 +158,6 @@ func printHistory(out io.Writer, sets []v1alpha1.ObjectSet, format string, numbe
 		if i < 0 {
 			return errors.New("revision not found")
 		}
-		sets[i].ManagedFields = nil
 		value = sets[i]
 		if format == "" {
 			format = "yaml"
@@ -207,7 +234,7 @@ func (o *Options) status() *cobra.Command {
 			return o.follow(cmd.Context(), cmd.OutOrStdout(), c, kind, client.ObjectKey{Namespace: namespace, Name: name}, watch, timeout)
 		},
 	}
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the package or deployment")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", namespaceHelp)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout is over")
 	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "How long to wait at most; a rollout over hosted clusters has no limit unless one is given")
 	return beside(cmd, rollout.Status())

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/kubectlpackage"
+	"hcp.internal/platform/internal/cli/render"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/version"
@@ -88,6 +89,7 @@ func command() *cobra.Command {
 		destroyCommand,
 		dump.Command(),
 		localcli.Command(),
+		render.Command(),
 		rollout.Command(),
 		uninstall.Command(),
 		version.Command(),

@@ -138,3 +138,13 @@ func serviceIPv6(networking *hyperv1.ClusterNetworking) bool {
 	prefix, err := netip.ParsePrefix(string(networking.ServiceNetwork[0].CIDR))
 	return err == nil && prefix.Addr().Is6()
 }
+
+// Complete fills in what follows from the published addresses: the advertised one. It is for previews, where no Service tells.
+func Complete(hcp *hyperv1.HostedControlPlane, s Status) Status {
+	address, port, proxy := Advertised(&hcp.Spec.Networking, s.APIHost, s.APIPort)
+	if s.AdvertiseAddress == "" {
+		s.AdvertiseAddress, s.NodeProxy = address, proxy
+	}
+	s.AdvertisePort = cmp.Or(s.AdvertisePort, port)
+	return s
+}

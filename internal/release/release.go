@@ -24,14 +24,21 @@ type Release struct {
 	KubernetesVersion string
 	// ComponentVersions is what the tags declare as io.openshift.build.versions, for example kubernetes → 1.36.3.
 	ComponentVersions map[string]string
+	// Placeholders has a tag without an image stand for itself; for previews.
+	Placeholders bool
 	// Arch is the architecture of the image in upper case (AMD64, ARM64, PPC64LE, S390X) or ArchMulti.
 	Arch string
 }
 
 // ImageFor returns the pull spec of a component tag.
 func (r *Release) ImageFor(tag string) (string, bool) {
-	image, ok := r.Images[tag]
-	return image, ok && image != ""
+	if image := r.Images[tag]; image != "" {
+		return image, true
+	}
+	if r.Placeholders {
+		return tag, true
+	}
+	return "", false
 }
 
 // Missing lists those of tags that the release has no image for, sorted.

@@ -91,6 +91,10 @@ type WorkloadContext struct {
 
 	// OmitOwnerReference is true where the HostedControlPlane is not the owner: for what the hypershift-operator deploys.
 	OmitOwnerReference bool
+	// Unsigned leaves out what needs a certificate; for previews.
+	Unsigned bool
+	// EarlyMonitors renders monitors before the hosted cluster has come up once; for previews.
+	EarlyMonitors bool
 	// EnableCIDebugOutput makes our own programs log more.
 	EnableCIDebugOutput bool
 	// MetricsSet selects the metrics that are scraped: Telemetry, SRE or All. Empty means Telemetry.

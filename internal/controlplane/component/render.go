@@ -38,7 +38,7 @@ func (c *WorkloadComponent) Render(ctx WorkloadContext) (*Rendered, error) {
 			return nil, fmt.Errorf("rendering %s: %w", m.file, err)
 		}
 	}
-	if c.kubeconfig.wanted(ctx) {
+	if c.kubeconfig.wanted(ctx) && !ctx.Unsigned {
 		secret, err := c.kubeconfig.render(ctx, c.name)
 		if err != nil {
 			return nil, fmt.Errorf("rendering the ServiceAccount kubeconfig: %w", err)
@@ -236,7 +236,7 @@ func isMonitor(obj client.Object) bool {
 // monitoringReady says whether monitors are written: not before the hosted cluster has come up once, so that its start
 // raises no alerts.
 func monitoringReady(ctx WorkloadContext) bool {
-	return conditions.IsTrue(ctx.HCP.Status.Conditions, clusterVersionAvailable)
+	return ctx.EarlyMonitors || conditions.IsTrue(ctx.HCP.Status.Conditions, clusterVersionAvailable)
 }
 
 // clusterVersionAvailable is the condition of a HostedControlPlane that says that its hosted cluster has been complete.

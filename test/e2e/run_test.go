@@ -85,7 +85,13 @@ func (k kubectl) run(t testing.TB, args ...string) string {
 // applyYAML applies a manifest.
 func (k kubectl) applyYAML(t testing.TB, manifest string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	// kubectl splits names of files at commas, and a folder of the test bears the test's name.
+	dir, err := os.MkdirTemp("", "manifest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "manifest.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}

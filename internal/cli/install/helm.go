@@ -17,11 +17,23 @@ import (
 )
 
 // Stand-ins for what a chart's values decide. They are valid where they stand, so that the objects can be made and encoded as
-// usual, and occur nowhere else.
+// usual, occur nowhere else, and none begins as another.
 const (
 	chartNamespace = "chart-release-namespace"
 	chartImage     = "chart-values-image"
+	chartMetrics   = "chart-values-metrics-set"
+	chartNodes     = "chart-values-node-selector"
+	chartTolerated = "chart-values-tolerations"
+	chartPulls     = "chart-values-pull-secrets"
+	chartResources = "chart-values-resources"
 )
+
+// chartValues are what a chart's stand-ins become. What is a map or list is written as JSON, which YAML has in one line.
+var chartValues = map[string]string{
+	chartNamespace: "{{ .Release.Namespace }}", chartImage: "{{ .Values.image }}", chartMetrics: "{{ .Values.metricsSet | toJson }}",
+	chartNodes: "{{ .Values.nodeSelector | toJson }}", chartTolerated: "{{ .Values.tolerations | toJson }}",
+	chartPulls: "{{ .Values.imagePullSecrets | toJson }}", chartResources: "{{ .Values.resources | toJson }}",
+}
 
 func helmCommand(o *Options, files *fileFlags) *cobra.Command {
 	var dir string
@@ -30,8 +42,9 @@ func helmCommand(o *Options, files *fileFlags) *cobra.Command {
 		Short: "Write a Helm chart of what install would apply",
 		Long: `Write a Helm chart of what install would apply.
 
-Namespace, image and number of replicas are values of the chart; everything else is as the flags of this command say. Helm makes
-the namespace when it is told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted.
+Values of the chart are image, replicas, resources and metricsSet of the operator, and nodeSelector, tolerations and imagePullSecrets of all
+Deployments; its namespace is that of the Helm release. Everything else is as the flags of this command say. Helm makes the namespace when it is
+told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted.
 
 Helm installs the definitions in the folder crds once, and never upgrades them: before each upgrade of the chart run
 kubectl apply --server-side -f crds.`,
@@ -80,8 +93,11 @@ func writeChart(o Options, dir string) error {
 
 // chart returns the files of a chart by their paths in it.
 func chart(o Options) (map[string][]byte, error) {
-	values := map[string]any{"image": o.Image, "replicas": *replicas(o)}
-	o.Scope, o.Namespace, o.Image = ScopeAll, chartNamespace, chartImage
+	values := map[string]any{
+		"image": o.Image, "replicas": *replicas(o), "resources": container(o).Resources, "metricsSet": o.MetricsSet,
+		"nodeSelector": map[string]string{}, "tolerations": []any{}, "imagePullSecrets": []any{},
+	}
+	o.Scope, o.Namespace, o.Image, o.MetricsSet = ScopeAll, chartNamespace, chartImage, chartMetrics
 	o.Monitoring.Objects = o.Monitoring.Platform != MonitorNone || o.Monitoring.SLOAlerts
 	crds, err := CRDs(o)
 	if err != nil {
@@ -133,9 +149,23 @@ func chart(o Options) (map[string][]byte, error) {
 // chartTemplate is an object with references to the chart's values.
 func chartTemplate(u *unstructured.Unstructured) ([]byte, error) {
 	const replicasStandIn = 987654321 // no number of ours
-	operator := u.GetKind() == "Deployment" && u.GetName() == operatorName
-	if operator {
-		_ = unstructured.SetNestedField(u.Object, int64(replicasStandIn), "spec", "replicas")
+	if u.GetKind() == "Deployment" {
+		pod, _, err := unstructured.NestedMap(u.Object, "spec", "template", "spec")
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", connect.Describe(u), err)
+		}
+		pod["nodeSelector"], pod["tolerations"], pod["imagePullSecrets"] = chartNodes, chartTolerated, chartPulls
+		if u.GetName() == operatorName {
+			for _, c := range pod["containers"].([]any) { //nolint:errcheck // a Deployment of ours
+				if c := c.(map[string]any); c["name"] == operatorName { //nolint:errcheck // as above
+					c["resources"] = chartResources
+				}
+			}
+			_ = unstructured.SetNestedField(u.Object, int64(replicasStandIn), "spec", "replicas")
+		}
+		if err := unstructured.SetNestedMap(u.Object, pod, "spec", "template", "spec"); err != nil {
+			return nil, fmt.Errorf("changing %s: %w", connect.Describe(u), err)
+		}
 	}
 	raw, err := yaml.Marshal(u.Object)
 	if err != nil {
@@ -143,10 +173,8 @@ func chartTemplate(u *unstructured.Unstructured) ([]byte, error) {
 	}
 	// Braces of ours, as in alerts, must come out as they are.
 	raw = bytes.ReplaceAll(raw, []byte("{{"), []byte(`{{ "{{" }}`))
-	for standIn, value := range map[string]string{
-		chartNamespace: "{{ .Release.Namespace }}", chartImage: "{{ .Values.image }}", fmt.Sprint(replicasStandIn): "{{ .Values.replicas }}",
-	} {
+	for standIn, value := range chartValues {
 		raw = bytes.ReplaceAll(raw, []byte(standIn), []byte(value))
 	}
-	return raw, nil
+	return bytes.ReplaceAll(raw, fmt.Append(nil, replicasStandIn), []byte("{{ .Values.replicas }}")), nil
 }

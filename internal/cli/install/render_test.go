@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -249,18 +251,37 @@ func TestChart(t *testing.T) {
 		meta := obj["metadata"].(map[string]any)
 		return fmt.Sprint(obj["kind"], "/", meta["namespace"], "/", meta["name"])
 	}
+	render := func(name string, content []byte) map[string]any {
+		functions := template.FuncMap{"toJson": func(v any) (string, error) { // Helm's
+			raw, err := json.Marshal(v)
+			return string(raw), err
+		}}
+		var out bytes.Buffer
+		g.Expect(template.Must(template.New(name).Funcs(functions).Parse(string(content))).Execute(&out, map[string]any{
+			"Values": values, "Release": map[string]any{"Namespace": "operators"},
+		})).To(Succeed(), name)
+		obj := map[string]any{}
+		g.Expect(yaml.Unmarshal(out.Bytes(), &obj)).To(Succeed(), out.String())
+		return obj
+	}
+	pod := func(obj map[string]any) map[string]any {
+		out, _, err := unstructured.NestedFieldNoCopy(obj, "spec", "template", "spec")
+		g.Expect(err).NotTo(HaveOccurred())
+		return out.(map[string]any)
+	}
 	crds := 0
 	for name, content := range files {
 		switch {
 		case strings.HasPrefix(name, "crds/"):
 			crds++
 		case strings.HasPrefix(name, "templates/"):
-			var out bytes.Buffer
-			g.Expect(template.Must(template.New(name).Parse(string(content))).Execute(&out, map[string]any{
-				"Values": values, "Release": map[string]any{"Namespace": "operators"},
-			})).To(Succeed(), name)
-			obj := map[string]any{}
-			g.Expect(yaml.Unmarshal(out.Bytes(), &obj)).To(Succeed(), out.String())
+			obj := render(name, content)
+			if obj["kind"] == "Deployment" {
+				for _, field := range []string{"nodeSelector", "tolerations", "imagePullSecrets"} {
+					g.Expect(pod(obj)).To(HaveKeyWithValue(field, BeEmpty()), name)
+					delete(pod(obj), field)
+				}
+			}
 			got[key(obj)] = obj
 		}
 	}
@@ -276,6 +297,15 @@ func TestChart(t *testing.T) {
 		}
 	}
 	g.Expect(got).To(BeComparableTo(want))
+	values["nodeSelector"], values["metricsSet"] = map[string]string{"pool": "infra"}, "SRE"
+	values["tolerations"], values["imagePullSecrets"] = []any{map[string]string{"key": "infra"}}, []any{map[string]string{"name": "pull"}}
+	values["resources"] = map[string]any{"limits": map[string]string{"memory": "4Gi"}}
+	operator := pod(render("operator", files["templates/deployment-operator.yaml"]))
+	g.Expect(operator).To(And(HaveKeyWithValue("nodeSelector", HaveKeyWithValue("pool", "infra")), HaveKeyWithValue("tolerations", HaveLen(1)), HaveKeyWithValue("imagePullSecrets", HaveLen(1))))
+	program := operator["containers"].([]any)[0].(map[string]any)
+	g.Expect(program["resources"]).To(Equal(map[string]any{"limits": map[string]any{"memory": "4Gi"}}))
+	g.Expect(program["env"]).To(ContainElement(map[string]any{"name": "METRICS_SET", "value": "SRE"}))
+
 	o.Scope = ScopeCRDs
 	all, err := CRDs(o)
 	g.Expect(err).NotTo(HaveOccurred())

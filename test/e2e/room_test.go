@@ -34,7 +34,7 @@ func moreThanFits(t *testing.T) {
 	// What is asked for by annotation makes three fit at most, whatever the machine has: etcd takes a share of what is free.
 	free := freeCPU(t)
 	if free < roomy {
-		t.Skipf("%d thousandths of a processor are free, which is too little for one control plane", free)
+		t.Fatalf("%d thousandths of a processor are free, which is too little for one control plane: end what else runs on this node", free)
 	}
 	etcd := fmt.Sprintf("resource-request-override.hypershift.openshift.io/etcd.etcd=cpu=%dm", max((free-roomy)/2, 300))
 	// The registry here asks for no credentials; the platform's command does.

@@ -47,6 +47,9 @@ type Verdict struct {
 	// Needed is what it asks for, Free what there is on the nodes that it may use, Reserved how much of it belongs to control planes and
 	// pods that came before.
 	Needed, Free, Reserved Amounts
+	// Missing is how much less there is on the nodes that it may use, all together, than it and all that came before ask for. It is empty where
+	// the room is only scattered, or no node suits, and for one that would fit and waits for its turn.
+	Missing Amounts
 	// Nodes are those that it may use, those with most room first; Unsuited is how many others there are.
 	Nodes    []Node
 	Unsuited int
@@ -130,8 +133,22 @@ func (f *field) examine(c Candidate, reserved []placed, waiting load) Verdict {
 	v.Unsuited = len(f.nodes) - len(v.Nodes)
 	v.Lack = f.lack(all, reserved, waiting, func(n *Node) Amounts { return n.Free })
 	v.Admitted = v.Lack == ""
+	v.Missing = v.missing()
 	v.Hopeless = !v.Admitted && f.lack(all, nil, nil, func(n *Node) Amounts { return n.Base }) != ""
 	return v
+}
+
+func (v Verdict) missing() Amounts {
+	out := Amounts{}
+	if v.Admitted || len(v.Nodes) == 0 {
+		return out
+	}
+	for name, n := range v.Needed {
+		if short := n + v.Reserved[name] - v.Free[name]; short > 0 {
+			out[name] = short
+		}
+	}
+	return out
 }
 
 // lack is the first of the pods that is not sure to find a place, in words; empty when all are. Those that have been promised a place before

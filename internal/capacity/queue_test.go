@@ -272,3 +272,29 @@ func schedule(t *rapid.T, w World, groups []Group, promised int) {
 		used[p.group] = append(used[p.group], i)
 	}
 }
+
+func TestMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world World
+		want  Amounts
+	}{
+		"When there is too little it should say how much, with what came before": {
+			world: World{Nodes: []Node{base(node("a", 1000), 4000)}, Reserved: []Group{group("etcd of z", 1, 700)}, Queue: []Candidate{candidate("x", 1, group("etcd", 1, 400))}},
+			want:  Amounts{corev1.ResourceCPU: 100}},
+		"When there is room it should be nothing": {
+			world: World{Nodes: []Node{node("a", 1000)}, Queue: []Candidate{candidate("x", 1, group("etcd", 1, 400))}}},
+		"When the room is scattered it should be nothing": {
+			world: World{Nodes: []Node{base(node("a", 300), 4000), base(node("b", 300), 4000)}, Queue: []Candidate{candidate("x", 1, group("etcd", 1, 400))}}},
+		"When no node suits it should be nothing": {
+			world: World{Nodes: []Node{node("a", 1000)}, Queue: []Candidate{candidate("x", 1, group("etcd", 1, 400, pool("b")))}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := Decide(tc.world)["x"]
+			g.Expect(got.Missing).To(HaveLen(len(tc.want)), "%v", got.Missing)
+			for resource, n := range tc.want {
+				g.Expect(got.Missing).To(HaveKeyWithValue(resource, n))
+			}
+		})
+	}
+}

@@ -61,6 +61,8 @@ type Capacity struct {
 	mu      sync.Mutex
 	granted map[types.UID]grant
 	waiting map[types.UID]waiter
+	// decided counts decisions by what they were, for metrics; see capacity_metrics.go.
+	decided map[string]float64
 	wake    chan event.GenericEvent
 }
 
@@ -72,8 +74,10 @@ type grant struct {
 
 // waiter is a HostedCluster whose control plane was not admitted.
 type waiter struct {
-	key     client.ObjectKey
-	created time.Time
+	key       client.ObjectKey
+	created   time.Time
+	clusterID string
+	missing   capacity.Amounts
 }
 
 // admission is what became of the question whether a control plane may start.
@@ -202,7 +206,7 @@ func (c *Capacity) decide(ctx context.Context, obs *observed) (*admission, error
 			return nil, err
 		}
 		if why == "" {
-			c.remember(obs.hc)
+			c.remember(obs.hc, verdict.Missing)
 			return &admission{waits: true, reason: hyperv1.WaitingForCapacityReason, message: verdict.Message(w.Closed)}, nil
 		}
 		admitted.reason, admitted.message = hyperv1.CapacityGrowsReason, "There is no room for all of the control plane now, but nodes are added when pods wait: "+why
@@ -211,6 +215,7 @@ func (c *Capacity) decide(ctx context.Context, obs *observed) (*admission, error
 		c.granted = map[types.UID]grant{}
 	}
 	c.granted[obs.hc.UID] = grant{namespaceOf(obs.hc), own}
+	c.count(admitted.reason)
 	if _, waited := c.waiting[obs.hc.UID]; waited {
 		delete(c.waiting, obs.hc.UID)
 		c.nudge()
@@ -218,13 +223,14 @@ func (c *Capacity) decide(ctx context.Context, obs *observed) (*admission, error
 	return admitted, nil
 }
 
-func (c *Capacity) remember(hc *hyperv1.HostedCluster) {
+func (c *Capacity) remember(hc *hyperv1.HostedCluster, missing capacity.Amounts) {
 	if c.waiting == nil {
 		c.waiting = map[types.UID]waiter{}
 	}
 	_, known := c.waiting[hc.UID]
-	c.waiting[hc.UID] = waiter{client.ObjectKeyFromObject(hc), hc.CreationTimestamp.Time}
+	c.waiting[hc.UID] = waiter{client.ObjectKeyFromObject(hc), hc.CreationTimestamp.Time, hc.Spec.ClusterID, missing}
 	if !known {
+		c.count(hyperv1.WaitingForCapacityReason)
 		c.nudge() // the messages of the others say how long the queue is
 	}
 }

@@ -27,6 +27,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -244,7 +245,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	}
 	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
 	r.Capacity = newCapacity(r, f.capacity)
-	if err := r.SetupWithManager(mgr, sources); err != nil {
+	if err := errors.Join(r.Capacity.register(ctrlmetrics.Registry), r.SetupWithManager(mgr, sources)); err != nil {
 		return err
 	}
 	if err := setupMachineRoom(mgr, r.Capacity); err != nil {

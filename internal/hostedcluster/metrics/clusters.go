@@ -18,6 +18,11 @@ var (
 		"Hosted clusters whose condition is not as expected, by platform; not_ is before conditions that should be True.", "platform", "condition")
 	identityProviders = newMetric("hypershift_cluster_identity_providers", "Identity providers that hosted clusters are configured with, by type.", "identity_provider")
 
+	waitingCount = newMetric("hypershift_hostedclusters_waiting_for_capacity",
+		"Hosted clusters whose control plane waits for room on the nodes of the management cluster, by platform.", "platform")
+
+	waitingCapacity = newMetric("hypershift_cluster_waiting_for_capacity_duration_seconds",
+		"How long the control plane of a hosted cluster has waited for room on the nodes of the management cluster.", identity...)
 	waitingAvailability = newMetric("hypershift_cluster_waiting_initial_availability_duration_seconds",
 		"Age of a hosted cluster that has not been available yet.", identity...)
 	rollingOut = newMetric("hypershift_cluster_initial_rolling_out_duration_seconds",
@@ -72,12 +77,13 @@ func samples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool, now tim
 
 // fleet are the counts over all clusters.
 func fleet(clusters []hyperv1.HostedCluster) (out []sample) {
-	count, providers := map[string]int{}, map[string]int{}
+	count, waiting, providers := map[string]int{}, map[string]int{}, map[string]int{}
 	fails := map[[2]string]int{}
 	for i := range clusters {
 		hc := &clusters[i]
 		platform := string(hc.Spec.Platform.Type)
 		count[platform]++
+		waiting[platform] += one(waitsForCapacity(hc) != nil)
 		for _, kind := range expectedTrue {
 			fails[[2]string{platform, "not_" + kind}] += one(!conditions.IsTrue(hc.Status.Conditions, kind))
 		}
@@ -91,7 +97,7 @@ func fleet(clusters []hyperv1.HostedCluster) (out []sample) {
 		}
 	}
 	for _, platform := range slices.Sorted(maps.Keys(count)) {
-		out = append(out, sample{clusterCount, float64(count[platform]), []string{platform}})
+		out = append(out, sample{clusterCount, float64(count[platform]), []string{platform}}, sample{waitingCount, float64(waiting[platform]), []string{platform}})
 	}
 	for key, n := range fails {
 		out = append(out, sample{clusterFails, float64(n), key[:]})
@@ -114,6 +120,9 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 		add(rollingOut, age)
 	} else if current := v.History[0]; len(v.History) > 1 && current.State == configv1.PartialUpdate {
 		add(upgrading, now.Sub(current.StartedTime.Time).Seconds(), v.History[1].Version, current.Version)
+	}
+	if c := waitsForCapacity(hc); c != nil {
+		add(waitingCapacity, now.Sub(c.LastTransitionTime.Time).Seconds())
 	}
 	for _, kind := range lostMatters {
 		c := conditions.Get(hc.Status.Conditions, kind)
@@ -146,6 +155,15 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 	failed := recovery != nil && recovery.Reason == hyperv1.EtcdRecoveryJobFailedReason
 	add(etcdNeedsHelp, float64(one(failed)), hc.Labels[environmentLabel], hc.Labels[internalIDLabel])
 	return out
+}
+
+// waitsForCapacity is the condition that says so; nil when it doesn't wait.
+func waitsForCapacity(hc *hyperv1.HostedCluster) *metav1.Condition {
+	c := conditions.Get(hc.Status.Conditions, hyperv1.ControlPlaneAdmitted)
+	if c == nil || c.Status != metav1.ConditionFalse || hc.DeletionTimestamp != nil {
+		return nil
+	}
+	return c
 }
 
 func one(yes bool) int {

@@ -60,6 +60,12 @@ func TestOfCluster(t *testing.T) {
 				{Type: hyperv1.EtcdAvailable, Status: metav1.ConditionFalse, LastTransitionTime: ago(time.Minute)},
 				{Type: hyperv1.KubeAPIServerAvailable, Status: metav1.ConditionTrue, LastTransitionTime: ago(time.Hour)}}
 		}, want: []string{`hypershift_cluster_condition_lost_duration_seconds clusters demo id EtcdAvailable = 60`}},
+		"When its control plane waits for room it should tell since when": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.ControlPlaneAdmitted, Status: metav1.ConditionFalse, LastTransitionTime: ago(time.Minute)}}
+		}, want: []string{
+			`hypershift_cluster_waiting_initial_availability_duration_seconds clusters demo id = 3600`,
+			`hypershift_cluster_initial_rolling_out_duration_seconds clusters demo id = 3600`,
+			`hypershift_cluster_waiting_for_capacity_duration_seconds clusters demo id = 60`}},
 		"When it goes it should tell since when": {change: func(hc *hyperv1.HostedCluster) {
 			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
 			hc.Status.Version, hc.DeletionTimestamp = history(configv1.CompletedUpdate), ptr.To(ago(time.Second))
@@ -94,7 +100,8 @@ func TestCollector(t *testing.T) {
 	t.Run("When Prometheus asks it should get every family that a fleet has", func(t *testing.T) {
 		g := NewWithT(t)
 		hc := cluster()
-		hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterAvailable, Status: metav1.ConditionTrue}, {Type: hyperv1.HostedClusterDegraded, Status: metav1.ConditionFalse}}
+		hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterAvailable, Status: metav1.ConditionTrue}, {Type: hyperv1.HostedClusterDegraded, Status: metav1.ConditionFalse},
+			{Type: hyperv1.ControlPlaneAdmitted, Status: metav1.ConditionFalse}}
 		np := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}}
 		np.Spec.ClusterName, np.Spec.Replicas, np.Spec.Platform.Type, np.Status.Replicas = "demo", ptr.To[int32](3), hyperv1.NonePlatform, 2
 		np.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolReadyConditionType, Status: corev1.ConditionTrue}}
@@ -116,6 +123,7 @@ func TestCollector(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]float64{
+			"hypershift_hostedclusters_waiting_for_capacity{platform=None}":                                                   1,
 			"hypershift_hostedclusters{platform=None}":                                                                        1,
 			"hypershift_hostedclusters_failure_conditions{condition=not_Available,platform=None}":                             0,
 			"hypershift_hostedclusters_failure_conditions{condition=not_EtcdAvailable,platform=None}":                         1,

@@ -16,6 +16,7 @@ import (
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/packages/rollout"
 )
 
@@ -35,18 +36,31 @@ type Reconciler struct {
 	Namespace string
 	Clock     clock.PassiveClock
 	Events    events.EventRecorder
+	// Metrics records how far rollouts are; nil: nobody wants to know.
+	Metrics Metrics
 
 	memory memory
+}
+
+// Metrics records rollouts by the name of their HostedClusterPackage. It is metrics.Recorder.
+type Metrics interface {
+	Rollout(name string, r metrics.Rollout)
+	ForgetRollout(name string)
 }
 
 // Reconcile makes one pass over a fleet.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	owner, hash, err := r.read(ctx, req.NamespacedName)
-	if err != nil || owner == nil {
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if owner == nil {
+		r.forgetRollout(req.Name)
+		return ctrl.Result{}, nil
 	}
 	if !owner.DeletionTimestamp.IsZero() {
 		r.memory.forget(owner.Name)
+		r.forgetRollout(owner.Name)
 		return ctrl.Result{}, nil // its Packages are garbage
 	}
 	if _, err := selectorOf(owner); err != nil {
@@ -77,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	plan, err := rollout.Step(ctx, f, in, r.Clock.Now())
 	r.report(owner, plan)
+	r.record(owner, plan, in.Settings.Options.Paused)
 	r.memory.saw(f.owner)
 	if err != nil {
 		if !errors.Is(err, errNotTheNewest) {
@@ -189,5 +204,31 @@ func (r *Reconciler) report(owner *packagesv1.HostedClusterPackage, plan rollout
 			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "PackageReturned", "Return",
 				"hosted cluster %s returns to the last good version", c.Cluster)
 		}
+	}
+}
+
+// record tells metrics how far the rollout is. A plan without a status is of a step that was not made.
+func (r *Reconciler) record(owner *packagesv1.HostedClusterPackage, plan rollout.Plan, paused bool) {
+	if r.Metrics == nil || plan.Status.Conditions == nil {
+		return
+	}
+	counts := plan.Status.HostedClusterPackageCountsStatus
+	state := metrics.Rollout{Total: counts.TotalPackages, Available: counts.AvailablePackages, Progressed: counts.ProgressedPackages, Updated: counts.UpdatedPackages}
+	switch {
+	case !conditions.IsTrue(plan.Status.Conditions, packagesv1.ConditionProgressing):
+		state.State = metrics.RolloutComplete
+	case paused:
+		state.State = metrics.RolloutPaused
+	case plan.Soaks:
+		state.State = metrics.RolloutSoaking
+	default:
+		state.State = metrics.RolloutProgressing
+	}
+	r.Metrics.Rollout(owner.Name, state)
+}
+
+func (r *Reconciler) forgetRollout(name string) {
+	if r.Metrics != nil {
+		r.Metrics.ForgetRollout(name)
 	}
 }

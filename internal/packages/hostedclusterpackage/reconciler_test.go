@@ -17,8 +17,15 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/packages/metrics"
 	"hcp.internal/platform/internal/testenv"
 )
+
+// recorded is what metrics would show.
+type recorded map[string]metrics.Rollout
+
+func (r recorded) Rollout(name string, now metrics.Rollout) { r[name] = now }
+func (r recorded) ForgetRollout(name string)                { delete(r, name) }
 
 func TestReconcile(t *testing.T) {
 	partitioned := func(p *packagesv1.HostedClusterPackage) {
@@ -47,11 +54,14 @@ func TestReconcile(t *testing.T) {
 	t.Run("When a bad version stops a group a revert should reach the broken cluster, and leave the others alone", func(t *testing.T) {
 		w := newWorld(t, partitioned, "a=low", "b=low", "c=high")
 		r := w.reconciler(w.c)
+		recorded := recorded{}
+		r.Metrics = recorded
 		w.pass(r)
 		for _, name := range []string{"a", "b", "c"} {
 			w.settle(name, true)
 		}
 		w.pass(r)
+		w.g.Expect(recorded[w.ns]).To(Equal(metrics.Rollout{State: metrics.RolloutComplete, Total: 3, Available: 3, Progressed: 3, Updated: 3}))
 		w.template("v2")
 		w.pass(r)
 		w.g.Expect(w.read().Status.Processing).To(HaveExactElements(HaveField("UID", w.pkg("a").UID)))
@@ -59,6 +69,7 @@ func TestReconcile(t *testing.T) {
 		w.pass(r)
 		w.g.Expect([]string{w.image("a"), w.image("b"), w.image("c")}).To(Equal([]string{"registry.example/addon:v2", "registry.example/addon:v1", "registry.example/addon:v1"}))
 		w.g.Expect(w.condition("Progressing")).To(HavePrefix("True NotAllPackagesProgressed 2/3 packages progressed. Group low is current. Unavailable, which uses up maxUnavailable 1: " + w.ns + "/a."))
+		w.g.Expect(recorded[w.ns]).To(Equal(metrics.Rollout{State: metrics.RolloutProgressing, Total: 3, Available: 2, Progressed: 2, Updated: 1}))
 		generation := w.pkg("b").Generation
 		w.template("v1")
 		w.pass(r)
@@ -68,6 +79,7 @@ func TestReconcile(t *testing.T) {
 		w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 3/3 packages progressed."))
 		w.g.Expect(w.pkg("b").Generation).To(Equal(generation))
 		w.g.Expect(w.read().Status.Processing).To(BeEmpty())
+		w.g.Expect(recorded[w.ns].State).To(Equal(metrics.RolloutComplete))
 
 		list, err := History(t.Context(), w.c, w.ns, w.read())
 		w.g.Expect(err).NotTo(HaveOccurred())

@@ -42,7 +42,7 @@ func Extend(ctx context.Context, d packagemanager.Deps) error {
 	}
 	fleets := &hostedclusterpackage.Reconciler{
 		Client: d.Manager.GetClient(), Live: d.Live, Namespace: d.Options.Namespace, Clock: clock.RealClock{},
-		Events: d.Manager.GetEventRecorder("package-operator"),
+		Events: d.Manager.GetEventRecorder("package-operator"), Metrics: d.Metrics,
 	}
 	if err := fleets.SetupWithManager(d.Manager); err != nil {
 		return err

@@ -25,6 +25,7 @@ type Recorder struct {
 	revision     *prometheus.GaugeVec
 	setCreated   *prometheus.GaugeVec
 	setSucceeded *prometheus.GaugeVec
+	rollouts     rollouts
 	informers    *prometheus.Desc
 	objects      *prometheus.Desc
 	watches      Watches
@@ -68,7 +69,8 @@ func New(registry prometheus.Registerer, watches Watches) (*Recorder, error) {
 		watches:      watches,
 		sets:         map[client.ObjectKey]setState{}, packages: map[client.ObjectKey]packageState{},
 	}
-	for _, c := range []prometheus.Collector{r.availability, r.created, r.loading, r.revision, r.setCreated, r.setSucceeded, cacheCollector{r}} {
+	r.rollouts = newRollouts(gauge)
+	for _, c := range []prometheus.Collector{r.rollouts.packages, r.rollouts.state, r.availability, r.created, r.loading, r.revision, r.setCreated, r.setSucceeded, cacheCollector{r}} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}

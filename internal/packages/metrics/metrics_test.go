@@ -111,6 +111,19 @@ func TestSeries(t *testing.T) {
 			r.PackageLoaded(client.ObjectKey{Namespace: "ns", Name: "web"}, 1.23456)
 			r.ForgetPackage(client.ObjectKey{Namespace: "ns", Name: "web"})
 		}, nil},
+		"When a rollout goes on it should count, and say which state it is in": {func(r *Recorder) {
+			r.Rollout("addon", Rollout{State: RolloutPaused, Total: 4})
+			r.Rollout("addon", Rollout{State: RolloutProgressing, Total: 4, Available: 3, Progressed: 2, Updated: 1})
+		}, map[string]float64{
+			"hosted_cluster_package_packages{pko_name=addon,state=total}": 4, "hosted_cluster_package_packages{pko_name=addon,state=available}": 3,
+			"hosted_cluster_package_packages{pko_name=addon,state=progressed}": 2, "hosted_cluster_package_packages{pko_name=addon,state=updated}": 1,
+			"hosted_cluster_package_rollout{pko_name=addon,state=progressing}": 1, "hosted_cluster_package_rollout{pko_name=addon,state=paused}": 0,
+			"hosted_cluster_package_rollout{pko_name=addon,state=soaking}": 0, "hosted_cluster_package_rollout{pko_name=addon,state=complete}": 0,
+		}},
+		"When a HostedClusterPackage is gone it should forget it": {func(r *Recorder) {
+			r.Rollout("addon", Rollout{State: RolloutComplete, Total: 4})
+			r.ForgetRollout("addon")
+		}, nil},
 		"When a package was loaded it should say how long it took, in milliseconds": {func(r *Recorder) {
 			r.PackageLoaded(client.ObjectKey{Namespace: "ns", Name: "web"}, 1.23456)
 		}, map[string]float64{"package_load_duration_seconds{pko_name=web,pko_namespace=ns}": 1.234}},

@@ -101,7 +101,7 @@ func (m *maker) findCurrent() int {
 	}
 	if first > 0 && m.in.Settings.Options.Soak > 0 {
 		if left := m.in.Settings.Options.Soak - m.now.Sub(settled(m.groups[first-1])); left > 0 && m.soakable(m.groups[first]) {
-			m.soaking = left
+			m.soaking, m.plan.Soaks = left, true
 			m.again(left)
 			return first - 1
 		}

@@ -170,6 +170,8 @@ type Plan struct {
 	Budget, Used int
 	// After is Used once Apply is carried out.
 	After int
+	// Soaks tells that the group before the current one is done, and is given time before the next one starts.
+	Soaks bool
 	// Finished tells that there are clusters, and that each of them has the template and is up.
 	Finished bool
 	// Decisions in the order of the rollout.

@@ -19,6 +19,8 @@ const (
 	authorityDays = 365
 	// fillsUp is the share of an etcd's quota from which somebody should look.
 	fillsUp = 0.8
+	// longWait, in seconds, is how long a control plane may wait for room before somebody should make some.
+	longWait = 900
 )
 
 // operationAlerts tell of what breaks hosted clusters or costs the management cluster. Each is about one fact that an operator knows, so they need
@@ -44,6 +46,10 @@ func operationAlerts(namespace string) []any {
 			"Hosted cluster {{ $labels.namespace }}/{{ $labels.name }} can't be reconciled", describe),
 		alert("HyperShiftDeletionStuck", fmt.Sprintf(`max by (namespace, name) (hypershift_cluster_deleting_duration_seconds) > %d`, slowDeletion), "1m", warning,
 			"The deletion of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} is stuck", describe),
+		alert("HyperShiftControlPlaneWaitsForRoom", fmt.Sprintf(`max by (namespace, name) (hypershift_cluster_waiting_for_capacity_duration_seconds) > %d`, longWait), "1m", warning,
+			"The control plane of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} waits for room on the nodes of the management cluster",
+			"Add a node, or destroy a hosted cluster that is not needed. What is missing, and who comes first, is in condition ControlPlaneAdmitted: "+
+				"kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"),
 		alert("HyperShiftOperatorDown", fmt.Sprintf(`absent(hypershift_operator_info{namespace=%q})`, namespace), "10m", critical,
 			"No hypershift-operator runs", "Hosted clusters go on, but nothing of them is created, changed or repaired: kubectl get pods --namespace "+namespace),
 		alert("HyperShiftCertificateExpires", fmt.Sprintf(`min by (namespace) (hypershift_certificates_earliest_expiry_timestamp_seconds) - time() < %d * 24 * 3600`, certificateDays), "1h", critical,
@@ -55,5 +61,18 @@ func operationAlerts(namespace string) []any {
 		alert("HyperShiftObjectHotLoop", `max by (kind, loop, managers) (hypershift_object_hot_loops) > 0`, "10m", warning,
 			"Objects of kind {{ $labels.kind }} are written again and again by {{ $labels.managers }}",
 			"Objects and fields: kubectl get events --all-namespaces --field-selector reason=HotLoop"),
+	}
+}
+
+// packageAlerts are about what the operator of packages knows.
+func packageAlerts() []any {
+	return []any{
+		// A rollout changes one Package after the other: as long as it goes on, the number of those that have the template moves. One that soaks or
+		// is paused is meant to stand still.
+		alert("HyperShiftRolloutHeld",
+			`max by (pko_name) (package_operator_hosted_cluster_package_rollout{state="progressing"}) == 1 and on (pko_name) `+
+				`max by (pko_name) (changes(package_operator_hosted_cluster_package_packages{state="updated"}[10m])) == 0`,
+			"1h", warning, "The rollout of HostedClusterPackage {{ $labels.pko_name }} has not gone on for an hour",
+			"What it waits for: kubectl package rollout status hostedclusterpackage/{{ $labels.pko_name }} --watch=false"),
 	}
 }

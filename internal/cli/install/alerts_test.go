@@ -13,7 +13,7 @@ import (
 func allAlerts(t *testing.T) []map[string]any {
 	t.Helper()
 	o := resources(func(o *Options) {
-		o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.capi = true, true, &capiChoice{Private: true}
+		o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.PackageOperator, o.capi = true, true, true, &capiChoice{Private: true}
 	})
 	var found []map[string]any
 	for _, obj := range append(monitoring(o), capiMonitoring(o)...) {

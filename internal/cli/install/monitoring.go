@@ -43,17 +43,9 @@ func monitoring(o Options) []client.Object {
 	if !o.Monitoring.Objects {
 		return nil
 	}
-	meta := metav1.ObjectMeta{Name: prometheusRoleName, Namespace: o.Namespace}
+	role, binding := prometheusRole(o.Namespace)
 	objs := []client.Object{
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			rule(group(""), "endpoints,pods,services", read),
-			rule(group("discovery.k8s.io"), "endpointslices", read),
-		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: meta,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheusRoleName},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus-k8s", Namespace: "openshift-monitoring"}},
-		},
+		role, binding,
 		monitoringObject(o, "ServiceMonitor", operatorName, map[string]any{
 			"jobLabel":          "component",
 			"selector":          map[string]any{"matchLabels": anyMap(operatorLabels())},
@@ -64,6 +56,7 @@ func monitoring(o Options) []client.Object {
 		monitoringObject(o, "PrometheusRule", "metrics", ruleGroup("hypershift.rules", recordingRules())),
 		monitoringObject(o, "PrometheusRule", "operations", ruleGroup("hypershift.operations", operationAlerts(o.Namespace))),
 	}
+	objs = append(objs, packageMonitoring(o)...)
 	if o.Monitoring.SLOAlerts {
 		objs = append(objs, monitoringObject(o, "PrometheusRule", "alerts", ruleGroup("hypershift.slos", []any{
 			alert("HypershiftSLOTimeToAvailability", "hypershift_cluster_waiting_initial_availability_duration_seconds > "+strconv.Itoa(sloAvailability), "1m", critical,
@@ -72,6 +65,37 @@ func monitoring(o Options) []client.Object {
 		})))
 	}
 	return objs
+}
+
+// packageMonitoring tells Prometheus of the operator of packages, in its namespace.
+func packageMonitoring(o Options) []client.Object {
+	if !o.PackageOperator {
+		return nil
+	}
+	role, binding := prometheusRole(PackageOperatorNamespace)
+	monitor := monitoringObject(o, "ServiceMonitor", packageOperatorName, map[string]any{
+		"jobLabel":          "app.kubernetes.io/name",
+		"selector":          map[string]any{"matchLabels": anyMap(packageOperatorLabels())},
+		"namespaceSelector": map[string]any{"matchNames": []any{PackageOperatorNamespace}},
+		"endpoints":         []any{map[string]any{"port": "metrics", "interval": "30s"}},
+	})
+	rules := monitoringObject(o, "PrometheusRule", packageOperatorName, ruleGroup("hypershift.packages", packageAlerts()))
+	monitor.SetNamespace(PackageOperatorNamespace)
+	rules.SetNamespace(PackageOperatorNamespace)
+	return []client.Object{role, binding, monitor, rules}
+}
+
+// prometheusRole lets the Prometheus of the management cluster find what it asks in a namespace.
+func prometheusRole(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
+	meta := metav1.ObjectMeta{Name: prometheusRoleName, Namespace: namespace}
+	return &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			rule(group(""), "endpoints,pods,services", read),
+			rule(group("discovery.k8s.io"), "endpointslices", read),
+		}}, &rbacv1.RoleBinding{
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheusRoleName},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus-k8s", Namespace: "openshift-monitoring"}},
+		}
 }
 
 // capiMonitoring tells Prometheus of the proxy in the operator's Pod, and what is wrong with proxies and with the conversion of objects of

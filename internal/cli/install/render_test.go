@@ -102,7 +102,7 @@ func TestRenderParts(t *testing.T) {
 		golden  string
 	}{
 		"When monitoring is asked for it should tell Prometheus of everything": {
-			options: resources(func(o *Options) { o.Monitoring.Objects, o.Monitoring.SLOAlerts = true, true }),
+			options: resources(func(o *Options) { o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.PackageOperator = true, true, true }),
 			part:    monitoring,
 			golden:  "monitoring.yaml",
 		},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"hcp.internal/platform/internal/packages/images"
 	"hcp.internal/platform/internal/packages/kickstart"
 )
 
@@ -30,36 +31,61 @@ const (
 func (o *Options) kickstart() *cobra.Command {
 	var files, parametrize []string
 	var bundle string
+	var insecure bool
 	cmd := &cobra.Command{
 		Use:   "kickstart pkg_name",
 		Short: "Make a package of objects that exist as files (experimental)",
 		Example: `  kubectl package kickstart my-app -f manifests/
-  kustomize build . | kubectl package kickstart my-app -f - -p namespaces,replicas`,
+  kustomize build . | kubectl package kickstart my-app -f - -p namespaces,replicas
+  kubectl package kickstart my-operator --olm-bundle quay.io/example/my-operator-bundle:v1.0.0`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if bundle != "" {
-				return errors.New("--olm-bundle is not supported by this build: unpack the bundle, and give its manifests with -f")
+			if len(files) == 0 && bundle == "" {
+				return errors.New("arguments invalid: no objects: give some with -f, or a bundle with -b")
 			}
-			if len(files) == 0 {
-				return errors.New("arguments invalid: no objects: give some with -f")
+			if exists(args[0]) {
+				return fmt.Errorf("kickstarting package: package folder already exists: %s", args[0])
 			}
-			if err := o.runKickstart(cmd, args[0], files, parametrize); err != nil {
+			objects, err := o.fromBundle(cmd, bundle, insecure)
+			if err == nil {
+				err = o.runKickstart(cmd, args[0], files, objects, parametrize)
+			}
+			if err != nil {
 				return fmt.Errorf("kickstarting package: %w", err)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "Files, folders, patterns or URLs of objects, or - for standard input, separated by commas; may be repeated")
-	cmd.Flags().StringVarP(&bundle, "olm-bundle", "b", "", "OLM bundle image")
+	cmd.Flags().StringVarP(&bundle, "olm-bundle", "b", "", "OLM bundle image of format registry+v1, whose operator becomes objects as OLM would make them")
+	cmd.Flags().BoolVar(&insecure, "insecure", false, insecureHelp)
 	cmd.Flags().StringSliceVarP(&parametrize, "parametrize", "p", nil, "What to make parameters of: "+strings.Join(kickstart.Parameters, ", ")+" or all")
 	return cmd
 }
 
-func (o *Options) runKickstart(cmd *cobra.Command, name string, sources, parametrize []string) error {
-	if exists(name) {
-		return fmt.Errorf("package folder already exists: %s", name)
+// fromBundle reads the objects of an OLM bundle; none without one.
+func (o *Options) fromBundle(cmd *cobra.Command, reference string, insecure bool) ([]unstructured.Unstructured, error) {
+	if reference == "" {
+		return nil, nil
 	}
-	var objects []unstructured.Unstructured
+	ctx, cancel := context.WithTimeout(cmd.Context(), registryTime)
+	defer cancel()
+	img, err := o.pull(ctx, reference, insecure)
+	if err != nil {
+		return nil, fmt.Errorf("pulling bundle %s: %w", reference, err)
+	}
+	manifests, annotations, err := images.BundleFiles(ctx, img)
+	if err != nil {
+		return nil, fmt.Errorf("reading bundle %s: %w", reference, err)
+	}
+	objects, err := kickstart.Bundle(manifests, annotations)
+	if err != nil {
+		return nil, fmt.Errorf("reading bundle %s: %w", reference, err)
+	}
+	return objects, nil
+}
+
+func (o *Options) runKickstart(cmd *cobra.Command, name string, sources []string, objects []unstructured.Unstructured, parametrize []string) error {
 	for _, source := range sources {
 		got, err := o.objectsFrom(cmd, source)
 		if err != nil {

@@ -20,6 +20,8 @@ import (
 const (
 	packageFolder    = "package"
 	repositoryFolder = "repository"
+	bundleFolder     = "manifests"
+	metadataFolder   = "metadata"
 )
 
 // Limits of reading an image. A package has one layer of some KiB; one built on top of another image has more, that are read past.
@@ -212,4 +214,16 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 // RepositoryFiles are the files of a repository in an image.
 func RepositoryFiles(ctx context.Context, img v1.Image) (load.Files, error) {
 	return filesBelow(ctx, img, repositoryFolder)
+}
+
+// BundleFiles are the manifests and the annotations of an OLM bundle in an image; annotations may be missing.
+func BundleFiles(ctx context.Context, img v1.Image) (manifests load.Files, annotations []byte, err error) {
+	if manifests, err = filesBelow(ctx, img, bundleFolder); err != nil {
+		return nil, nil, err
+	}
+	metadata, err := filesBelow(ctx, img, metadataFolder)
+	if v, ok := errors.AsType[*violation.Error](err); ok && v.Reason == violation.Empty {
+		err = nil
+	}
+	return manifests, metadata["annotations.yaml"], err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -116,6 +117,12 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 		Releases: release.NewRegistryProvider(release.Options{Mirrors: mirrors, Clock: clk}),
 		NewToken: uuid.NewString, Kubernetes: payload.Kubernetes{}, OpenShift: payload.OpenShift{}, Metrics: NewMetrics(metrics),
 	}
+	names, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("building a client of the management cluster: %w", err)
+	}
+	secrets := newListed(mgr.GetClient(), names, o.Namespace, ready.begin, noted.forget)
+	reconciler.Listed = secrets.Has
 	handler := &server.Handler{
 		Tokens: store, Clock: clk, Limiter: &server.Limiter{}, Served: noted.served, Failed: noted.failed, Metrics: server.NewMetrics(metrics),
 	}
@@ -124,8 +131,8 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 		return err
 	}
 	err = errors.Join(
-		addReconciler(mgr, reconciler, ready, noted.forget),
-		mgr.Add(ready.begin(mgr.GetCache(), o.Namespace)),
+		addReconciler(mgr, reconciler, ready, secrets),
+		mgr.Add(secrets),
 		mgr.Add(noted),
 		mgr.Add(certificate),
 		addServer(mgr, l, handler, certificate.GetCertificate),

@@ -10,7 +10,9 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -20,12 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/ignition/server"
@@ -37,7 +39,7 @@ const parallelPasses = 4
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, corev1.AddToScheme, metav1.AddMetaToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, metav1.AddMetaToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering types: %w", err)
 		}
@@ -45,7 +47,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newManager caches metadata of one namespace only: of all that is in its Secrets, this process keeps payloads and hashes of tokens.
+// newManager caches metadata of one namespace only, and no Secrets: of what is in those, this process keeps payloads and hashes of tokens.
 func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -59,6 +61,8 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
+			// Its own Role is the only one that it may read.
+			ByObject: map[client.Object]cache.ByObject{&rbacv1.Role{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, Name)}},
 		},
 	})
 	if err != nil {
@@ -68,17 +72,22 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 }
 
 // addReconciler watches token Secrets, and what payloads are made of.
-func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, gone func(string)) error {
-	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
-		return tokenRequests(ctx, mgr.GetCache(), r.Namespace)
+func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, secrets *listed) error {
+	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return requestsFor(r.Namespace, secrets.tokens())
 	})
 	named := func(names map[string]bool) builder.Predicates {
 		return builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return names[o.GetName()] }), predicate.ResourceVersionChangedPredicate{})
 	}
+	oneOrAll := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		if inputSecrets[o.GetName()] {
+			return requestsFor(r.Namespace, secrets.tokens())
+		}
+		return requestsFor(r.Namespace, []string{o.GetName()})
+	})
 	err := builder.ControllerManagedBy(mgr).
 		Named("tokens").
-		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(tokensOnly(gone))).
-		WatchesMetadata(&corev1.Secret{}, all, named(inputSecrets)).
+		WatchesRawSource(source.Channel(secrets.changed, oneOrAll)).
 		WatchesMetadata(&corev1.ConfigMap{}, all, named(inputConfigMaps)).
 		WatchesMetadata(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: parallelPasses, NeedLeaderElection: ptr.To(false)}).
@@ -86,37 +95,20 @@ func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, gone fu
 	if err != nil {
 		return fmt.Errorf("adding the controller of tokens: %w", err)
 	}
+	err = builder.ControllerManagedBy(mgr).
+		Named("role").
+		For(&rbacv1.Role{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == Name }))).
+		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
+		Complete(secrets)
+	if err != nil {
+		return fmt.Errorf("adding the controller of the list of tokens: %w", err)
+	}
 	return nil
 }
 
-// tokensOnly also lets an object through that has just lost its annotation.
-func tokensOnly(gone func(string)) predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return isToken(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool { return isToken(e.ObjectNew) || isToken(e.ObjectOld) },
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			if isToken(e.Object) {
-				gone(e.Object.GetName())
-				return true
-			}
-			return false
-		},
-		GenericFunc: func(e event.GenericEvent) bool { return isToken(e.Object) },
-	}
-}
-
-// tokenRequests asks for a pass over every token Secret.
-func tokenRequests(ctx context.Context, reader client.Reader, namespace string) []reconcile.Request {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if isToken(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: list.Items[i].Name}})
-		}
+func requestsFor(namespace string, names []string) (requests []reconcile.Request) {
+	for _, name := range names {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
 	}
 	return requests
 }
@@ -139,20 +131,13 @@ func (r *readiness) watch(next reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// begin notes what has to have a pass, once the cache knows it.
-func (r *readiness) begin(c cache.Cache, namespace string) manager.RunnableFunc {
-	return func(ctx context.Context) error {
-		if !c.WaitForCacheSync(ctx) {
-			return ctx.Err()
-		}
-		requests := tokenRequests(ctx, c, namespace)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.started, r.pending = true, map[string]bool{}
-		for _, req := range requests {
-			r.pending[req.Name] = true
-		}
-		return nil
+// begin notes what has to have a pass, once it is known.
+func (r *readiness) begin(names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started, r.pending = true, map[string]bool{}
+	for _, name := range names {
+		r.pending[name] = true
 	}
 }
 

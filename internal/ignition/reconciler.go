@@ -29,11 +29,13 @@ const lookupTimeout = time.Minute
 // when the token was made and that a machine came. It deletes them when they say that their time has come.
 type Reconciler struct {
 	Client    client.Client // writes
-	Live      client.Reader // uncached: only metadata of Secrets is cached
+	Live      client.Reader // uncached: no Secret is cached
 	Namespace string
 	Clock     clock.PassiveClock
 	Tokens    *tokens.Store
 	Releases  release.Provider
+	// Listed says whether this process may read a token Secret; nil: it may read all.
+	Listed func(name string) bool
 	// NewToken makes a token that nobody can guess.
 	NewToken func() string
 	// Kubernetes and OpenShift make payloads of the two kinds of release.
@@ -46,6 +48,10 @@ type Reconciler struct {
 
 // Reconcile does one pass over a Secret.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.Listed != nil && !r.Listed(req.Name) {
+		r.forget(req.Name)
+		return ctrl.Result{}, nil
+	}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, req.NamespacedName, secret)
 	gone := apierrors.IsNotFound(err)

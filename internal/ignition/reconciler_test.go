@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -342,6 +343,23 @@ func (w *world) asServer() *rest.Config {
 	return cfg
 }
 
+// list does what the control-plane-operator does with the Role: it names the tokens.
+func (w *world) list(names ...string) {
+	w.t.Helper()
+	role := &rbacv1.Role{}
+	if err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: Name}, role); err != nil {
+		w.t.Fatal(err)
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Verbs, "delete") })
+	if len(names) > 0 {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: names,
+			Verbs: []string{"get", "list", "watch", "patch", "delete"}})
+	}
+	if err := w.c.Update(w.t.Context(), role); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func TestProcess(t *testing.T) {
 	t.Run("When the whole process runs with its own rights a machine should get what it boots from", func(t *testing.T) {
 		g := NewWithT(t)
@@ -364,8 +382,10 @@ func TestProcess(t *testing.T) {
 		early := w.token("", now)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
+		rights := w.asServer()
+		w.list(early.Name)
 		go func() {
-			ended <- run(ctx, w.asServer(), Options{Namespace: w.hcp.Namespace, Addr: addr, HealthAddr: health, MetricsAddr: "0",
+			ended <- run(ctx, rights, Options{Namespace: w.hcp.Namespace, Addr: addr, HealthAddr: health, MetricsAddr: "0",
 				CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}, prometheus.NewRegistry())
 		}()
 		t.Cleanup(func() {
@@ -397,7 +417,14 @@ func TestProcess(t *testing.T) {
 		g.Expect(body).To(ContainSubstring(`"version":"3.2.0"`))
 		g.Eventually(func() string { return w.read(early).Annotations[hyperv1.TokenSecretIgnitionReachedAnnotation] }).WithTimeout(10 * time.Second).Should(Equal("True"))
 
+		server, err := client.New(rights, client.Options{Scheme: w.c.Scheme()})
+		g.Expect(err).NotTo(HaveOccurred())
+		w.create(w.secret("root-ca", "ca.key", "the most precious"))
+		g.Expect(apierrors.IsForbidden(server.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: "root-ca"}, &corev1.Secret{}))).To(BeTrue(), "it may read no other Secret")
+		g.Expect(apierrors.IsForbidden(server.List(t.Context(), &corev1.SecretList{}, client.InNamespace(w.hcp.Namespace)))).To(BeTrue(), "nor all of them")
+
 		w.token("", now, func(s *corev1.Secret) { s.Name, s.Data[keyToken] = "token-demo-2", []byte("second") })
+		w.list(early.Name, "token-demo-2")
 		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(10 * time.Second).Should(Equal(200))
 
 		kubeconfig := w.read(w.secret(bootstrapKubeconfigSecret, "", ""))
@@ -406,6 +433,9 @@ func TestProcess(t *testing.T) {
 		g.Eventually(func() string { _, body := get("https://"+addr+"/ignition", "first"); return body }).WithTimeout(10 * time.Second).
 			Should(ContainSubstring(base64.StdEncoding.EncodeToString([]byte("renewed"))))
 
+		w.list(early.Name)
+		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(10*time.Second).
+			Should(Equal(511), "When a token is not listed any more it should be refused")
 		g.Expect(w.c.Delete(t.Context(), early)).To(Succeed())
 		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "first"); return status }).WithTimeout(10 * time.Second).Should(Equal(511))
 	})

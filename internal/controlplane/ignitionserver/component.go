@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -45,6 +46,7 @@ func NewComponent() *component.WorkloadComponent {
 		StartBeforeDependencies("etcd").
 		SleepUntil(hasToken).
 		WithAdaptFunction(adaptDeployment).
+		WithManifestAdapter("role.yaml", component.AdaptManifest(adaptRole)).
 		WithManifestAdapter("service.yaml", component.AdaptManifest(adaptService)).
 		WithManifestAdapter("fips.yaml", component.AdaptManifest(adaptFIPS)).
 		WithManifestAdapter("worker-ssh.yaml", component.AdaptManifest(adaptSSH)).
@@ -67,14 +69,36 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 
 // hasToken tells that there is a NodePool: each has Secrets with tokens, for which the server makes payloads.
 func hasToken(ctx component.WorkloadContext) (bool, error) {
+	names, err := tokens(ctx)
+	return len(names) > 0, err
+}
+
+// tokens are the names of the Secrets with tokens, sorted.
+func tokens(ctx component.WorkloadContext) ([]string, error) {
 	secrets := &corev1.SecretList{}
 	if err := ctx.Reader.List(ctx.Context, secrets, client.InNamespace(ctx.HCP.Namespace)); err != nil {
-		return false, fmt.Errorf("listing Secrets with tokens of machines: %w", err)
+		return nil, fmt.Errorf("listing Secrets with tokens of machines: %w", err)
 	}
-	return slices.ContainsFunc(secrets.Items, func(s corev1.Secret) bool {
-		_, token := s.Annotations[hyperv1.TokenSecretAnnotation]
-		return token
-	}), nil
+	var names []string
+	for i := range secrets.Items {
+		if secrets.Items[i].Annotations[hyperv1.TokenSecretAnnotation] == "true" {
+			names = append(names, secrets.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// adaptRole lets the server use the tokens that there are, and no other Secret.
+func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
+	names, err := tokens(ctx)
+	if err != nil || len(names) == 0 {
+		return err // a rule without names would be for all
+	}
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: names, Verbs: []string{"get", "list", "watch", "patch", "delete"},
+	})
+	return nil
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

@@ -229,7 +229,7 @@ const machinesInterval = time.Minute
 
 // withMachines adds controllers that watch kinds of Cluster API: now, or once the management cluster has these. One for control planes alone need not have them, and
 // may get them later.
-func withMachines(mgr manager.Manager, add func() error) error {
+func withMachines(mgr manager.Manager, interval time.Duration, add func() error) error {
 	if ok, err := servesMachines(mgr); err != nil {
 		return err
 	} else if ok {
@@ -237,7 +237,7 @@ func withMachines(mgr manager.Manager, add func() error) error {
 	}
 	ctrl.Log.Info("the management cluster has no Machines; controllers of nodes are off until it has")
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		err := wait.PollUntilContextCancel(ctx, machinesInterval, false, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, interval, false, func(context.Context) (bool, error) {
 			ok, err := servesMachines(mgr)
 			if err != nil {
 				ctrl.LoggerFrom(ctx).Error(err, "waiting for Machines")
@@ -265,7 +265,7 @@ func servesMachines(mgr manager.Manager) (bool, error) {
 
 // addNodes adds the controller that labels new nodes.
 func addNodes(mgr manager.Manager, hosted client.Client) error {
-	return withMachines(mgr, func() error {
+	return withMachines(mgr, machinesInterval, func() error {
 		err := builder.ControllerManagedBy(mgr).
 			Named(nodes.Controller).
 			For(&clusterv1.Machine{}, builder.WithPredicates(nodes.Matters())).
@@ -283,7 +283,7 @@ func addInPlace(mgr manager.Manager, management, hosted client.Client, o Options
 	if !o.enabled(inplace.Controller) && !o.enabled(inplace.DrainController) {
 		return nil
 	}
-	return withMachines(mgr, func() error { return addInPlaceNow(mgr, management, hosted, o) })
+	return withMachines(mgr, machinesInterval, func() error { return addInPlaceNow(mgr, management, hosted, o) })
 }
 
 func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Options) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/kube/desk"
 )
 
@@ -270,7 +270,7 @@ func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what 
 func defaultTransport() http.RoundTripper {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            reach.Refused{}.DialContext(5 * time.Second),
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  15 * time.Second,
 		IdleConnTimeout:        30 * time.Second,

@@ -142,7 +142,7 @@ var Programs = []Program{
 			Heeded:    "addr cert-file health-addr key-file kubeconfig metrics-addr namespace registry-overrides",
 			NotHeeded: "platform work-dir feature-gate-manifest"},
 		{Command: "hcp-operators package-operator-manager",
-			Heeded: "enable-leader-election health-probe-bind-address image-prefix-overrides kubeconfig metrics-addr namespace object-template-optional-resource-retry-interval object-template-resource-retry-interval package-hash-modifier package-operator-package-image pprof-addr registry-host-overrides remote-phase-manager-image self-bootstrap self-bootstrap-config service-account-name service-account-namespace sub-component-affinity sub-component-tolerations version"},
+			Heeded: "enable-leader-election health-probe-bind-address image-prefix-overrides kubeconfig metrics-addr namespace object-template-optional-resource-retry-interval object-template-resource-retry-interval package-hash-modifier package-operator-package-image pprof-addr refused-registry-networks registry-host-overrides remote-phase-manager-image self-bootstrap self-bootstrap-config service-account-name service-account-namespace sub-component-affinity sub-component-tolerations version"},
 		{Command: "hcp-operators package-operator-remote-phase-manager",
 			Heeded: "class enable-leader-election health-probe-bind-address kubeconfig metrics-addr namespace pprof-addr target-cluster-kubeconfig-file version"},
 	}},

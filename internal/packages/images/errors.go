@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/packages/violation"
 )
 
@@ -53,8 +54,8 @@ func explain(image string, err error) error {
 	switch {
 	case errors.As(err, &remote):
 		out.Text = ofStatus(remote)
-	case errors.Is(err, errRefused):
-		out.Text = errRefused.Error()
+	case errors.Is(err, reach.ErrRefused):
+		out.Text = reach.ErrRefused.Error()
 	case errors.Is(err, errRedirect):
 		out.Text = errRedirect.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

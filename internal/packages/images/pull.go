@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/kube/desk"
 	"hcp.internal/platform/internal/packages/load"
 )
@@ -36,6 +37,8 @@ const (
 
 // Puller pulls packages from registries. It is safe for concurrent use.
 type Puller struct {
+	// Refused are networks that are never asked, besides those that never are.
+	Refused reach.Refused
 	Rewrite Rewrite
 	// Credentials are asked for before every pull; nil pulls anonymously.
 	Credentials func(ctx context.Context) (Credentials, error)
@@ -140,7 +143,7 @@ func (p *Puller) transport() http.RoundTripper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.own == nil {
-		p.own = guard{Transport()}
+		p.own = guard{Transport(p.Refused)}
 	}
 	return p.own
 }

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/packages/process"
 	"hcp.internal/platform/internal/packages/scope"
 	"hcp.internal/platform/internal/version"
@@ -41,7 +42,10 @@ type Options struct {
 	// Registry is where metrics are added; nil is that of the process.
 	Registry ctrlmetrics.RegistererGatherer
 
-	affinity, tolerations string
+	// RefusedNetworks are those that no registry is asked in.
+	RefusedNetworks reach.Refused
+
+	affinity, tolerations, refusedNetworks string
 }
 
 // ErrRestart is what a Runnable returns to end the process, with success, because its next start will do more.
@@ -99,7 +103,8 @@ var environment = map[string]string{
 	"namespace": "PKO_NAMESPACE", "service-account-namespace": "PKO_SERVICE_ACCOUNT_NAMESPACE", "service-account-name": "PKO_SERVICE_ACCOUNT_NAME",
 	"package-operator-package-image": "PKO_PACKAGE_OPERATOR_PACKAGE_IMAGE", "self-bootstrap-config": "PKO_CONFIG",
 	"remote-phase-manager-image": "PKO_REMOTE_PHASE_MANAGER_IMAGE", "registry-host-overrides": "PKO_REGISTRY_HOST_OVERRIDES", "image-prefix-overrides": "PKO_IMAGE_PREFIX_OVERRIDES",
-	"package-hash-modifier": "PKO_PACKAGE_HASH_MODIFIER", "sub-component-affinity": "PKO_SUB_COMPONENT_AFFINITY",
+	"refused-registry-networks": "PKO_REFUSED_REGISTRY_NETWORKS",
+	"package-hash-modifier":     "PKO_PACKAGE_HASH_MODIFIER", "sub-component-affinity": "PKO_SUB_COMPONENT_AFFINITY",
 	"sub-component-tolerations": "PKO_SUB_COMPONENT_TOLERATIONS", "log-level": "LOG_LEVEL",
 }
 
@@ -113,6 +118,8 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "package image of the operator: install it, wait until it runs, and end")
 	fs.StringVar(&o.SelfBootstrapConfig, "self-bootstrap-config", "", "configuration of that package as JSON")
 	fs.StringVar(&o.RegistryHostOverrides, "registry-host-overrides", "", "registries to pull from instead of others: host=newhost,…")
+	fs.StringVar(&o.refusedNetworks, "refused-registry-networks", "",
+		"networks that no registry is asked in, besides link-local ones: 10.96.0.0/12,… Name those of Services and pods, unless a registry of yours is there")
 	fs.StringVar(&o.ImagePrefixOverrides, "image-prefix-overrides", "", "prefixes of images to replace, the longest that matches: from=to,…")
 	fs.Int32Var(&o.PackageHashModifier, "package-hash-modifier", 0, "a number that is part of every package's hash; a new one unpacks all packages again")
 	fs.StringVar(&o.affinity, "sub-component-affinity", "", "affinity of the operator's own helpers as JSON")
@@ -142,6 +149,10 @@ func (o *Options) complete(fs *pflag.FlagSet, getenv func(string) string) error 
 		if err := json.Unmarshal([]byte(o.affinity), &o.SubComponentAffinity); err != nil {
 			return fmt.Errorf("--sub-component-affinity: %w", err)
 		}
+	}
+	var err error
+	if o.RefusedNetworks, err = reach.Parse(o.refusedNetworks); err != nil {
+		return fmt.Errorf("--refused-registry-networks: %w", err)
 	}
 	if o.tolerations != "" {
 		if err := json.Unmarshal([]byte(o.tolerations), &o.SubComponentTolerations); err != nil {

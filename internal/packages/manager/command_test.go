@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -47,6 +48,16 @@ func TestFlags(t *testing.T) {
 				g.Expect(o.ForceAdoption).To(BeTrue())
 				g.Expect(o.SubComponentTolerations).To(Equal([]corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}}))
 			},
+		},
+		"When networks are refused it should know them": {
+			env: map[string]string{"PKO_REFUSED_REGISTRY_NETWORKS": "10.96.0.0/12,fd00::1"},
+			check: func(g Gomega, o Options) {
+				g.Expect(o.RefusedNetworks.Has(netip.MustParseAddr("10.97.0.1"))).To(BeTrue())
+				g.Expect(o.RefusedNetworks.Has(netip.MustParseAddr("10.1.0.1"))).To(BeFalse())
+			},
+		},
+		"When what is refused is no network it should say so": {
+			args: []string{"--refused-registry-networks=example.com"}, problem: `--refused-registry-networks: "example.com" is no network: write address/bits, such as 10.96.0.0/12, separated by commas`,
 		},
 		"When both are given flags should win": {
 			args: []string{"--namespace=flag"}, env: map[string]string{"PKO_NAMESPACE": "from-env"},

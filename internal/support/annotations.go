@@ -103,7 +103,7 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",
 		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
 		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
-		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room",
+		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority",
 		"hypershift.openshift.io/supported-versions")
 	add(Written, noMigration, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation)
 	return list

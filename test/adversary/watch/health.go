@@ -1,0 +1,102 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/test/adversary/plan"
+	"hcp.internal/platform/test/adversary/world"
+)
+
+// Health returns an error until a hosted cluster is as it should be: Available, at its release, its API answers, and its nodes are Ready. One that waits
+// for room is as it should be, too.
+func Health(ctx context.Context, w *world.World, cluster int) error {
+	hc := &hyperv1.HostedCluster{}
+	key := world.Key(cluster)
+	if err := w.Client.Get(ctx, key, hc); err != nil {
+		return err
+	}
+	is := func(kind string) *metav1.Condition {
+		if c := meta.FindStatusCondition(hc.Status.Conditions, kind); c != nil {
+			return c
+		}
+		return &metav1.Condition{Message: "nothing is said yet"}
+	}
+	if is(hyperv1.ControlPlaneAdmitted).Reason == "WaitingForCapacity" {
+		return nil
+	}
+	for kind, want := range map[string]metav1.ConditionStatus{
+		hyperv1.HostedClusterAvailable: metav1.ConditionTrue, hyperv1.HostedClusterProgressing: metav1.ConditionFalse, hyperv1.HostedClusterDegraded: metav1.ConditionFalse,
+	} {
+		if c := is(kind); c.Status != want {
+			return fmt.Errorf("%s of %s is %s, want %s: %s %s", kind, key, c.Status, want, c.Reason, c.Message)
+		}
+	}
+	cfg, err := w.Hosted(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	c, err := world.NewClient(cfg)
+	if err != nil {
+		return err
+	}
+	nodes := &corev1.NodeList{}
+	if err := c.List(ctx, nodes); err != nil {
+		return fmt.Errorf("the API of %s: %w", key, err)
+	}
+	return errors.Join(nodesReady(nodes.Items), poolsReady(ctx, w, key, len(nodes.Items)))
+}
+
+func nodesReady(nodes []corev1.Node) error {
+	for _, n := range nodes {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+				return fmt.Errorf("node %s is not Ready: %s", n.Name, c.Message)
+			}
+		}
+	}
+	return nil
+}
+
+// poolsReady wants as many nodes as NodePools have replicas, and no rollout.
+func poolsReady(ctx context.Context, w *world.World, key client.ObjectKey, nodes int) error {
+	pools := &hyperv1.NodePoolList{}
+	if err := w.Client.List(ctx, pools, client.InNamespace(key.Namespace)); err != nil {
+		return err
+	}
+	want := 0
+	for i := range pools.Items {
+		p := &pools.Items[i]
+		if p.Spec.ClusterName != key.Name {
+			continue
+		}
+		if p.Spec.Replicas != nil {
+			want += int(*p.Spec.Replicas)
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == hyperv1.NodePoolUpdatingConfigConditionType && c.Status == corev1.ConditionTrue {
+				return fmt.Errorf("NodePool %s rolls: %s", p.Name, c.Message)
+			}
+		}
+	}
+	if nodes != want {
+		return fmt.Errorf("%s has %d nodes, its NodePools want %d", key, nodes, want)
+	}
+	return nil
+}
+
+// Recovered waits until a hosted cluster is as it should be.
+func Recovered(ctx context.Context, w *world.World, cluster int, bound time.Duration) error {
+	if err := world.Until(ctx, bound, func(ctx context.Context) error { return Health(ctx, w, cluster) }); err != nil {
+		return fmt.Errorf("%s: %w", plan.ClusterName(cluster), err)
+	}
+	return nil
+}

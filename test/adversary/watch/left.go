@@ -1,0 +1,114 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"hcp.internal/platform/test/adversary/world"
+)
+
+// Machine is how much there is on the machine, by kind.
+type Machine map[string]int
+
+// LookAtMachine counts what hosted clusters and pods leave behind: never by name, as a pod that was killed has another.
+func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
+	m := Machine{}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return nil, err
+	}
+	m["mounts"] = bytes.Count(mounts, []byte("\n"))
+	for kind, patterns := range map[string][]string{
+		"network namespaces": {"/var/run/netns/*"},
+		"control groups":     {"/sys/fs/cgroup/*/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/*/kubepods*/pod*", "/sys/fs/cgroup/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/kubepods*/pod*"},
+		"volumes":            {filepath.Join(stateDir, "volumes/*")},
+	} {
+		for _, p := range patterns {
+			found, _ := filepath.Glob(p)
+			m[kind] += len(found)
+		}
+	}
+	for kind, command := range map[string][]string{"links": {"ip", "-o", "link"}, "packet filter rules": {"nft", "-s", "list", "ruleset"}} {
+		out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output() //nolint:gosec // the two above
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+		}
+		m[kind] = bytes.Count(out, []byte("\n"))
+	}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines {
+		if raw, err := os.ReadFile(file); err == nil && (bytes.Contains(raw, []byte(stateDir+"/")) || bytes.Contains(raw, []byte("/pause\x00"))) {
+			m["processes"]++
+		}
+	}
+	return m, nil
+}
+
+// More says what there is more of than before; "" when nothing.
+func (m Machine) More(before Machine) string {
+	var more []string
+	for _, kind := range slices.Sorted(maps.Keys(m)) {
+		if m[kind] > before[kind] {
+			more = append(more, fmt.Sprintf("there were %d %s, there are %d", before[kind], kind, m[kind]))
+		}
+	}
+	return strings.Join(more, "; ")
+}
+
+// mine says that a name or a namespace is of something that the adversary made.
+func mine(namespace, name string) bool {
+	return strings.HasPrefix(namespace, world.Clusters) || strings.HasPrefix(name, world.Clusters) || strings.Contains(name, "-"+world.Clusters+"-")
+}
+
+// LeftObjects names what is left of the adversary's objects in an API server, of every resource that discovery shows, but for events, which end by themselves.
+func LeftObjects(ctx context.Context, cfg *rest.Config) ([]string, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	quiet := rest.CopyConfig(cfg)
+	quiet.WarningHandlerWithContext = rest.NoWarnings{}
+	m, err := metadata.NewForConfig(quiet)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := d.ServerPreferredResources()
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if !slices.Contains(r.Verbs, "list") || strings.Contains(r.Name, "/") || r.Kind == "Event" {
+				continue
+			}
+			objects, err := m.Resource(gv.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				continue // shown, and served by nobody
+			}
+			for _, o := range objects.Items {
+				if mine(o.Namespace, o.Name) || o.Labels[world.Label] != "" {
+					left[strings.TrimPrefix(fmt.Sprintf("%s %s/%s", r.Kind, o.Namespace, o.Name), "/")] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(left)), nil
+}

@@ -1,0 +1,127 @@
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"hcp.internal/api/packages/v1alpha1"
+)
+
+// TestLedger plays a server that loses answers, and one that loses writes.
+func TestLedger(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, l := NewWithT(t), &Ledger{}
+		stored, acked := map[string]int{}, map[string]int{}
+		for range rapid.IntRange(1, 50).Draw(t, "writes") {
+			key := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "key"))
+			value := l.Next(key)
+			l.Try(key, value)
+			if rapid.Bool().Draw(t, "carried out") {
+				stored[key] = value
+				if rapid.Bool().Draw(t, "answered") {
+					l.Acked(key, value)
+					acked[key] = value
+				}
+			}
+		}
+		for _, key := range []string{"0", "1", "2", "3"} {
+			value, found := stored[key]
+			g.Expect(l.Check(key, value, found)).To(Succeed(), "When nothing that was acknowledged is lost it should be content")
+			if acked[key] > 0 {
+				g.Expect(l.Check(key, 0, false)).NotTo(Succeed(), "When it is lost it should say so")
+				g.Expect(l.Check(key, acked[key]-1, true)).NotTo(Succeed(), "When an older value is back it should say so")
+				g.Expect(l.Keys()).To(ContainElement(key))
+			}
+			g.Expect(l.Check(key, l.Next(key), true)).NotTo(Succeed(), "When there is what nobody wrote it should say so")
+		}
+	})
+}
+
+func seen(namespace, tag string, available metav1.ConditionStatus, generation, observed int64) *v1alpha1.Package {
+	raw, _ := json.Marshal(map[string]string{"tag": tag})
+	return &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Generation: generation}, Spec: v1alpha1.PackageSpec{Config: &runtime.RawExtension{Raw: raw}},
+		Status: v1alpha1.PackageStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionAvailable, Status: available, ObservedGeneration: observed}}}}
+}
+
+func TestBudget(t *testing.T) {
+	type event struct {
+		at time.Duration
+		p  *v1alpha1.Package
+	}
+	up := func(at time.Duration, ns, tag string, generation int64) event {
+		return event{at, seen(ns, tag, metav1.ConditionTrue, generation, generation)}
+	}
+	changed := func(at time.Duration, ns, tag string, generation int64) event {
+		return event{at, seen(ns, tag, metav1.ConditionTrue, generation, generation-1)}
+	}
+	down := func(at time.Duration, ns, tag string, generation int64) event {
+		return event{at, seen(ns, tag, metav1.ConditionFalse, generation, generation)}
+	}
+	const s = time.Second
+	for name, tc := range map[string]struct {
+		events  []event
+		leaving string
+		want    string
+	}{
+		"When one is changed after the other it should be content": {
+			events: []event{up(0, "a", "1", 1), up(0, "b", "1", 1), changed(1*s, "a", "2", 2), up(9*s, "a", "2", 2), changed(10*s, "b", "2", 2)},
+		},
+		"When the second is changed before the first is heard of it should say so": {
+			events: []event{up(0, "a", "1", 1), up(0, "b", "1", 1), changed(1*s, "a", "2", 2), changed(10*s, "b", "2", 2)},
+			want:   "the Package in b was up and was changed while 1 others were down, of 1: [a for 9s]",
+		},
+		"When one is down and another is changed it should say so": {
+			events: []event{up(0, "a", "1", 1), down(0, "b", "1", 1), changed(10*s, "a", "2", 2)},
+			want:   "the Package in a was up",
+		},
+		"When one that is down is changed it should be content": {
+			events: []event{down(0, "a", "1", 1), down(0, "b", "1", 1), changed(10*s, "a", "2", 2)},
+		},
+		"When another breaks in the same moment it should be content": {
+			events: []event{up(0, "a", "1", 1), up(0, "b", "1", 1), down(9*s, "b", "1", 1), changed(10*s, "a", "2", 2)},
+		},
+		"When the one that is down is being destroyed it should be content": {
+			events: []event{up(0, "a", "1", 1), down(0, "b", "1", 1), changed(10*s, "a", "2", 2)}, leaving: "b",
+		},
+		"When it is down again and again it should count from the first time": {
+			events: []event{up(0, "a", "1", 1), down(0, "b", "1", 1), down(9*s, "b", "1", 1), changed(10*s, "a", "2", 2)},
+			want:   "[b for 10s]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin, wrong := time.Unix(0, 0), ""
+			b := &Budget{Max: 1, Leaving: func(ns string) bool { return ns == tc.leaving }}
+			for _, e := range tc.events {
+				wrong += b.see(e.p, begin.Add(e.at))
+			}
+			if tc.want == "" {
+				NewWithT(t).Expect(wrong).To(BeEmpty())
+			}
+			NewWithT(t).Expect(wrong).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+func TestMine(t *testing.T) {
+	g := NewWithT(t)
+	for _, of := range [][2]string{{"adversary", "hosted1"}, {"adversary-hosted1", "etcd-0"}, {"", "adversary-tenant"}, {"clusters-demo", "adversary-fleet"}} {
+		g.Expect(mine(of[0], of[1])).To(BeTrue(), "%v", of)
+	}
+	for _, of := range [][2]string{{"clusters", "demo"}, {"kube-system", "coredns"}, {"", "hypershift"}} {
+		g.Expect(mine(of[0], of[1])).To(BeFalse(), "%v", of)
+	}
+}
+
+func TestMachine(t *testing.T) {
+	g := NewWithT(t)
+	before := Machine{"mounts": 3, "links": 2}
+	g.Expect(Machine{"mounts": 3, "links": 1}.More(before)).To(BeEmpty())
+	g.Expect(Machine{"mounts": 5, "links": 3}.More(before)).To(Equal("there were 2 links, there are 3; there were 3 mounts, there are 5"))
+}

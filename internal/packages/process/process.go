@@ -50,6 +50,14 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options, loop
 	of.HealthProbeBindAddress, of.PprofBindAddress = o.HealthAddr, o.PprofAddr
 	of.LeaderElection, of.LeaderElectionID, of.LeaderElectionNamespace, of.LeaderElectionReleaseOnCancel = o.LeaderElection, lease, o.Namespace, true
 	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leader.Duration), ptr.To(leader.RenewDeadline), ptr.To(leader.RetryPeriod)
+	if o.LeaderElection && o.Namespace != "" {
+		// Under the name of the pod: a process that was killed finds its own lease, instead of waiting until it runs out, and anew after each kill.
+		lock, err := leader.Lock(cfg, o.Namespace, lease, "")
+		if err != nil {
+			return nil, err
+		}
+		of.LeaderElectionResourceLockInterface = lock
+	}
 	// Names are ours alone; a test may run the process twice.
 	of.Controller = queue.PlainUnnamed()
 	of.MapperProvider = mapper.New

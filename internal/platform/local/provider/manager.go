@@ -61,7 +61,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building a selector: %w", err)
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	options := ctrl.Options{
 		Controller:             queue.Plain(),
 		Scheme:                 scheme,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
@@ -71,11 +71,18 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			DefaultTransform:  cache.TransformStripManagedFields(),
 			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*machines)}},
 		},
-		Client:           client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		LeaderElection:   o.LeaderElect,
-		LeaderElectionID: LeaseName, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
+		Client:        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
-	})
+	}
+	if o.LeaderElect {
+		// Under the name of the pod: a process that was killed finds its own lease, instead of waiting until it runs out.
+		lock, err := leader.Lock(cfg, o.Namespace, LeaseName, "")
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
 	}

@@ -1,0 +1,39 @@
+package process
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"hcp.internal/platform/internal/kube/hotloop"
+	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+// TestKilled has a lease that was renewed a moment ago, by a process that got no chance to let go of it.
+func TestKilled(t *testing.T) {
+	g, env := NewWithT(t), testenv.Start(t)
+	ns := env.Namespace(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1") // as in every pod
+	scheme := kubescheme.Scheme
+	host, err := os.Hostname()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(env.Client(t, scheme).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "operator"}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To(host), LeaseDurationSeconds: ptr.To(int32(leader.Duration.Seconds())), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())), AcquireTime: ptr.To(metav1.NewMicroTime(time.Now())),
+	}})).To(Succeed())
+	mgr, err := NewManager(env.Config, Options{LeaderElection: true, Namespace: ns, MetricsAddr: "0", HealthAddr: "0"}, "operator", ctrl.Options{Scheme: scheme}, hotloop.New(scheme, clock.RealClock{}))
+	g.Expect(err).NotTo(HaveOccurred())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(t.Context()) }()
+	g.Eventually(mgr.Elected()).Should(BeClosed(), "When a process was killed and started again in its pod it should go on at once")
+}

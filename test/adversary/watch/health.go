@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/test/adversary/plan"
 	"hcp.internal/platform/test/adversary/world"
 )
@@ -99,4 +100,36 @@ func Recovered(ctx context.Context, w *world.World, cluster int, bound time.Dura
 		return fmt.Errorf("%s: %w", plan.ClusterName(cluster), err)
 	}
 	return nil
+}
+
+// Heard returns an error until operators have said of the packages that exist what their last change came to. One with a bad version is heard of, too.
+func Heard(ctx context.Context, w *world.World) error {
+	var fleet v1alpha1.HostedClusterPackageList
+	var cluster v1alpha1.ClusterPackageList
+	var own v1alpha1.PackageList
+	for _, list := range []client.ObjectList{&fleet, &cluster} {
+		if err := w.Client.List(ctx, list); err != nil {
+			return err
+		}
+	}
+	if err := w.Client.List(ctx, &own, client.InNamespace(world.Tenant)); err != nil {
+		return err
+	}
+	heard := func(o client.Object, conditions []metav1.Condition) error {
+		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionAvailable); c == nil || c.ObservedGeneration != o.GetGeneration() {
+			return fmt.Errorf("nobody has said what generation %d of %T %s came to", o.GetGeneration(), o, o.GetName())
+		}
+		return nil
+	}
+	var errs []error
+	for i := range fleet.Items {
+		errs = append(errs, heard(&fleet.Items[i], fleet.Items[i].Status.Conditions))
+	}
+	for i := range cluster.Items {
+		errs = append(errs, heard(&cluster.Items[i], cluster.Items[i].Status.Conditions))
+	}
+	for i := range own.Items {
+		errs = append(errs, heard(&own.Items[i], own.Items[i].Status.Conditions))
+	}
+	return errors.Join(errs...)
 }

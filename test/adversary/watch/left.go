@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -32,9 +33,8 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 	}
 	m["mounts"] = bytes.Count(mounts, []byte("\n"))
 	for kind, patterns := range map[string][]string{
-		"network namespaces": {"/var/run/netns/*"},
-		"control groups":     {"/sys/fs/cgroup/*/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/*/kubepods*/pod*", "/sys/fs/cgroup/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/kubepods*/pod*"},
-		"volumes":            {filepath.Join(stateDir, "volumes/*")},
+		"control groups": {"/sys/fs/cgroup/*/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/*/kubepods*/pod*", "/sys/fs/cgroup/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/kubepods*/pod*"},
+		"volumes":        {filepath.Join(stateDir, "volumes/*")},
 	} {
 		for _, p := range patterns {
 			found, _ := filepath.Glob(p)
@@ -48,6 +48,15 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 		}
 		m[kind] = bytes.Count(out, []byte("\n"))
 	}
+	networks := map[uint64]bool{}
+	spaces, _ := filepath.Glob("/proc/[0-9]*/ns/net")
+	for _, file := range spaces {
+		var st unix.Stat_t
+		if unix.Stat(file, &st) == nil {
+			networks[st.Ino] = true
+		}
+	}
+	m["network namespaces"] = len(networks)
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range lines {
 		if raw, err := os.ReadFile(file); err == nil && (bytes.Contains(raw, []byte(stateDir+"/")) || bytes.Contains(raw, []byte("/pause\x00"))) {

@@ -214,7 +214,9 @@ func (w *Work) gone(ctx context.Context, what string, bound time.Duration, first
 		return nil
 	})
 	took := time.Since(begin).Round(time.Second)
-	w.World.Log.Info("deleted", "what", what, "took", took.String(), "bound", bound.String(), "error", text(err))
+	if took > 0 || err != nil { // otherwise it wasn't there
+		w.World.Log.Info("deleted", "what", what, "took", took.String(), "bound", bound.String(), "error", text(err))
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

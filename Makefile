@@ -13,8 +13,12 @@ K8S_VERSION ?= v1.36.3
 TEST_FLAGS ?=
 ##? How long make fuzz works on each of its targets.
 FUZZTIME ?= 30s
-##? How many fleets make sim plays.
+##? How many fleets make sim plays, or seeds make adversary (1 unless told).
 SEEDS ?= 10000
+##? The first seed of make adversary.
+SEED ?= 1
+##? About how long make adversary plays with a seed. Another length is another plan.
+LENGTH ?= 20m
 ##? Folder of the tables that make schema-diff reads; they come with the specification.
 TABLES ?= ../shared/spec/schema
 
@@ -128,9 +132,19 @@ e2e-brownfield: kubernetes build ## From standard Cluster API types to private o
 	go test -count=1 -v -timeout 45m -tags e2e,brownfield -run '^TestBrownfield$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
-e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 15 minutes).
+e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes, an adversary (as root, 25 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+
+.PHONY: adversary adversary-plan
+adversary: kubernetes build ## Faults of all kinds while users work, and every promise checked; SEED=n plays one again (as root, LENGTH for each of SEEDS).
+	go build -o bin/adversary ./test/adversary/cmd
+	@# The default of SEEDS is of simulated fleets.
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; bin/hypershift local up --state-dir /tmp/hcp-e2e; \
+	  bin/adversary -seed $(SEED) -seeds $(if $(filter file,$(origin SEEDS)),1,$(SEEDS)) -for $(LENGTH)
+
+adversary-plan: ## Print what make adversary would do with SEED and LENGTH, as lines of JSON.
+	@go run ./test/adversary/cmd -plan -seed $(SEED) -for $(LENGTH)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME.

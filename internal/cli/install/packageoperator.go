@@ -60,6 +60,8 @@ func packageOperator(o Options) []client.Object {
 	}
 	objs = append(objs, account)
 	objs = append(objs, packageOperatorRBAC()...)
+	policy, binding := config.ConnectorPolicy()
+	objs = append(objs, policy, binding)
 	return append(objs, packageOperatorService(), packageOperatorDeployment(o))
 }
 

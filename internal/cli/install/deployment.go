@@ -149,7 +149,7 @@ func container(o Options) corev1.Container {
 		// The operator has no health endpoint of its own: when it serves its metrics, it runs.
 		StartupProbe:             metricsProbe(1, 120),
 		LivenessProbe:            metricsProbe(60, 5),
-		ReadinessProbe:           metricsProbe(60, 3),
+		ReadinessProbe:           metricsProbe(o.ReadinessSeconds, 3),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          containerSecurity(),
 		VolumeMounts:             mounts(o),

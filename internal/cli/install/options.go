@@ -52,6 +52,9 @@ type Options struct {
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	EtcdRecovery     bool              // a member of etcd that fails is replaced
 	Capacity         string            // CapacityAuto, CapacityWait or CapacityIgnore
+	// ReadinessSeconds is how often it is asked whether the operator is ready. A kubelet that has just started waits a random part of it before
+	// it asks for the first time, so that local mode asks more often than others need to.
+	ReadinessSeconds int32
 	OperatorEnv      map[string]string // more environment variables of the operator
 	ImageEnv         map[string]string // the operator's variables that name images
 	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
@@ -92,6 +95,7 @@ func NewOptions() Options {
 		Monitoring:        Monitoring{Platform: MonitorNone},
 		ExternalDNS:       ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
 		EtcdRecovery:      true,
+		ReadinessSeconds:  60,
 		Capacity:          CapacityAuto,
 		RestrictOverrides: true,
 		WaitCRDs:          true,

@@ -31,6 +31,10 @@ const demo = "demo"
 // demoWorkers is how many workers it gets: two, so that a replicated workload survives one of them.
 const demoWorkers = 2
 
+// readinessSeconds is how often the operator is asked whether it is ready. It is installed when the kubelet has just started, which then waits a
+// random part of that before it asks for the first time: up to a minute with what is installed elsewhere.
+const readinessSeconds = 10
+
 // steps wires the operators and the demo cluster into "up": the same functions that "install" and "create cluster" call.
 func steps() local.Steps {
 	return local.Steps{
@@ -51,6 +55,7 @@ func installOperators(ctx context.Context, c local.Cluster, say local.Say) error
 	o.Platforms = install.EveryPlatform()
 	o.PackageOperator = true
 	o.WaitAvailable = true
+	o.ReadinessSeconds = readinessSeconds
 	if err := install.Run(ctx, o, &lines{say: say}); err != nil {
 		return err
 	}

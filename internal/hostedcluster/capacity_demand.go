@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/autoscaler/simulate"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane"
@@ -21,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/packages/pod"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -59,8 +61,12 @@ func (d *demands) of(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *
 		return nil, nil, err
 	}
 	key := client.ObjectKeyFromObject(hcp)
+	packages, err := d.management.Accessible(ctx, phaseKind)
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for the operator of packages: %w", err)
+	}
 	h := fnv.New64a()
-	if err := json.NewEncoder(h).Encode([]any{hcp.Spec, hcp.Annotations, management}); err != nil {
+	if err := json.NewEncoder(h).Encode([]any{hcp.Spec, hcp.Annotations, management, packages}); err != nil {
 		return nil, nil, fmt.Errorf("hashing HostedControlPlane %s: %w", key, err)
 	}
 	d.mu.Lock()
@@ -73,6 +79,9 @@ func (d *demands) of(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *
 	groups, spare, err := d.compute(ctx, hcp, rel, management)
 	if err != nil {
 		return nil, nil, err
+	}
+	if packages {
+		groups = append(groups, connectorOf(hcp))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,6 +150,24 @@ func (d *demands) components(hcp *hyperv1.HostedControlPlane) ([]component.Compo
 		return nil, err
 	}
 	return append(list, clusterapi.NewComponent(clusterapi.Options{Enabled: true}), capiprovider.NewComponent(capiprovider.Options{Spec: spec})), nil
+}
+
+// phaseKind is served where the operator of packages is installed, which puts a connector beside every control plane.
+var phaseKind = packagesv1.GroupVersion.WithKind("ObjectSetPhase")
+
+// connectorOf is the pod of the connector, as far as the control plane decides where it may be. A place that the operator of packages is told for
+// its helpers is not known here: it may be narrower.
+func connectorOf(hcp *hyperv1.HostedControlPlane) capacity.Group {
+	tolerate := func(key, value string) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace}, Spec: corev1.PodSpec{
+		NodeSelector: hcp.Spec.NodeSelector,
+		Tolerations: append([]corev1.Toleration{tolerate("hypershift.openshift.io/control-plane", "true"), tolerate("hypershift.openshift.io/cluster", hcp.Namespace)},
+			hcp.Spec.Tolerations...),
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: pod.ConnectorRequests()}}},
+	}}
+	return capacity.Group{Component: pod.ConnectorName, Pod: simulate.Analyse(p), Count: 1}
 }
 
 // groupOf makes pods of a demand.

@@ -8,14 +8,18 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/conditions"
+	packagepod "hcp.internal/platform/internal/packages/pod"
 )
 
 func TestKeepForCapacity(t *testing.T) {
@@ -34,6 +38,50 @@ func TestKeepForCapacity(t *testing.T) {
 	g.Expect(got.Spec.Containers[0].Resources.Requests.Cpu().String()).To(Equal("1"), "an init container that ends counts while it runs")
 	g.Expect(got.Spec.Containers[0].Env).To(BeEmpty())
 	g.Expect(got.Labels).To(Equal(map[string]string{component.ControlPlaneComponentLabel: "etcd"}))
+}
+
+func TestConnectorsHaveTheirRoom(t *testing.T) {
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo"}}
+	t.Run("When the connector has no pod yet it should be kept room for, and no longer when it has", func(t *testing.T) {
+		g := NewWithT(t)
+		group := connectorOf(hcp)
+		g.Expect(group.Pod.Requests).To(HaveKeyWithValue(corev1.ResourceCPU, int64(5)))
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: "x", Labels: map[string]string{connectorLabel: group.Component}}}
+		kept := func(node string) corev1.Pod {
+			pod.Spec.NodeName = node
+			out, err := keepForCapacity(pod)
+			g.Expect(err).NotTo(HaveOccurred())
+			return *out.(*corev1.Pod)
+		}
+		hosted := map[string]bool{hcp.Namespace: true}
+		missing := func(pods ...corev1.Pod) []capacity.Group {
+			return tallyOf(pods, hosted).missing(hcp.Namespace, []capacity.Group{group})
+		}
+		g.Expect(missing()).To(HaveLen(1))
+		g.Expect(missing(kept(""))).To(HaveLen(1))
+		g.Expect(missing(kept("node"))).To(BeEmpty())
+	})
+	t.Run("When the operator of packages is not installed there should be none", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		d := &demands{management: w.reconciler(w.client).Management, controlPlaneOperator: operatorComponent}
+		count := func() int {
+			groups, _, err := d.of(t.Context(), hostedControlPlane(&observed{hc: w.hostedCluster()}), nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			n := 0
+			for _, group := range groups {
+				if group.Component == packagepod.ConnectorName {
+					n++
+				}
+			}
+			return n
+		}
+		g.Expect(count()).To(BeZero())
+		mapper := meta.NewDefaultRESTMapper(nil)
+		mapper.Add(phaseKind, meta.RESTScopeNamespace)
+		d.management = &ManagementCluster{Reader: w.client, Mapper: meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{mapper, w.client.RESTMapper()}}, NativeSidecars: true, Clock: clock.RealClock{}}
+		g.Expect(count()).To(Equal(1))
+	})
 }
 
 // room makes a node of so much CPU that is ready, and nothing else runs on.

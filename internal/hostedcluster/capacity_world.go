@@ -18,8 +18,12 @@ import (
 	"hcp.internal/platform/internal/autoscaler/simulate"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane/component"
+	packagepod "hcp.internal/platform/internal/packages/pod"
 	"hcp.internal/platform/internal/platform/machine"
 )
+
+// connectorLabel is on the pod of a connector.
+const connectorLabel = "app.kubernetes.io/name"
 
 // keepForCapacity keeps of a pod what it asks for and what decides where it may be: all pods of a management cluster are in the cache, and
 // those of thousands of hosted clusters are many. Containers become one with the sum.
@@ -37,6 +41,9 @@ func keepForCapacity(obj any) (any, error) {
 	}
 	if name, ok := pod.Labels[component.ControlPlaneComponentLabel]; ok {
 		out.Labels = map[string]string{component.ControlPlaneComponentLabel: name}
+	} else if pod.Labels[connectorLabel] == packagepod.ConnectorName {
+		// It is no component, but room is kept for it as for one: see connectorOf.
+		out.Labels = map[string]string{component.ControlPlaneComponentLabel: packagepod.ConnectorName}
 	}
 	if text, ok := pod.Annotations[machine.WaitingForRoomAnnotation]; ok {
 		out.Annotations = map[string]string{machine.WaitingForRoomAnnotation: text}

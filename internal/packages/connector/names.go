@@ -1,7 +1,9 @@
 package connector
 
+import "hcp.internal/platform/internal/packages/pod"
+
 // Name of the program, and of everything that it is deployed as.
-const Name = "package-operator-remote-phase-manager"
+const Name = pod.ConnectorName
 
 // DefaultClass is that of phases whose objects go to the hosted cluster.
 const DefaultClass = "hosted-cluster"

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,9 +111,7 @@ const memoryLimit = "512Mi"
 func (d deployment) container() corev1.Container {
 	c := pod.Container(d.Image, connector.Name, 20, 3,
 		"--enable-leader-election", fmt.Sprintf("--target-cluster-kubeconfig-file=%s/%s", kubeconfigFolder, kubeconfigKey), "--class="+connector.DefaultClass)
-	c.Resources = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("40Mi")},
-	}
+	c.Resources = corev1.ResourceRequirements{Requests: pod.ConnectorRequests()}
 	memorylimit.Set(&c, memoryLimit)
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigFolder, ReadOnly: true}}
 	return c

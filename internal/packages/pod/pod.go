@@ -3,12 +3,21 @@ package pod
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
 
 // Program is the binary that holds both; the first argument says which one runs.
 const Program = "/usr/bin/hcp-operators"
+
+// ConnectorName is that of a connector: its program, its Deployment, and label app.kubernetes.io/name of its pod.
+const ConnectorName = "package-operator-remote-phase-manager"
+
+// ConnectorRequests are what the pod of a connector asks for. The hypershift-operator keeps room for it, see internal/capacity.
+func ConnectorRequests() corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("40Mi")}
+}
 
 // Container runs a program of ours, without what depends on the place: resources and volumes. Its probes look every so many seconds.
 func Container(image, program string, probeSeconds, failures int32, args ...string) corev1.Container {

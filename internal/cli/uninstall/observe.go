@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"hcp.internal/platform/internal/cli/install"
+	"hcp.internal/platform/internal/hostedcluster"
 )
 
 // maxInstances bounds how many objects of one kind are read: enough to say what there is, and to delete page by page.
@@ -90,6 +92,9 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 			obs.installed = append(obs.installed, objectOf(live))
 		}
 	}
+	if err := obs.addMade(ctx, c); err != nil {
+		return obs, err
+	}
 	for _, o := range obs.installed {
 		if o.Kind != "Namespace" {
 			continue
@@ -99,6 +104,22 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 		}
 	}
 	return obs, nil
+}
+
+// addMade adds what the operator makes outside of namespaces for all hosted clusters together, and never deletes.
+func (o *observed) addMade(ctx context.Context, c client.Client) error {
+	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+		if err := c.List(ctx, list, client.MatchingLabels{hostedcluster.OwnedByLabel: hostedcluster.FieldOwner}); err != nil {
+			return fmt.Errorf("listing %ss: %w", kind, err)
+		}
+		for i := range list.Items {
+			list.Items[i].SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+			o.installed = append(o.installed, objectOf(&list.Items[i]))
+		}
+	}
+	return nil
 }
 
 // get reads an object's metadata; nil when there is none, or no such kind.

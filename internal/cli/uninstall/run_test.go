@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/install"
+	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -53,6 +55,9 @@ func TestUninstall(t *testing.T) {
 	}
 	operator := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: install.DefaultNamespace, Name: "operator"}}
 
+	// The operator makes it with the first hosted cluster, and it is of all of them.
+	shared := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "hypershift-cluster-api", Labels: map[string]string{hostedcluster.OwnedByLabel: hostedcluster.FieldOwner}}}
+	g.Expect(c.Create(t.Context(), shared)).To(Succeed())
 	out, err := uninstall(nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("Deployment hypershift/operator"), HaveSuffix("Nothing was deleted. Run it again with --yes to delete this.\n")))
@@ -73,6 +78,7 @@ func TestUninstall(t *testing.T) {
 		}
 		g.Expect(exists(obj.DeepCopyObject().(client.Object))).To(BeFalse(), "left: %s", connect.DescribeIn(c.Scheme(), obj))
 	}
+	g.Expect(exists(shared)).To(BeFalse(), "left: what the operator made")
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	g.Expect(c.List(t.Context(), crds)).To(Succeed())
 	for _, crd := range crds.Items {

@@ -89,6 +89,8 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if o.LeaderElect {
+		fence := leader.NewFence(o.Namespace, LeaseName, clock.RealClock{})
+		management, hosted = fence.Attach(management), fence.Attach(hosted)
 		lock, err := leader.Lock(management, o.Namespace, LeaseName, os.Getenv("POD_NAME"))
 		if err != nil {
 			return nil, err

@@ -173,6 +173,7 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if f.leaderElect && f.podName != "" {
+		cfg = leader.Fenced(cfg, f.namespace, lease())
 		if options.LeaderElectionResourceLockInterface, err = leader.Lock(cfg, f.namespace, lease(), f.podName); err != nil {
 			return nil, err
 		}

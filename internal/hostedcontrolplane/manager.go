@@ -84,6 +84,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		HealthProbeBindAddress: o.HealthAddr,
 	}
 	if o.LeaderElect {
+		cfg = leader.Fenced(cfg, o.Namespace, leaseName)
 		lock, err := leader.Lock(cfg, o.Namespace, leaseName, o.PodName)
 		if err != nil {
 			return nil, err

@@ -72,6 +72,7 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if o.LeaderElect {
+		cfg = leader.Fenced(cfg, o.Namespace, leaseName)
 		lock, err := leader.Lock(cfg, o.Namespace, leaseName, os.Getenv("POD_NAME"))
 		if err != nil {
 			return nil, err

@@ -52,6 +52,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of ctrl.Options, loop
 	of.LeaseDuration, of.RenewDeadline, of.RetryPeriod = ptr.To(leader.Duration), ptr.To(leader.RenewDeadline), ptr.To(leader.RetryPeriod)
 	if o.LeaderElection && o.Namespace != "" {
 		// Under the name of the pod: a process that was killed finds its own lease, instead of waiting until it runs out, and anew after each kill.
+		cfg = leader.Fenced(cfg, o.Namespace, lease)
 		lock, err := leader.Lock(cfg, o.Namespace, lease, "")
 		if err != nil {
 			return nil, err

@@ -76,6 +76,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	}
 	if o.LeaderElect {
 		// Under the name of the pod: a process that was killed finds its own lease, instead of waiting until it runs out.
+		cfg = leader.Fenced(cfg, o.Namespace, LeaseName)
 		lock, err := leader.Lock(cfg, o.Namespace, LeaseName, "")
 		if err != nil {
 			return nil, err

@@ -1,0 +1,94 @@
+package leader
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// Fence keeps a process from writing once its lease may be somebody else's.
+//
+// Leader election ends a process that could not renew its lease, but one that stood still (a paused machine, SIGSTOP, a host without memory) does not know
+// yet: when it goes on, its workers send what they were about to send, over what the next leader has written meanwhile. What we apply by force knows no
+// version that would refuse it. So every request passes here, and here the time since the lease was renewed is known.
+//
+// What was handed to the network before the process stood still can't be held back.
+type Fence struct {
+	clock clock.PassiveClock // its readings must go on while the process stands still
+	lease string             // path of the lease
+
+	mu      sync.Mutex
+	renewed time.Time // when the last renewal that succeeded was sent; zero: the lease was never ours
+}
+
+// NewFence watches renewals of a lease.
+func NewFence(namespace, name string, clk clock.PassiveClock) *Fence {
+	return &Fence{clock: clk, lease: "/namespaces/" + namespace + "/leases/" + name}
+}
+
+// Fenced is the configuration with a Fence of its own.
+func Fenced(cfg *rest.Config, namespace, name string) *rest.Config {
+	return NewFence(namespace, name, clock.RealClock{}).Attach(cfg)
+}
+
+// Attach returns a copy of the configuration whose clients pass here. The renewals must be made by one of them.
+func (f *Fence) Attach(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{next, f} })
+	return cfg
+}
+
+type fenced struct {
+	http.RoundTripper
+	fence *Fence
+}
+
+// WrappedRoundTripper lets client-go find the connection beneath.
+func (r fenced) WrappedRoundTripper() http.RoundTripper { return r.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (r fenced) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return r.RoundTripper.RoundTrip(req)
+	}
+	if strings.HasSuffix(req.URL.Path, r.fence.lease) {
+		sent := r.fence.clock.Now()
+		resp, err := r.RoundTripper.RoundTrip(req)
+		if err == nil && resp.StatusCode < http.StatusMultipleChoices {
+			r.fence.note(sent)
+		}
+		return resp, err
+	}
+	if err := r.fence.check(); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // which a RoundTripper has to do
+		}
+		return nil, err
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+func (f *Fence) note(sent time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renewed = sent
+}
+
+// check fails once another process may have taken the lease up, which it does Duration after it has seen the last renewal at the earliest.
+func (f *Fence) check() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.renewed.IsZero() {
+		return nil
+	}
+	if age := f.clock.Since(f.renewed); age >= Duration {
+		return fmt.Errorf("nothing is written: the lease was renewed %s ago, so another process may be the leader", age.Round(time.Second))
+	}
+	return nil
+}

@@ -44,6 +44,7 @@ help: ## Show this help.
 up: ## Bring up a management cluster and the hosted cluster clusters/demo on this machine (as root).
 	@$(BUILD) programs kubernetes capi flannel
 	@ln -sf hypershift bin/kubectl-package
+	@ln -sf hypershift bin/kubectl_complete-package
 	@bin/hypershift local up
 
 down: bin/hypershift ## Remove everything that up made.
@@ -58,6 +59,7 @@ status: bin/hypershift ## Show what runs.
 build: ## Build the three binaries into bin/.
 	@$(BUILD) programs
 	@ln -sf hypershift bin/kubectl-package
+	@ln -sf hypershift bin/kubectl_complete-package
 
 bin/hypershift:
 	$(MAKE) build

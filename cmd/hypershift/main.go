@@ -1,6 +1,6 @@
 // Command hypershift is the user's tool for hosted clusters.
 //
-// Called as kubectl-package it is a plugin of kubectl for packages.
+// Called as kubectl-package it is a plugin of kubectl for packages, and as kubectl_complete-package it completes what is typed behind that.
 package main
 
 import (
@@ -52,8 +52,12 @@ func main() {
 
 func run(ctx context.Context, program string, args []string) error {
 	cmd := command()
-	if program == "kubectl-package" {
-		cmd = kubectlpackage.Command(kubectlpackage.Options{Now: time.Now, Getenv: os.Getenv})
+	switch plugin := (kubectlpackage.Options{Now: time.Now, Getenv: os.Getenv}); program {
+	case "kubectl-package":
+		cmd = kubectlpackage.Command(plugin)
+	case kubectlpackage.CompletionProgram:
+		cmd = kubectlpackage.Command(plugin)
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)

@@ -76,3 +76,15 @@ func TestPlugin(t *testing.T) {
 		})
 	}
 }
+
+func TestCompletionOfPlugin(t *testing.T) {
+	t.Run("When kubectl asks what may follow it should get the plugin's commands", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), asProgram+"=kubectl_complete-package\nclus")
+		out, err := cmd.Output()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(out)).To(And(HavePrefix("clustertree\t"), ContainSubstring(":4")))
+	})
+}

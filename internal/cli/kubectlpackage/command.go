@@ -57,7 +57,8 @@ func Command(o Options) *cobra.Command {
 	root.SetVersionTemplate("kubectl-package version {{.Version}}\n")
 	o.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		o.build(), o.validate(), o.update(), o.tree(), o.clusterTree(), o.rollout(), o.pause(true), o.pause(false), o.kickstart(), o.initialize(),
+		o.build(), o.validate(), o.update(), o.tree(), o.complete(o.clusterTree(), packages, clusterPackages), o.rollout(),
+		o.complete(o.pause(true), packages, clusterPackages), o.complete(o.pause(false), packages, clusterPackages), o.kickstart(), o.initialize(),
 		o.repository(), versionCommand(),
 	)
 	return root

@@ -158,6 +158,18 @@ func TestInstalled(t *testing.T) {
 		w.golden(t, "clustertree-missing.txt", "clustertree", "package/none", "-n", w.shop)
 		w.golden(t, "clustertree-deployment.txt", "clustertree", "objectdeployment/web", "-n", w.shop)
 	})
+	t.Run("When a tab is pressed it should offer resources, and then what there is", func(t *testing.T) {
+		g := NewWithT(t)
+		complete := func(args ...string) string {
+			return run(t, nil, append([]string{"__complete", "--kubeconfig", w.kubeconfig}, args...)...)
+		}
+		g.Expect(complete("pause", "")).To(HavePrefix("clusterpackage/\npackage/\n:6"))
+		g.Expect(complete("clustertree", "-n", w.shop, "package/")).To(HavePrefix("package/web\n:4"))
+		g.Expect(complete("rollout", "status", "objectdeployment", "-n", w.shop, "")).To(HavePrefix("web\n:4"))
+		g.Expect(complete("rollout", "history", "clusterpackage/")).To(ContainSubstring("clusterpackage/" + w.site + "\n"))
+		g.Expect(complete("rollout", "status", "hostedclusterpackage/")).To(ContainSubstring(":4"))
+		g.Expect(complete("pause", "pod/")).To(HavePrefix(":4"))
+	})
 	t.Run("When an image changes history should say so", func(t *testing.T) {
 		g := NewWithT(t)
 		w.change(t, w.shop, "web", second)

@@ -28,8 +28,13 @@ import (
 
 // rollout has commands for packages and deployments beside those for HostedClusterPackages, under the same names.
 func (o *Options) rollout() *cobra.Command {
-	return rollout.Command(o.history(), o.status(), o.rolloutPause(true), o.rolloutPause(false))
+	all := []string{packages, clusterPackages, objectDeployments, clusterObjectDeployments, fleetPackages}
+	return rollout.Command(o.complete(o.history(), all...), o.complete(o.status(), all...),
+		o.complete(o.rolloutPause(true), packages, clusterPackages, fleetPackages), o.complete(o.rolloutPause(false), packages, clusterPackages, fleetPackages))
 }
+
+// fleetPackages is the resource of rollouts over hosted clusters.
+const fleetPackages = "hostedclusterpackage"
 
 // isFleet tells whether arguments name a HostedClusterPackage.
 func isFleet(args []string) bool {
@@ -43,6 +48,7 @@ func isFleet(args []string) bool {
 // beside makes cmd do what fleet does for HostedClusterPackages. It takes all flags of fleet that it has none of its own for.
 func beside(cmd, fleet *cobra.Command) *cobra.Command {
 	own := cmd.RunE
+	cmd.ValidArgsFunction = fleet.ValidArgsFunction
 	fleet.Flags().VisitAll(func(f *pflag.Flag) {
 		if cmd.Flags().Lookup(f.Name) == nil && f.Name != "kubeconfig" && f.Name != "context" {
 			cmd.Flags().AddFlag(f)

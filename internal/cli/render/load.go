@@ -182,9 +182,7 @@ func (o *options) context(l loaded) component.WorkloadContext {
 	scc, _ := capabilities.Accessible(context.Background(), schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1", Kind: "SecurityContextConstraints"})
 	image := l.hcp.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation]
 	for _, tag := range []string{"hypershift", component.ImageControlPlaneOperator} {
-		if found, ok := l.release.ImageFor(tag); ok && image == "" {
-			image = found
-		}
+		image = cmp.Or(image, l.release.Images[tag])
 	}
 	return component.WorkloadContext{
 		HCP: l.hcp, Release: l.release, UserRelease: l.user, Infra: l.infra,

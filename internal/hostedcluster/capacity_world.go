@@ -69,7 +69,7 @@ func keepPlace(obj any) (any, error) {
 	}
 	out := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels, DeletionTimestamp: node.DeletionTimestamp},
-		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable, PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
 		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
 	}
 	for _, c := range node.Status.Conditions {

@@ -228,13 +228,17 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err != nil {
 		return err
 	}
+	closed, err := parseNetworks(os.Getenv(EnvEgressBlock))
+	if err != nil {
+		return err
+	}
 	mirrors := &ManagementMirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
 	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: lookupPatience})
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Releases:      releases,
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
-		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Clock: clock.RealClock{}},
+		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorComponent, Events: mgr.GetEventRecorder(FieldOwner),
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),

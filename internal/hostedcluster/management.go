@@ -3,6 +3,7 @@ package hostedcluster
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ type ManagementCluster struct {
 	// NativeSidecars is whether init containers may go on running.
 	NativeSidecars bool
 	Clock          clock.PassiveClock
+	// Networks are closed to the pods of control planes besides those that are found.
+	Networks []netip.Prefix
 
 	mu     sync.Mutex
 	absent map[schema.GroupVersionKind]time.Time // when it was found not to be served

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -59,6 +60,8 @@ type observed struct {
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
 	caps             Capabilities
 	privateCAPI      bool // the operator is one for private types
+	// management is what network policies depend on.
+	management netpolicy.Management
 
 	// etcds are those whose members are replaced when they fail; none when that is switched off. recoveryImage is what does it.
 	etcds         []etcdState
@@ -142,6 +145,9 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		}
 	}
 	if err := r.observeTroubles(ctx, &obs); err != nil {
+		return obs, err
+	}
+	if obs.management, err = r.Management.networks(ctx); err != nil {
 		return obs, err
 	}
 	obs.recoveryImage = r.OperatorImage

@@ -202,15 +202,7 @@ func sortSources(keys []sourceKey) {
 
 func policies(obs *observed) step {
 	s := step{name: stepPolicies, class: blockable}
-	in := netpolicy.Input{
-		Namespace:   namespaceOf(obs.hc),
-		Services:    obs.hc.Spec.Services,
-		HasOAuth:    len(obs.target.Missing("oauth-server")) == 0,
-		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0 || len(obs.target.Missing("kubelet")) == 0,
-	}
-	if api := obs.hc.Spec.Networking.APIServer; api != nil && api.Port != nil {
-		in.APIPort = *api.Port
-	}
+	in := policyInput(obs)
 	want := netpolicy.For(in)
 	for _, p := range want.Apply {
 		s.apply = append(s.apply, p)

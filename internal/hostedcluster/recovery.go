@@ -203,8 +203,13 @@ func recoveryRights(hc *hyperv1.HostedCluster) []client.Object {
 // newRecoveryJob runs `recover-etcd run` in our own image, next to etcd and with the certificate of its clients.
 func newRecoveryJob(obs *observed, etcd string) *batchv1.Job {
 	hc := obs.hc
-	labels := map[string]string{"app": recoveryJob(etcd), component.NeedManagementKASAccessLabel: "true", component.HostedControlPlaneLabel: namespaceOf(hc)}
-	maps.Copy(labels, hc.Spec.Labels)
+	labels := maps.Clone(hc.Spec.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, map[string]string{
+		"app": recoveryJob(etcd), component.ControlPlaneComponentLabel: recoveryName, component.NeedManagementKASAccessLabel: "true", component.HostedControlPlaneLabel: namespaceOf(hc),
+	})
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(hc), Name: recoveryJob(etcd), Labels: map[string]string{
 			recoveryClusterName: hc.Name, recoveryClusterNamespace: hc.Namespace,

@@ -150,6 +150,9 @@ func labelsAreValid(obs *observed) []string {
 		labels map[string]string
 	}{{"spec.labels", obs.hc.Spec.Labels}, {"spec.nodeSelector", obs.hc.Spec.NodeSelector}} {
 		for k, v := range field.labels {
+			if field.name == "spec.labels" && isReservedLabel(k) {
+				mistakes = append(mistakes, fmt.Sprintf("spec.labels: %q decides what finds pods of the control plane and whom these may talk to: choose a label of your own", k))
+			}
 			if problems := validation.IsQualifiedName(k); len(problems) > 0 {
 				mistakes = append(mistakes, fmt.Sprintf("%s: %q is not a valid label name: %s", field.name, k, problems[0]))
 			}

@@ -8,9 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -67,7 +69,10 @@ func CacheOptions() cache.Options {
 			&clusterv1.Machine{}:             owned,
 			&clusterv1.MachineHealthCheck{}:  owned,
 			&corev1.Node{}:                   {Transform: keepPlace},
-			&corev1.Pod{}:                    {Transform: keepForCapacity},
+			&discoveryv1.EndpointSlice{}: {
+				Namespaces: map[string]cache.Config{apiEndpoints.Namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, apiEndpoints.Name)}},
+			},
+			&corev1.Pod{}: {Transform: keepForCapacity},
 		},
 	}
 }
@@ -94,6 +99,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		Watches(&hyperv1.HostedControlPlane{}, ours).
 		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byClusterName), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, ours).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyone), builder.WithPredicates(apiMoved())).
 		Watches(&corev1.Secret{}, ours).
 		Watches(&hyperv1.ControlPlaneComponent{}, ours).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))

@@ -1,39 +1,34 @@
 package netpolicy
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"net/netip"
+
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
 // Names of the policies.
 const (
+	DefaultDeny             = "default-deny"
+	DNS                     = "dns"
 	OpenShiftIngress        = "openshift-ingress"
 	SameNamespace           = "same-namespace"
 	KAS                     = "kas"
+	ManagementKAS           = "management-kas"
+	ManagementKASAccess     = "management-kas-access"
 	OpenShiftMonitoring     = "openshift-monitoring"
+	Machines                = "machines"
 	NodePortOAuth           = "nodeport-oauth"
 	LoadBalancerOAuth       = "loadbalancer-oauth"
 	NodePortIgnition        = "nodeport-ignition"
 	NodePortIgnitionProxy   = "nodeport-ignition-proxy"
 	NodePortKonnectivity    = "nodeport-konnectivity"
 	NodePortKonnectivityKAS = "nodeport-konnectivity-kas"
-)
 
-// policyGroupLabel on namespaces says what the management cluster uses them for.
-const policyGroupLabel = "network.openshift.io/policy-group"
-
-// Ports that pods of the control plane listen on.
-const (
-	kasPort           = 6443
-	oauthPort         = 6443
-	ignitionPort      = 9090
-	ignitionProxyPort = 8443
-	konnectivityPort  = 8091
+	// componentPrefix comes before the name of a component.
+	componentPrefix = "component-"
 )
 
 // Input is what the policies depend on.
@@ -44,8 +39,15 @@ type Input struct {
 	APIPort int32
 	// HasOAuth and HasIgnition tell whether the release has these servers at all.
 	HasOAuth, HasIgnition bool
-	// RoutesOnOwnRouter: the Routes are labelled for a router of the control plane's own, so the management cluster's ingress stays out.
-	RoutesOnOwnRouter bool
+	// EtcdShards are the components that are etcd besides the one of that name.
+	EtcdShards []string
+	// UnmanagedEtcdPort is where somebody else's etcd listens, or 0.
+	UnmanagedEtcdPort int32
+	// PodMachines: machines are pods of the namespace.
+	PodMachines bool
+	// Registries are those that are named by their address and not by a name, which may be one of the management cluster.
+	Registries []netip.AddrPort
+	Management Management
 }
 
 // Plan is what to do in the namespace.
@@ -54,25 +56,11 @@ type Plan struct {
 	Delete []string // names that must not exist
 }
 
-// For renders the policies of a control plane. What is not wanted is listed for deletion, so that a policy does not outlive its reason.
+// For renders the policies of a control plane. What is not wanted is listed for deletion, so that a policy does not outlive its reason. Permissions come
+// before the denial of all else, so that a control plane that runs already is never cut off on the way.
 func For(in Input) Plan {
 	plan := Plan{}
-	for _, rule := range []struct {
-		name   string
-		wanted bool
-		spec   networkingv1.NetworkPolicySpec
-	}{
-		{OpenShiftIngress, !in.RoutesOnOwnRouter, ingress(all(), fromGroup("ingress"))},
-		{SameNamespace, true, ingress(all(), networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}})},
-		{KAS, true, ingress(app("kube-apiserver"), onPorts(kasPort, in.APIPort))},
-		{OpenShiftMonitoring, true, ingress(all(), fromGroup("monitoring"))},
-		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app("oauth-openshift"), onPorts(oauthPort))},
-		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app("oauth-openshift"), onPorts(oauthPort))},
-		{NodePortIgnition, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server"), onPorts(ignitionPort))},
-		{NodePortIgnitionProxy, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server-proxy"), onPorts(ignitionProxyPort))},
-		{NodePortKonnectivity, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("konnectivity-server"), onPorts(konnectivityPort))},
-		{NodePortKonnectivityKAS, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("kube-apiserver"), onPorts(konnectivityPort))},
-	} {
+	for _, rule := range append(append(in.components(), in.others()...), in.published()...) {
 		if !rule.wanted {
 			plan.Delete = append(plan.Delete, rule.name)
 			continue
@@ -82,7 +70,33 @@ func For(in Input) Plan {
 			Spec:       rule.spec,
 		})
 	}
+	plan.Apply = append(plan.Apply, &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: DefaultDeny},
+		Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}},
+	})
 	return plan
+}
+
+// rule is a policy, wanted or not.
+type rule struct {
+	name   string
+	wanted bool
+	spec   networkingv1.NetworkPolicySpec
+}
+
+// published are the policies that installations of other versions have, too.
+func (in Input) published() []rule {
+	return []rule{
+		{OpenShiftIngress, true, ingress(all(), fromGroup("ingress"))},
+		{OpenShiftMonitoring, true, ingress(all(), fromGroup("monitoring"))},
+		{KAS, true, ingress(app("kube-apiserver"), onPorts(in.apiPorts()...))},
+		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app("oauth-openshift"), onPorts(oauthPort))},
+		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app("oauth-openshift"), onPorts(oauthPort))},
+		{NodePortIgnition, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server"), onPorts(ignitionPort))},
+		{NodePortIgnitionProxy, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server-proxy"), onPorts(ignitionProxyPort))},
+		{NodePortKonnectivity, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("konnectivity-server"), onPorts(konnectivityPort))},
+		{NodePortKonnectivityKAS, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("kube-apiserver"), onPorts(konnectivityPort))},
+	}
 }
 
 func (in Input) publishes(service hyperv1.ServiceType, by hyperv1.PublishingStrategyType) bool {
@@ -92,33 +106,4 @@ func (in Input) publishes(service hyperv1.ServiceType, by hyperv1.PublishingStra
 		}
 	}
 	return false
-}
-
-func all() metav1.LabelSelector { return metav1.LabelSelector{} }
-
-func app(name string) metav1.LabelSelector {
-	return metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
-}
-
-func ingress(pods metav1.LabelSelector, rules ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicySpec {
-	return networkingv1.NetworkPolicySpec{PodSelector: pods, Ingress: rules, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}
-}
-
-func fromGroup(group string) networkingv1.NetworkPolicyIngressRule {
-	return networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{policyGroupLabel: group}},
-	}}}
-}
-
-// onPorts allows TCP on the ports from anywhere; 0 and repetitions are left out.
-func onPorts(ports ...int32) networkingv1.NetworkPolicyIngressRule {
-	rule := networkingv1.NetworkPolicyIngressRule{}
-	seen := map[int32]bool{0: true}
-	for _, port := range ports {
-		if !seen[port] {
-			seen[port] = true
-			rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(port))})
-		}
-	}
-	return rule
 }

@@ -1,10 +1,12 @@
 package netpolicy
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	networkingv1 "k8s.io/api/networking/v1"
+	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
@@ -14,14 +16,17 @@ func published(service hyperv1.ServiceType, by hyperv1.PublishingStrategyType) h
 }
 
 func TestFor(t *testing.T) {
-	always := []string{SameNamespace, KAS, OpenShiftMonitoring}
+	always := []string{SameNamespace, KAS, OpenShiftMonitoring, DefaultDeny, DNS, ManagementKAS, ManagementKASAccess}
+	for _, component := range componentNames() {
+		always = append(always, "component-"+component)
+	}
 	for name, tc := range map[string]struct {
 		in   Input
 		want []string // besides always
 	}{
 		"When nothing is published by node ports it should let in the API, ingress and monitoring": {
 			in: Input{Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.APIServer, hyperv1.LoadBalancer)}}, want: []string{OpenShiftIngress}},
-		"When routes go through a router of their own it should keep the ingress out": {in: Input{RoutesOnOwnRouter: true}},
+		"When machines are pods of the namespace it should open to them what is published": {in: Input{PodMachines: true}, want: []string{OpenShiftIngress, Machines}},
 		"When the tunnel is published by a node port it should let agents in": {
 			in:   Input{Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.Konnectivity, hyperv1.NodePort)}},
 			want: []string{OpenShiftIngress, NodePortKonnectivity, NodePortKonnectivityKAS}},
@@ -40,10 +45,11 @@ func TestFor(t *testing.T) {
 			var names []string
 			for _, p := range plan.Apply {
 				names = append(names, p.Name)
-				g.Expect(p.Spec.PolicyTypes).To(Equal([]networkingv1.PolicyType{networkingv1.PolicyTypeIngress}))
+				g.Expect(p.Spec.PolicyTypes).NotTo(BeEmpty())
 			}
+			g.Expect(names[len(names)-1]).To(Equal(DefaultDeny), "what is allowed is allowed before the rest is denied")
 			g.Expect(names).To(ConsistOf(append(tc.want, always...)))
-			g.Expect(append(names, plan.Delete...)).To(HaveLen(10), "every policy is either applied or deleted")
+			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+8), "every policy is either applied or deleted")
 		})
 	}
 	t.Run("When the API server has another port it should let in both", func(t *testing.T) {
@@ -55,6 +61,46 @@ func TestFor(t *testing.T) {
 				g.Expect(p.Spec.Ingress[0].Ports).To(HaveLen(2))
 				g.Expect(p.Spec.Ingress[0].From).To(BeEmpty())
 			}
+		}
+	})
+}
+
+func TestMerge(t *testing.T) {
+	for name, tc := range map[string]struct{ in, want []string }{
+		"When ranges are neighbours it should join them":        {in: []string{"10.0.1.0/24", "10.0.0.0/24", "10.0.2.0/24", "10.0.3.0/24"}, want: []string{"10.0.0.0/22"}},
+		"When neighbours are no halves it should keep both":     {in: []string{"10.0.1.0/24", "10.0.2.0/24"}, want: []string{"10.0.1.0/24", "10.0.2.0/24"}},
+		"When one lies in another it should keep the wider one": {in: []string{"10.244.0.1/32", "10.244.0.0/24", "10.244.0.0/24"}, want: []string{"10.244.0.0/24"}},
+		"When families are mixed it should keep them apart":     {in: []string{"fd00::/64", "10.0.0.0/8"}, want: []string{"10.0.0.0/8", "fd00::/64"}},
+		"When an address is IPv4 in IPv6 it should not matter":  {in: []string{"192.0.2.1/24"}, want: []string{"192.0.2.0/24"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var in []netip.Prefix
+			for _, s := range tc.in {
+				in = append(in, netip.MustParsePrefix(s))
+			}
+			var got []string
+			for _, p := range merge(in) {
+				got = append(got, p.String())
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestMergeCoversTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefix := rapid.Custom(func(t *rapid.T) netip.Prefix {
+			a := [4]byte{10, 0, rapid.Byte().Draw(t, "c"), rapid.Byte().Draw(t, "d")}
+			return netip.PrefixFrom(netip.AddrFrom4(a), rapid.IntRange(20, 32).Draw(t, "bits"))
+		})
+		in := rapid.SliceOfN(prefix, 0, 20).Draw(t, "in")
+		out := merge(in)
+		address := netip.AddrFrom4([4]byte{10, 0, rapid.Byte().Draw(t, "x"), rapid.Byte().Draw(t, "y")})
+		covered := func(list []netip.Prefix) bool {
+			return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(address) })
+		}
+		if covered(in) != covered(out) {
+			t.Fatalf("%v and %v differ about %v", in, out, address)
 		}
 	})
 }

@@ -203,6 +203,9 @@ func operatorEnv(o Options) []corev1.EnvVar {
 	if len(o.Platforms) > 0 {
 		env = append(env, corev1.EnvVar{Name: "PLATFORMS_INSTALLED", Value: strings.Join(o.Platforms, ",")})
 	}
+	if len(o.EgressBlock) > 0 {
+		env = append(env, corev1.EnvVar{Name: "HCP_EGRESS_BLOCK_CIDRS", Value: strings.Join(o.EgressBlock, ",")})
+	}
 	if len(o.TrustBundle) > 0 {
 		env = append(env, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: certificateFolders})
 	}

@@ -45,6 +45,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
 	fs.BoolVar(&o.EtcdRecovery, "enable-etcd-recovery", o.EtcdRecovery, "Replace a member of a hosted cluster's etcd that can't start any more")
 	fs.StringVar(&o.Capacity, "control-plane-capacity", o.Capacity, "What becomes of a hosted control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its Pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
+	fs.StringSliceVar(&o.EgressBlock, "hcp-egress-block-cidrs", o.EgressBlock, "Networks that Pods of control planes may not call, as CIDRs separated by commas, besides the management cluster's API servers and Pods")
 	fs.BoolVar(&o.RestrictOverrides, "restrict-overrides", o.RestrictOverrides, "Let only users with verb override on hostedclusters set annotations that name images of a control plane, its Pod Security level or its priority; false warns all others instead")
 	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
 	addExternalDNSFlags(fs, &o.ExternalDNS, files)
@@ -96,7 +97,6 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 	r.Values(fs, "this version is part of no managed service: leave it out", "managed-service", "aro-hcp-key-vault-users-client-id")
 	r.Values(fs, "this version doesn't scale NodePools of clouds from zero: leave it out", "scale-from-zero-provider", "scale-from-zero-creds",
 		"scale-from-zero-secret", "scale-from-zero-secret-key")
-	r.Values(fs, "this version makes no rules of its own for egress: add a NetworkPolicy to control-plane namespaces", "hcp-egress-block-cidrs")
 	r.Values(fs, "this version's operator doesn't log in to AWS: leave it out", "aws-role-credential-source", "aws-operator-roles-file")
 	fs.String("private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
 }

@@ -3,6 +3,7 @@ package install
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,7 @@ type Options struct {
 	ImageEnv         map[string]string // the operator's variables that name images
 	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
 	Platforms        []string          // platforms whose APIs are installed and whose clusters are taken; empty: all but Local
+	EgressBlock      []string          // CIDRs that Pods of control planes may not call
 	// RestrictOverrides: annotations of HostedClusters that name images, Pod Security level or priorities need verb override; otherwise they cause a warning.
 	RestrictOverrides bool
 	Monitoring        Monitoring
@@ -125,6 +127,11 @@ func (o Options) Validate() error {
 	errs = append(errs, o.ExternalDNS.validate()...)
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))
+	}
+	for _, cidr := range o.EgressBlock {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q: must be a network like 192.0.2.0/24", cidr))
+		}
 	}
 	for name := range o.OperatorEnv {
 		if problems := validation.IsEnvVarName(name); len(problems) > 0 {

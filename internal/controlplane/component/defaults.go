@@ -317,7 +317,10 @@ func podLabels(s *scope) error {
 		setLabel(meta, RequestServingLabel, "true")
 	}
 	for k, v := range s.ctx.HCP.Spec.Labels {
-		setLabel(meta, k, v)
+		// What selects pods and opens the network to them is ours; a HostedCluster with such labels is refused, one from before may have them.
+		if _, ours := meta.Labels[k]; !ours && k != NeedManagementKASAccessLabel {
+			setLabel(meta, k, v)
+		}
 	}
 	return nil
 }

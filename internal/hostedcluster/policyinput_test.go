@@ -1,0 +1,67 @@
+package hostedcluster
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+func TestReservedLabels(t *testing.T) {
+	for key, reserved := range map[string]bool{
+		"app": true, "name": true, "team": false, "app.kubernetes.io/part-of": false, "example.com/app": false, "nothypershift.openshift.io/x": false,
+		hyperv1.NeedManagementKASAccessLabel: true, hyperv1.ControlPlaneComponentLabel: true, "idp.hypershift.openshift.io/x": true,
+		"infrastructure.cluster.x-k8s.io/local-machine": true, "kubevirt.io": false, "kubevirt.io/vm": true, "network.openshift.io/policy-group": true,
+	} {
+		t.Run("When a label is "+key+" it should be known whose it is", func(t *testing.T) {
+			g := NewWithT(t)
+			obs := seen(func(o *observed) { o.hc.Spec.Labels = map[string]string{key: "x"} })
+			want := BeEmpty()
+			if reserved {
+				want = ConsistOf(And(HavePrefix(`spec.labels: "`+key+`"`), HaveSuffix("choose a label of your own")))
+			}
+			g.Expect(labelsAreValid(obs)).To(want)
+		})
+	}
+}
+
+func TestRegistriesByAddress(t *testing.T) {
+	obs := seen(func(o *observed) {
+		o.hc.Spec.Release.Image = "10.244.0.1:5000/release:1"
+		o.hc.Spec.ImageContentSources = []hyperv1.ImageContentSource{{Source: "quay.io/x", Mirrors: []string{"[fd00::1]:443/x", "mirror.example.com:5000/x", "10.244.0.1:5000/y"}}}
+		o.pools = []hyperv1.NodePool{{Spec: hyperv1.NodePoolSpec{Release: hyperv1.Release{Image: "10.0.0.1/release"}}}}
+	})
+	NewWithT(t).Expect(registriesByAddress(obs)).To(Equal([]netip.AddrPort{netip.MustParseAddrPort("10.244.0.1:5000"), netip.MustParseAddrPort("[fd00::1]:443")}))
+}
+
+func TestManagementNetworks(t *testing.T) {
+	g := NewWithT(t)
+	scheme, err := NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{PodCIDR: "10.244.0.0/24", PodCIDRs: []string{"10.244.0.0/24", "fd00::/64"}}},
+		&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}, AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}, Ports: []discoveryv1.EndpointPort{{Port: ptr.To[int32](16443)}}},
+	).Build()
+	closed, err := parseNetworks(" 198.51.100.7/24, ")
+	g.Expect(err).NotTo(HaveOccurred())
+	m := &ManagementCluster{Reader: c, Mapper: c.RESTMapper(), Networks: closed, Clock: clock.RealClock{}}
+	got, err := m.networks(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.APIPorts).To(Equal([]int32{16443}))
+	var networks []string
+	for _, p := range got.Networks {
+		networks = append(networks, p.String())
+	}
+	g.Expect(networks).To(Equal([]string{"198.51.100.0/24", "10.244.0.0/24", "10.244.0.0/24", "fd00::/64", "192.0.2.1/32"}))
+	_, err = parseNetworks("10.0.0.0")
+	g.Expect(err).To(MatchError(`HCP_EGRESS_BLOCK_CIDRS: "10.0.0.0" is no network: write it as 192.0.2.0/24`))
+}

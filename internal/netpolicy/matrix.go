@@ -1,0 +1,105 @@
+package netpolicy
+
+// Places that are no component. A flow has them in From or To.
+const (
+	// anywhere is the whole network. Pods are open to it for what is published, and call it where the address is the user's choice.
+	anywhere = "anywhere"
+	// world is anywhere without the management cluster: its API servers, its pods and the addresses that clouds tell secrets on.
+	world = "world"
+	// managementAPI is the API of the management cluster, wherever it listens.
+	managementAPI = "management API"
+)
+
+// Components of a control plane, by the value of their label hypershift.openshift.io/control-plane-component.
+const (
+	etcd           = "etcd" // and each of its shards
+	etcdRecovery   = "etcd-recovery"
+	kubeAPIServer  = "kube-apiserver"
+	kubeController = "kube-controller-manager"
+	kubeScheduler  = "kube-scheduler"
+	operator       = "control-plane-operator"
+	configOperator = "hosted-cluster-config-operator"
+	pkiOperator    = "control-plane-pki-operator"
+	ignitionServer = "ignition-server"
+	autoscaler     = "cluster-autoscaler"
+	clusterAPI     = "cluster-api"
+	capiProvider   = "capi-provider"
+)
+
+// Ports that pods of the control plane listen on, TCP.
+const (
+	kasPort           = 6443
+	oauthPort         = 6443
+	ignitionPort      = 9090
+	ignitionProxyPort = 8443
+	konnectivityPort  = 8091
+	etcdClientPort    = 2379
+	etcdPeerPort      = 2380
+)
+
+// apiPort stands for the ports of the hosted API server: 6443, and the one of spec.networking.apiServer.port.
+const apiPort = -1
+
+// Flow is who may open connections to whom.
+type Flow struct {
+	From, To string
+	// Ports of To, TCP; none: all. apiPort is replaced.
+	Ports []int32
+	Why   string
+}
+
+// Matrix is every flow of the components of a control plane. What is not in it is denied, but for
+//
+//   - DNS, for every pod;
+//   - namespaces of the management cluster's routers and monitoring, which reach every pod, as published;
+//   - the kubelet of the pod's own node, which NetworkPolicies don't concern;
+//   - pods that are no components: packages deliver them, and machines of platform Local are such. See others.go.
+//
+// A test compares it with what the components' manifests mount, listen on and ask for.
+var Matrix = []Flow{
+	{anywhere, kubeAPIServer, []int32{apiPort}, "users, nodes and pods of the hosted cluster, packages; the API server asks everybody who he is"},
+	{anywhere, kubeAPIServer, []int32{konnectivityPort}, "agents of the tunnel on nodes, which have a certificate for it"},
+	{anywhere, ignitionServer, []int32{ignitionPort}, "machines that boot, with a token"},
+
+	{kubeAPIServer, etcd, []int32{etcdClientPort}, "storage"},
+	{operator, etcd, []int32{etcdClientPort}, "health, compaction and defragmentation"},
+	{etcdRecovery, etcd, []int32{etcdClientPort}, "replacing a member that failed"},
+	{etcd, etcd, []int32{etcdClientPort, etcdPeerPort}, "peers, and a member that finds out whether it belongs to a cluster"},
+
+	{operator, kubeAPIServer, []int32{apiPort}, "health, and objects that components need before they start"},
+	{configOperator, kubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
+	{kubeController, kubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
+	{kubeScheduler, kubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster"},
+	{autoscaler, kubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster"},
+	{clusterAPI, kubeAPIServer, []int32{apiPort}, "nodes of machines"},
+
+	{operator, managementAPI, nil, "the control plane's objects"},
+	{configOperator, managementAPI, nil, "the HostedControlPlane, machines"},
+	{pkiOperator, managementAPI, nil, "requests for certificates"},
+	{ignitionServer, managementAPI, nil, "tokens and what machines are told"},
+	{autoscaler, managementAPI, nil, "sizes of NodePools"},
+	{clusterAPI, managementAPI, nil, "machines"},
+	{capiProvider, managementAPI, nil, "machines"},
+	{etcdRecovery, managementAPI, nil, "pods and volumes of members"},
+
+	// A registry may be anywhere, the management cluster included, at any port. Who names it, and which answers are passed on, the code that asks decides.
+	{operator, anywhere, nil, "registries, for releases"},
+	{ignitionServer, anywhere, nil, "registries, for releases"},
+
+	{kubeAPIServer, world, nil, "webhooks and API services with a URL, audit webhook, issuers of tokens, nodes without a tunnel"},
+	{etcd, world, nil, "the snapshot that a cluster is restored from"},
+}
+
+// componentNames are all components of the matrix, in the order in which they come.
+func componentNames() (names []string) {
+	seen := map[string]bool{anywhere: true, world: true, managementAPI: true}
+	for _, f := range Matrix {
+		for _, name := range []string{f.From, f.To} {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,85 @@
+package netpolicy
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+)
+
+// dnsPorts are those that servers of DNS listen on behind their Service: the usual one, that of OpenShift, and that of servers without the right to the usual one.
+var dnsPorts = []int32{53, 5353, 1053}
+
+// ebsOperator is a pod that the published policy about the management API leaves out by its label name.
+const ebsOperator = "aws-ebs-csi-driver-operator"
+
+// others are the policies of pods that are no components of ours: those that packages bring, as freely as published, and machines of platform Local, which
+// are as strange to the control plane as machines elsewhere.
+func (in Input) others() []rule {
+	return []rule{
+		{DNS, true, egress(all(), networkingv1.NetworkPolicyEgressRule{Ports: append(on(corev1.ProtocolUDP, dnsPorts...), tcp(dnsPorts...)...)})},
+		{SameNamespace, true, in.sameNamespace()},
+		{ManagementKAS, true, egress(labelled(
+			absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel), absent(hyperv1.NeedManagementKASAccessLabel),
+			metav1.LabelSelectorRequirement{Key: "name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{ebsOperator}}),
+			networkingv1.NetworkPolicyEgressRule{To: in.Management.world()})},
+		{ManagementKASAccess, true, egress(labelled(
+			absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel), present(hyperv1.NeedManagementKASAccessLabel)),
+			networkingv1.NetworkPolicyEgressRule{})},
+		{Machines, in.PodMachines, in.machines()},
+	}
+}
+
+// sameNamespace: pods of packages and the control plane reach each other, as far as the matrix lets them. Machines stay outside.
+func (in Input) sameNamespace() networkingv1.NetworkPolicySpec {
+	inside := []networkingv1.NetworkPolicyPeer{{PodSelector: ptr.To(labelled(absent(infrav1.MachineLabel)))}}
+	return networkingv1.NetworkPolicySpec{
+		PodSelector: labelled(absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel)),
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: inside}},
+		Egress:      []networkingv1.NetworkPolicyEgressRule{{To: inside}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+	}
+}
+
+// machines reach each other, what their control plane publishes, and the world.
+func (in Input) machines() networkingv1.NetworkPolicySpec {
+	each := []networkingv1.NetworkPolicyPeer{{PodSelector: ptr.To(labelled(present(infrav1.MachineLabel)))}}
+	spec := networkingv1.NetworkPolicySpec{
+		PodSelector: labelled(present(infrav1.MachineLabel)),
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: each}},
+		Egress: []networkingv1.NetworkPolicyEgressRule{
+			{To: each},
+			{To: in.peers(kubeAPIServer), Ports: tcp(append(in.apiPorts(), konnectivityPort)...)},
+			{To: in.peers(ignitionServer), Ports: tcp(ignitionPort)},
+			{To: in.Management.world()},
+		},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+	}
+	for _, registry := range in.Registries {
+		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{
+			To: block(netip.PrefixFrom(registry.Addr(), registry.Addr().BitLen())), Ports: tcp(int32(registry.Port())),
+		})
+	}
+	return spec
+}
+
+func block(prefix netip.Prefix) []networkingv1.NetworkPolicyPeer {
+	return []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: prefix.String()}}}
+}
+
+func labelled(requirements ...metav1.LabelSelectorRequirement) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchExpressions: requirements}
+}
+
+func present(key string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
+}
+
+func absent(key string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpDoesNotExist}
+}

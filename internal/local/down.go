@@ -13,6 +13,7 @@ import (
 
 	"hcp.internal/platform/internal/local/components"
 	"hcp.internal/platform/internal/local/network"
+	"hcp.internal/platform/internal/local/policy"
 	"hcp.internal/platform/internal/local/teardown"
 )
 
@@ -32,7 +33,7 @@ func Down(ctx context.Context, stateDir string, clk clock.WithTicker, out io.Wri
 	}
 	err = teardown.Run(ctx, teardown.Input{
 		StateDir: stateDir, Group: components.CgroupRoot, Network: components.CgroupRoot, Clock: clk,
-		Names: teardown.Names{Bridge: network.Bridge, Tables: []string{network.Table, network.ProxyTable}, Self: os.Getpid()},
+		Names: teardown.Names{Bridge: network.Bridge, Tables: []string{network.Table, network.ProxyTable, policy.Table}, Self: os.Getpid()},
 		BeforeState: func() error {
 			restored, err := restoreHost(p)
 			for _, key := range restored {

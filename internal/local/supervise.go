@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
@@ -22,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/local/components"
 	"hcp.internal/platform/internal/local/mgmtpki"
 	"hcp.internal/platform/internal/local/network"
+	"hcp.internal/platform/internal/local/policy"
 	"hcp.internal/platform/internal/local/registry"
 	"hcp.internal/platform/internal/local/supervisor"
 )
@@ -35,7 +37,7 @@ const (
 	// networkCheck is how often the bridge and routes are looked after.
 	networkCheck = 10 * time.Second
 	headerLimit  = 10 * time.Second
-	cloudRestart = 2 * time.Second
+	restartPause = 2 * time.Second
 )
 
 // Supervise runs everything until ctx ends. It is what the detached process does.
@@ -78,6 +80,7 @@ func Supervise(ctx context.Context, p components.Paths, clk clock.WithTicker, lo
 	}
 	go watchNetwork(ctx, cfg.Network, clk, log)
 	go runCloud(ctx, p, clk, log)
+	go runPolicies(ctx, p, clk, log)
 	hash, err := configHash(p, cfg, pki)
 	if err != nil {
 		return err
@@ -144,18 +147,32 @@ func watchNetwork(ctx context.Context, opts network.Options, clk clock.WithTicke
 
 // runCloud keeps the cloud controllers running: they end only when ctx does, or their client cannot be built.
 func runCloud(ctx context.Context, p components.Paths, clk clock.WithTicker, log logr.Logger) {
+	keepRunning(ctx, p, clk, log.WithValues("part", "cloud controllers"), func(cfg *rest.Config) error {
+		return cloud.Run(ctx, cloud.Options{Config: cfg, VolumeDir: p.Volumes(), Pool: netip.MustParsePrefix(network.LoadBalancerCIDR), Log: log})
+	})
+}
+
+// runPolicies keeps network policies enforced.
+func runPolicies(ctx context.Context, p components.Paths, clk clock.WithTicker, log logr.Logger) {
+	keepRunning(ctx, p, clk, log.WithValues("part", "network policies"), func(cfg *rest.Config) error {
+		return policy.Run(ctx, policy.Options{Config: cfg, Clock: clk, Log: log.WithValues("controller", "policy")})
+	})
+}
+
+// keepRunning starts what works with the management API again when it ends before ctx does.
+func keepRunning(ctx context.Context, p components.Paths, clk clock.WithTicker, log logr.Logger, run func(*rest.Config) error) {
 	for ctx.Err() == nil {
 		cfg, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig())
 		if err == nil {
 			cfg.QPS = -1 // the API server's own fairness is enough on one machine
-			err = cloud.Run(ctx, cloud.Options{Config: cfg, VolumeDir: p.Volumes(), Pool: netip.MustParsePrefix(network.LoadBalancerCIDR), Log: log})
+			err = run(cfg)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "running the cloud controllers")
+			log.Error(err, "running beside the management API")
 		}
 		select {
 		case <-ctx.Done():
-		case <-clk.After(cloudRestart):
+		case <-clk.After(restartPause):
 		}
 	}
 }

@@ -21,6 +21,7 @@ func TestUp(t *testing.T) {
 		{"When up has shown a package nothing of it should be left", packageShown},
 		{"When up has delivered an add-on it should be seen on both sides", addonDelivered},
 		{"When up runs again it should change nothing", upAgain},
+		{"When pods call what is not theirs it should be refused, and what is theirs be open", packetsAreRefused},
 		{"When up is over and nothing changes everything should rest", func(t *testing.T) {
 			workersReady(t)
 			staysQuiet(t)

@@ -108,21 +108,20 @@ func dialFrom(t testing.TB, from, to string) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	script := fmt.Sprintf("exec 3<>/dev/tcp/%s/%s", host, port)
-	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", netnsOf(t, from), "timeout", "5", "bash", "-c", script).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "nsenter", "--net="+netnsOf(t, from), "timeout", "5", "bash", "-c", script).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
 
-// netnsOf finds the network namespace of the pod with an address.
+// netnsOf finds the file of the network namespace of the pod with an address.
 func netnsOf(t testing.TB, address string) string {
 	t.Helper()
-	for _, path := range list("/var/run/netns/*") {
-		name := filepath.Base(path)
-		out, _ := exec.CommandContext(t.Context(), "ip", "-n", name, "-4", "-o", "address").Output() // one that just went has none
+	for _, path := range list(filepath.Join(stateDir, "containerd/state/*/netns/*")) {
+		out, _ := exec.CommandContext(t.Context(), "nsenter", "--net="+path, "ip", "-4", "-o", "address").Output() // one that just went has none
 		if strings.Contains(string(out), " "+address+"/") {
-			return name
+			return path
 		}
 	}
 	t.Fatalf("no network namespace has %s", address)

@@ -171,13 +171,19 @@ func (p Plan) Harm(from, to time.Duration) time.Duration {
 	return sum
 }
 
-// Deadline is until when something that begins at a moment and takes at most bound by itself is over: faults may hold it up for as long as they last.
+// Deadline is until when something that begins at a moment and takes at most bound by itself is over: while faults go on its time stands still.
 func (p Plan) Deadline(begin, bound time.Duration) time.Duration {
-	for deadline := begin + bound; ; {
-		later := begin + bound + p.Harm(begin, deadline)
-		if later <= deadline {
-			return deadline
+	at, left := begin, bound
+	for _, s := range p.Steps { // in order of their beginning
+		if !s.Fault() || s.End() <= at {
+			continue
 		}
-		deadline = later
+		if free := max(s.At-at, 0); left > free {
+			left -= free
+			at = s.End()
+			continue
+		}
+		break
 	}
+	return at + left
 }

@@ -110,3 +110,16 @@ func TestHarm(t *testing.T) {
 	g.Expect(p.Harm(12*time.Second, 14*time.Second)).To(Equal(2 * time.Second))
 	g.Expect(p.Harm(36*time.Second, time.Minute)).To(BeZero())
 }
+
+func TestDeadline(t *testing.T) {
+	p := Plan{Steps: []Step{{At: 10 * time.Second, For: 20 * time.Second, Kind: Stop}, {At: 15 * time.Second, For: 30 * time.Second, Kind: Stop}, {At: time.Minute, For: 10 * time.Second, Kind: Stop}}}
+	for name, tc := range map[string]struct{ begin, bound, want time.Duration }{
+		"When it ends before any fault it should be as it is":                   {0, 10 * time.Second, 10 * time.Second},
+		"When it would end a moment into a fault it should end that much later": {0, 10*time.Second + 1, 45*time.Second + 1},
+		"When it begins within a fault its time should begin after it":          {20 * time.Second, 5 * time.Second, 50 * time.Second},
+		"When it meets several it should wait for each":                         {0, 30 * time.Second, 75 * time.Second},
+		"When faults are over it should be as it is":                            {2 * time.Minute, time.Minute, 3 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(p.Deadline(tc.begin, tc.bound)).To(Equal(tc.want)) })
+	}
+}

@@ -241,6 +241,16 @@ func (obs *observed) pullSecret() ([]byte, error) {
 	return nil, errors.New("spec.pullSecret.name is empty: name a Secret of type kubernetes.io/dockerconfigjson")
 }
 
+// trustBundle are the authorities, in PEM, that spec.additionalTrustBundle names; nil: none, or they can't be had, which a condition says.
+func (obs *observed) trustBundle() []byte {
+	for _, ref := range references(&obs.hc.Spec) {
+		if ref.step == stepTrustBundle {
+			return obs.sources[ref.key()].data[caBundleKey]
+		}
+	}
+	return nil
+}
+
 // observeRelease looks the release up, and the image of the control-plane-operator and its labels.
 func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 	secret, err := obs.pullSecret()
@@ -248,7 +258,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 		obs.releaseErr = err
 		return
 	}
-	provider := WithMirrorsOf(r.Releases, obs.hc)
+	provider := release.WithTrustOf(WithMirrorsOf(r.Releases, obs.hc), obs.trustBundle())
 	spec := &obs.hc.Spec
 	if obs.userRelease, obs.releaseErr = provider.Lookup(ctx, spec.Release.Image, secret); obs.releaseErr != nil {
 		return

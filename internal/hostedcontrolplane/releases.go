@@ -88,17 +88,34 @@ func (r *Reconciler) lookup(ctx context.Context, hcp *hyperv1.HostedControlPlane
 		return out
 	}
 	pull := secret.Data[corev1.DockerConfigJsonKey]
-	out.controlPlane, out.controlPlaneErr = r.release(ctx, controlPlaneImage(hcp), pull)
+	provider, err := r.trusting(ctx, hcp)
+	if err != nil {
+		out.controlPlaneErr, out.userErr = err, err
+		return out
+	}
+	out.controlPlane, out.controlPlaneErr = r.release(ctx, provider, controlPlaneImage(hcp), pull)
 	if hcp.Spec.ReleaseImage == controlPlaneImage(hcp) {
 		out.user, out.userErr = out.controlPlane, out.controlPlaneErr
 		return out
 	}
-	out.user, out.userErr = r.release(ctx, hcp.Spec.ReleaseImage, pull)
+	out.user, out.userErr = r.release(ctx, provider, hcp.Spec.ReleaseImage, pull)
 	return out
 }
 
-func (r *Reconciler) release(ctx context.Context, image string, pullSecret []byte) (*release.Release, error) {
-	found, err := r.Releases.Lookup(ctx, image, pullSecret)
+// trusting is the provider of releases with the authorities that the user wants trusted. They may come later than the control plane.
+func (r *Reconciler) trusting(ctx context.Context, hcp *hyperv1.HostedControlPlane) (release.Provider, error) {
+	if hcp.Spec.AdditionalTrustBundle == nil {
+		return r.Releases, nil
+	}
+	bundle, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: hcp.Namespace, Name: hcp.Spec.AdditionalTrustBundle.Name}
+	if err := r.Client.Get(ctx, key, bundle); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the trust bundle %s: %w", key, err)
+	}
+	return release.WithTrustOf(r.Releases, []byte(bundle.Data["ca-bundle.crt"])), nil
+}
+
+func (r *Reconciler) release(ctx context.Context, provider release.Provider, image string, pullSecret []byte) (*release.Release, error) {
+	found, err := provider.Lookup(ctx, image, pullSecret)
 	if err != nil {
 		return nil, fmt.Errorf("reading release %q: %w", image, err)
 	}

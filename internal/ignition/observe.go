@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/release"
 )
 
 const clusterDomain = "cluster.local"
@@ -49,11 +50,16 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 	if image == "" {
 		return in, false, fmt.Errorf("%w for key %s of secret %s", errWaiting, keyRelease, secret.Name)
 	}
-	release, err := r.Releases.Lookup(ctx, image, pullSecret)
+	if hcp.Spec.AdditionalTrustBundle != nil {
+		if in.TrustBundle, err = r.configMapKey(ctx, userCABundleConfigMap, caBundleKey); err != nil {
+			return in, false, err
+		}
+	}
+	found, err := release.WithTrustOf(r.Releases, []byte(in.TrustBundle)).Lookup(ctx, image, pullSecret)
 	if err != nil {
 		return in, false, fmt.Errorf("looking up release %s: %w", image, err)
 	}
-	in.Version, in.Images, in.PullSecret = release.Version, release.Images, pullSecret
+	in.Version, in.Images, in.PullSecret = found.Version, found.Images, pullSecret
 	in.Nested = hcp.Spec.Platform.Type == hyperv1.LocalPlatform // machines of this platform are containers
 	in.ClusterDomain = clusterDomain
 	if in.ClusterDNS, err = clusterDNS(&hcp.Spec.Networking); err != nil {
@@ -65,16 +71,11 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 	if in.KubeletCA, err = r.configMapKey(ctx, kubeletCAConfigMap, pki.CACertKey); err != nil {
 		return in, false, err
 	}
-	if hcp.Spec.AdditionalTrustBundle != nil {
-		if in.TrustBundle, err = r.configMapKey(ctx, userCABundleConfigMap, caBundleKey); err != nil {
-			return in, false, err
-		}
-	}
 	in.Proxy = proxyOf(hcp)
 	if err := readNodeKeys(secret, &in); err != nil {
 		return in, false, &payload.InvalidError{Err: err}
 	}
-	return in, release.Kubernetes, nil
+	return in, found.Kubernetes, nil
 }
 
 // readNodeKeys reads the labels and taints of nodes. One label says with which configuration a node began: nothing else does, since Cluster

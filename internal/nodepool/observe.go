@@ -71,7 +71,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 		return nil, err
 	}
 	if obs.pullSecretErr == nil {
-		obs.release, obs.releaseErr = hostedcluster.WithMirrorsOf(r.Releases, hc).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
+		obs.release, obs.releaseErr = release.WithTrustOf(hostedcluster.WithMirrorsOf(r.Releases, hc), obs.trustBundle).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
 	} else {
 		obs.releaseErr = obs.pullSecretErr
 	}

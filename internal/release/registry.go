@@ -71,6 +71,8 @@ type Registry struct {
 	flights *singleflight.Group
 	desk    *desk.Desk[*content]
 	asker   types.NamespacedName
+	trusts  *trusts
+	trust   string // hash of the authorities that are trusted besides the process's own; empty: none
 }
 
 // NewRegistryProvider makes a Registry. It starts nothing; the cache lives as long as the value.
@@ -82,7 +84,7 @@ func NewRegistryProvider(o Options) *Registry {
 	if o.Transport == nil {
 		o.Transport = defaultTransport()
 	}
-	return &Registry{options: o, client: guard{o.Transport}, cache: newCache(o.Clock), flights: &singleflight.Group{}, desk: desk.New[*content](o.Clock)}
+	return &Registry{options: o, client: guard{o.Transport}, cache: newCache(o.Clock), flights: &singleflight.Group{}, desk: desk.New[*content](o.Clock), trusts: &trusts{}}
 }
 
 // WithMirrors is a view that tries mirrors before those of r. It shares the cache of r, so it is cheap to make for one lookup.
@@ -150,7 +152,7 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 			mirrors = slices.Concat(mirrors, more)
 		}
 	}
-	refs, secret := candidates(rewrite(image, r.options.Overrides), mirrors), fingerprint(pullSecret)
+	refs, secret := candidates(rewrite(image, r.options.Overrides), mirrors), fingerprint(pullSecret)+r.trust
 	for _, ref := range refs {
 		if got := r.cache.get(cacheKey{ref: ref, secret: secret}, what); got != nil && got.errorFor(ref, what) == nil {
 			return got, nil

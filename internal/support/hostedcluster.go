@@ -19,7 +19,7 @@ const (
 )
 
 var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
-	{Path: "spec.additionalTrustBundle", Verdict: Heeded, By: byCluster, Text: "machines trust it; for reading releases, give the operator the same with install --additional-trust-bundle"},
+	{Path: "spec.additionalTrustBundle", Verdict: Heeded, By: byCluster, Text: "machines trust it, and the operators when they read releases"},
 	{Path: "spec.auditWebhook", Verdict: Heeded, By: byComponents},
 	{Path: "spec.autoNode", Verdict: NotHeeded, Text: "there is no Karpenter here: size NodePools with spec.autoScaling"},
 	{Path: "spec.autoscaling", Verdict: Heeded, By: byAutoscaling},

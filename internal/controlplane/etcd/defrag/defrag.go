@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -81,6 +82,9 @@ func (d *Defragmenter) Start(ctx context.Context) error {
 	return nil
 }
 
+// errNotYet says that a control plane is so new that it has no certificates.
+var errNotYet = errors.New("there are no certificates of etcd's clients yet")
+
 // etcd is one of the control plane.
 type etcd struct {
 	name string
@@ -125,6 +129,9 @@ func (d *Defragmenter) urls(name, discovery string, members int) (urls []string)
 // round looks at the members, and does what is worth it and allowed.
 func (d *Defragmenter) round(ctx context.Context, which etcd) error {
 	httpClient, err := d.connect(ctx)
+	if errors.Is(err, errNotYet) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -225,6 +232,9 @@ func (d *Defragmenter) withCertificates(ctx context.Context) (*http.Client, erro
 	secret, ca := &corev1.Secret{}, &corev1.ConfigMap{}
 	err1 := d.Reader.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: pki.EtcdClient}, secret)
 	err2 := d.Reader.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: pki.EtcdCABundle}, ca)
+	if apierrors.IsNotFound(err1) || apierrors.IsNotFound(err2) {
+		return nil, errNotYet
+	}
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("reading the certificates of etcd's clients: %w", err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"hcp.internal/platform/internal/testenv"
 )
 
 // machine is network namespaces of this test's own: a host with a bridge and pods on it, which are host.1 and host.2, host.3, … in 10.244.0.0/24.
@@ -95,7 +97,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Main(m))
 }
 
 func helper(role, address string) error {

@@ -101,7 +101,7 @@ func TestCut(t *testing.T) {
 	}
 	_, err = f.cut(os.Getpid(), all)
 	g.Expect(err).To(MatchError(ContainSubstring("the machine's own network")), "When it is no pod's network it should be left alone")
-	for _, rules := range []string{all, noRegistry} {
+	for _, rules := range []string{all, noRegistry, slowRegistry, fmt.Sprintf(loss, 20, 20), fmt.Sprintf(strangers, "192.0.2.1, 192.0.2.2")} {
 		undo, err := f.cut(p.PID, rules)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(tables()).To(ContainSubstring(table))

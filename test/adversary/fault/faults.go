@@ -25,6 +25,8 @@ func (f *Faults) Play(ctx context.Context, s plan.Step) (met string, err error) 
 	switch s.Kind {
 	case plan.Templates, plan.Packages, plan.Requests, plan.Signing:
 		return f.tenant(ctx, s)
+	case plan.Apart:
+		return f.apart(ctx, s)
 	}
 	processes, err := f.World.Processes(ctx, s)
 	if err != nil {
@@ -41,6 +43,10 @@ func (f *Faults) Play(ctx context.Context, s plan.Step) (met string, err error) 
 		undo, err = f.cut(processes[0].PID, all)
 	case plan.Registry:
 		undo, err = f.cut(processes[0].PID, noRegistry)
+	case plan.SlowRegistry:
+		undo, err = f.cut(processes[0].PID, slowRegistry)
+	case plan.Loss:
+		undo, err = f.cut(processes[0].PID, fmt.Sprintf(loss, s.Count, s.Count))
 	default:
 		return met, fmt.Errorf("nobody knows how to play %s", s.Kind)
 	}

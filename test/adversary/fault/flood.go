@@ -10,11 +10,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,13 +64,23 @@ func (f *Faults) requests(ctx context.Context, s plan.Step) (string, error) {
 	return fmt.Sprintf("%d requests, %d refused with 429, %d failed", asked.Load(), refused.Load(), failed.Load()), nil
 }
 
-// signing makes requests for certificates of nodes that nobody knows. None may be approved.
+// requesting is what lets a tenant ask for certificates, and nothing more: Kubernetes itself approves those of nodes for whoever may do anything.
+func requesting() []client.Object {
+	meta := metav1.ObjectMeta{Name: "adversary-requests", Labels: map[string]string{world.Label: "true"}}
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{certificatesv1.GroupName}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: world.Tenant, Name: "tenant"}},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}},
+	}
+}
+
+// signing has a tenant make requests for certificates of nodes that nobody knows. None may be approved.
 func (f *Faults) signing(ctx context.Context, s plan.Step) (met string, err error) {
 	cfg, err := f.World.Hosted(ctx, s.Cluster)
 	if err != nil {
 		return "", fmt.Errorf("%s has no API (%w): %w", s.Place, err, world.ErrNobody)
 	}
-	c, err := world.NewClient(cfg)
+	admin, err := world.NewClient(cfg)
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +88,20 @@ func (f *Faults) signing(ctx context.Context, s plan.Step) (met string, err erro
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, f.judgeRequests(c, s)) }()
+	user, err := f.World.User(ctx, cfg)
+	if err != nil {
+		return "", fmt.Errorf("%s has no user (%w): %w", s.Place, err, world.ErrNobody)
+	}
+	c, err := world.NewClient(user)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.judgeRequests(admin, s)) }()
+	for _, o := range requesting() {
+		if err := client.IgnoreAlreadyExists(admin.Create(ctx, o)); err != nil {
+			return "", fmt.Errorf("letting a tenant ask for certificates: %w", err)
+		}
+	}
 	made := 0
 	for n := range s.Count {
 		csr := &certificatesv1.CertificateSigningRequest{
@@ -104,16 +129,20 @@ func (f *Faults) judgeRequests(c client.Client, s plan.Step) error {
 			}
 			return err
 		}
-		for i := range list.Items {
-			csr := &list.Items[i]
-			if len(csr.Status.Certificate) > 0 || len(csr.Status.Conditions) > 0 {
-				f.Hostile.Violated("refused", fmt.Sprintf("request %s of %s, for a node that nobody knows, was decided: %v", csr.Name, s.Place, csr.Status.Conditions))
-			}
-			if err := client.IgnoreNotFound(c.Delete(ctx, csr)); err != nil {
-				return err
-			}
+		decided := slices.DeleteFunc(slices.Clone(list.Items), func(csr certificatesv1.CertificateSigningRequest) bool {
+			return len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
+		})
+		if len(decided) > 0 {
+			f.Hostile.Violated("refused", fmt.Sprintf("%d requests of step %d in %s, for a node that nobody knows, were decided, as %s: %v", len(decided), s.Number, s.Place, decided[0].Name, decided[0].Status.Conditions))
 		}
-		return nil
+		var errs []error
+		for i := range list.Items {
+			errs = append(errs, client.IgnoreNotFound(c.Delete(ctx, &list.Items[i])))
+		}
+		for _, o := range requesting() {
+			errs = append(errs, client.IgnoreNotFound(c.Delete(ctx, o)))
+		}
+		return errors.Join(errs...)
 	})
 }
 

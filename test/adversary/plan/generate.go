@@ -54,7 +54,10 @@ var faultKinds = []faultKind{
 	{Kill, 8, 0, 0},
 	{Stop, 6, 5 * time.Second, MaxFault},
 	{Partition, 4, 10 * time.Second, MaxFault},
-	{Registry, 2, 10 * time.Second, MaxFault},
+	{Registry, 1, 10 * time.Second, MaxFault},
+	{SlowRegistry, 2, 20 * time.Second, MaxFault},
+	{Loss, 3, 20 * time.Second, MaxFault},
+	{Apart, 3, 10 * time.Second, MaxFault},
 	{Templates, 2, 20 * time.Second, MaxFault},
 	{Packages, 2, 20 * time.Second, MaxFault},
 	{Requests, 2, 10 * time.Second, 20 * time.Second},
@@ -159,13 +162,19 @@ func (g *generator) fault(at time.Duration) Step {
 	switch k.kind {
 	case Kill, Stop:
 		g.process(&s)
-	case Partition:
+	case Partition, Loss:
+		s.Count = 10 + g.rng.IntN(31)
+		if s.Kind == Partition {
+			s.Count = 0
+		}
 		if g.rng.IntN(3) == 0 {
 			s.Place, s.Program = Operators, g.program(operatorPrograms)
 		} else {
 			g.hosted(&s, apartHosted)
 		}
-	case Registry:
+	case Apart:
+		g.hosted(&s, operatorPrograms)
+	case Registry, SlowRegistry:
 		s.Place, s.Program = Operators, "package-operator"
 	case Templates, Packages:
 		s.Place, s.Count = "tenant", 2+g.rng.IntN(9)
@@ -216,7 +225,7 @@ func (g *generator) cluster(s *Step) {
 
 func (g *generator) hosted(s *Step, from []target) {
 	g.cluster(s)
-	if s.Cluster == Demo {
+	if s.Cluster == Demo && s.Kind != Apart {
 		from = append(slices.Clone(from), demoPrograms...)
 	}
 	s.Program = g.program(from)

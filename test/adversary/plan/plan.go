@@ -21,6 +21,12 @@ const (
 	Partition Kind = "partition"
 	// Registry drops what a pod sends to the registry: one that never answers.
 	Registry Kind = "registry-hangs"
+	// SlowRegistry lets a pod have a few kilobytes a second from the registry.
+	SlowRegistry Kind = "registry-slow"
+	// Loss drops Count of a hundred packets that a pod sends or gets, at random.
+	Loss Kind = "packet-loss"
+	// Apart drops everything between the pods of a hosted control plane and those of an operator's namespace.
+	Apart Kind = "namespaces-apart"
 	// Templates makes Count hostile ObjectTemplates in the tenant's namespace, and deletes them at the end.
 	Templates Kind = "hostile-templates"
 	// Packages does the same with Packages whose images are hostile.
@@ -90,7 +96,7 @@ func (s Step) End() time.Duration { return s.At + s.For }
 
 // Fault says that the step harms something.
 func (s Step) Fault() bool {
-	return slices.Contains([]Kind{Kill, Stop, Partition, Registry, Templates, Packages, Requests, Signing}, s.Kind)
+	return slices.Contains([]Kind{Kill, Stop, Partition, Registry, SlowRegistry, Loss, Apart, Templates, Packages, Requests, Signing}, s.Kind)
 }
 
 // Heavy says that the fault meets what everything else needs; nothing else may go on meanwhile.

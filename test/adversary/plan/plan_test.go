@@ -37,7 +37,7 @@ func TestFor(t *testing.T) {
 				targets[s.Target()]++
 			}
 		}
-		for _, kind := range []Kind{Kill, Stop, Partition, Registry, Templates, Packages, Requests, Signing, Create, Destroy, Upgrade, Roll, Scale, Fleet, Package, ClusterPackage} {
+		for _, kind := range []Kind{Kill, Stop, Partition, Registry, SlowRegistry, Loss, Apart, Templates, Packages, Requests, Signing, Create, Destroy, Upgrade, Roll, Scale, Fleet, Package, ClusterPackage} {
 			g.Expect(seen[kind]).To(BeNumerically(">", 50), string(kind))
 		}
 		for _, target := range []string{"machine/kubelet", "machine/etcd", "operators/hypershift-operator", "workers/machine", "demo/cluster-api", "hosted6/etcd"} {

@@ -95,14 +95,27 @@ func (w *World) Pod(ctx context.Context, s plan.Step) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("listing pods in %s: %w", namespace, err)
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
-		_, worker := p.Labels["infrastructure.cluster.x-k8s.io/local-machine"]
-		return p.Status.Phase != corev1.PodRunning || worker != (s.Place == plan.Workers)
+		return p.Status.Phase != corev1.PodRunning || isWorker(&p) != (s.Place == plan.Workers)
 	})
 	if len(pods) == 0 {
 		return nil, fmt.Errorf("%s has no running pod in %s: %w", s.Target(), namespace, ErrNobody)
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return &pods[s.Count%len(pods)], nil
+}
+
+// Running are the running pods of a namespace that are no machines.
+func (w *World) Running(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := w.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing pods in %s: %w", namespace, err)
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning || isWorker(&p) }), nil
+}
+
+func isWorker(p *corev1.Pod) bool {
+	_, worker := p.Labels["infrastructure.cluster.x-k8s.io/local-machine"]
+	return worker
 }
 
 // machineProcesses are those of the management cluster's node, which mention its state folder. Workers have programs of the same names.

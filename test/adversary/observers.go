@@ -125,7 +125,7 @@ func (r *run) nothingLeft(ctx context.Context, before watch.Machine) error {
 			r.violated("nothing is left", "in "+name+", "+err.Error())
 		}
 	}
-	r.log.Info("looked for what is left", "machine", before)
+	r.log.Info("looked for what is left", "machine", before.Counts())
 	return ctx.Err()
 }
 

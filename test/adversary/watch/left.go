@@ -21,24 +21,24 @@ import (
 	"hcp.internal/platform/test/adversary/world"
 )
 
-// Machine is how much there is on the machine, by kind.
-type Machine map[string]int
+// Machine is what there is on the machine, by kind, with names for people. It is judged by count: a pod that was killed has another name.
+type Machine map[string][]string
 
-// LookAtMachine counts what hosted clusters and pods leave behind: never by name, as a pod that was killed has another.
+// LookAtMachine finds what hosted clusters and pods leave behind.
 func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 	m := Machine{}
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		return nil, err
 	}
-	m["mounts"] = bytes.Count(mounts, []byte("\n"))
+	m["mounts"] = nonEmpty(mounts)
 	for kind, patterns := range map[string][]string{
 		"control groups": {"/sys/fs/cgroup/*/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/*/kubepods*/pod*", "/sys/fs/cgroup/*/kubepods*/*/pod*", "/sys/fs/cgroup/*/kubepods*/pod*"},
 		"volumes":        {filepath.Join(stateDir, "volumes/*")},
 	} {
 		for _, p := range patterns {
 			found, _ := filepath.Glob(p)
-			m[kind] += len(found)
+			m[kind] = append(m[kind], found...)
 		}
 	}
 	for kind, command := range map[string][]string{"links": {"ip", "-o", "link"}, "packet filter rules": {"nft", "-s", "list", "ruleset"}} {
@@ -46,33 +46,57 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 		}
-		m[kind] = bytes.Count(out, []byte("\n"))
+		m[kind] = nonEmpty(out)
 	}
-	networks := map[uint64]bool{}
+	networks := map[uint64]string{}
 	spaces, _ := filepath.Glob("/proc/[0-9]*/ns/net")
 	for _, file := range spaces {
 		var st unix.Stat_t
 		if unix.Stat(file, &st) == nil {
-			networks[st.Ino] = true
+			networks[st.Ino] = fmt.Sprintf("%d, of %s", st.Ino, strings.TrimSuffix(file, "/ns/net"))
 		}
 	}
-	m["network namespaces"] = len(networks)
+	m["network namespaces"] = slices.Sorted(maps.Values(networks))
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range lines {
 		if raw, err := os.ReadFile(file); err == nil && (bytes.Contains(raw, []byte(stateDir+"/")) || bytes.Contains(raw, []byte("/pause\x00"))) {
-			m["processes"]++
+			m["processes"] = append(m["processes"], string(bytes.ReplaceAll(raw, []byte{0}, []byte(" "))))
 		}
 	}
 	return m, nil
 }
 
-// More says what there is more of than before; "" when nothing.
+func nonEmpty(text []byte) []string {
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line != "}" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Counts are what a log has room for.
+func (m Machine) Counts() map[string]int {
+	counts := map[string]int{}
+	for kind, names := range m {
+		counts[kind] = len(names)
+	}
+	return counts
+}
+
+// maxNames of what there was not before are named.
+const maxNames = 12
+
+// More says what there is more of than before, and names what is new; "" when nothing.
 func (m Machine) More(before Machine) string {
 	var more []string
 	for _, kind := range slices.Sorted(maps.Keys(m)) {
-		if m[kind] > before[kind] {
-			more = append(more, fmt.Sprintf("there were %d %s, there are %d", before[kind], kind, m[kind]))
+		if len(m[kind]) <= len(before[kind]) {
+			continue
 		}
+		fresh := slices.DeleteFunc(slices.Clone(m[kind]), func(name string) bool { return slices.Contains(before[kind], name) })
+		more = append(more, fmt.Sprintf("there were %d %s, there are %d: %.1000s", len(before[kind]), kind, len(m[kind]), strings.Join(fresh[:min(len(fresh), maxNames)], "; ")))
 	}
 	return strings.Join(more, "; ")
 }

@@ -121,7 +121,8 @@ func TestMine(t *testing.T) {
 
 func TestMachine(t *testing.T) {
 	g := NewWithT(t)
-	before := Machine{"mounts": 3, "links": 2}
-	g.Expect(Machine{"mounts": 3, "links": 1}.More(before)).To(BeEmpty())
-	g.Expect(Machine{"mounts": 5, "links": 3}.More(before)).To(Equal("there were 2 links, there are 3; there were 3 mounts, there are 5"))
+	before := Machine{"mounts": {"/", "/a"}, "links": {"lo"}}
+	g.Expect(Machine{"mounts": {"/", "/b"}, "links": nil}.More(before)).To(BeEmpty(), "When one has come for another nothing is left")
+	g.Expect(Machine{"mounts": {"/", "/b", "/c"}, "links": {"lo", "veth1"}}.More(before)).To(Equal("there were 1 links, there are 2: veth1; there were 2 mounts, there are 3: /b; /c"))
+	g.Expect(before.Counts()).To(Equal(map[string]int{"mounts": 2, "links": 1}))
 }

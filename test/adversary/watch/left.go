@@ -48,6 +48,8 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 		}
 		m[kind] = nonEmpty(out)
 	}
+	// A chain without rules does nothing: kube-proxy empties those of Services that are gone, and deletes them when it has something else to do, too.
+	m["packet filter rules"] = slices.DeleteFunc(m["packet filter rules"], opens)
 	networks := map[uint64]string{}
 	spaces, _ := filepath.Glob("/proc/[0-9]*/ns/net")
 	for _, file := range spaces {
@@ -65,6 +67,9 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 	}
 	return m, nil
 }
+
+// opens says that a line of a ruleset is the head of a table, chain, set or map, and no rule.
+func opens(line string) bool { return strings.HasSuffix(line, "{") }
 
 func nonEmpty(text []byte) []string {
 	var lines []string

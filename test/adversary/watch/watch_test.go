@@ -3,6 +3,7 @@ package watch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -125,4 +126,9 @@ func TestMachine(t *testing.T) {
 	g.Expect(Machine{"mounts": {"/", "/b"}, "links": nil}.More(before)).To(BeEmpty(), "When one has come for another nothing is left")
 	g.Expect(Machine{"mounts": {"/", "/b", "/c"}, "links": {"lo", "veth1"}}.More(before)).To(Equal("there were 1 links, there are 2: veth1; there were 2 mounts, there are 3: /b; /c"))
 	g.Expect(before.Counts()).To(Equal(map[string]int{"mounts": 2, "links": 1}))
+}
+
+func TestOpens(t *testing.T) {
+	rules := nonEmpty([]byte("table ip kube-proxy {\n\tchain service-gone {\n\t}\n\n\tchain service-there {\n\t\tip daddr 10.96.0.1 accept\n\t}\n}\n"))
+	NewWithT(t).Expect(slices.DeleteFunc(rules, opens)).To(Equal([]string{"ip daddr 10.96.0.1 accept"}), "When a chain is empty it should count as gone")
 }

@@ -51,12 +51,13 @@ func TestConnectorPolicy(t *testing.T) {
 	write := func(p *v1alpha1.ObjectSetPhase, body string) error {
 		obj, patch := p.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(body))
 		if body == status {
-			return connector.Status().Patch(t.Context(), obj, patch)
+			return connector.Status().Patch(t.Context(), obj, patch, client.DryRunAll)
 		}
-		return connector.Patch(t.Context(), obj, patch)
+		// What was written before the policy works would be no change afterwards.
+		return connector.Patch(t.Context(), obj, patch, client.DryRunAll)
 	}
 	// A policy works some time after it is there.
-	g.Eventually(func() bool { return apierrors.IsForbidden(write(ours, paused)) }).WithTimeout(30 * time.Second).WithPolling(100 * time.Millisecond).Should(BeTrue())
+	g.Eventually(func() bool { return apierrors.IsForbidden(write(ours, paused)) }).WithTimeout(2 * time.Minute).WithPolling(100 * time.Millisecond).Should(BeTrue())
 	for name, tc := range map[string]struct {
 		phase   *v1alpha1.ObjectSetPhase
 		body    string

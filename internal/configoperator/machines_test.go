@@ -12,15 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hcp.internal/platform/internal/kube/mapper"
+	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -45,7 +44,7 @@ func TestMachinesLater(t *testing.T) {
 	env := testenv.Start(t)
 	later := &laterMachines{}
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Controller: queue.PlainUnnamed(),
 		MapperProvider: func(cfg *rest.Config, c *http.Client) (meta.RESTMapper, error) {
 			var err error
 			later.RESTMapper, err = mapper.New(cfg, c)

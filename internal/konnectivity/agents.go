@@ -21,6 +21,7 @@ const (
 
 var (
 	errNoAgent   = errors.New("no agent is connected: the hosted cluster has no worker whose konnectivity-agent reaches this server")
+	errTooMany   = errors.New("this server has as many agents as it may, and none to give up for one more of this address")
 	errAgentFull = errors.New("every connected agent is at its limit of tunnels or about to leave")
 )
 
@@ -60,6 +61,17 @@ func (a *agents) add(s *session) (evicted *session) {
 	close(a.joined)
 	a.joined = make(chan struct{})
 	return evicted
+}
+
+// takes says whether one more session of a source would be kept.
+func (a *agents) takes(source netip.Addr) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.list) < a.limit {
+		return true
+	}
+	next := &session{source: source}
+	return a.heaviest(next) != next
 }
 
 // heaviest is the session that makes room for s: of the source that has most, and s when that is its own.

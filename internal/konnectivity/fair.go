@@ -9,8 +9,10 @@ import (
 
 // sourceOf is where a connection comes from: its address, and of IPv6 addresses the network of 64 bits, all of which one machine may have. Connections
 // through a proxy or a translating load balancer all have one source, and share what it gets.
-func sourceOf(c net.Conn) netip.Addr {
-	addr := remoteAddr(c)
+func sourceOf(c net.Conn) netip.Addr { return sourceAt(remoteAddr(c)) }
+
+// sourceAt is the source that has the address.
+func sourceAt(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
 		if prefix, err := addr.Prefix(64); err == nil {
 			return prefix.Addr()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -220,6 +221,11 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	ids, err := ParseIdentifiers(r.Header.Get(identifiersHeader))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	// Before it is told that it has joined: an agent that is cut off after that believes itself connected, and tries again at once.
+	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && !s.agents.takes(sourceAt(from.Addr().Unmap().WithZone(""))) {
+		http.Error(w, errTooMany.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	conn, buffered, err := takeOver(w)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/images"
@@ -50,6 +50,8 @@ func (o *operator) used(t *testing.T) (bytes int64, seconds float64) {
 func TestHostilePackages(t *testing.T) {
 	g, w, r := NewWithT(t), newWorld(t), packagestest.NewRegistry(t)
 	o := w.start(t, w.home)
+	// A tenant each: a namespace has a share of the time for renderings, and how many of these it lasts for depends on the machine.
+	own := func(name string) string { return w.home + "-" + name }
 	dirs, err := filepath.Glob("../fixture/testdata/hostile/*")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(dirs)).To(BeNumerically(">=", 50))
@@ -65,12 +67,14 @@ func TestHostilePackages(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "components", "x")); err == nil {
 			component = "x" // the root of these is nothing to complain about
 		}
-		w.create(t, install(w.home, filepath.Base(dir), ref.String(), component))
+		w.create(t, fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", own(filepath.Base(dir))),
+			install(own(filepath.Base(dir)), filepath.Base(dir), ref.String(), component))
 	}
 	g.Eventually(func(g Gomega) {
 		list := &v1alpha1.PackageList{}
-		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(w.home))).To(Succeed())
+		g.Expect(w.Client.List(t.Context(), list)).To(Succeed())
 		var missing []string
+		list.Items = slices.DeleteFunc(list.Items, func(p v1alpha1.Package) bool { return p.Namespace != own(p.Name) })
 		for i := range list.Items {
 			c := meta.FindStatusCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionInvalid)
 			if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonLoadError || len(c.Message) > 32768 {
@@ -83,8 +87,10 @@ func TestHostilePackages(t *testing.T) {
 	for _, kind := range []string{"ObjectDeployment", "ObjectSet", "ObjectSlice"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(w.home))).To(Succeed())
-		g.Expect(list.Items).To(BeEmpty(), "nothing is written for a package that is refused")
+		g.Expect(w.Client.List(t.Context(), list)).To(Succeed())
+		for _, item := range list.Items {
+			g.Expect(item.Namespace).NotTo(HavePrefix(own("")), "nothing is written for a package that is refused")
+		}
 	}
 	bytes, seconds := o.used(t)
 	t.Logf("%d packages: %.1f s of processor time, at most %d MiB", len(dirs), seconds, bytes>>20)
@@ -92,8 +98,7 @@ func TestHostilePackages(t *testing.T) {
 	g.Expect(seconds).To(BeNumerically("<", packagestest.RefusalTime.Seconds()*float64(len(dirs))))
 
 	w.push(t, r, "good:v1", files("one"))
-	// In a namespace of its own: the one with the hostile packages has used up its share of the time for renderings, as it should.
-	w.create(t, `{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-neighbour}}`, install(w.home+"-neighbour", "good", r.Host+"/good:v1", ""))
-	w.available(t, w.home+"-neighbour", "good")
+	w.create(t, install(w.home, "good", r.Host+"/good:v1", ""))
+	w.available(t, w.home, "good")
 	g.Expect(o.stop(g)).To(Succeed())
 }

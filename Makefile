@@ -86,7 +86,7 @@ generate: ## Generate deepcopy functions and CustomResourceDefinitions.
 
 .PHONY: golden
 golden: ## Rewrite the golden files of rendered objects; read the diff before you commit it.
-	UPDATE=true go test ./internal/controlplane/... ./internal/cli/... ./internal/configoperator/... ./internal/hostedcluster/... ./internal/nodepool ./internal/packages/operatorpackage
+	UPDATE=true go test ./internal/controlplane/... ./internal/cli/... ./internal/configoperator/... ./internal/hostedcluster/... ./internal/nodepool ./internal/packages/control/operatorpackage
 
 ##@ Test
 
@@ -154,7 +154,7 @@ fuzz: ## Run every fuzz target for FUZZTIME.
 
 .PHONY: sim
 sim: ## Play SEEDS simulated fleets with the planner of rollouts, and check each step.
-	SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -run TestSimulation ./internal/packages/rollout
+	SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -run TestSimulation ./internal/packages/control/rollout
 
 .PHONY: crash
 crash: kubernetes ## Interrupt every reconciler at each of its writes; make test steps over some of the slow ones' (an hour).

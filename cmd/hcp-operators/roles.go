@@ -18,11 +18,11 @@ import (
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
 	"hcp.internal/platform/internal/nodepool"
-	packagebootstrap "hcp.internal/platform/internal/packages/bootstrap"
-	packageconnector "hcp.internal/platform/internal/packages/connector"
-	packagehypershift "hcp.internal/platform/internal/packages/hypershift"
-	packagemanager "hcp.internal/platform/internal/packages/manager"
-	"hcp.internal/platform/internal/packages/pkg"
+	packagebootstrap "hcp.internal/platform/internal/packages/control/bootstrap"
+	packageconnector "hcp.internal/platform/internal/packages/control/connector"
+	packagehypershift "hcp.internal/platform/internal/packages/control/hypershift"
+	packagemanager "hcp.internal/platform/internal/packages/control/manager"
+	"hcp.internal/platform/internal/packages/control/packagecontroller"
 	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/platform/local/provider"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
@@ -131,7 +131,7 @@ var roles = []role{
 		name:  "package-operator-manager",
 		short: "Operator of packages: rolls out what they hold and keeps it so",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{packagemanager.Command(packagebootstrap.Run, pkg.Extend, packagehypershift.Extend)}
+			return []*cobra.Command{packagemanager.Command(packagebootstrap.Run, packagecontroller.Extend, packagehypershift.Extend)}
 		},
 		whole: true,
 	},

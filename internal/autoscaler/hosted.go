@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/kube/answers"
+	"hcp.internal/platform/internal/kube/responses"
 )
 
 // maxAnswer bounds an answer of the hosted API. A page of pods of usual size has 2 MiB.
@@ -36,7 +36,7 @@ func hostedConfig(path string) (*rest.Config, error) {
 	cfg.QPS, cfg.UserAgent = -1, FieldOwner // the hosted API's priority and fairness is enough
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	cfg.WarningHandlerWithContext = rest.NoWarnings{}
-	answers.Limit(cfg, maxAnswer)
+	responses.Limit(cfg, maxAnswer)
 	return cfg, nil
 }
 
@@ -45,7 +45,7 @@ func pages(ctx context.Context, c client.Reader, list client.ObjectList, visit f
 	limit, token := int64(pageSize), ""
 	for {
 		err := c.List(ctx, list, append([]client.ListOption{client.Limit(limit), client.Continue(token)}, options...)...)
-		if errors.Is(err, answers.ErrTooLarge) && limit > smallPage {
+		if errors.Is(err, responses.ErrTooLarge) && limit > smallPage {
 			limit = smallPage
 			continue
 		}

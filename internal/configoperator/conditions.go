@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/answers"
+	"hcp.internal/platform/internal/kube/responses"
 )
 
 const (
@@ -93,8 +93,8 @@ func inOurWords(err error) string {
 		return "the hosted API doesn't accept connections"
 	case errors.As(err, &dns):
 		return "the host name of the hosted API doesn't resolve"
-	case errors.Is(err, answers.ErrTooLarge):
-		return answers.ErrTooLarge.Error()
+	case errors.Is(err, responses.ErrTooLarge):
+		return responses.ErrTooLarge.Error()
 	default:
 		return "the hosted API can't be reached; the log has the details"
 	}

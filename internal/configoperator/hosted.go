@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/kube/answers"
+	"hcp.internal/platform/internal/kube/responses"
 )
 
 // maxAnswer bounds an answer of the hosted API, watches apart (whose decoder bounds each event). An object has at most 1.5 MiB
@@ -30,7 +30,7 @@ func bounded(cfg *rest.Config) *rest.Config {
 	cfg.QPS = -1 // the hosted API server's priority and fairness does that job
 	cfg.UserAgent = FieldOwner
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // that Endpoints are deprecated is known
-	answers.Limit(cfg, maxAnswer)
+	responses.Limit(cfg, maxAnswer)
 	return cfg
 }
 

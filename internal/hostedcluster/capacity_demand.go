@@ -22,7 +22,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
-	"hcp.internal/platform/internal/packages/pod"
+	"hcp.internal/platform/internal/packages/control/pod"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )

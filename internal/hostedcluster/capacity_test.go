@@ -19,7 +19,7 @@ import (
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/conditions"
-	packagepod "hcp.internal/platform/internal/packages/pod"
+	packagepod "hcp.internal/platform/internal/packages/control/pod"
 )
 
 func TestKeepForCapacity(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"hcp.internal/platform/internal/autoscaler/simulate"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane/component"
-	packagepod "hcp.internal/platform/internal/packages/pod"
+	packagepod "hcp.internal/platform/internal/packages/control/pod"
 	"hcp.internal/platform/internal/platform/machine"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/tell"
+	"hcp.internal/platform/internal/kube/events"
 )
 
 // Reasons of events that are no reasons of conditions.
@@ -30,7 +30,7 @@ const (
 )
 
 // eventRules are what is told of conditions. What the control-plane-operator tells of the HostedControlPlane is not told twice.
-var eventRules = []tell.Rule{
+var eventRules = []events.Rule{
 	invalid(hyperv1.ValidHostedClusterConfiguration), invalid(hyperv1.SupportedHostedCluster), invalid(hyperv1.ValidReleaseImage),
 	invalid(hyperv1.ValidProxyConfiguration), invalid(hyperv1.PlatformCredentialsFound), invalid(hyperv1.ValidOIDCConfiguration), invalid(hyperv1.AllFieldsHeeded),
 	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionFalse, Action: "Pause", Over: eventResumed},
@@ -41,20 +41,20 @@ var eventRules = []tell.Rule{
 	{Condition: hyperv1.ClusterVersionSucceeding, Status: metav1.ConditionFalse, Warning: true, Action: "RollOut", Lost: true},
 }
 
-func invalid(condition string) tell.Rule {
-	return tell.Rule{Condition: condition, Status: metav1.ConditionFalse, Warning: true, Action: "Validate", Over: condition}
+func invalid(condition string) events.Rule {
+	return events.Rule{Condition: condition, Status: metav1.ConditionFalse, Warning: true, Action: "Validate", Over: condition}
 }
 
 // tellChanges makes events of what a status that was just written says anew.
-func tellChanges(to tell.Recorder, before, after *hyperv1.HostedCluster) {
-	tell.Transitions(to, after, eventRules, before.Status.Conditions, after.Status.Conditions)
+func tellChanges(to events.Recorder, before, after *hyperv1.HostedCluster) {
+	events.Transitions(to, after, eventRules, before.Status.Conditions, after.Status.Conditions)
 	was, is := newest(before.Status.Version), newest(after.Status.Version)
 	switch {
 	case is.Image == "", resolved(was, is):
 	case is.Image != was.Image || !is.StartedTime.Equal(&was.StartedTime):
-		tell.Event(to, after, false, eventRolloutStarted, "RollOut", "Rolling out release "+named(is))
+		events.Event(to, after, false, eventRolloutStarted, "RollOut", "Rolling out release "+named(is))
 	case is.State == configv1.CompletedUpdate && was.State != is.State:
-		tell.Event(to, after, false, eventRolloutCompleted, "RollOut", fmt.Sprintf("Release %s is rolled out%s", named(is), took(is)))
+		events.Event(to, after, false, eventRolloutCompleted, "RollOut", fmt.Sprintf("Release %s is rolled out%s", named(is), took(is)))
 	}
 }
 
@@ -106,5 +106,5 @@ func (r *Reconciler) tellSlowDeletion(hc *hyperv1.HostedCluster, waiting []strin
 	if r.Events == nil || age < deletionSlow || len(waiting) == 0 || !r.toldDeletions.Allow(string(hc.UID), now, deletionAgain) {
 		return
 	}
-	tell.Event(r.Events, hc, true, eventDeletionBlocked, "Delete", fmt.Sprintf("After %s, waiting for %s", age.Truncate(time.Second), strings.Join(waiting, ", ")))
+	events.Event(r.Events, hc, true, eventDeletionBlocked, "Delete", fmt.Sprintf("After %s, waiting for %s", age.Truncate(time.Second), strings.Join(waiting, ", ")))
 }

@@ -21,8 +21,8 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
-	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
 )
@@ -69,11 +69,11 @@ type Reconciler struct {
 	ClusterMonitoring   bool
 
 	// Events tells users what became of their cluster; nil: nobody is told.
-	Events tell.Recorder
+	Events events.Recorder
 
 	uids          uids
 	adopted       adoptions
-	toldDeletions tell.Limiter
+	toldDeletions events.Limiter
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -32,7 +32,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/pace"
+	"hcp.internal/platform/internal/kube/throttle"
 )
 
 // concurrentReconciles is how many HostedClusters are worked on at once; a pass mostly waits for the API server.
@@ -130,7 +130,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 	return b.WithOptions(controller.Options{
 		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: ReconciliationTimeout,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
-	}).Complete(pace.New(r.pass, r.Clock, r.awaited))
+	}).Complete(throttle.New(r.pass, r.Clock, r.awaited))
 }
 
 // pass is Reconcile; a gap follows unless it failed, for then the queue decides when to try again.

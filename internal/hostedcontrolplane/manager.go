@@ -37,8 +37,8 @@ import (
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/mapper"
-	"hcp.internal/platform/internal/kube/pace"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/throttle"
 )
 
 // leaseName of the leader election. The holder is the pod, so that a container that is killed takes its own lease up again at once; another pod waits at most the
@@ -139,7 +139,7 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 		}
 		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
 	}
-	if err := b.Complete(pace.New(r.pass, r.Clock, nil)); err != nil {
+	if err := b.Complete(throttle.New(r.pass, r.Clock, nil)); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
-	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
@@ -74,7 +74,7 @@ type Reconciler struct {
 	// Management looks at the management cluster.
 	Management Management
 	// Events tells users what became of the control plane; nil: nobody is told.
-	Events tell.Recorder
+	Events events.Recorder
 	// Ready, if set, is called after every pass that found the control plane ready.
 	Ready func()
 	// Context holds the settings of the process that components see; the rest is filled in here.
@@ -336,6 +336,6 @@ func (r *Reconciler) report(ctx context.Context, obs Observed) error {
 	if err := patch.Status(ctx, r.Client, before, newest); err != nil {
 		return err
 	}
-	tell.Transitions(r.Events, newest, eventRules, before.Status.Conditions, newest.Status.Conditions)
+	events.Transitions(r.Events, newest, eventRules, before.Status.Conditions, newest.Status.Conditions)
 	return nil
 }

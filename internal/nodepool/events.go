@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/tell"
+	"hcp.internal/platform/internal/kube/events"
 )
 
 // Reasons of events that are no reasons of conditions.
@@ -25,7 +25,7 @@ const (
 )
 
 // eventRules are what is told of conditions.
-var eventRules = []tell.Rule{
+var eventRules = []events.Rule{
 	invalid(hyperv1.NodePoolValidReleaseImageConditionType), invalid(hyperv1.NodePoolValidMachineConfigConditionType),
 	invalid(hyperv1.NodePoolValidTuningConfigConditionType), invalid(hyperv1.NodePoolValidPlatformConfigConditionType),
 	invalid(hyperv1.NodePoolValidMachineTemplateConditionType), invalid(hyperv1.NodePoolSupportedVersionSkewConditionType), invalid(hyperv1.AllFieldsHeeded),
@@ -37,13 +37,13 @@ var eventRules = []tell.Rule{
 	{Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Status: metav1.ConditionFalse, Warning: true, Action: "Watch", Lost: true, Over: hyperv1.NodePoolAllNodesHealthyConditionType},
 }
 
-func invalid(condition string) tell.Rule {
-	return tell.Rule{Condition: condition, Status: metav1.ConditionFalse, Warning: true, Action: "Validate", Over: condition}
+func invalid(condition string) events.Rule {
+	return events.Rule{Condition: condition, Status: metav1.ConditionFalse, Warning: true, Action: "Validate", Over: condition}
 }
 
 // tellChanges makes events of what a status that was just written says anew.
-func tellChanges(to tell.Recorder, before, after *hyperv1.NodePool) {
-	tell.Transitions(to, after, eventRules, asConditions(before.Status.Conditions), asConditions(after.Status.Conditions))
+func tellChanges(to events.Recorder, before, after *hyperv1.NodePool) {
+	events.Transitions(to, after, eventRules, asConditions(before.Status.Conditions), asConditions(after.Status.Conditions))
 }
 
 // asConditions are what the kind's own type of conditions has in common with all others.
@@ -62,5 +62,5 @@ func (r *Reconciler) tellSlowDeletion(pool *hyperv1.NodePool, waiting string) {
 	if r.Events == nil || age < deletionSlow || !r.toldDeletions.Allow(string(pool.UID), now, deletionAgain) {
 		return
 	}
-	tell.Event(r.Events, pool, true, eventDeletionBlocked, "Delete", fmt.Sprintf("After %s: %s", age.Truncate(time.Second), waiting))
+	events.Event(r.Events, pool, true, eventDeletionBlocked, "Delete", fmt.Sprintf("After %s: %s", age.Truncate(time.Second), waiting))
 }

@@ -17,8 +17,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
-	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -44,9 +44,9 @@ type Reconciler struct {
 	// Platforms are those that machines may be made on here.
 	Platforms platform.Enabled
 	// Events tells users what became of their pool; nil: nobody is told.
-	Events tell.Recorder
+	Events events.Recorder
 
-	toldDeletions tell.Limiter
+	toldDeletions events.Limiter
 	conflicts     conflicts
 }
 

@@ -23,7 +23,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/changes"
-	"hcp.internal/platform/internal/kube/pace"
+	"hcp.internal/platform/internal/kube/throttle"
 	"hcp.internal/platform/internal/nodepool/machines"
 )
 
@@ -71,7 +71,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 	return b.WithOptions(controller.Options{
 		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: hostedcluster.ReconciliationTimeout,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
-	}).Complete(pace.New(r.pass, r.Clock, r.urgent))
+	}).Complete(throttle.New(r.pass, r.Clock, r.urgent))
 }
 
 // pass is Reconcile; a gap follows unless it failed, for then the queue decides when to try again.

@@ -12,7 +12,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	"hcp.internal/platform/internal/kube/apply"
-	"hcp.internal/platform/internal/kube/tell"
+	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -35,7 +35,7 @@ func (r *requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	approved := consent != nil && isFor(consent, csr)
 	if consent != nil && !approved && len(csr.Status.Conditions) == 0 {
-		tell.Event(r.events, consent, true, outdatedReason, "Approve", fmt.Sprintf(
+		events.Event(r.events, consent, true, outdatedReason, "Approve", fmt.Sprintf(
 			"CertificateSigningRequest %s is not approved: it was created later than this. If it is the one that you mean, delete this object and create it anew", csr.Name))
 	}
 	ca, err := r.authority(ctx, s)

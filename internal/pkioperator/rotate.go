@@ -17,9 +17,9 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/skew"
-	"hcp.internal/platform/internal/kube/tell"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -31,10 +31,10 @@ type config struct {
 	keys      pki.KeySource
 	rand      io.Reader
 	namespace string
-	hcp       string        // name of the HostedControlPlane
-	day       time.Duration // what counts as a day; shorter in tests
-	events    tell.Recorder // nil: nobody is told
-	clocks    *skew.Watch   // nil: the clock is right
+	hcp       string          // name of the HostedControlPlane
+	day       time.Duration   // what counts as a day; shorter in tests
+	events    events.Recorder // nil: nobody is told
+	clocks    *skew.Watch     // nil: the clock is right
 }
 
 func (c config) source() source { return source{now: c.clock.Now(), keys: c.keys, rand: c.rand} }

@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	defer r.journal.Close()
 	defer func() { _, _ = r.journal.UndoAll() }()
-	r.faults = &fault.Faults{World: w, Journal: r.journal, Hostile: fault.Hostile{Folder: filepath.Join(o.Root, "internal/packages/fixture/testdata/hostile"), Violated: r.violated}}
+	r.faults = &fault.Faults{World: w, Journal: r.journal, Hostile: fault.Hostile{Folder: filepath.Join(o.Root, "internal/packages/author/fixture/testdata/hostile"), Violated: r.violated}}
 	r.work = &work.Work{World: w, Made: r.made, Going: r.goes, Deadline: r.deadline, Late: func(what string) { r.violated("deletions end", what) }}
 	r.secrets = &watch.Secrets{World: w, Violated: r.violated}
 	r.begin = time.Now()

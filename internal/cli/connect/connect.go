@@ -22,7 +22,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/desired"
+	"hcp.internal/platform/internal/kube/apply"
 )
 
 // FieldOwner is the field manager of everything the CLI applies.
@@ -109,7 +109,7 @@ func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 
 // Unstructured is obj as it is applied and rendered: with kind and version, without status, nulls and what the server sets.
 func Unstructured(scheme *runtime.Scheme, obj client.Object) (*unstructured.Unstructured, error) {
-	u, err := desired.Unstructured(scheme, obj)
+	u, err := apply.Desired(scheme, obj)
 	if err != nil {
 		return nil, err
 	}

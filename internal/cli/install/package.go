@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hcp.internal/platform/internal/packages/operatorpackage"
+	"hcp.internal/platform/internal/packages/control/operatorpackage"
 )
 
 func packageCommand(o *Options, files *fileFlags) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/memorylimit"
-	"hcp.internal/platform/internal/packages/pod"
+	"hcp.internal/platform/internal/packages/control/pod"
 )
 
 // Names of the package operator, as published.

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/spf13/cobra"
 
-	"hcp.internal/platform/internal/packages/fixture"
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/load"
-	"hcp.internal/platform/internal/packages/violation"
+	"hcp.internal/platform/internal/packages/author/fixture"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/author/violation"
 )
 
 // Formats of what build prints.

@@ -15,7 +15,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/engine/scope"
 )
 
 // pageSize of lists.

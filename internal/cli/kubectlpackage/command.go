@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/packages/images"
+	"hcp.internal/platform/internal/packages/author/images"
 	"hcp.internal/platform/internal/version"
 )
 

@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"hcp.internal/platform/internal/cli/clitest"
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/packagestest"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/clitest"
+	"hcp.internal/platform/internal/packages/control/packagecontroller"
 	"hcp.internal/platform/internal/packages/packagestest"
-	"hcp.internal/platform/internal/packages/pkg"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -33,7 +33,7 @@ type installed struct {
 
 func newInstalled(t *testing.T) installed {
 	t.Helper()
-	w := installed{World: packagestest.Start(t, pkg.Extend), registry: packagestest.NewRegistry(t), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	w := installed{World: packagestest.Start(t, packagecontroller.Extend), registry: packagestest.NewRegistry(t), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	if err := os.WriteFile(w.kubeconfig, w.Env.Kubeconfig(t), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/kickstart"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/kickstart"
 )
 
 const (

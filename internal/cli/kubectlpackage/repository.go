@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/load"
-	"hcp.internal/platform/internal/packages/repository"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/author/repository"
 )
 
 func (o *Options) repository() *cobra.Command {

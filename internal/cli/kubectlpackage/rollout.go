@@ -23,7 +23,7 @@ import (
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/packages/scope"
+	"hcp.internal/platform/internal/packages/engine/scope"
 )
 
 // rollout has commands for packages and deployments beside those for HostedClusterPackages, under the same names.

@@ -14,9 +14,9 @@ import (
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/fixture"
-	"hcp.internal/platform/internal/packages/load"
-	"hcp.internal/platform/internal/packages/render"
+	"hcp.internal/platform/internal/packages/author/fixture"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/author/render"
 )
 
 type treeOptions struct {

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
-	"hcp.internal/platform/internal/packages/load"
-	"hcp.internal/platform/internal/packages/manifest"
-	"hcp.internal/platform/internal/packages/repository"
-	"hcp.internal/platform/internal/packages/violation"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/author/manifest"
+	"hcp.internal/platform/internal/packages/author/repository"
+	"hcp.internal/platform/internal/packages/author/violation"
 )
 
 func (o *Options) update() *cobra.Command {

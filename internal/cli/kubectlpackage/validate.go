@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hcp.internal/platform/internal/packages/fixture"
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/author/fixture"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
 )
 
 func (o *Options) validate() *cobra.Command {

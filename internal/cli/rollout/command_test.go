@@ -30,8 +30,8 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/packages/hostedclusterpackage"
-	"hcp.internal/platform/internal/packages/rollout"
+	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
+	"hcp.internal/platform/internal/packages/control/rollout"
 	"hcp.internal/platform/internal/testenv"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/packages/rollout"
+	"hcp.internal/platform/internal/packages/control/rollout"
 )
 
 // holdAfter is how long nothing may change in a rollout before it counts as held: as long as a Deployment may take for its progress.

@@ -15,7 +15,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
-	"hcp.internal/platform/internal/packages/hostedclusterpackage"
+	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
 )
 
 // entry is a revision as it is printed.

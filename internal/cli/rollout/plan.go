@@ -16,8 +16,8 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
-	"hcp.internal/platform/internal/packages/hostedclusterpackage"
-	"hcp.internal/platform/internal/packages/rollout"
+	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
+	"hcp.internal/platform/internal/packages/control/rollout"
 )
 
 type planOptions struct {

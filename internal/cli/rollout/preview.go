@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hcp.internal/platform/internal/cli/output"
-	"hcp.internal/platform/internal/packages/rollout"
+	"hcp.internal/platform/internal/packages/control/rollout"
 )
 
 // preview is the answer of "rollout plan". Clusters are namespace/name, times are seconds.

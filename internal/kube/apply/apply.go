@@ -25,9 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"hcp.internal/platform/internal/kube/desired"
-	"hcp.internal/platform/internal/kube/match"
 )
 
 // HashAnnotation holds the SHA-256 of the object as it was last applied.
@@ -178,7 +175,7 @@ func (a *Applier) live(ctx context.Context, obj client.Object) (client.Object, e
 
 // prepare turns obj into what is sent: with kind and version, without status and server-set metadata, with its hash.
 func (a *Applier) prepare(obj client.Object) (*unstructured.Unstructured, error) {
-	u, err := desired.Unstructured(a.client.Scheme(), obj)
+	u, err := Desired(a.client.Scheme(), obj)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +251,7 @@ func upToDate(desired *unstructured.Unstructured, live client.Object) bool {
 	if err != nil {
 		return false
 	}
-	return match.Contains(have, want, func(field string) bool { return associative[field] })
+	return Contains(have, want, func(field string) bool { return associative[field] })
 }
 
 // associative are the lists that the API server merges by key, so that others may add items of their own beside ours.

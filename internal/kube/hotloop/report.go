@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"hcp.internal/platform/internal/kube/tell"
+	"hcp.internal/platform/internal/kube/events"
 )
 
 const (
@@ -40,8 +40,8 @@ var hotLoops = prometheus.NewDesc("hypershift_object_hot_loops",
 
 // Reporter tells of loops.
 type Reporter struct {
-	Events tell.Recorder // nil: nobody is told by events
-	Log    logr.Logger   // the zero value: the manager's
+	Events events.Recorder // nil: nobody is told by events
+	Log    logr.Logger     // the zero value: the manager's
 	// Owner is who else is told of an object by an event, nil for nobody. Its namespace and name are used.
 	Owner func(ctx context.Context, obj client.Object) *corev1.ObjectReference
 }
@@ -134,14 +134,14 @@ func (r Reporter) tell(ctx context.Context, e episode, warning bool, reason, tex
 		return
 	}
 	apiVersion, kind := e.object.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	tell.Event(r.Events, &corev1.ObjectReference{
+	events.Event(r.Events, &corev1.ObjectReference{
 		APIVersion: apiVersion, Kind: kind, Namespace: e.object.GetNamespace(), Name: e.object.GetName(), UID: e.object.GetUID(),
 	}, warning, reason, actionWrite, text)
 	if r.Owner == nil {
 		return
 	}
 	if owner := r.Owner(ctx, e.object); owner != nil {
-		tell.Event(r.Events, owner, warning, reason, actionWrite, kind+" "+client.ObjectKeyFromObject(e.object).String()+": "+text)
+		events.Event(r.Events, owner, warning, reason, actionWrite, kind+" "+client.ObjectKeyFromObject(e.object).String()+": "+text)
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/local/tour"
-	"hcp.internal/platform/internal/packages/connector"
+	"hcp.internal/platform/internal/packages/control/connector"
+	"hcp.internal/platform/internal/packages/control/packagecontroller"
+	"hcp.internal/platform/internal/packages/control/process"
 	"hcp.internal/platform/internal/packages/packagestest"
-	"hcp.internal/platform/internal/packages/pkg"
-	"hcp.internal/platform/internal/packages/process"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -46,7 +46,7 @@ func connect(t *testing.T, w *packagestest.World, namespace, kubeconfig string) 
 
 func TestAddon(t *testing.T) {
 	g := NewWithT(t)
-	w := packagestest.Start(t, pkg.Extend)
+	w := packagestest.Start(t, packagecontroller.Extend)
 	runDeployments(t, w.Client)
 	hosted := testenv.StartOther(t)
 	there := hosted.Client(t, packagestest.Scheme(t))

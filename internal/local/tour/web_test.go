@@ -24,8 +24,8 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/local"
 	"hcp.internal/platform/internal/local/tour"
+	"hcp.internal/platform/internal/packages/control/packagecontroller"
 	"hcp.internal/platform/internal/packages/packagestest"
-	"hcp.internal/platform/internal/packages/pkg"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -79,7 +79,7 @@ func runDeployments(t *testing.T, c client.Client) {
 }
 
 func TestWeb(t *testing.T) {
-	w := packagestest.Start(t, pkg.Extend)
+	w := packagestest.Start(t, packagecontroller.Extend)
 	runDeployments(t, w.Client)
 	registry := packagestest.NewRegistry(t)
 	// The application says what its image is, as the real one does.

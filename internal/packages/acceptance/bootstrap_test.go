@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/packagestest"
 )
 

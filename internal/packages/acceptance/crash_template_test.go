@@ -16,11 +16,11 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/mapper"
+	"hcp.internal/platform/internal/packages/control/objecttemplate"
+	"hcp.internal/platform/internal/packages/engine/phase"
+	"hcp.internal/platform/internal/packages/engine/scope"
+	"hcp.internal/platform/internal/packages/engine/status"
 	"hcp.internal/platform/internal/packages/packagestest"
-	"hcp.internal/platform/internal/packages/phase"
-	"hcp.internal/platform/internal/packages/scope"
-	"hcp.internal/platform/internal/packages/status"
-	objecttemplate "hcp.internal/platform/internal/packages/template"
 	"hcp.internal/platform/internal/testenv"
 )
 

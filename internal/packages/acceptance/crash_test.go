@@ -18,12 +18,12 @@ import (
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/mapper"
-	"hcp.internal/platform/internal/packages/load"
-	"hcp.internal/platform/internal/packages/metrics"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/control/metrics"
+	"hcp.internal/platform/internal/packages/control/packagecontroller"
+	"hcp.internal/platform/internal/packages/engine/scope"
+	"hcp.internal/platform/internal/packages/engine/status"
 	"hcp.internal/platform/internal/packages/packagestest"
-	"hcp.internal/platform/internal/packages/pkg"
-	"hcp.internal/platform/internal/packages/scope"
-	"hcp.internal/platform/internal/packages/status"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -55,7 +55,7 @@ func reconcile(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, 
 	if err != nil {
 		return err
 	}
-	r := &pkg.Reconciler{
+	r := &packagecontroller.Reconciler{
 		Scope: s, Client: c, Live: c, Mapper: mapper, Clock: clock.RealClock{}, Puller: images, Environments: nowhere{}, Metrics: recorder,
 		Status:      &status.Writer{Client: c, Kind: s.GroupVersionKind("Package")},
 		Deployments: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectDeployment")},

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/packagestest"
 )
 
@@ -52,7 +52,7 @@ func TestHostilePackages(t *testing.T) {
 	o := w.start(t, w.home)
 	// A tenant each: a namespace has a share of the time for renderings, and how many of these it lasts for depends on the machine.
 	own := func(name string) string { return w.home + "-" + name }
-	dirs, err := filepath.Glob("../fixture/testdata/hostile/*")
+	dirs, err := filepath.Glob("../author/fixture/testdata/hostile/*")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(dirs)).To(BeNumerically(">=", 50))
 	for _, dir := range dirs {

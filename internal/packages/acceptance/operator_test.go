@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/packagestest"
 )
 

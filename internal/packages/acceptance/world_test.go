@@ -27,13 +27,13 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/bootstrap"
-	"hcp.internal/platform/internal/packages/hypershift"
-	"hcp.internal/platform/internal/packages/images"
-	"hcp.internal/platform/internal/packages/load"
-	"hcp.internal/platform/internal/packages/manager"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/control/bootstrap"
+	"hcp.internal/platform/internal/packages/control/hypershift"
+	"hcp.internal/platform/internal/packages/control/manager"
+	"hcp.internal/platform/internal/packages/control/packagecontroller"
 	"hcp.internal/platform/internal/packages/packagestest"
-	"hcp.internal/platform/internal/packages/pkg"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 func operatorMain(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	cmd := manager.Command(bootstrap.Run, pkg.Extend, hypershift.Extend)
+	cmd := manager.Command(bootstrap.Run, packagecontroller.Extend, hypershift.Extend)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {

@@ -22,8 +22,8 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/config"
-	"hcp.internal/platform/internal/packages/manager"
-	"hcp.internal/platform/internal/packages/process"
+	"hcp.internal/platform/internal/packages/control/manager"
+	"hcp.internal/platform/internal/packages/control/process"
 	"hcp.internal/platform/internal/testenv"
 )
 

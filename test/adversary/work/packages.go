@@ -14,7 +14,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/load"
+	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/test/adversary/fault"
 	"hcp.internal/platform/test/adversary/plan"
 	"hcp.internal/platform/test/adversary/world"

@@ -21,8 +21,8 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/queue"
-	"hcp.internal/platform/internal/packages/hostedclusterpackage"
-	packagemanager "hcp.internal/platform/internal/packages/manager"
+	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
+	packagemanager "hcp.internal/platform/internal/packages/control/manager"
 	"hcp.internal/platform/internal/testenv"
 )
 

@@ -1,0 +1,242 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/image/reach"
+	"hcp.internal/platform/internal/kube/desk"
+	"hcp.internal/platform/internal/packages/author/load"
+)
+
+const (
+	// pullTime bounds one pull, all requests together.
+	pullTime = 60 * time.Second
+	// tagLife is how long a tag is believed to hold what it did; short, since a developer pushes again and wants to see it.
+	tagLife = 5 * time.Second
+	// digestLife is how long what was pulled by digest is kept: a rollout over many packages pulls the same image again and again.
+	digestLife = 10 * time.Minute
+	// maxCached bounds what is kept, in bytes.
+	maxCached = 32 << 20
+	// maxResponse bounds one answer of a registry.
+	maxResponse = maxCompressed + 1<<20
+)
+
+// Puller pulls packages from registries. It is safe for concurrent use.
+type Puller struct {
+	// Refused are networks that are never asked, besides those that never are.
+	Refused reach.Refused
+	Rewrite Rewrite
+	// Credentials are asked for before every pull; nil pulls anonymously.
+	Credentials func(ctx context.Context) (Credentials, error)
+	// Transport is what requests go through; nil is the library's, with a limit on what it reads.
+	Transport http.RoundTripper
+	Clock     clock.PassiveClock
+
+	flights singleflight.Group
+	mu      sync.Mutex
+	cache   map[string]cached
+	waiting *desk.Desk[load.Files]
+	own     http.RoundTripper
+}
+
+type cached struct {
+	files load.Files
+	size  int
+	until time.Time
+}
+
+// patience is how long a worker waits for a pull. Workers are few and for all tenants; what a package usually weighs takes a fraction of it.
+const patience = 3 * time.Second
+
+// Ask is Pull for a worker: it returns desk.ErrPending when that takes longer, or too much is being pulled for the namespace of asker. Those who subscribed
+// hear when to ask again. A failure is believed for some seconds, whoever asks.
+func (p *Puller) Ask(ctx context.Context, asker types.NamespacedName, image string) (load.Files, error) {
+	if files, ok := p.cached(image); ok {
+		return files, nil
+	}
+	return p.desk().Ask(ctx, image, asker, patience, func(ctx context.Context) (load.Files, error) { return p.Pull(ctx, image) })
+}
+
+// Subscribe has hear called when a pull has ended that an asker did not wait for. It must not block.
+func (p *Puller) Subscribe(hear func(asker types.NamespacedName)) { p.desk().Subscribe(hear) }
+
+func (p *Puller) desk() *desk.Desk[load.Files] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = desk.New[load.Files](p.Clock)
+	}
+	return p.waiting
+}
+
+// Pull returns the files of a package. image has its prefix replaced already. The files are shared: nobody changes them. Content that can't be
+// a package gives a violation.
+func (p *Puller) Pull(ctx context.Context, image string) (load.Files, error) {
+	if files, ok := p.cached(image); ok {
+		return files, nil
+	}
+	// Callers share one pull, which ends with its own limit and not when one of them does.
+	got := p.flights.DoChan(image, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTime)
+		defer cancel()
+		files, err := p.pull(ctx, image)
+		return files, explain(image, err)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case result := <-got:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		return result.Val.(load.Files), nil
+	}
+}
+
+func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
+	begin := p.Clock.Now()
+	ref, err := p.Rewrite.Pull(image)
+	if err != nil {
+		return nil, &PullError{Image: image, Text: err.Error(), cause: err}
+	}
+	credentials := Credentials{}
+	if p.Credentials != nil {
+		if credentials, err = p.Credentials(ctx); err != nil {
+			return nil, &PullError{Image: image, Text: err.Error(), cause: err}
+		}
+	}
+	var img v1.Image
+	for _, auth := range credentials.For(ref.Context().Name()) {
+		if img, err = Image(ctx, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !denied(err) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, err := Files(ctx, img)
+	if err != nil {
+		return nil, err
+	}
+	p.keep(image, ref, files, p.Clock.Since(begin))
+	return files, nil
+}
+
+func (p *Puller) transport() http.RoundTripper {
+	if p.Transport != nil {
+		return guard{p.Transport}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own == nil {
+		p.own = guard{Transport(p.Refused)}
+	}
+	return p.own
+}
+
+func denied(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
+}
+
+// Image reads an image; of an index the one for linux/amd64, else the first.
+func Image(ctx context.Context, ref name.Reference, options ...remote.Option) (v1.Image, error) {
+	descriptor, err := remote.Get(ref, append([]remote.Option{remote.WithContext(ctx), remote.WithTransport(guard{remote.DefaultTransport})}, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	img, err := descriptor.Image()
+	if err == nil || !descriptor.MediaType.IsIndex() {
+		return img, err
+	}
+	index, indexErr := descriptor.ImageIndex()
+	if indexErr != nil {
+		return nil, err
+	}
+	manifest, indexErr := index.IndexManifest()
+	if indexErr != nil {
+		return nil, err
+	}
+	for _, m := range manifest.Manifests {
+		if m.MediaType.IsImage() {
+			return index.Image(m.Digest)
+		}
+	}
+	return nil, err
+}
+
+func (p *Puller) cached(image string) (load.Files, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	entry, ok := p.cache[image]
+	if !ok || p.Clock.Now().After(entry.until) {
+		return nil, false
+	}
+	return entry.files, true
+}
+
+// keep remembers what a pull gave that took a while: a tag no less long than that, since who asked for it may have gone away meanwhile.
+func (p *Puller) keep(image string, ref name.Reference, files load.Files, took time.Duration) {
+	entry := cached{files: files, until: p.Clock.Now().Add(tagLife + took)}
+	if _, ok := ref.(name.Digest); ok {
+		entry.until = p.Clock.Now().Add(digestLife)
+	}
+	for path, data := range files {
+		entry.size += len(path) + len(data)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	total, now := entry.size, p.Clock.Now()
+	for key, other := range p.cache {
+		if now.After(other.until) {
+			delete(p.cache, key)
+			continue
+		}
+		total += other.size
+	}
+	if total > maxCached || p.cache == nil {
+		p.cache = map[string]cached{} // all are pulled again when they are needed
+	}
+	if entry.size <= maxCached {
+		p.cache[image] = entry
+	}
+}
+
+// guard refuses redirects that give up encryption, and bounds answers that the library reads whole.
+type guard struct{ next http.RoundTripper }
+
+var errRedirect = errors.New("registry redirects from https to http")
+
+// RoundTrip implements http.RoundTripper. req.Response is the redirect that led here, if any.
+func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if from := req.Response; from != nil && from.Request != nil && from.Request.URL.Scheme == "https" && req.URL.Scheme == "http" {
+		return nil, errRedirect
+	}
+	resp, err := g.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.ContentLength > maxResponse {
+		_ = resp.Body.Close() // nothing of it is wanted
+		return nil, fmt.Errorf("registry answers with %d bytes, at most %d are read", resp.ContentLength, maxResponse)
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, maxResponse), resp.Body}
+	return resp, nil
+}

@@ -1,0 +1,291 @@
+package packagecontroller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	manifests "hcp.internal/api/packages/manifests/v1alpha1"
+	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/desk"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/packages/author/gotemplate"
+	"hcp.internal/platform/internal/packages/author/images"
+	"hcp.internal/platform/internal/packages/author/load"
+	"hcp.internal/platform/internal/packages/author/violation"
+	"hcp.internal/platform/internal/packages/control/environment"
+	"hcp.internal/platform/internal/packages/control/metrics"
+	"hcp.internal/platform/internal/packages/engine/scope"
+	"hcp.internal/platform/internal/packages/engine/status"
+)
+
+// Puller gets the files of a package image for a Package, or desk.ErrPending, and asks for it again later.
+type Puller interface {
+	Ask(ctx context.Context, asker types.NamespacedName, image string) (load.Files, error)
+}
+
+// Environments knows what templates see of the cluster.
+type Environments interface {
+	Get(ctx context.Context, namespace string) (manifests.PackageEnvironment, error)
+}
+
+// Reconciler keeps the ObjectDeployments of the Packages of one scope. It is the only writer of the Packages' status, and of the template and
+// the pause of these deployments.
+type Reconciler struct {
+	Scope scope.Scope
+	// Client is of that scope; it reads from a cache, and writes. What it reads is not changed.
+	Client client.Client
+	// Live is of that scope and reads without a cache.
+	Live         client.Reader
+	Mapper       meta.RESTMapper
+	Clock        clock.PassiveClock
+	Puller       Puller
+	Environments Environments
+	Rewrite      images.Rewrite
+	// HashModifier, when it changes, unpacks all packages again.
+	HashModifier int32
+	Metrics      *metrics.Recorder
+	// Share bounds the time that renderings of a namespace may take; nil for no bound.
+	Share *gotemplate.Share
+	// Status writes the status of Packages.
+	Status *status.Writer
+	// Deployments notes what was written to ObjectDeployments, so that a cache that is behind isn't believed.
+	Deployments *status.Writer
+
+	attempts attempts
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	read := &v1alpha1.Package{}
+	if err := r.Client.Get(ctx, req.NamespacedName, read); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.Status.Wait(read); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	p := read.DeepCopy()
+	if !p.DeletionTimestamp.IsZero() {
+		// The garbage collector deletes the deployment.
+		r.Metrics.ForgetPackage(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(patch.RemoveFinalizer(ctx, r.Client, p, v1alpha1.MetricsFinalizer))
+	}
+	if _, err := patch.EnsureFinalizer(ctx, r.Client, p, v1alpha1.MetricsFinalizer); err != nil {
+		return ctrl.Result{}, fmt.Errorf("adding the finalizer to %s: %w", req, err)
+	}
+	od, err := r.deployment(ctx, p)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if od != nil {
+		if wait := r.Deployments.Wait(od); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
+	}
+	again, err := r.advance(ctx, p, od)
+	r.Metrics.Package(p)
+	return ctrl.Result{RequeueAfter: again}, errors.Join(err, r.Status.Patch(ctx, p, read.Status, p.Status))
+}
+
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.Metrics.ForgetPackage(key)
+	r.Status.Forget(key)
+	r.Deployments.Forget(key)
+	r.attempts.forget(key)
+}
+
+// deployment is the ObjectDeployment of a Package as the cache has it, nil when there is none of its own.
+func (r *Reconciler) deployment(ctx context.Context, p *v1alpha1.Package) (*v1alpha1.ObjectDeployment, error) {
+	od := &v1alpha1.ObjectDeployment{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(p), od)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(od, p) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the deployment of %s: %w", client.ObjectKeyFromObject(p), err)
+	}
+	return od, nil
+}
+
+// advance does what is to be done, sets p's status accordingly, and says when to look again.
+func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment) (again time.Duration, err error) {
+	if od != nil && od.Spec.Paused != p.Spec.Paused {
+		if od, err = r.pause(ctx, od, p.Spec.Paused); err != nil {
+			return 0, err
+		}
+	}
+	if !p.Spec.Paused {
+		var deployed *v1alpha1.ObjectDeployment
+		if deployed, again, err = r.install(ctx, p, od); deployed != nil {
+			od = deployed
+		}
+	}
+	if p.Spec.Paused && od != nil {
+		if err := r.stampPaused(p); err != nil {
+			return 0, err
+		}
+	}
+	set, remove := fromDeployment(od, p.Status.Conditions)
+	if od == nil && p.Spec.Paused {
+		set = append(set, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused, Message: "Nothing is installed while spec.paused is true."})
+		remove = nil
+	}
+	conditions.Remove(&p.Status.Conditions, remove...)
+	r.set(p, set...)
+	if od != nil {
+		p.Status.Revision = od.Status.Revision
+	}
+	return again, err
+}
+
+// stampPaused says about a paused Package's present generation that it is unpacked, when what is installed is what its spec says and merely the pause
+// was set. Who waits for the Package would wait for ever else, for nothing is unpacked until it is unpaused.
+func (r *Reconciler) stampPaused(p *v1alpha1.Package) error {
+	hash, err := r.specHash(p.Spec)
+	if err != nil {
+		return err
+	}
+	if recorded, _, _ := strings.Cut(p.Status.UnpackedHash, "-"); recorded == hash && conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionUnpacked) {
+		r.set(p, unpacked(p.Status.Conditions, true)...)
+	}
+	return nil
+}
+
+func (r *Reconciler) set(p *v1alpha1.Package, list ...metav1.Condition) {
+	for i := range list {
+		list[i].ObservedGeneration = p.Generation
+	}
+	conditions.Set(&p.Status.Conditions, r.Clock.Now(), list...)
+}
+
+func (r *Reconciler) pause(ctx context.Context, od *v1alpha1.ObjectDeployment, paused bool) (*v1alpha1.ObjectDeployment, error) {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": od.UID}, "spec": map[string]any{"paused": paused}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	out := od.DeepCopy()
+	if err := r.Client.Patch(ctx, out, client.RawPatch(types.MergePatchType, data), client.FieldOwner(v1alpha1.FieldOwner)); err != nil {
+		return nil, fmt.Errorf("setting the pause of the deployment: %w", err)
+	}
+	r.Deployments.Wrote(out, out.ResourceVersion)
+	return out, nil
+}
+
+// install unpacks and deploys a package unless that was done already, or is to be tried later. It returns what it wrote, if anything.
+func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment) (*v1alpha1.ObjectDeployment, time.Duration, error) {
+	hash, err := r.specHash(p.Spec)
+	if err != nil {
+		return nil, 0, err
+	}
+	env, err := r.Environments.Get(ctx, p.Namespace)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the environment: %w", err)
+	}
+	envHash, err := environmentHash(env)
+	if err != nil {
+		return nil, 0, err
+	}
+	if od != nil && unpackedFrom(p.Status.UnpackedHash, hash, envHash) {
+		conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
+		r.set(p, unpacked(p.Status.Conditions, true)...)
+		r.attempts.forget(client.ObjectKeyFromObject(p))
+		return nil, 0, nil
+	}
+	rerender := od != nil && outdated(p.Status.UnpackedHash, hash, envHash)
+	if rerender && inTurn(p) && p.Annotations[v1alpha1.RolloutEnvironmentAnnotation] != envHash {
+		r.set(p, append(unpacked(p.Status.Conditions, true), environment.Outdated(envHash))...)
+		return nil, 0, nil
+	}
+	key, target := client.ObjectKeyFromObject(p), hash+"-"+envHash
+	if wait, known := r.attempts.wait(key, target, r.Clock.Now()); known {
+		return nil, wait, nil
+	}
+	started := r.Clock.Now()
+	got, failed := r.unpack(ctx, p, env)
+	if failed == nil {
+		deployed, err := r.deploy(ctx, p, got)
+		switch {
+		case err == nil:
+			r.succeeded(p, got, hash, envHash, deployed, started)
+			if rerender && deployed.Generation != od.Generation {
+				// Nothing of the Package's spec changed, so that what is said about the revision before would be taken for this one.
+				r.set(p, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProgressing,
+					Message: "Rendered for another environment."})
+			}
+			return deployed, 0, nil
+		case !errors.Is(err, ErrForeign) && !refused(err):
+			return nil, 0, err // of the API server
+		}
+		failed = &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, false, err}
+	}
+	if ctx.Err() != nil {
+		return nil, 0, ctx.Err() // the process ends
+	}
+	if again := notNow(failed.err); again > 0 {
+		return nil, again, nil
+	}
+	if failed.condition == v1alpha1.ConditionUnpacked {
+		conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid)
+	}
+	r.set(p, afterFailure(failed)...)
+	ctrl.LoggerFrom(ctx).V(1).Info("package can't be installed", "reason", failed.reason, "error", failed.err.Error())
+	return nil, r.attempts.failed(key, target, failed.final, r.Clock.Now()), nil
+}
+
+// outdated tells that what is installed is what a spec gave in another environment.
+func outdated(recorded, spec, env string) bool {
+	before, ok := strings.CutPrefix(recorded, spec+"-")
+	return ok && before != env
+}
+
+// inTurn tells that a rollout says when the environment may change a Package.
+func inTurn(p *v1alpha1.Package) bool {
+	c := metav1.GetControllerOfNoCopy(p)
+	return c != nil && c.Kind == "HostedClusterPackage" && strings.HasPrefix(c.APIVersion, v1alpha1.GroupVersion.Group+"/")
+}
+
+// pendingRecheck is when to look again after a pull whose end was not heard of.
+const pendingRecheck = time.Minute
+
+// notNow says when to try again what did not fail but has to wait: for a registry, whose answer is an event, or for its share of the time. 0: it failed.
+func notNow(err error) time.Duration {
+	if busy, ok := errors.AsType[*gotemplate.BusyError](err); ok {
+		return busy.After
+	}
+	if errors.Is(err, desk.ErrPending) {
+		return pendingRecheck
+	}
+	return 0
+}
+
+func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, hash, envHash string, od *v1alpha1.ObjectDeployment, started time.Time) {
+	p.Status.UnpackedHash = hash
+	if got.environment {
+		p.Status.UnpackedHash += "-" + envHash
+	}
+	conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
+	r.set(p, unpacked(nil, false)...)
+	r.Deployments.Wrote(od, od.ResourceVersion)
+	r.attempts.forget(client.ObjectKeyFromObject(p))
+	r.Metrics.PackageLoaded(client.ObjectKeyFromObject(p), r.Clock.Since(started).Seconds())
+}
+
+func isViolation(err error) bool {
+	_, ok := errors.AsType[*violation.Error](err)
+	return ok
+}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
@@ -355,7 +356,7 @@ func upgradeAllowed(obs *observed) error {
 	if v == nil || obs.target == nil || obs.userRelease == nil || obs.target.Matches(v.Desired.Image) {
 		return nil
 	}
-	if obs.hcp != nil && controlPlaneImage(&obs.hcp.Spec) == obs.target.Image {
+	if obs.hcp != nil && releaseimage.ControlPlane(&obs.hcp.Spec) == obs.target.Image {
 		return nil // it has begun, and half an upgrade is worse than either version
 	}
 	upgradeable := conditions.Get(obs.hc.Status.Conditions, hyperv1.ClusterVersionUpgradeable)
@@ -373,13 +374,6 @@ func upgradeAllowed(obs *observed) error {
 	}
 	return fmt.Errorf("the cluster is not upgradeable from %s to %s: %s (to upgrade all the same, set annotation %s to the wanted release image)",
 		v.Desired.Version, obs.target.Version, upgradeable.Message, hyperv1.ForceUpgradeToAnnotation)
-}
-
-func controlPlaneImage(spec *hyperv1.HostedControlPlaneSpec) string {
-	if spec.ControlPlaneReleaseImage != nil && *spec.ControlPlaneReleaseImage != "" {
-		return *spec.ControlPlaneReleaseImage
-	}
-	return spec.ReleaseImage
 }
 
 // reconciliationSucceeded tells how the pass ended.

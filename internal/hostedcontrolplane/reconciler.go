@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
@@ -112,8 +113,8 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 	if !hcp.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, false, r.finalize(ctx, hcp)
 	}
-	if r.OperateOn != "" && r.OperateOn != controlPlaneImage(hcp) {
-		ctrl.LoggerFrom(ctx).V(1).Info("left to the operator of the other release", "release", controlPlaneImage(hcp))
+	if r.OperateOn != "" && r.OperateOn != releaseimage.ControlPlane(&hcp.Spec) {
+		ctrl.LoggerFrom(ctx).V(1).Info("left to the operator of the other release", "release", releaseimage.ControlPlane(&hcp.Spec))
 		return ctrl.Result{}, false, nil
 	}
 	// The finalizer makes deletion wait for us, so it is stored before anything that we would have to clean up.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -62,14 +63,6 @@ type releases struct {
 	controlPlaneErr, userErr error
 }
 
-// controlPlaneImage is the release image of the management side.
-func controlPlaneImage(hcp *hyperv1.HostedControlPlane) string {
-	if image := hcp.Spec.ControlPlaneReleaseImage; image != nil && *image != "" {
-		return *image
-	}
-	return hcp.Spec.ReleaseImage
-}
-
 // lookup reads both releases.
 func (r *Reconciler) lookup(ctx context.Context, hcp *hyperv1.HostedControlPlane) releases {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
@@ -93,8 +86,8 @@ func (r *Reconciler) lookup(ctx context.Context, hcp *hyperv1.HostedControlPlane
 		out.controlPlaneErr, out.userErr = err, err
 		return out
 	}
-	out.controlPlane, out.controlPlaneErr = r.release(ctx, provider, controlPlaneImage(hcp), pull)
-	if hcp.Spec.ReleaseImage == controlPlaneImage(hcp) {
+	out.controlPlane, out.controlPlaneErr = r.release(ctx, provider, releaseimage.ControlPlane(&hcp.Spec), pull)
+	if hcp.Spec.ReleaseImage == releaseimage.ControlPlane(&hcp.Spec) {
 		out.user, out.userErr = out.controlPlane, out.controlPlaneErr
 		return out
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/releaseimage"
 )
 
 // scope is what a default looks at, and the workload that it changes.
@@ -327,7 +327,7 @@ func podLabels(s *scope) error {
 
 func podAnnotations(s *scope) error {
 	meta := &s.template.ObjectMeta
-	setAnnotation(meta, ReleaseImageAnnotation, ReleaseImage(s.ctx.HCP))
+	setAnnotation(meta, ReleaseImageAnnotation, releaseimage.ControlPlane(&s.ctx.HCP.Spec))
 	if date := s.ctx.HCP.Annotations[RestartDateAnnotation]; date != "" {
 		setAnnotation(meta, RestartDateAnnotation, date)
 	}
@@ -341,11 +341,6 @@ func podAnnotations(s *scope) error {
 		setAnnotation(meta, safeToEvictVolumesAnnotation, strings.Join(local, ","))
 	}
 	return nil
-}
-
-// ReleaseImage is the release of the control plane as the HostedControlPlane names it.
-func ReleaseImage(hcp *hyperv1.HostedControlPlane) string {
-	return ptr.Deref(hcp.Spec.ControlPlaneReleaseImage, hcp.Spec.ReleaseImage)
 }
 
 func commaList(s string) []string {

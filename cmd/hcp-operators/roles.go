@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/autoscaler"
 	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/configoperator"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdrecovery"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
@@ -142,7 +143,7 @@ var roles = []role{
 		whole:    true,
 	},
 	{
-		name:     ignition.Name,
+		name:     names.IgnitionServer,
 		short:    "Server of the configuration that new machines start with",
 		commands: func() []*cobra.Command { return []*cobra.Command{ignition.Command()} },
 		whole:    true,

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/memory"
 )
@@ -107,7 +108,7 @@ func Command() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("reading the management cluster's kubeconfig %q: %w", o.Kubeconfig, err)
 			}
-			management.QPS, management.UserAgent = -1, FieldOwner
+			management.QPS, management.UserAgent = -1, names.ConfigOperator
 			hosted, err := hostedConfig(o.TargetKubeconfig)
 			if err != nil {
 				return err

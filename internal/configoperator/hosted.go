@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/responses"
 )
 
@@ -28,7 +29,7 @@ func hostedConfig(path string) (*rest.Config, error) {
 func bounded(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // the hosted API server's priority and fairness does that job
-	cfg.UserAgent = FieldOwner
+	cfg.UserAgent = names.ConfigOperator
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // that Endpoints are deprecated is known
 	responses.Limit(cfg, maxAnswer)
 	return cfg

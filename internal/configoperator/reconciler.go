@@ -22,6 +22,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
@@ -120,7 +121,7 @@ func (r *Reconciler) observeTunnel(ctx context.Context, namespace string) (resou
 func (r *Reconciler) apply(ctx context.Context, objects []client.Object) []Failure {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
-	applier := apply.New(r.Hosted, FieldOwner)
+	applier := apply.New(r.Hosted, names.ConfigOperator)
 	var failures []Failure
 	for _, obj := range objects {
 		gvk, err := apiutil.GVKForObject(obj, r.Hosted.Scheme())
@@ -186,7 +187,7 @@ func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane
 		}}},
 	}}
 	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
-	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(names.ConfigOperator), client.ForceOwnership)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", c.Type, klog.KObj(hcp), err)
 	}

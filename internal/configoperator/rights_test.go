@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -50,7 +51,7 @@ func TestRights(t *testing.T) {
 			return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: object("secret-reencryption-progress"), Data: map[string]string{"x": text}}
 		}
 		for _, text := range []string{"1", "2"} {
-			g.Eventually(func() error { return apply.New(operator, FieldOwner).Apply(t.Context(), progress(text)) }).Should(Succeed()) // rights take a moment
+			g.Eventually(func() error { return apply.New(operator, names.ConfigOperator).Apply(t.Context(), progress(text)) }).Should(Succeed()) // rights take a moment
 		}
 		g.Expect(operator.Delete(t.Context(), progress(""))).To(Succeed())
 	})

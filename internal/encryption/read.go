@@ -12,10 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
-
-// APIServer is the name of the Deployment, and of the label "app" of its pods.
-const APIServer = "kube-apiserver"
 
 // ErrKey is wrapped by the errors of ReadKey that a change of a Secret can heal: it is missing, or holds no key.
 var ErrKey = errors.New("no usable encryption key")
@@ -67,9 +65,9 @@ func ReadConfig(ctx context.Context, reader client.Reader, namespace string) (Li
 
 // Deployed says whether there may be servers already: there is a Deployment of them.
 func Deployed(ctx context.Context, reader client.Reader, namespace string) (bool, error) {
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: APIServer}, &appsv1.Deployment{})
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.KubeAPIServer}, &appsv1.Deployment{})
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading Deployment %s: %w", APIServer, err)
+		return false, fmt.Errorf("reading Deployment %s: %w", names.KubeAPIServer, err)
 	}
 	return err == nil, nil
 }
@@ -78,16 +76,16 @@ func Deployed(ctx context.Context, reader client.Reader, namespace string) (bool
 // is complete, and no pod of before runs or is still going away. reader must not be behind the API server for pods.
 func Converged(ctx context.Context, reader client.Reader, namespace, hash string) (bool, error) {
 	d := &appsv1.Deployment{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: APIServer}, d)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.KubeAPIServer}, d)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("reading Deployment %s: %w", APIServer, err)
+		return false, fmt.Errorf("reading Deployment %s: %w", names.KubeAPIServer, err)
 	}
 	if err == nil && (d.Spec.Template.Annotations[HashAnnotation] != hash || !complete(d)) {
 		return false, nil
 	}
 	var pods corev1.PodList
-	if err := reader.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": APIServer}); err != nil {
-		return false, fmt.Errorf("listing the pods of %s: %w", APIServer, err)
+	if err := reader.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": names.KubeAPIServer}); err != nil {
+		return false, fmt.Errorf("listing the pods of %s: %w", names.KubeAPIServer, err)
 	}
 	for _, pod := range pods.Items {
 		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded // evicted: stays until somebody deletes it

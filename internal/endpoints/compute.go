@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // The advertised address when the published one cannot serve as such. A node owns it and forwards connections to the published endpoint.
@@ -50,7 +51,7 @@ func (s *Status) fillAPI(hcp *hyperv1.HostedControlPlane, live Live) error {
 	}
 	svc := live.API
 	if svc == nil {
-		return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, APIServiceName)
+		return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, names.KubeAPIServer)
 	}
 	if svc.Spec.ClusterIP != corev1.ClusterIPNone {
 		s.APIServiceIP = svc.Spec.ClusterIP

@@ -9,9 +9,6 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-// IgnitionServiceName is the Service in front of the ignition server, in the control plane namespace.
-const IgnitionServiceName = "ignition-server"
-
 // IgnitionHost is the name or address at which machines reach the ignition server, as far as the spec says it. Empty when it does not.
 func IgnitionHost(hcp *hyperv1.HostedControlPlane) string {
 	s := StrategyFor(hcp, hyperv1.Ignition)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.HostedControlPlane) (Live, error) {
 	live := Live{}
 	var err error
-	if live.API, err = readService(ctx, services, hcp.Namespace, APIServiceName); live.API == nil {
+	if live.API, err = readService(ctx, services, hcp.Namespace, names.KubeAPIServer); live.API == nil {
 		return live, err
 	}
 	if konnectivity(hcp) != nil {
@@ -42,7 +43,7 @@ func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.H
 		return live, nil
 	}
 	if status.APIHost == "" {
-		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, APIServiceName)
+		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, names.KubeAPIServer)
 	} else if live.Konnectivity != nil {
 		live.KonnectivityWarnings, err = readWarnings(ctx, events, hcp.Namespace, KonnectivityServiceName)
 	}

@@ -10,12 +10,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 const (
-	// APIServiceName is the Service in front of kube-apiserver, in the control plane namespace.
-	APIServiceName = "kube-apiserver"
-
 	// KonnectivityServiceName is the Service by which agents reach the tunnel server, KonnectivityLocalServiceName that of
 	// kube-apiserver and its neighbours. The server runs in kube-apiserver's pods.
 	KonnectivityServiceName      = "konnectivity-server"
@@ -84,10 +82,10 @@ func Services(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
 }
 
 func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
-	labels := map[string]string{appLabel: APIServiceName, hyperv1.ControlPlaneComponentLabel: APIServiceName}
+	labels := map[string]string{appLabel: names.KubeAPIServer, hyperv1.ControlPlaneComponentLabel: names.KubeAPIServer}
 	port := corev1.ServicePort{Name: apiContainerPort, Protocol: corev1.ProtocolTCP, Port: InternalAPIPort, TargetPort: intstr.FromString(apiContainerPort)}
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: APIServiceName, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: names.KubeAPIServer, Labels: labels},
 		Spec: corev1.ServiceSpec{
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
@@ -114,7 +112,7 @@ func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 }
 
 func apiServerPods() map[string]string {
-	return map[string]string{appLabel: APIServiceName, hyperv1.ControlPlaneComponentLabel: APIServiceName}
+	return map[string]string{appLabel: names.KubeAPIServer, hyperv1.ControlPlaneComponentLabel: names.KubeAPIServer}
 }
 
 // allowedRanges are sorted, so that another order in the spec is no change.

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -143,12 +144,12 @@ func (r *Reconciler) deployCAPI(ctx component.Context, obs *observed) error {
 func (r *Reconciler) prepareCAPI(ctx component.Context, hc *hyperv1.HostedCluster) error {
 	// The role is of all hosted clusters together, so it does not bear the reference to one.
 	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRole, Labels: map[string]string{OwnedByLabel: FieldOwner}},
+		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRole, Labels: map[string]string{names.OwnedByLabel: names.HypershiftOperator}},
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
 		}},
 	}
-	if err := apply.New(r.Client, FieldOwner).Apply(ctx.Context, role); err != nil {
+	if err := apply.New(r.Client, names.HypershiftOperator).Apply(ctx.Context, role); err != nil {
 		return err
 	}
 	ns := namespaceOf(hc)
@@ -186,7 +187,7 @@ func (r *Reconciler) webhookCertificate(ctx component.Context, ns string) error 
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: tlsKey},
 	}
-	if err := ctx.Client.Create(ctx.Context, secret, client.FieldOwner(FieldOwner)); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := ctx.Client.Create(ctx.Context, secret, client.FieldOwner(names.HypershiftOperator)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Secret %s: %w", key, err)
 	}
 	return nil
@@ -248,7 +249,7 @@ func planCluster(r remains, now time.Time, t *teardown) {
 // unpause lets Cluster API work on a cluster again.
 func unpause(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) error {
 	body := []byte(`{"spec":{"paused":false}}`)
-	if err := c.Patch(ctx, cluster.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+	if err := c.Patch(ctx, cluster.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("unpausing Cluster %s: %w", client.ObjectKeyFromObject(cluster), err)
 	}
 	return nil

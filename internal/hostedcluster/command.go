@@ -33,6 +33,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/capiadmission"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
@@ -182,7 +183,7 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up the manager: %w", err)
 	}
-	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(FieldOwner), Owner: clusterOf(mgr.GetClient())})
+	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(names.HypershiftOperator), Owner: clusterOf(mgr.GetClient())})
 }
 
 // scopeFromEnv is the operator's scope, nil when it has none.
@@ -240,7 +241,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
-		ControlPlaneOperator: operatorComponent, Events: mgr.GetEventRecorder(FieldOwner),
+		ControlPlaneOperator: operatorComponent, Events: mgr.GetEventRecorder(names.HypershiftOperator),
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}

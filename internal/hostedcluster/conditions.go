@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
@@ -241,11 +242,11 @@ func validProxy(obs *observed, now time.Time) metav1.Condition {
 	}
 	src := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}]
 	if src.missing {
-		return invalid("does not exist: create it with key %s, or remove the field", caBundleKey)
+		return invalid("does not exist: create it with key %s, or remove the field", names.CABundleKey)
 	}
-	certs, err := cert.ParseCertsPEM(src.data[caBundleKey])
+	certs, err := cert.ParseCertsPEM(src.data[names.CABundleKey])
 	if err != nil {
-		return invalid("has no PEM certificates under key %s: put them there", caBundleKey)
+		return invalid("has no PEM certificates under key %s: put them there", names.CABundleKey)
 	}
 	for _, c := range certs {
 		if now.After(c.NotAfter) {

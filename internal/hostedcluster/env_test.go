@@ -20,6 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/platform"
@@ -57,7 +58,7 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) pullSecret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "pull"}, Type: corev1.SecretTypeDockerConfigJson,
-		Data: map[string][]byte{dockerConfigKey: []byte(`{"auths":{}}`)}}
+		Data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}}
 }
 
 func (w *world) hostedCluster(mutate ...func(*hyperv1.HostedCluster)) *hyperv1.HostedCluster {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/release"
@@ -46,7 +47,7 @@ func addFleet(mgr ctrl.Manager, cfg *rest.Config, namespace string, clk clock.Pa
 		return fmt.Errorf("building a client: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		publishVersions(ctx, apply.New(uncached, FieldOwner), namespace)
+		publishVersions(ctx, apply.New(uncached, names.HypershiftOperator), namespace)
 		return nil
 	}))
 }

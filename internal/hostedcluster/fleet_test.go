@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -22,7 +23,7 @@ func TestPublishVersions(t *testing.T) {
 		c, ns := env.Client(t, scheme), env.Namespace(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { publishVersions(ctx, apply.New(c, FieldOwner), ns); close(ended) }()
+		go func() { publishVersions(ctx, apply.New(c, names.HypershiftOperator), ns); close(ended) }()
 		t.Cleanup(func() { stop(); <-ended })
 		cm := &corev1.ConfigMap{}
 		g.Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "supported-versions"}, cm) }).WithTimeout(20 * time.Second).Should(Succeed())

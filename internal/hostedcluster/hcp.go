@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -55,8 +56,8 @@ func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
 		},
 		Spec: hcpSpec(hc, &live.Spec),
 	}
-	if ca := proxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.sources[sourceKey{configMapKind, ca}].data[caBundleKey]) > 0 {
-		hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: userCABundle}
+	if ca := proxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.sources[sourceKey{configMapKind, ca}].data[names.CABundleKey]) > 0 {
+		hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: names.UserCABundle}
 	}
 	return hcp
 }
@@ -67,7 +68,7 @@ func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hy
 		ReleaseImage:                     from.Release.Image,
 		UpdateService:                    from.UpdateService,
 		Channel:                          from.Channel,
-		PullSecret:                       corev1.LocalObjectReference{Name: pullSecretName},
+		PullSecret:                       corev1.LocalObjectReference{Name: names.PullSecret},
 		IssuerURL:                        from.IssuerURL,
 		Networking:                       from.Networking,
 		Platform:                         from.Platform,
@@ -100,13 +101,13 @@ func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hy
 		spec.ControlPlaneReleaseImage = &r.Image
 	}
 	if from.SSHKey.Name != "" {
-		spec.SSHKey.Name = sshKeyName
+		spec.SSHKey.Name = names.SSHKey
 	}
 	if from.AdditionalTrustBundle != nil {
-		spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: userCABundle}
+		spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: names.UserCABundle}
 	}
 	if from.ServiceAccountSigningKey != nil {
-		spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: serviceAccountKey}
+		spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: names.ServiceAccountKey}
 	}
 	// Never cleared: kube-apiserver could not read what was written encrypted, and would drop audit events.
 	if spec.AuditWebhook == nil {
@@ -193,7 +194,7 @@ func pausedControlPlane(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPl
 		Spec:       *live.Spec.DeepCopy(),
 	}
 	for k, v := range live.Labels {
-		if k != OwnedByLabel {
+		if k != names.OwnedByLabel {
 			hcp.Labels[k] = v
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/netpolicy"
 )
@@ -64,7 +65,7 @@ func policyInput(obs *observed) netpolicy.Input {
 		in.APIPort = *api.Port
 	}
 	for _, shard := range shards.Names(spec.Etcd) {
-		in.EtcdShards = append(in.EtcdShards, etcdName+"-"+shard)
+		in.EtcdShards = append(in.EtcdShards, names.Etcd+"-"+shard)
 	}
 	if u := spec.Etcd.Unmanaged; u != nil {
 		in.UnmanagedEtcdPort = portOf(u.Endpoint)

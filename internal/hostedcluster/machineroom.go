@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hcp.internal/platform/internal/capacity"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -132,7 +133,7 @@ func (m *machineRoom) open(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	if err := m.client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+	if err := m.client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("letting machine %s/%s be scheduled: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil
@@ -144,7 +145,7 @@ func (m *machineRoom) say(ctx context.Context, pod *corev1.Pod, message string) 
 		return nil
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machine.WaitingForRoomAnnotation, message)
-	if err := m.client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+	if err := m.client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("annotating pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil

@@ -6,15 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 )
-
-// FieldOwner is who we are in server-side apply.
-const FieldOwner = "hypershift-operator"
-
-// OwnedByLabel with value FieldOwner is on everything that this operator writes into control-plane namespaces and publishes beside
-// HostedClusters. Caches are limited to it: the operator never holds Secrets of others in memory.
-const OwnedByLabel = "hypershift.openshift.io/owned-by"
 
 // OwnerNamespaceLabel and OwnerNameLabel on cluster-scoped objects name the HostedCluster, which can't be their owner by reference.
 const (
@@ -34,22 +27,11 @@ const (
 	labelCustomKubeconfig = "io.openshift.hypershift.control-plane-operator-supports-kas-custom-kubeconfig"
 )
 
-// controlPlaneOperator is the name of the Deployment that runs the control plane, and payloadTag that of its image in OpenShift payloads.
-const (
-	controlPlaneOperator = "control-plane-operator"
-	payloadTag           = "hypershift"
-	ignitionServer       = "ignition-server"
-)
+// payloadTag is that of the control-plane-operator's image in OpenShift payloads.
+const payloadTag = "hypershift"
 
-// Names of the copies in the control-plane namespace.
+// Keys of copies in the control-plane namespace, and of their sources.
 const (
-	pullSecretName     = "pull-secret"
-	sshKeyName         = "ssh-key"
-	serviceAccountKey  = "sa-signing-key"
-	userCABundle       = "user-ca-bundle"
-	dockerConfigKey    = ".dockerconfigjson"
-	sshPublicKey       = "id_rsa.pub"
-	caBundleKey        = "ca-bundle.crt"
 	auditWebhookKey    = "webhook-kubeconfig"
 	kubeconfigKey      = "kubeconfig"
 	passwordKey        = "password"

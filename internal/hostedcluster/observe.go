@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
@@ -125,12 +126,12 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	if obs.copies, err = r.copies(ctx, hc); err != nil {
 		return obs, err
 	}
-	if obs.ignition, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: ignitionServer}, &appsv1.Deployment{}); err != nil {
+	if obs.ignition, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &appsv1.Deployment{}); err != nil {
 		return obs, err
 	}
 	if obs.ignition != nil {
 		// Not cached: Services of all namespaces would be many, and this one hardly changes.
-		svc, err := get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: endpoints.IgnitionServiceName}, &corev1.Service{})
+		svc, err := get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &corev1.Service{})
 		if err != nil {
 			return obs, err
 		}
@@ -235,7 +236,7 @@ func (obs *observed) pullSecret() ([]byte, error) {
 	for _, ref := range references(&obs.hc.Spec) {
 		if ref.step == stepPullSecret {
 			s := obs.sources[ref.key()]
-			return s.data[dockerConfigKey], ref.check(obs.hc.Namespace, s)
+			return s.data[names.DockerConfigKey], ref.check(obs.hc.Namespace, s)
 		}
 	}
 	return nil, errors.New("spec.pullSecret.name is empty: name a Secret of type kubernetes.io/dockerconfigjson")
@@ -245,7 +246,7 @@ func (obs *observed) pullSecret() ([]byte, error) {
 func (obs *observed) trustBundle() []byte {
 	for _, ref := range references(&obs.hc.Spec) {
 		if ref.step == stepTrustBundle {
-			return obs.sources[ref.key()].data[caBundleKey]
+			return obs.sources[ref.key()].data[names.CABundleKey]
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/pause"
@@ -148,8 +149,8 @@ func copySteps(obs *observed) []step {
 		}
 		s := obs.sources[ref.key()]
 		err := ref.check(obs.hc.Namespace, s)
-		if ref.step == stepPullSecret && err == nil && release.ValidatePullSecret(s.data[dockerConfigKey]) != nil {
-			err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.name, release.ValidatePullSecret(s.data[dockerConfigKey]))
+		if ref.step == stepPullSecret && err == nil && release.ValidatePullSecret(s.data[names.DockerConfigKey]) != nil {
+			err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.name, release.ValidatePullSecret(s.data[names.DockerConfigKey]))
 		}
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)
@@ -176,8 +177,8 @@ func appendProxyCA(obs *observed, bundle client.Object) {
 	if !ok || config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
 		return
 	}
-	if ca := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}].data[caBundleKey]; len(ca) > 0 {
-		cm.Data[caBundleKey] = strings.TrimRight(cm.Data[caBundleKey], "\n") + "\n" + string(ca)
+	if ca := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}].data[names.CABundleKey]; len(ca) > 0 {
+		cm.Data[names.CABundleKey] = strings.TrimRight(cm.Data[names.CABundleKey], "\n") + "\n" + string(ca)
 	}
 }
 

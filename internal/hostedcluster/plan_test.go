@@ -24,6 +24,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/platform"
@@ -45,7 +46,7 @@ func releaseOf(image string) *release.Release {
 func seen(mutate ...func(*observed)) *observed {
 	obs := &observed{
 		hc:             exampleHostedCluster("clusters", image135),
-		sources:        map[sourceKey]sourceObject{{secretKind, "pull"}: {data: map[string][]byte{dockerConfigKey: []byte(`{"auths":{}}`)}}},
+		sources:        map[sourceKey]sourceObject{{secretKind, "pull"}: {data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}}},
 		target:         releaseOf(image135),
 		userRelease:    releaseOf(image135),
 		operatorImage:  "reg.example.com/operator:1",

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -105,7 +105,7 @@ func TestOperator(t *testing.T) {
 		w := newWorld(t)
 		w.start(t)
 		g := NewWithT(t)
-		_, err := w.releases.Lookup(t.Context(), w.image, w.pullSecret().Data[dockerConfigKey])
+		_, err := w.releases.Lookup(t.Context(), w.image, w.pullSecret().Data[names.DockerConfigKey])
 		g.Expect(err).NotTo(HaveOccurred())
 		begin := time.Now()
 		g.Expect(w.client.Create(t.Context(), w.hostedCluster())).To(Succeed())

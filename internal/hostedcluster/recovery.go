@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/etcdrecovery"
@@ -24,7 +25,6 @@ import (
 )
 
 const (
-	etcdName = "etcd"
 	// recoverable is how many members an etcd must have for one of them to be replaced.
 	recoverable = 3
 	// recoveryPoll is how often an etcd that is not whole is looked at: that a pod crashes again is no event of its StatefulSet.
@@ -82,20 +82,20 @@ func jobHas(job *batchv1.Job, kind batchv1.JobConditionType) bool {
 
 // recoverableEtcds are the names of the etcds that have enough members.
 func recoverableEtcds(spec *hyperv1.HostedClusterSpec) []string {
-	var names []string
+	var etcds []string
 	if spec.Etcd.ManagementType == hyperv1.Managed && spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable {
-		names = append(names, etcdName)
+		etcds = append(etcds, names.Etcd)
 	}
 	for _, s := range shards.Managed(spec.Etcd) {
 		if s.Replicas >= recoverable {
-			names = append(names, shards.Component(s.Name))
+			etcds = append(etcds, shards.Component(s.Name))
 		}
 	}
-	return names
+	return etcds
 }
 
 // recoveryJob is the name of the Job for an etcd: etcd-recovery, or etcd-recovery-<shard>.
-func recoveryJob(etcd string) string { return recoveryName + strings.TrimPrefix(etcd, etcdName) }
+func recoveryJob(etcd string) string { return recoveryName + strings.TrimPrefix(etcd, names.Etcd) }
 
 // observeEtcds reads the etcds that may have to be recovered, and the pods of those that are not whole.
 func (r *Reconciler) observeEtcds(ctx context.Context, obs *observed) error {
@@ -188,7 +188,7 @@ func recoveryRecheck(obs *observed) time.Duration {
 func recoveryRights(hc *hyperv1.HostedCluster) []client.Object {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespaceOf(hc), Name: name} }
 	return []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: meta(recoveryAccount), ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}}},
+		&corev1.ServiceAccount{ObjectMeta: meta(recoveryAccount), ImagePullSecrets: []corev1.LocalObjectReference{{Name: names.PullSecret}}},
 		&rbacv1.Role{ObjectMeta: meta(recoveryName), Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "delete"}},
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "delete"}},

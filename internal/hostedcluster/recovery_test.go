@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 func jobThat(kinds ...batchv1.JobConditionType) *batchv1.Job {
@@ -120,7 +120,7 @@ func TestRecovery(t *testing.T) {
 func (w *world) etcd(t *testing.T, ns string) *appsv1.StatefulSet {
 	t.Helper()
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "etcd", Labels: map[string]string{component.ManagedByLabel: component.ManagedByControlPlaneOperator}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "etcd", Labels: map[string]string{names.ManagedByLabel: names.ControlPlaneOperator}},
 		Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "etcd"}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "etcd"}},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "etcd", Image: "etcd"}}}}},

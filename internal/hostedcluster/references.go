@@ -18,6 +18,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -72,10 +73,10 @@ type sourceObject struct {
 // references lists every object that spec mentions and a control plane of these platforms needs. A name that is empty is not a mention.
 func references(spec *hyperv1.HostedClusterSpec) []reference {
 	refs := []reference{
-		{kind: secretKind, name: spec.PullSecret.Name, field: "spec.pullSecret", keys: []string{dockerConfigKey}, step: stepPullSecret, class: critical,
-			target: pullSecretName, only: []string{dockerConfigKey}, secretType: corev1.SecretTypeDockerConfigJson},
-		{kind: secretKind, name: spec.SSHKey.Name, field: "spec.sshKey", keys: []string{sshPublicKey}, step: stepSSHKey, class: supporting,
-			target: sshKeyName, only: []string{sshPublicKey}},
+		{kind: secretKind, name: spec.PullSecret.Name, field: "spec.pullSecret", keys: []string{names.DockerConfigKey}, step: stepPullSecret, class: critical,
+			target: names.PullSecret, only: []string{names.DockerConfigKey}, secretType: corev1.SecretTypeDockerConfigJson},
+		{kind: secretKind, name: spec.SSHKey.Name, field: "spec.sshKey", keys: []string{names.SSHPublicKey}, step: stepSSHKey, class: supporting,
+			target: names.SSHKey, only: []string{names.SSHPublicKey}},
 	}
 	refs = append(refs, encryptionReferences(spec.SecretEncryption)...)
 	if r := spec.AuditWebhook; r != nil {
@@ -83,15 +84,15 @@ func references(spec *hyperv1.HostedClusterSpec) []reference {
 			step: stepAuditWebhook, class: supporting, target: r.Name, ownName: true})
 	}
 	if r := spec.AdditionalTrustBundle; r != nil {
-		refs = append(refs, reference{kind: configMapKind, name: r.Name, field: "spec.additionalTrustBundle", keys: []string{caBundleKey},
-			step: stepTrustBundle, class: supporting, target: userCABundle, only: []string{caBundleKey}})
+		refs = append(refs, reference{kind: configMapKind, name: r.Name, field: "spec.additionalTrustBundle", keys: []string{names.CABundleKey},
+			step: stepTrustBundle, class: supporting, target: names.UserCABundle, only: []string{names.CABundleKey}})
 	} else if ca := proxyCA(spec); ca != "" {
-		refs = append(refs, reference{kind: configMapKind, name: ca, field: "spec.configuration.proxy.trustedCA", keys: []string{caBundleKey},
-			step: stepProxyCA, class: supporting, target: userCABundle, only: []string{caBundleKey}})
+		refs = append(refs, reference{kind: configMapKind, name: ca, field: "spec.configuration.proxy.trustedCA", keys: []string{names.CABundleKey},
+			step: stepProxyCA, class: supporting, target: names.UserCABundle, only: []string{names.CABundleKey}})
 	}
 	if r := spec.ServiceAccountSigningKey; r != nil {
 		refs = append(refs, reference{kind: secretKind, name: r.Name, field: "spec.serviceAccountSigningKey", keys: []string{sourceSigningKey},
-			step: stepSigningKey, class: supporting, target: serviceAccountKey, convert: signingKeyPair})
+			step: stepSigningKey, class: supporting, target: names.ServiceAccountKey, convert: signingKeyPair})
 	}
 	if e := spec.Etcd; e.ManagementType == hyperv1.Unmanaged && e.Unmanaged != nil {
 		refs = append(refs, reference{kind: secretKind, name: e.Unmanaged.TLS.ClientSecret.Name, field: "spec.etcd.unmanaged.tls.clientSecret",
@@ -189,7 +190,7 @@ func jsonName(f reflect.StructField) (name string, inline bool) {
 }
 
 // reserved are names that a mirrored object must not take: it would replace keys and certificates of the control plane itself.
-var reserved = sets.New(pullSecretName, sshKeyName, serviceAccountKey, userCABundle, "admin-kubeconfig", "localhost-kubeconfig", "bootstrap-kubeconfig",
+var reserved = sets.New(names.PullSecret, names.SSHKey, names.ServiceAccountKey, names.UserCABundle, "admin-kubeconfig", "localhost-kubeconfig", "bootstrap-kubeconfig",
 	"service-network-admin-kubeconfig", "kubeadmin-password", "auth-config", "kas-config", "kas-secret-encryption-config-file",
 	pki.RootCA, pki.ClusterSigner, pki.EtcdSigner, pki.EtcdMetricsSigner, pki.AggregatorSigner, pki.ControlPlaneSigner, pki.KubeletSigner,
 	pki.SystemAdminSigner, pki.HCCOSigner, pki.KASBootstrapSigner, pki.KonnectivitySigner,

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -56,7 +57,7 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 		}
 	}
 	if left.hcp != nil {
-		if left.operator, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: controlPlaneOperator}, &appsv1.Deployment{}); err != nil {
+		if left.operator, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.ControlPlaneOperator}, &appsv1.Deployment{}); err != nil {
 			return left, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -141,9 +142,9 @@ func addOwner(ctx context.Context, c client.Client, secret *corev1.Secret, hc *h
 	if err != nil {
 		return err
 	}
-	apply.Count("Secret", "apply", FieldOwner)
+	apply.Count("Secret", "apply", names.HypershiftOperator)
 	// With the UID, a Secret that is gone meanwhile is not made again, empty.
-	err = c.Patch(ctx, secret, client.RawPatch("application/apply-patch+yaml", body), client.FieldOwner(FieldOwner+"-owner"), client.ForceOwnership)
+	err = c.Patch(ctx, secret, client.RawPatch("application/apply-patch+yaml", body), client.FieldOwner(names.HypershiftOperator+"-owner"), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("making HostedCluster %s an owner of Secret %s/%s: %w", hc.Name, secret.Namespace, secret.Name, err)
 	}

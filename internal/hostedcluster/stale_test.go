@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -68,7 +68,7 @@ func TestCreatedSecrets(t *testing.T) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(pull), pull)).To(Succeed())
 		g.Expect(pull.OwnerReferences).To(HaveLen(1))
 		g.Expect(pull.OwnerReferences[0].UID).To(Equal(hc.UID))
-		g.Expect(pull.Labels).NotTo(HaveKey(OwnedByLabel))
+		g.Expect(pull.Labels).NotTo(HaveKey(names.OwnedByLabel))
 		testenv.ExpectQuiet(t, w.client, func(c client.WithWatch) error { return w.settle(t.Context(), c, "demo") })
 	})
 }

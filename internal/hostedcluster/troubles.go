@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/trouble"
 )
 
 // deployed are the components that this operator deploys itself. The troubles of others are told by the control-plane-operator.
-var deployed = []string{controlPlaneOperator, clusterapi.Name, capiprovider.Name}
+var deployed = []string{names.ControlPlaneOperator, clusterapi.Name, capiprovider.Name}
 
 const (
 	// troubleAfter is how long pods may take to run before anybody asks why not.
@@ -62,7 +63,7 @@ func (obs *observed) trouble(name string) (reason, message string) {
 
 // operatorTrouble says why there is no control-plane-operator to say how the control plane is; nil: there is, or may be in a moment.
 func (obs *observed) operatorTrouble() *trouble.Trouble {
-	return trouble.Of(obs.troubles, controlPlaneOperator)
+	return trouble.Of(obs.troubles, names.ControlPlaneOperator)
 }
 
 // rolloutTrouble is what keeps a release from being rolled out, as reason and message; no reason: nothing that is known.

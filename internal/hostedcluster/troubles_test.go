@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -21,7 +22,7 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	operator := func(obs *observed) {
-		obs.troubles = []trouble.Trouble{{Component: controlPlaneOperator, Reason: trouble.ImagePullBackOff, Message: "pod x can't get image"}}
+		obs.troubles = []trouble.Trouble{{Component: names.ControlPlaneOperator, Reason: trouble.ImagePullBackOff, Message: "pod x can't get image"}}
 	}
 	const told = "Unschedulable pod etcd-0 fits on no node"
 	for name, tc := range map[string]struct {

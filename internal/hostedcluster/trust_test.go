@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 func TestTrustBundleOfRegistries(t *testing.T) {
@@ -26,7 +27,7 @@ func TestTrustBundleOfRegistries(t *testing.T) {
 		t.Cleanup(server.Close)
 		w.image = strings.Replace(w.image, w.registry.Host, strings.TrimPrefix(server.URL, "https://"), 1)
 		ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-		g.Expect(w.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "authorities"}, Data: map[string]string{caBundleKey: ca}})).To(Succeed())
+		g.Expect(w.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "authorities"}, Data: map[string]string{names.CABundleKey: ca}})).To(Succeed())
 
 		g.Expect(w.client.Create(t.Context(), w.hostedCluster())).To(Succeed())
 		pass := func() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	configv1 "hcp.internal/api/config/v1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // defaultIssuer is that of the hosted cluster's own ServiceAccounts when spec.issuerURL names none.
@@ -19,14 +20,14 @@ func authenticationIsValid(obs *observed) []string {
 		return nil
 	}
 	var mistakes []string
-	names, issuers := map[string]int{}, map[string]int{}
+	byName, issuers := map[string]int{}, map[string]int{}
 	for i, p := range config.Authentication.OIDCProviders {
 		field := fmt.Sprintf("spec.configuration.authentication.oidcProviders[%d]", i)
 		say := func(format string, args ...any) { mistakes = append(mistakes, field+fmt.Sprintf(format, args...)) }
-		if first, taken := names[p.Name]; taken {
+		if first, taken := byName[p.Name]; taken {
 			say(".name: %q is also the name of oidcProviders[%d]: give every provider its own name", p.Name, first)
 		} else {
-			names[p.Name] = i
+			byName[p.Name] = i
 		}
 		if first, taken := issuers[p.Issuer.URL]; taken {
 			say(".issuer.issuerURL: it is also the URL of oidcProviders[%d]: put the audiences of both into one provider", first)
@@ -43,8 +44,8 @@ func authenticationIsValid(obs *observed) []string {
 			switch s := obs.sources[sourceKey{configMapKind, name}]; {
 			case s.missing:
 				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s does not exist: create it, or name another", obs.hc.Namespace, name)
-			case len(s.data[caBundleKey]) == 0:
-				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s has no key %q: add it", obs.hc.Namespace, name, caBundleKey)
+			case len(s.data[names.CABundleKey]) == 0:
+				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s has no key %q: add it", obs.hc.Namespace, name, names.CABundleKey)
 			}
 		}
 	}

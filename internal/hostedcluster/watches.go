@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/throttle"
@@ -46,7 +46,7 @@ const (
 
 // CacheOptions bound what the manager's cache holds: of kinds that others use, too, only what is ours, and nothing's managed fields.
 func CacheOptions() cache.Options {
-	owned := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{OwnedByLabel: FieldOwner})}
+	owned := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{names.OwnedByLabel: names.HypershiftOperator})}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -59,8 +59,8 @@ func CacheOptions() cache.Options {
 			&rbacv1.ClusterRoleBinding{}:     owned,
 			&networkingv1.NetworkPolicy{}:    owned,
 			&corev1.Namespace{}:              {Label: labels.SelectorFromSet(labels.Set{hyperv1.HostedControlPlaneLabel: "true"})},
-			&appsv1.Deployment{}:             {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
-			&appsv1.StatefulSet{}:            {Label: labels.SelectorFromSet(labels.Set{component.ManagedByLabel: component.ManagedByControlPlaneOperator})},
+			&appsv1.Deployment{}:             {Label: labels.SelectorFromSet(labels.Set{names.ManagedByLabel: names.ControlPlaneOperator})},
+			&appsv1.StatefulSet{}:            {Label: labels.SelectorFromSet(labels.Set{names.ManagedByLabel: names.ControlPlaneOperator})},
 			&batchv1.Job{}:                   owned,
 			&hyperv1.ControlPlaneComponent{}: owned,
 			&clusterv1.Cluster{}:             owned,
@@ -248,7 +248,7 @@ func notCreated() predicate.Predicate {
 func etcdMatters() predicate.Predicate {
 	ready := func(obj client.Object) int32 {
 		set, ok := obj.(*appsv1.StatefulSet)
-		if !ok || set.Name != etcdName && !strings.HasPrefix(set.Name, etcdName+"-") {
+		if !ok || set.Name != names.Etcd && !strings.HasPrefix(set.Name, names.Etcd+"-") {
 			return -1
 		}
 		return set.Status.ReadyReplicas
@@ -263,6 +263,6 @@ func etcdMatters() predicate.Predicate {
 // deploymentMatters: those of the control-plane-operator and the ignition server, whose availability is reported.
 func deploymentMatters() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return obj.GetName() == ignitionServer || obj.GetName() == controlPlaneOperator
+		return obj.GetName() == names.IgnitionServer || obj.GetName() == names.ControlPlaneOperator
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -36,7 +37,7 @@ func (s stamper) stamp(obj any) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	labels[OwnedByLabel] = FieldOwner
+	labels[names.OwnedByLabel] = names.HypershiftOperator
 	annotations[hyperv1.HostedClusterAnnotation] = s.reference
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
@@ -64,7 +65,7 @@ type writer struct {
 
 func newWriter(c client.Client, hc *hyperv1.HostedCluster, now time.Time) *writer {
 	stamped := stamper{c, backReference(hc)}
-	return &writer{client: stamped, applier: apply.New(stamped, FieldOwner), hc: hc, now: now}
+	return &writer{client: stamped, applier: apply.New(stamped, names.HypershiftOperator), hc: hc, now: now}
 }
 
 // execute does everything that the step asks for, whatever fails on the way.

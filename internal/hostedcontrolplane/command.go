@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -247,11 +248,11 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	spaces := defrag.New(mgr.GetClient(), o.Namespace)
 	spaces.Changed = wake.Wake
 	r := &Reconciler{
-		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(FieldOwner),
+		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(names.ControlPlaneOperator),
 		Components: controlplane.Components(), EtcdShards: etcd.Shards, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
-		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: FieldOwner, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
+		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
 		Checker: newHealthChecker(clk, wake.Wake), Background: ctx,
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{

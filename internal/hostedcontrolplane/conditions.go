@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/endpoints"
@@ -70,7 +71,7 @@ func etcdAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: etcdRunningReason, Message: "etcd is managed by the user and not watched"}
 	}
 	// The main etcd comes first: without it the others don't matter.
-	for _, etcd := range append([]etcdShard{{name: etcdName, workload: obs.Etcd, obstacles: obs.EtcdClaims}}, obs.EtcdShards...) {
+	for _, etcd := range append([]etcdShard{{name: names.Etcd, workload: obs.Etcd, obstacles: obs.EtcdClaims}}, obs.EtcdShards...) {
 		if reason, message := lacksQuorum(etcd); reason != "" {
 			return conditionFalse(kind, reason, message)
 		}

@@ -34,6 +34,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/mapper"
@@ -103,7 +104,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("adding a health check: %w", err)
 		}
 	}
-	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(FieldOwner)})
+	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(names.ControlPlaneOperator)})
 }
 
 // setup makes the controller and its watches.

@@ -8,18 +8,10 @@ import (
 )
 
 const (
-	// FieldOwner of everything that the control-plane-operator writes.
-	FieldOwner = "control-plane-operator"
 	// Finalizer on a HostedControlPlane.
 	Finalizer = hyperv1.HostedControlPlaneFinalizer
 
-	pullSecretName        = "pull-secret"
 	defaultServiceAccount = "default"
-	etcdName              = "etcd"
-	apiServerName         = "kube-apiserver"
-
-	managedByLabel        = "hypershift.openshift.io/managed-by"
-	managedByThisOperator = "control-plane-operator"
 )
 
 func ownerReference(hcp *hyperv1.HostedControlPlane) metav1.OwnerReference {

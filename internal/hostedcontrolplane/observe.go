@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/pki"
 )
@@ -30,21 +31,21 @@ const (
 func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
 	ns := obs.HCP.Namespace
 	obs.Etcd, obs.APIServer = &appsv1.StatefulSet{}, &appsv1.Deployment{}
-	found, err := r.get(ctx, ns, etcdName, obs.Etcd)
+	found, err := r.get(ctx, ns, names.Etcd, obs.Etcd)
 	if err != nil {
 		return err
 	}
 	if !found {
 		obs.Etcd = nil
 	}
-	if found, err = r.get(ctx, ns, apiServerName, obs.APIServer); err != nil {
+	if found, err = r.get(ctx, ns, names.KubeAPIServer, obs.APIServer); err != nil {
 		return err
 	}
 	if !found {
 		obs.APIServer = nil
 	}
 	deployments := &appsv1.DeploymentList{}
-	if err := r.Client.List(ctx, deployments, client.InNamespace(ns), client.MatchingLabels{managedByLabel: managedByThisOperator}); err != nil {
+	if err := r.Client.List(ctx, deployments, client.InNamespace(ns), client.MatchingLabels{names.ManagedByLabel: names.ControlPlaneOperator}); err != nil {
 		return fmt.Errorf("listing deployments: %w", err)
 	}
 	obs.Deployments = deployments.Items
@@ -64,7 +65,7 @@ func (r *Reconciler) observeEtcds(ctx context.Context, obs *Observed) (err error
 		obs.EtcdSpaces = r.EtcdSpaces()
 	}
 	if r.etcdIsSlow(obs.Etcd) {
-		if obs.EtcdClaims, err = etcdObstacles(ctx, r.Live, ns, etcdName); err != nil {
+		if obs.EtcdClaims, err = etcdObstacles(ctx, r.Live, ns, names.Etcd); err != nil {
 			return err
 		}
 	}

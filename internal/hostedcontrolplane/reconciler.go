@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
@@ -196,7 +197,7 @@ func (r *Reconciler) act(ctx context.Context, obs *Observed) (renew time.Duratio
 	found := make(chan releases, 1)
 	go func() { found <- r.lookup(ctx, hcp) }() // while certificates are made; bounded by lookupTimeout
 
-	applier := apply.New(r.Client, FieldOwner).Remembering(&r.applied)
+	applier := apply.New(r.Client, names.ControlPlaneOperator).Remembering(&r.applied)
 	publishErr := r.publish(ctx, applier, hcp)
 	r.observeInfra(ctx, obs)
 	renew, certErr := r.certificates(ctx, obs)
@@ -223,7 +224,7 @@ func (r *Reconciler) act(ctx context.Context, obs *Observed) (renew time.Duratio
 func (r *Reconciler) publish(ctx context.Context, applier *apply.Applier, hcp *hyperv1.HostedControlPlane) error {
 	objs := []client.Object{&corev1.ServiceAccount{
 		ObjectMeta:       metav1.ObjectMeta{Namespace: hcp.Namespace, Name: defaultServiceAccount},
-		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: names.PullSecret}},
 	}}
 	for _, svc := range endpoints.Services(hcp) {
 		svc.OwnerReferences = []metav1.OwnerReference{ownerReference(hcp)}
@@ -301,7 +302,7 @@ func (r *Reconciler) components(hcp *hyperv1.HostedControlPlane) []component.Com
 	var all []component.Component
 	for _, c := range r.Components {
 		all = append(all, c)
-		if c.Name() == etcdName {
+		if c.Name() == names.Etcd {
 			all = append(all, r.EtcdShards(hcp)...)
 		}
 	}

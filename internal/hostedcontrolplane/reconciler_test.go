@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/testenv"
@@ -169,7 +170,7 @@ func TestReconcile(t *testing.T) {
 		w.clock.SetTime(w.clock.Now().Add(340 * 24 * time.Hour))
 		g.Expect(w.settle(w.c)).To(Succeed())
 		after := w.secrets()
-		for _, name := range []string{pki.RootCA, pki.EtcdSigner, pki.ClusterSigner, pki.ServiceAccountKey} {
+		for _, name := range []string{pki.RootCA, pki.EtcdSigner, pki.ClusterSigner, names.ServiceAccountKey} {
 			g.Expect(after[name].ResourceVersion).To(Equal(before[name].ResourceVersion), name)
 		}
 		for _, name := range []string{pki.KASServer, pki.EtcdPeer, pki.HCCOClient, pki.AdminKubeconfig} {

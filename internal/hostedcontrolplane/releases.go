@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/release"
 )
@@ -69,7 +70,7 @@ func (r *Reconciler) lookup(ctx context.Context, hcp *hyperv1.HostedControlPlane
 	defer cancel()
 	var out releases
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: hcp.Namespace, Name: pullSecretName}
+	key := client.ObjectKey{Namespace: hcp.Namespace, Name: names.PullSecret}
 	switch err := r.Client.Get(ctx, key, secret); {
 	case apierrors.IsNotFound(err):
 		out.controlPlaneErr = fmt.Errorf("waiting for pull secret %s, which the hypershift-operator copies from the HostedCluster's", key)
@@ -119,7 +120,7 @@ func (r *Reconciler) release(ctx context.Context, provider release.Provider, ima
 func (r *Reconciler) missingImages(hcp *hyperv1.HostedControlPlane, found *release.Release) []string {
 	missing := r.MissingImages(found)
 	if hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		missing = slices.DeleteFunc(missing, func(tag string) bool { return tag == etcdName })
+		missing = slices.DeleteFunc(missing, func(tag string) bool { return tag == names.Etcd })
 	}
 	return missing
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -23,7 +24,7 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *Observed) error {
 	}
 	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
 	for _, list := range []client.ObjectList{deployments, sets} {
-		if err := r.Client.List(ctx, list, client.InNamespace(ns), client.MatchingLabels{managedByLabel: managedByThisOperator}); err != nil {
+		if err := r.Client.List(ctx, list, client.InNamespace(ns), client.MatchingLabels{names.ManagedByLabel: names.ControlPlaneOperator}); err != nil {
 			return fmt.Errorf("listing workloads: %w", err)
 		}
 	}

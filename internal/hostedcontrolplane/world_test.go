@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/pki"
@@ -111,7 +112,7 @@ func (w *world) reconciler(c client.Client) *Reconciler {
 	return &Reconciler{
 		Client: c, Live: c, Clock: w.clock, Components: controlplane.Components(), MissingImages: controlplane.MissingImages,
 		Releases: w, Images: Images{Own: map[string]string{operatorTag: "own:1"}},
-		PKI:     &pki.Reconciler{Client: c, Owner: FieldOwner, Clock: w.clock, Keys: keys, Rand: rand.Reader},
+		PKI:     &pki.Reconciler{Client: c, Owner: names.ControlPlaneOperator, Clock: w.clock, Keys: keys, Rand: rand.Reader},
 		Checker: w, Background: w.t.Context(), Management: w,
 		Context: component.WorkloadContext{BootstrapHosted: func(context.Context, []byte) error { return nil }},
 	}

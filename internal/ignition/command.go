@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/server"
 	"hcp.internal/platform/internal/ignition/tokens"
@@ -53,7 +54,7 @@ func (o Options) validate() error {
 func Command() *cobra.Command {
 	o := Options{}
 	cmd := &cobra.Command{
-		Use:   Name,
+		Use:   names.IgnitionServer,
 		Short: "Serve the configuration that new machines start with",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -111,7 +112,7 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 		return fmt.Errorf("building a client of the management cluster: %w", err)
 	}
 	clk, store, ready := clock.RealClock{}, &tokens.Store{}, &readiness{}
-	noted := newNotes(live, o.Namespace, clk, mgr.GetEventRecorder(Name))
+	noted := newNotes(live, o.Namespace, clk, mgr.GetEventRecorder(names.IgnitionServer))
 	reconciler := &Reconciler{
 		Client: live, Live: live, Namespace: o.Namespace, Clock: clk, Tokens: store,
 		Releases: release.NewRegistryProvider(release.Options{Mirrors: mirrors, Clock: clk}),

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // listed are the Secrets that this process may use: its own Role names them, and it can't list others. The control-plane-operator keeps the Role. Each
@@ -37,7 +39,7 @@ type listed struct {
 
 func newListed(reader client.Reader, metadata metadata.Interface, namespace string, began func([]string), gone func(string)) *listed {
 	return &listed{
-		role: client.ObjectKey{Namespace: namespace, Name: Name}, reader: reader, metadata: metadata, began: began, gone: gone,
+		role: client.ObjectKey{Namespace: namespace, Name: names.IgnitionServer}, reader: reader, metadata: metadata, began: began, gone: gone,
 		changed: make(chan event.GenericEvent), next: make(chan sets.Set[string]), names: sets.New[string](),
 	}
 }

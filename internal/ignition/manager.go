@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/server"
 	"hcp.internal/platform/internal/kube/queue"
 )
@@ -62,7 +63,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
 			// Its own Role is the only one that it may read.
-			ByObject: map[client.Object]cache.ByObject{&rbacv1.Role{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, Name)}},
+			ByObject: map[client.Object]cache.ByObject{&rbacv1.Role{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.IgnitionServer)}},
 		},
 	})
 	if err != nil {
@@ -97,7 +98,7 @@ func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, secrets
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named("role").
-		For(&rbacv1.Role{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == Name }))).
+		For(&rbacv1.Role{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == names.IgnitionServer }))).
 		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
 		Complete(secrets)
 	if err != nil {

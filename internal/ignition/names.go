@@ -3,11 +3,9 @@ package ignition
 import (
 	"time"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
-
-// Name of the program and of its field owner.
-const Name = "ignition-server"
 
 // tokenTTL is how long a token is good, and tokenRotation after what time it is replaced. The old one stays good for the rest of its
 // life, so a machine has at least tokenTTL-tokenRotation to boot.
@@ -39,15 +37,11 @@ const reasonAsExpected = "AsExpected"
 // Objects of the control plane namespace that payloads are made of.
 const (
 	bootstrapKubeconfigSecret = pki.NodeBootstrapKubeconfig
-	pullSecretName            = "pull-secret"
-	pullSecretKey             = ".dockerconfigjson"
 	kubeletCAConfigMap        = pki.KubeletCABundle
-	userCABundleConfigMap     = "user-ca-bundle"
-	caBundleKey               = "ca-bundle.crt"
 )
 
 // inputSecrets and inputConfigMaps change payloads when they change.
 var (
-	inputSecrets    = map[string]bool{bootstrapKubeconfigSecret: true, pullSecretName: true}
-	inputConfigMaps = map[string]bool{kubeletCAConfigMap: true, userCABundleConfigMap: true}
+	inputSecrets    = map[string]bool{bootstrapKubeconfigSecret: true, names.PullSecret: true}
+	inputConfigMaps = map[string]bool{kubeletCAConfigMap: true, names.UserCABundle: true}
 )

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/tokens"
 )
 
@@ -134,7 +135,7 @@ func (n *notes) write(ctx context.Context, one note) error {
 		return fmt.Errorf("encoding an annotation: %w", err)
 	}
 	// A merge patch of one annotation: it conflicts with nobody, and is not sent to a Secret that is gone.
-	err = n.client.Patch(ctx, secret, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name))
+	err = n.client.Patch(ctx, secret, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.IgnitionServer))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("annotating secret %s: %w", one.secret, err)
 	}

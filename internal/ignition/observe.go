@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/config"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/nodepool/token"
@@ -42,7 +43,7 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 	if err != nil {
 		return in, false, err
 	}
-	pullSecret, err := r.secretKey(ctx, pullSecretName, pullSecretKey)
+	pullSecret, err := r.secretKey(ctx, names.PullSecret, names.DockerConfigKey)
 	if err != nil {
 		return in, false, err
 	}
@@ -51,7 +52,7 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 		return in, false, fmt.Errorf("%w for key %s of secret %s", errWaiting, keyRelease, secret.Name)
 	}
 	if hcp.Spec.AdditionalTrustBundle != nil {
-		if in.TrustBundle, err = r.configMapKey(ctx, userCABundleConfigMap, caBundleKey); err != nil {
+		if in.TrustBundle, err = r.configMapKey(ctx, names.UserCABundle, names.CABundleKey); err != nil {
 			return in, false, err
 		}
 	}

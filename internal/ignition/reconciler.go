@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/release"
@@ -125,7 +126,7 @@ func (r *Reconciler) store(ctx context.Context, obs Observed, plan Plan) error {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, plan.Changed, patch, client.FieldOwner(Name)); err != nil {
+	if err := r.Client.Patch(ctx, plan.Changed, patch, client.FieldOwner(names.IgnitionServer)); err != nil {
 		if plan.Rotated {
 			serve(plan.Before)
 		}

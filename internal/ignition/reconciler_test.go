@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/release"
@@ -73,7 +74,7 @@ func newWorld(t testing.TB) *world {
 	spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
 	spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}
 	w.create(w.hcp)
-	w.create(w.secret(pullSecretName, pullSecretKey, `{"auths":{}}`))
+	w.create(w.secret(names.PullSecret, names.DockerConfigKey, `{"auths":{}}`))
 	w.create(w.secret(bootstrapKubeconfigSecret, "kubeconfig", "kubeconfig"))
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: kubeletCAConfigMap}, Data: map[string]string{"ca.crt": "ca"}})
 	return w
@@ -344,15 +345,15 @@ func (w *world) asServer() *rest.Config {
 }
 
 // list does what the control-plane-operator does with the Role: it names the tokens.
-func (w *world) list(names ...string) {
+func (w *world) list(tokens ...string) {
 	w.t.Helper()
 	role := &rbacv1.Role{}
-	if err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: Name}, role); err != nil {
+	if err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: names.IgnitionServer}, role); err != nil {
 		w.t.Fatal(err)
 	}
 	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Verbs, "delete") })
-	if len(names) > 0 {
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: names,
+	if len(tokens) > 0 {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: tokens,
 			Verbs: []string{"get", "list", "watch", "patch", "delete"}})
 	}
 	if err := w.c.Update(w.t.Context(), role); err != nil {

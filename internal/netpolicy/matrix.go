@@ -1,5 +1,7 @@
 package netpolicy
 
+import "hcp.internal/platform/internal/contract/names"
+
 // Places that are no component. A flow has them in From or To.
 const (
 	// anywhere is the whole network. Pods are open to it for what is published, and call it where the address is the user's choice.
@@ -10,20 +12,11 @@ const (
 	managementAPI = "management API"
 )
 
-// Components of a control plane, by the value of their label hypershift.openshift.io/control-plane-component.
+// Components that nobody else names, by the value of their label hypershift.openshift.io/control-plane-component. names.Etcd stands for its
+// shards, too.
 const (
-	etcd           = "etcd" // and each of its shards
-	etcdRecovery   = "etcd-recovery"
-	kubeAPIServer  = "kube-apiserver"
-	kubeController = "kube-controller-manager"
-	kubeScheduler  = "kube-scheduler"
-	operator       = "control-plane-operator"
-	configOperator = "hosted-cluster-config-operator"
-	pkiOperator    = "control-plane-pki-operator"
-	ignitionServer = "ignition-server"
-	autoscaler     = "cluster-autoscaler"
-	clusterAPI     = "cluster-api"
-	capiProvider   = "capi-provider"
+	etcdRecovery = "etcd-recovery"
+	autoscaler   = "cluster-autoscaler"
 )
 
 // Ports that pods of the control plane listen on, TCP.
@@ -57,37 +50,37 @@ type Flow struct {
 //
 // A test compares it with what the components' manifests mount, listen on and ask for.
 var Matrix = []Flow{
-	{anywhere, kubeAPIServer, []int32{apiPort}, "users, nodes and pods of the hosted cluster, packages; the API server asks everybody who he is"},
-	{anywhere, kubeAPIServer, []int32{konnectivityPort}, "agents of the tunnel on nodes, which have a certificate for it"},
-	{anywhere, ignitionServer, []int32{ignitionPort}, "machines that boot, with a token"},
+	{anywhere, names.KubeAPIServer, []int32{apiPort}, "users, nodes and pods of the hosted cluster, packages; the API server asks everybody who he is"},
+	{anywhere, names.KubeAPIServer, []int32{konnectivityPort}, "agents of the tunnel on nodes, which have a certificate for it"},
+	{anywhere, names.IgnitionServer, []int32{ignitionPort}, "machines that boot, with a token"},
 
-	{kubeAPIServer, etcd, []int32{etcdClientPort}, "storage"},
-	{operator, etcd, []int32{etcdClientPort}, "health, compaction and defragmentation"},
-	{etcdRecovery, etcd, []int32{etcdClientPort}, "replacing a member that failed"},
-	{etcd, etcd, []int32{etcdClientPort, etcdPeerPort}, "peers, and a member that finds out whether it belongs to a cluster"},
+	{names.KubeAPIServer, names.Etcd, []int32{etcdClientPort}, "storage"},
+	{names.ControlPlaneOperator, names.Etcd, []int32{etcdClientPort}, "health, compaction and defragmentation"},
+	{etcdRecovery, names.Etcd, []int32{etcdClientPort}, "replacing a member that failed"},
+	{names.Etcd, names.Etcd, []int32{etcdClientPort, etcdPeerPort}, "peers, and a member that finds out whether it belongs to a cluster"},
 
-	{operator, kubeAPIServer, []int32{apiPort}, "health, and objects that components need before they start"},
-	{configOperator, kubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
-	{kubeController, kubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
-	{kubeScheduler, kubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster"},
-	{autoscaler, kubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster"},
-	{clusterAPI, kubeAPIServer, []int32{apiPort}, "nodes of machines"},
+	{names.ControlPlaneOperator, names.KubeAPIServer, []int32{apiPort}, "health, and objects that components need before they start"},
+	{names.ConfigOperator, names.KubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
+	{names.KubeControllerManager, names.KubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
+	{names.KubeScheduler, names.KubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster"},
+	{autoscaler, names.KubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster"},
+	{names.ClusterAPI, names.KubeAPIServer, []int32{apiPort}, "nodes of machines"},
 
-	{operator, managementAPI, nil, "the control plane's objects"},
-	{configOperator, managementAPI, nil, "the HostedControlPlane, machines"},
-	{pkiOperator, managementAPI, nil, "requests for certificates"},
-	{ignitionServer, managementAPI, nil, "tokens and what machines are told"},
+	{names.ControlPlaneOperator, managementAPI, nil, "the control plane's objects"},
+	{names.ConfigOperator, managementAPI, nil, "the HostedControlPlane, machines"},
+	{names.PKIOperator, managementAPI, nil, "requests for certificates"},
+	{names.IgnitionServer, managementAPI, nil, "tokens and what machines are told"},
 	{autoscaler, managementAPI, nil, "sizes of NodePools"},
-	{clusterAPI, managementAPI, nil, "machines"},
-	{capiProvider, managementAPI, nil, "machines"},
+	{names.ClusterAPI, managementAPI, nil, "machines"},
+	{names.CAPIProvider, managementAPI, nil, "machines"},
 	{etcdRecovery, managementAPI, nil, "pods and volumes of members"},
 
 	// A registry may be anywhere, the management cluster included, at any port. Who names it, and which answers are passed on, the code that asks decides.
-	{operator, anywhere, nil, "registries, for releases"},
-	{ignitionServer, anywhere, nil, "registries, for releases"},
+	{names.ControlPlaneOperator, anywhere, nil, "registries, for releases"},
+	{names.IgnitionServer, anywhere, nil, "registries, for releases"},
 
-	{kubeAPIServer, world, nil, "webhooks and API services with a URL, audit webhook, issuers of tokens, nodes without a tunnel"},
-	{etcd, world, nil, "the snapshot that a cluster is restored from"},
+	{names.KubeAPIServer, world, nil, "webhooks and API services with a URL, audit webhook, issuers of tokens, nodes without a tunnel"},
+	{names.Etcd, world, nil, "the snapshot that a cluster is restored from"},
 }
 
 // componentNames are all components of the matrix, in the order in which they come.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Names of the policies.
@@ -89,13 +90,13 @@ func (in Input) published() []rule {
 	return []rule{
 		{OpenShiftIngress, true, ingress(all(), fromGroup("ingress"))},
 		{OpenShiftMonitoring, true, ingress(all(), fromGroup("monitoring"))},
-		{KAS, true, ingress(app("kube-apiserver"), onPorts(in.apiPorts()...))},
+		{KAS, true, ingress(app(names.KubeAPIServer), onPorts(in.apiPorts()...))},
 		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app("oauth-openshift"), onPorts(oauthPort))},
 		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app("oauth-openshift"), onPorts(oauthPort))},
-		{NodePortIgnition, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server"), onPorts(ignitionPort))},
+		{NodePortIgnition, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app(names.IgnitionServer), onPorts(ignitionPort))},
 		{NodePortIgnitionProxy, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server-proxy"), onPorts(ignitionProxyPort))},
 		{NodePortKonnectivity, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("konnectivity-server"), onPorts(konnectivityPort))},
-		{NodePortKonnectivityKAS, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("kube-apiserver"), onPorts(konnectivityPort))},
+		{NodePortKonnectivityKAS, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app(names.KubeAPIServer), onPorts(konnectivityPort))},
 	}
 }
 

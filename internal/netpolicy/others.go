@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // dnsPorts are those that servers of DNS listen on behind their Service: the usual one, that of OpenShift, and that of servers without the right to the usual one.
@@ -54,8 +55,8 @@ func (in Input) machines() networkingv1.NetworkPolicySpec {
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: each}},
 		Egress: []networkingv1.NetworkPolicyEgressRule{
 			{To: each},
-			{To: in.peers(kubeAPIServer), Ports: tcp(append(in.apiPorts(), konnectivityPort)...)},
-			{To: in.peers(ignitionServer), Ports: tcp(ignitionPort)},
+			{To: in.peers(names.KubeAPIServer), Ports: tcp(append(in.apiPorts(), konnectivityPort)...)},
+			{To: in.peers(names.IgnitionServer), Ports: tcp(ignitionPort)},
 			{To: in.Management.world()},
 		},
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // policyGroupLabel on namespaces says what the management cluster uses them for.
@@ -30,7 +31,7 @@ func (in Input) components() (rules []rule) {
 				spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: in.peers(f.To), Ports: in.ports(f)})
 			}
 		}
-		if name == kubeAPIServer && in.UnmanagedEtcdPort != 0 {
+		if name == names.KubeAPIServer && in.UnmanagedEtcdPort != 0 {
 			spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{Ports: tcp(in.UnmanagedEtcdPort)})
 		}
 		rules = append(rules, rule{componentPrefix + name, true, spec})
@@ -71,9 +72,9 @@ func (in Input) apiPorts() []int32 { return []int32{kasPort, in.APIPort} }
 
 // component selects the pods of a component.
 func (in Input) component(name string) metav1.LabelSelector {
-	if name == etcd && len(in.EtcdShards) > 0 {
+	if name == names.Etcd && len(in.EtcdShards) > 0 {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: hyperv1.ControlPlaneComponentLabel, Operator: metav1.LabelSelectorOpIn, Values: append([]string{etcd}, slices.Sorted(slices.Values(in.EtcdShards))...),
+			Key: hyperv1.ControlPlaneComponentLabel, Operator: metav1.LabelSelectorOpIn, Values: append([]string{names.Etcd}, slices.Sorted(slices.Values(in.EtcdShards))...),
 		}}}
 	}
 	return metav1.LabelSelector{MatchLabels: map[string]string{hyperv1.ControlPlaneComponentLabel: name}}

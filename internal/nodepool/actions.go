@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pause"
@@ -20,7 +20,7 @@ import (
 
 // ownLabels let what we make into our caches.
 func ownLabels() map[string]string {
-	return map[string]string{hostedcluster.OwnedByLabel: FieldOwner}
+	return map[string]string{names.OwnedByLabel: names.HypershiftOperator}
 }
 
 // specOf is the spec of a machine template.

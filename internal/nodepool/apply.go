@@ -15,19 +15,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/nodepool/machines"
 )
 
 // apply carries a plan out. Each write stands on those before it, so the first failure ends the pass, and the next one goes on there.
 func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
-	a := apply.New(r.Client, FieldOwner)
+	a := apply.New(r.Client, names.HypershiftOperator)
 	if err := errors.Join(r.setPaused(ctx, p.pause, `"true"`), r.setPaused(ctx, p.unpause, "null")); err != nil {
 		return err
 	}
 	if p.createToken != nil {
 		// Created and not applied: two passes must not choose two tokens.
-		if err := r.Client.Create(ctx, p.createToken, client.FieldOwner(FieldOwner)); err != nil {
+		if err := r.Client.Create(ctx, p.createToken, client.FieldOwner(names.HypershiftOperator)); err != nil {
 			return fmt.Errorf("creating Secret %s: %w", client.ObjectKeyFromObject(p.createToken), err)
 		}
 		ctrl.LoggerFrom(ctx).Info("made a token for machines", "secret", p.createToken.Name)
@@ -86,7 +87,7 @@ func (r *Reconciler) setPaused(ctx context.Context, list []client.Object, value 
 	for _, obj := range list {
 		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, machines.PausedAnnotation, value)
 		target := obj.DeepCopyObject().(client.Object)
-		if err := r.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("pausing %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 		}
 	}
@@ -105,7 +106,7 @@ func (r *Reconciler) abandon(ctx context.Context, list []*clusterv1.Machine) err
 	}
 	var errs []error
 	for _, m := range list {
-		err := r.Client.Patch(ctx, m.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner))
+		err := r.Client.Patch(ctx, m.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator))
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("sparing Machine %s its drain: %w", client.ObjectKeyFromObject(m), err))
 		}
@@ -116,7 +117,7 @@ func (r *Reconciler) abandon(ctx context.Context, list []*clusterv1.Machine) err
 // markCurrent notes what machines have on the MachineSet, which must be the one that was read: others write this annotation, too.
 func (r *Reconciler) markCurrent(ctx context.Context, obs *observed, hash string) error {
 	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, obs.set.ResourceVersion, hyperv1.NodePoolCurrentConfigVersionAnnotation, hash)
-	if err := r.Client.Patch(ctx, obs.set.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); err != nil {
+	if err := r.Client.Patch(ctx, obs.set.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); err != nil {
 		return fmt.Errorf("noting the configuration of machines on MachineSet %s: %w", client.ObjectKeyFromObject(obs.set), err)
 	}
 	return nil
@@ -128,7 +129,7 @@ func (r *Reconciler) patchSecret(ctx context.Context, namespace string, s secret
 		return fmt.Errorf("encoding a patch of Secret %s: %w", s.name, err)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name}}
-	if err := r.Client.Patch(ctx, secret, client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Patch(ctx, secret, client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patching Secret %s/%s: %w", namespace, s.name, err)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/platform"

@@ -19,6 +19,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -72,7 +73,7 @@ func newWorld(t testing.TB) *world {
 	g.Expect(w.client.Status().Update(t.Context(), hc)).To(Succeed())
 	for _, obj := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.hcpNS, Labels: map[string]string{hyperv1.HostedControlPlaneLabel: "true"}, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: w.ns + "/demo"}}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "pull"}, Data: map[string][]byte{pullSecretKey: []byte(`{"auths":{}}`)}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "pull"}, Data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcpNS, Name: ignitionCASecret}, Data: map[string][]byte{ignitionCAKey: []byte("certificate")}},
 	} {
 		g.Expect(w.client.Create(t.Context(), obj)).To(Succeed())

@@ -8,9 +8,6 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-// FieldOwner is who we are in server-side apply.
-const FieldOwner = "hypershift-operator"
-
 // Finalizer keeps a NodePool until its machines are gone.
 const Finalizer = hyperv1.NodePoolFinalizer
 
@@ -18,9 +15,8 @@ const Finalizer = hyperv1.NodePoolFinalizer
 const (
 	ignitionCASecret = "ignition-server-ca-cert"
 	ignitionCAKey    = "tls.crt"
-	pullSecretKey    = ".dockerconfigjson"
-	caBundleKey      = "ca-bundle.crt"
-	configKey        = "config"
+
+	configKey = "config"
 )
 
 // contentAnnotation on a token Secret is the hash of the configuration in it, also of what is not the user's.

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
-	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/nodepool/nodeconfig"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
@@ -110,10 +110,10 @@ func (r *Reconciler) observeReferences(ctx context.Context, obs *observed) error
 		return err
 	case !found:
 		obs.pullSecretErr = fmt.Errorf("Secret %s, which spec.pullSecret of the HostedCluster names, does not exist", key)
-	case len(secret.Data[pullSecretKey]) == 0:
-		obs.pullSecretErr = fmt.Errorf("Secret %s, which spec.pullSecret of the HostedCluster names, has no key %s", key, pullSecretKey)
+	case len(secret.Data[names.DockerConfigKey]) == 0:
+		obs.pullSecretErr = fmt.Errorf("Secret %s, which spec.pullSecret of the HostedCluster names, has no key %s", key, names.DockerConfigKey)
 	default:
-		obs.pullSecret = secret.Data[pullSecretKey]
+		obs.pullSecret = secret.Data[names.DockerConfigKey]
 	}
 	if ref := obs.hc.Spec.AdditionalTrustBundle; ref != nil {
 		cm := &corev1.ConfigMap{}
@@ -121,10 +121,10 @@ func (r *Reconciler) observeReferences(ctx context.Context, obs *observed) error
 		switch found, err := r.get(ctx, key, cm); {
 		case err != nil:
 			return err
-		case !found || cm.Data[caBundleKey] == "":
-			obs.trustBundleErr = fmt.Errorf("ConfigMap %s, which spec.additionalTrustBundle of the HostedCluster names, does not exist or has no key %s", key, caBundleKey)
+		case !found || cm.Data[names.CABundleKey] == "":
+			obs.trustBundleErr = fmt.Errorf("ConfigMap %s, which spec.additionalTrustBundle of the HostedCluster names, does not exist or has no key %s", key, names.CABundleKey)
 		default:
-			obs.trustBundle = []byte(cm.Data[caBundleKey])
+			obs.trustBundle = []byte(cm.Data[names.CABundleKey])
 		}
 	}
 	ca := &corev1.Secret{}

@@ -19,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/queue"
 )
@@ -43,7 +44,7 @@ func (w *world) start(t testing.TB) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(sources)).To(Succeed())
 	r := w.reconciler(mgr.GetClient())
-	r.Events = mgr.GetEventRecorder(FieldOwner)
+	r.Events = mgr.GetEventRecorder(names.HypershiftOperator)
 	r.Live, r.Clock, r.Scope = mgr.GetAPIReader(), clock.RealClock{}, &w.ns // other tests run operators of their own
 	g.Expect(r.SetupWithManager(mgr, sources)).To(Succeed())
 	done := make(chan error, 1)

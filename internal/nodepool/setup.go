@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/throttle"
@@ -40,7 +41,7 @@ const (
 func Setup(mgr ctrl.Manager, shared hostedcluster.Shared) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: shared.Clock, Releases: shared.Releases, NewToken: uuid.NewString,
-		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope, PrivateCAPI: shared.PrivateCAPI, Platforms: shared.Platforms, Events: mgr.GetEventRecorder(FieldOwner),
+		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope, PrivateCAPI: shared.PrivateCAPI, Platforms: shared.Platforms, Events: mgr.GetEventRecorder(names.HypershiftOperator),
 	}
 	return r.SetupWithManager(mgr, shared.Sources)
 }

@@ -6,11 +6,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 func TestClientCA(t *testing.T) {
 	user := func(content string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "users"}, Data: map[string]string{UserBundleKey: content}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "users"}, Data: map[string]string{names.CABundleKey: content}}
 	}
 	spec := demo(func(s *Spec) { s.ClientCA = "users" })
 	authority := string(apply(Observed{}, PlanFor(demo(), Observed{}, source(noon))).Secrets[RootCA].Data[CACertKey])

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // kubeconfig is a Secret that holds a kubeconfig.
@@ -25,12 +27,12 @@ func serverURL(host string, port int32) string {
 
 // kubeconfigs that can be made with what is known now.
 func (s Spec) kubeconfigs() []kubeconfig {
-	internal := serverURL(apiServiceName, s.InternalAPIPort)
+	internal := serverURL(names.KubeAPIServer, s.InternalAPIPort)
 	localhost := serverURL("localhost", s.PodAPIPort)
 	scope := func(v string) map[string]string { return map[string]string{KubeconfigScopeLabel: v} }
 
 	all := []kubeconfig{
-		{secret: ServiceNetworkKubeconfig, key: KubeconfigKey, client: SystemAdminClient, server: internal, labels: scope("local")},
+		{secret: names.ServiceNetworkKubeconfig, key: KubeconfigKey, client: SystemAdminClient, server: internal, labels: scope("local")},
 		{secret: LocalhostKubeconfig, key: KubeconfigKey, client: SystemAdminClient, server: localhost, labels: scope("local")},
 		{secret: HCCOKubeconfig, key: KubeconfigKey, client: HCCOClient, server: internal},
 		{secret: KASBootstrapKubeconfig, key: KubeconfigKey, client: KASBootstrapClient, server: localhost},

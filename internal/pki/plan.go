@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // minRecheck bounds how soon a plan asks to be looked at again.
@@ -153,11 +155,11 @@ func (p *planner) store(wave *[]Write, s *corev1.Secret, reason string) {
 }
 
 func (p *planner) planServiceAccountKey() {
-	stored := p.secrets[ServiceAccountKey]
+	stored := p.secrets[names.ServiceAccountKey]
 	switch {
 	case stored == nil || len(stored.Data[ServiceAccountPrivateKeyKey]) == 0:
 		if p.spec.UserServiceAccountKey {
-			p.problem(fmt.Errorf("waiting for secret %s/%s: the HostedCluster provides a service account signing key, which was not copied here yet", p.spec.Namespace, ServiceAccountKey))
+			p.problem(fmt.Errorf("waiting for secret %s/%s: the HostedCluster provides a service account signing key, which was not copied here yet", p.spec.Namespace, names.ServiceAccountKey))
 			return
 		}
 		key, err := p.src.Keys(RSA)
@@ -169,7 +171,7 @@ func (p *planner) planServiceAccountKey() {
 	case len(stored.Data[ServiceAccountPublicKeyKey]) == 0:
 		key, err := parseKey(stored.Data[ServiceAccountPrivateKeyKey])
 		if err != nil {
-			p.problem(fmt.Errorf("reading key %s of secret %s/%s: %w; put a PEM private key there", ServiceAccountPrivateKeyKey, p.spec.Namespace, ServiceAccountKey, err))
+			p.problem(fmt.Errorf("reading key %s of secret %s/%s: %w; put a PEM private key there", ServiceAccountPrivateKeyKey, p.spec.Namespace, names.ServiceAccountKey, err))
 			return
 		}
 		p.storeServiceAccountKey(key, "its public half is missing")
@@ -183,7 +185,7 @@ func (p *planner) storeServiceAccountKey(key crypto.Signer, reason string) {
 		p.problem(err)
 		return
 	}
-	s := p.secret(ServiceAccountKey)
+	s := p.secret(names.ServiceAccountKey)
 	if len(s.Data[ServiceAccountPrivateKeyKey]) == 0 {
 		private, err := encodeKey(key)
 		if err != nil {
@@ -292,16 +294,16 @@ func (p *planner) planBundles() {
 func (p *planner) planClientCA() {
 	var total []byte
 	if cm := p.configMaps[TotalClientCABundle]; cm != nil {
-		total = onlyCertificates([]byte(cm.Data[UserBundleKey]))
+		total = onlyCertificates([]byte(cm.Data[names.CABundleKey]))
 	}
 	if name := p.spec.ClientCA; name != "" {
 		var user []byte
 		if cm := p.configMaps[name]; cm != nil {
-			user = onlyCertificates([]byte(cm.Data[UserBundleKey]))
+			user = onlyCertificates([]byte(cm.Data[names.CABundleKey]))
 		}
 		if len(user) == 0 {
 			p.problem(fmt.Errorf("waiting for config map %s/%s with certificates under %s: it is copied from the one that spec.configuration.apiServer.clientCA of the HostedCluster names",
-				p.spec.Namespace, name, UserBundleKey))
+				p.spec.Namespace, name, names.CABundleKey))
 			if p.configMaps[ClientCABundle] != nil {
 				return // what was trusted stays so while nobody knows what the user wants
 			}

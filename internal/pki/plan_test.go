@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"pgregory.net/rapid"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -149,17 +151,17 @@ func TestPlanFor(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		private, err := encodeKey(key)
 		g.Expect(err).NotTo(HaveOccurred())
-		obs := Observed{Secrets: map[string]*corev1.Secret{ServiceAccountKey: {Data: map[string][]byte{ServiceAccountPrivateKeyKey: private, ServiceAccountPublicKeyKey: []byte("theirs")}}}}
+		obs := Observed{Secrets: map[string]*corev1.Secret{names.ServiceAccountKey: {Data: map[string][]byte{ServiceAccountPrivateKeyKey: private, ServiceAccountPublicKeyKey: []byte("theirs")}}}}
 		g.Expect(reasons(PlanFor(spec, obs, source(noon)))).NotTo(HaveKey(ContainSubstring("sa-signing-key")))
 	})
 
 	t.Run("When only the public half of the service account key is missing it should add it", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := settled(t, demo(), noon)
-		before := obs.Secrets[ServiceAccountKey].DeepCopy()
-		delete(obs.Secrets[ServiceAccountKey].Data, ServiceAccountPublicKeyKey)
+		before := obs.Secrets[names.ServiceAccountKey].DeepCopy()
+		delete(obs.Secrets[names.ServiceAccountKey].Data, ServiceAccountPublicKeyKey)
 		after := apply(obs, PlanFor(demo(), obs, source(noon)))
-		g.Expect(after.Secrets[ServiceAccountKey].Data).To(Equal(before.Data))
+		g.Expect(after.Secrets[names.ServiceAccountKey].Data).To(Equal(before.Data))
 		g.Expect(string(before.Data[ServiceAccountPublicKeyKey])).To(HavePrefix("-----BEGIN RSA PUBLIC KEY-----"))
 		g.Expect(string(before.Data[ServiceAccountPrivateKeyKey])).To(HavePrefix("-----BEGIN RSA PRIVATE KEY-----"))
 	})
@@ -401,15 +403,15 @@ func TestKubeconfigs(t *testing.T) {
 	obs := Observed{Secrets: map[string]*corev1.Secret{"mine": mine}}
 	obs = apply(obs, PlanFor(spec, obs, source(noon)))
 	for name, want := range map[string]struct{ key, server string }{
-		AdminKubeconfig:          {KubeconfigKey, "https://10.97.0.1:6443"},
-		NodeBootstrapKubeconfig:  {KubeconfigKey, "https://10.97.0.1:6443"},
-		ServiceNetworkKubeconfig: {KubeconfigKey, "https://kube-apiserver:6443"},
-		LocalhostKubeconfig:      {KubeconfigKey, "https://localhost:6443"},
-		KASBootstrapKubeconfig:   {KubeconfigKey, "https://localhost:6443"},
-		HCCOKubeconfig:           {KubeconfigKey, "https://kube-apiserver:6443"},
-		KCMKubeconfig:            {KubeconfigKey, "https://kube-apiserver:6443"},
-		SchedulerKubeconfig:      {KubeconfigKey, "https://kube-apiserver:6443"},
-		"demo-abcde-kubeconfig":  {CAPIKubeconfigKey, "https://kube-apiserver:6443"},
+		AdminKubeconfig:                {KubeconfigKey, "https://10.97.0.1:6443"},
+		NodeBootstrapKubeconfig:        {KubeconfigKey, "https://10.97.0.1:6443"},
+		names.ServiceNetworkKubeconfig: {KubeconfigKey, "https://kube-apiserver:6443"},
+		LocalhostKubeconfig:            {KubeconfigKey, "https://localhost:6443"},
+		KASBootstrapKubeconfig:         {KubeconfigKey, "https://localhost:6443"},
+		HCCOKubeconfig:                 {KubeconfigKey, "https://kube-apiserver:6443"},
+		KCMKubeconfig:                  {KubeconfigKey, "https://kube-apiserver:6443"},
+		SchedulerKubeconfig:            {KubeconfigKey, "https://kube-apiserver:6443"},
+		"demo-abcde-kubeconfig":        {CAPIKubeconfigKey, "https://kube-apiserver:6443"},
 	} {
 		data := obs.Secrets[name].Data[want.key]
 		cfg, err := clientcmd.RESTConfigFromKubeConfig(data)

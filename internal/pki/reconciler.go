@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	counted "hcp.internal/platform/internal/kube/apply" // its name is taken in this package
 )
 
@@ -165,7 +166,7 @@ func (w Write) name() string {
 
 // secretNames are all Secrets that PlanFor looks at.
 func (s Spec) secretNames() []string {
-	names := append([]string{ServiceAccountKey, CustomAdminKubeconfig}, s.NamedCertificates...)
+	names := append([]string{names.ServiceAccountKey, CustomAdminKubeconfig}, s.NamedCertificates...)
 	for _, a := range s.authorities() {
 		names = append(names, a.secret)
 	}

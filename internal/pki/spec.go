@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Defaults and bounds of the life of leaves.
@@ -235,7 +237,7 @@ func (l leaf) withHosts(hosts ...string) leaf {
 func (s Spec) leaves() ([]leaf, error) {
 	kubernetes, openshift := []string{"kubernetes"}, []string{"openshift"}
 	all := []leaf{
-		leaf{secret: KASServerPrivate, signer: RootCA, name: "kubernetes-private", orgs: kubernetes, usages: serverAuth}.withHosts(s.serviceNames(apiServiceName)...),
+		leaf{secret: KASServerPrivate, signer: RootCA, name: "kubernetes-private", orgs: kubernetes, usages: serverAuth}.withHosts(s.serviceNames(names.KubeAPIServer)...),
 		{secret: KASKubeletClient, signer: KubeletSigner, name: "system:kube-apiserver", orgs: kubernetes, usages: clientAuth},
 		{secret: KASAggregatorClient, signer: AggregatorSigner, name: "system:openshift-aggregator", orgs: kubernetes, usages: clientAuth},
 		{secret: SchedulerClient, signer: ControlPlaneSigner, name: "system:kube-scheduler", orgs: kubernetes, usages: clientAuth},
@@ -256,8 +258,8 @@ func (s Spec) leaves() ([]leaf, error) {
 		{secret: KonnectivityAgent, signer: KonnectivitySigner, name: "konnectivity-agent", orgs: kubernetes, usages: clientAuth},
 	}
 	if s.IgnitionServer {
-		all = append(all, leaf{secret: IgnitionServing, signer: IgnitionCA, name: ignitionServiceName, orgs: openshift, usages: serverAuth}.
-			withHosts(append(s.serviceNames(ignitionServiceName), s.IgnitionHost)...))
+		all = append(all, leaf{secret: IgnitionServing, signer: IgnitionCA, name: names.IgnitionServer, orgs: openshift, usages: serverAuth}.
+			withHosts(append(s.serviceNames(names.IgnitionServer), s.IgnitionHost)...))
 	}
 	if !s.UnmanagedEtcd {
 		all = append(all, s.etcdLeaves()...)

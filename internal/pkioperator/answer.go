@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/pki"
@@ -65,8 +66,8 @@ func (r *requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 func (r *requests) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, subresource, what string) (ctrl.Result, error) {
-	apply.Count("CertificateSigningRequest", "update", FieldOwner)
-	err := r.client.SubResource(subresource).Update(ctx, csr, client.FieldOwner(FieldOwner))
+	apply.Count("CertificateSigningRequest", "update", names.PKIOperator)
+	err := r.client.SubResource(subresource).Update(ctx, csr, client.FieldOwner(names.PKIOperator))
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: conflictRetry}, nil
@@ -90,7 +91,7 @@ func (r *requests) authority(ctx context.Context, s signer) (*authority, error) 
 		return nil, nil //nolint:nilerr // because a broken one is made anew by the controller of rotation
 	}
 	trusted, err := read(ctx, r.client, r.namespace, pki.TotalClientCABundle, &corev1.ConfigMap{})
-	if err != nil || !has(parseBundle(trusted, bundleKey), ca.cert) {
+	if err != nil || !has(parseBundle(trusted, names.CABundleKey), ca.cert) {
 		return nil, err
 	}
 	return &ca, nil

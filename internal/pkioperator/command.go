@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/pki"
 )
@@ -72,7 +73,7 @@ of the same name, and carries out CertificateRevocationRequests.`,
 			if err != nil {
 				return fmt.Errorf("connecting to the management cluster: %w", err)
 			}
-			cfg.QPS, cfg.UserAgent = -1, FieldOwner
+			cfg.QPS, cfg.UserAgent = -1, names.PKIOperator
 			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
 				return fmt.Errorf("registering metrics: %w", err)
 			}

@@ -30,6 +30,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/queue"
 	"hcp.internal/platform/internal/kube/skew"
@@ -95,7 +96,7 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 		return nil, fmt.Errorf("building a client of the management cluster: %w", err)
 	}
 	c.namespace, c.hcp, c.day = o.Namespace, o.HostedControlPlane, o.Day
-	c.events = mgr.GetEventRecorder(FieldOwner)
+	c.events = mgr.GetEventRecorder(names.PKIOperator)
 	if servers == nil {
 		servers = &apiServers{client: c.client, namespace: c.namespace, whoami: whoami}
 	}

@@ -11,14 +11,8 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 )
 
-// FieldOwner is who we are in writes.
-const FieldOwner = "control-plane-pki-operator"
-
 const (
 	leaseName = "control-plane-pki-operator-lock"
-
-	// bundleKey is the key of all bundles here.
-	bundleKey = "ca-bundle.crt"
 
 	// Annotations on certificates, as the tools of OpenShift write and read them. A Secret whose certificate is to be replaced at
 	// once has forceRegeneration in notAfterAnnotation.

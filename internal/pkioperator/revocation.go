@@ -11,6 +11,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -135,7 +136,7 @@ func moveLeaves(obs observedRevocation, s signer, now time.Time) move {
 	if stale {
 		return move{}
 	}
-	certs := parseBundle(obs.bundle, bundleKey)
+	certs := parseBundle(obs.bundle, names.CABundleKey)
 	kept := slices.DeleteFunc(slices.Clone(certs), func(c *x509.Certificate) bool { return revoked(r, c) })
 	if len(kept) < len(certs) {
 		return move{bundle: bundleWith(observedSigner{namespace: obs.namespace, bundle: obs.bundle}, s.bundle, kept)}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
@@ -141,17 +142,17 @@ func (r *rotation) merge(ctx context.Context, hcp *hyperv1.HostedControlPlane) e
 		if err != nil {
 			return err
 		}
-		total += encodeBundle(parseBundle(bundle, bundleKey))
+		total += encodeBundle(parseBundle(bundle, names.CABundleKey))
 	}
 	live, err := read(ctx, r.client, r.namespace, pki.TotalClientCABundle, &corev1.ConfigMap{})
-	if err != nil || live != nil && live.Data[bundleKey] == total {
+	if err != nil || live != nil && live.Data[names.CABundleKey] == total {
 		return err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: pki.TotalClientCABundle}}
 	if live != nil {
 		cm = live
 	}
-	cm.Data = map[string]string{bundleKey: total}
+	cm.Data = map[string]string{names.CABundleKey: total}
 	own(&cm.ObjectMeta, *metav1.NewControllerRef(hcp, hyperv1.GroupVersion.WithKind("HostedControlPlane")))
 	return r.store(ctx, cm)
 }
@@ -168,11 +169,11 @@ func (c config) store(ctx context.Context, obj client.Object) error {
 	var err error
 	if obj.GetResourceVersion() == "" {
 		verb = "create"
-		err = c.client.Create(ctx, obj, client.FieldOwner(FieldOwner))
+		err = c.client.Create(ctx, obj, client.FieldOwner(names.PKIOperator))
 	} else {
-		err = c.client.Update(ctx, obj, client.FieldOwner(FieldOwner))
+		err = c.client.Update(ctx, obj, client.FieldOwner(names.PKIOperator))
 	}
-	apply.Count(kind, verb, FieldOwner)
+	apply.Count(kind, verb, names.PKIOperator)
 	if apierrors.IsAlreadyExists(err) {
 		err = apierrors.NewConflict(corev1.Resource(kind), obj.GetName(), err)
 	}

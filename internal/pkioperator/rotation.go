@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Lives of certificates in days, which are shorter in tests.
@@ -41,12 +43,12 @@ func rotate(s signer, obs observedSigner, day time.Duration, src source) (write 
 		return withCertificate(obs, obs.secret, s.secret, made), due, nil
 	}
 	due = ca.cert.NotBefore.Add(days(day, authorityRefreshDays))
-	trusted := parseBundle(obs.bundle, bundleKey)
+	trusted := parseBundle(obs.bundle, names.CABundleKey)
 	wanted := slices.DeleteFunc(slices.Clone(trusted), func(c *x509.Certificate) bool { return src.now.After(c.NotAfter) })
 	if !has(wanted, ca.cert) {
 		wanted = slices.Insert(wanted, 0, ca.cert)
 	}
-	if obs.bundle == nil || obs.bundle.Data[bundleKey] != encodeBundle(wanted) {
+	if obs.bundle == nil || obs.bundle.Data[names.CABundleKey] != encodeBundle(wanted) {
 		return bundleWith(obs, s.bundle, wanted), due, nil
 	}
 	for _, c := range wanted {
@@ -115,7 +117,7 @@ func bundleWith(obs observedSigner, name string, certs []*x509.Certificate) *cor
 	if obs.bundle != nil {
 		cm = obs.bundle.DeepCopy()
 	}
-	cm.Data = map[string]string{bundleKey: encodeBundle(certs)}
+	cm.Data = map[string]string{names.CABundleKey: encodeBundle(certs)}
 	own(&cm.ObjectMeta, obs.owner)
 	return cm
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -83,7 +84,7 @@ func TestRotate(t *testing.T) {
 		g.Expect(names).To(Equal(s.want), s.name)
 		g.Expect(due).To(BeTemporally("~", noon.Add(s.due), time.Second), s.name)
 	}
-	g.Expect(parseBundle(obs.bundle, bundleKey)).To(HaveLen(3), "those of the second day and of the seventh, and the last")
+	g.Expect(parseBundle(obs.bundle, names.CABundleKey)).To(HaveLen(3), "those of the second day and of the seventh, and the last")
 	leaf, err := parseAuthority(obs.client)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(leaf.cert.Subject.CommonName).To(MatchRegexp("^system:customer-break-glass:[0-9A-Za-z]{32}$"))
@@ -109,7 +110,7 @@ func TestRotateProperty(t *testing.T) {
 				t.Fatalf("due at %s, which is not after %s", due, now)
 			}
 			leaf, err := parseAuthority(obs.client)
-			if err != nil || !issuedBy(leaf.cert, parseBundle(obs.bundle, bundleKey)) || now.After(leaf.cert.NotAfter) {
+			if err != nil || !issuedBy(leaf.cert, parseBundle(obs.bundle, names.CABundleKey)) || now.After(leaf.cert.NotAfter) {
 				t.Fatalf("the client certificate is not trusted")
 			}
 		}

@@ -17,11 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
 
 const (
-	apiServer = "kube-apiserver"
 	// clientPort is the name of the port for clients in the pods.
 	clientPort = "client"
 	// askTimeout of one question to one server.
@@ -68,13 +68,13 @@ func (a *apiServers) Accepted(ctx context.Context, newer, older *authority) (acc
 
 // hosts are the addresses of all servers; none while not all that there should be are ready.
 func (a *apiServers) hosts(ctx context.Context) ([]string, error) {
-	d, err := read(ctx, a.client, a.namespace, apiServer, &appsv1.Deployment{})
+	d, err := read(ctx, a.client, a.namespace, names.KubeAPIServer, &appsv1.Deployment{})
 	if err != nil || d == nil {
 		return nil, err
 	}
 	pods := &corev1.PodList{}
-	if err := a.client.List(ctx, pods, client.InNamespace(a.namespace), client.MatchingLabels{"app": apiServer}, client.Limit(maxServers)); err != nil {
-		return nil, fmt.Errorf("listing the pods of %s: %w", apiServer, err)
+	if err := a.client.List(ctx, pods, client.InNamespace(a.namespace), client.MatchingLabels{"app": names.KubeAPIServer}, client.Limit(maxServers)); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", names.KubeAPIServer, err)
 	}
 	var hosts []string
 	for i := range pods.Items {
@@ -118,7 +118,7 @@ func ready(pod *corev1.Pod) bool {
 func whoami(ctx context.Context, host string, roots []byte, as *authority) (bool, error) {
 	review, err := authenticationclient.NewForConfig(&rest.Config{
 		Host: host, Timeout: askTimeout,
-		TLSClientConfig: rest.TLSClientConfig{CAData: roots, ServerName: apiServer, CertData: as.certPEM, KeyData: as.keyPEM},
+		TLSClientConfig: rest.TLSClientConfig{CAData: roots, ServerName: names.KubeAPIServer, CertData: as.certPEM, KeyData: as.keyPEM},
 	})
 	if err != nil {
 		return false, fmt.Errorf("connecting to %s: %w", host, err)

@@ -26,6 +26,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/testenv"
@@ -99,7 +100,7 @@ func (w *world) merge() {
 		w.t.Fatal(err)
 	}
 	if _, err := ctrl.CreateOrUpdate(w.t.Context(), w.c, given, func() error {
-		given.Data = map[string]string{pki.CACertKey: total.Data[bundleKey]}
+		given.Data = map[string]string{pki.CACertKey: total.Data[names.CABundleKey]}
 		return nil
 	}); err != nil {
 		w.t.Fatal(err)
@@ -303,8 +304,8 @@ func (w *world) revoked(t testing.TB, name string, before *x509.Certificate) {
 	g.Expect(after.NotBefore.After(r.Status.RevocationTimestamp.Time)).To(BeTrue())
 	total := &corev1.ConfigMap{}
 	g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: pki.TotalClientCABundle}, total)).To(Succeed())
-	g.Expect(has(parseBundle(total, bundleKey), after)).To(BeTrue())
-	g.Expect(has(parseBundle(total, bundleKey), before)).To(BeFalse())
+	g.Expect(has(parseBundle(total, names.CABundleKey), after)).To(BeTrue())
+	g.Expect(has(parseBundle(total, names.CABundleKey), before)).To(BeFalse())
 	leaf := &corev1.Secret{}
 	g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: signers[0].client}, leaf)).To(Succeed())
 	cert, err := parseAuthority(leaf)

@@ -19,7 +19,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/destroy"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	localmode "hcp.internal/platform/internal/local"
 	"hcp.internal/platform/internal/local/components"
 )

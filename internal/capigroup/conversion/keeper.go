@@ -21,13 +21,13 @@ import (
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 const (
 	// SecretName is where the certificates are, in the operator's namespace.
 	SecretName = config.ConversionService + "-tls"
-	// FieldOwner owns caBundle in the definitions; everything else in them is the installer's.
-	FieldOwner = "hypershift-operator"
+
 	// keepEvery is how long a new definition may be without its bundle. What is unchanged costs one list of metadata.
 	keepEvery = 20 * time.Second
 	// passTimeout bounds one pass.
@@ -108,10 +108,10 @@ func (k *Keeper) certificates(ctx context.Context) (Certificates, error) {
 	if missing {
 		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: SecretName}, Type: corev1.SecretTypeTLS, Data: data}
 		// Created and not applied: of two replicas that start at once, one must lose.
-		err = k.Client.Create(ctx, secret, client.FieldOwner(FieldOwner))
+		err = k.Client.Create(ctx, secret, client.FieldOwner(names.HypershiftOperator))
 	} else {
 		secret.Data = data
-		err = k.Client.Update(ctx, secret, client.FieldOwner(FieldOwner)) // by the resourceVersion that was read
+		err = k.Client.Update(ctx, secret, client.FieldOwner(names.HypershiftOperator)) // by the resourceVersion that was read
 	}
 	if err != nil {
 		return Certificates{}, fmt.Errorf("writing Secret %s/%s: %w", k.Namespace, SecretName, err)
@@ -166,7 +166,7 @@ func (k *Keeper) injectOne(ctx context.Context, name string, bundle []byte) (str
 	if err != nil {
 		return "", err
 	}
-	if err := k.Client.Patch(ctx, crd, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner)); err != nil {
+	if err := k.Client.Patch(ctx, crd, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.HypershiftOperator)); err != nil {
 		return "", ignoreGone(err, "writing the CA bundle of CustomResourceDefinition "+name)
 	}
 	ctrl.LoggerFrom(ctx).Info("gave a definition the CA of the conversion webhook", "customResourceDefinition", name)

@@ -17,7 +17,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // killAfter is how long a command may take to end when it is told to.

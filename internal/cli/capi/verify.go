@@ -19,7 +19,7 @@ import (
 
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/cli/output"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 const (

@@ -21,13 +21,12 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/install"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/testenv"
 )
 

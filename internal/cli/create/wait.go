@@ -14,10 +14,9 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Wait waits until the cluster answers and has rolled out, saying what is missing. o.Timeout bounds it; 0 means no bound.

@@ -17,10 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )

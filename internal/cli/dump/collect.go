@@ -23,7 +23,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/install"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 const (

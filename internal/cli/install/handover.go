@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/config"
-	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // handOver lets go of standard definitions of Cluster API that an earlier installation made, once it has no use for them: whoever owns Cluster
@@ -96,7 +96,7 @@ func EndConversion(ctx context.Context, c client.Client, name, namespace string)
 		return nil // its owner came first
 	}
 	withoutConversion(crd)
-	if err := c.Update(ctx, crd, client.FieldOwner(conversion.FieldOwner)); err != nil {
+	if err := c.Update(ctx, crd, client.FieldOwner(names.HypershiftOperator)); err != nil {
 		return ignoreMissing(err, name)
 	}
 	meta := &metav1.PartialObjectMetadata{ObjectMeta: crd.ObjectMeta}
@@ -137,7 +137,7 @@ func release(crd *metav1.PartialObjectMetadata) []byte {
 		return nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(crd.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == connect.FieldOwner || e.Manager == conversion.FieldOwner
+		return e.Manager == connect.FieldOwner || e.Manager == names.HypershiftOperator
 	})
 	if len(kept) == len(crd.ManagedFields) {
 		return nil // what it says of us somebody else put there

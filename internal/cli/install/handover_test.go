@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/config"
-	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -51,7 +51,7 @@ func TestHandOver(t *testing.T) {
 		before := live.DeepCopy()
 		live.Spec.PreserveUnknownFields = false
 		live.Annotations["by"] = "keeper"
-		g.Expect(c.Patch(t.Context(), live, client.MergeFrom(before), client.FieldOwner(conversion.FieldOwner))).To(Succeed())
+		g.Expect(c.Patch(t.Context(), live, client.MergeFrom(before), client.FieldOwner(names.HypershiftOperator))).To(Succeed())
 	}
 	// The platform's own definition says something else than ours.
 	theirs := func() error {
@@ -79,12 +79,12 @@ func TestHandOver(t *testing.T) {
 		crd.ObjectMeta, crd.Spec = live.ObjectMeta, live.Spec
 		return slices.Compact(all)
 	}
-	g.Expect(owners(standard)).NotTo(Or(ContainElement(connect.FieldOwner), ContainElement(conversion.FieldOwner)))
+	g.Expect(owners(standard)).NotTo(Or(ContainElement(connect.FieldOwner), ContainElement(names.HypershiftOperator)))
 	g.Expect(standard.Spec.Versions[0].Schema.OpenAPIV3Schema.Description).To(Equal("ours"), "nothing in it changes")
 	g.Expect(standard.Labels).To(Equal(map[string]string{"cluster.x-k8s.io/v1beta2": "v1"}), "Cluster API looks for its label")
 	g.Expect(standard.Annotations).To(Equal(map[string]string{"theirs": "z", "by": "keeper"}))
 	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{private, foreign} {
-		g.Expect(owners(crd)).To(ContainElements(connect.FieldOwner, conversion.FieldOwner))
+		g.Expect(owners(crd)).To(ContainElements(connect.FieldOwner, names.HypershiftOperator))
 		g.Expect(crd.Labels).To(HaveKey("hypershift.openshift.io/managed"))
 	}
 
@@ -130,7 +130,7 @@ func TestEndConversion(t *testing.T) {
 	g.Expect(live.Spec.Versions[1].Served).To(BeFalse(), "nobody could convert it")
 	g.Expect(live.Labels).To(Equal(map[string]string{"cluster.x-k8s.io/v1beta2": "v1"}))
 	for _, e := range live.ManagedFields {
-		g.Expect(e.Manager).NotTo(BeElementOf(connect.FieldOwner, conversion.FieldOwner))
+		g.Expect(e.Manager).NotTo(BeElementOf(connect.FieldOwner, names.HypershiftOperator))
 	}
 	version := live.ResourceVersion
 	g.Expect(EndConversion(t.Context(), c, crd.Name, namespace)).To(Succeed())

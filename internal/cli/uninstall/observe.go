@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"hcp.internal/platform/internal/cli/install"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // maxInstances bounds how many objects of one kind are read: enough to say what there is, and to delete page by page.
@@ -111,7 +111,7 @@ func (o *observed) addMade(ctx context.Context, c client.Client) error {
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-		if err := c.List(ctx, list, client.MatchingLabels{hostedcluster.OwnedByLabel: hostedcluster.FieldOwner}); err != nil {
+		if err := c.List(ctx, list, client.MatchingLabels{names.OwnedByLabel: names.HypershiftOperator}); err != nil {
 			return fmt.Errorf("listing %ss: %w", kind, err)
 		}
 		for i := range list.Items {

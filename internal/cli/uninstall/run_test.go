@@ -16,7 +16,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/install"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -56,7 +56,7 @@ func TestUninstall(t *testing.T) {
 	operator := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: install.DefaultNamespace, Name: "operator"}}
 
 	// The operator makes it with the first hosted cluster, and it is of all of them.
-	shared := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "hypershift-cluster-api", Labels: map[string]string{hostedcluster.OwnedByLabel: hostedcluster.FieldOwner}}}
+	shared := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "hypershift-cluster-api", Labels: map[string]string{names.OwnedByLabel: names.HypershiftOperator}}}
 	g.Expect(c.Create(t.Context(), shared)).To(Succeed())
 	out, err := uninstall(nil)
 	g.Expect(err).NotTo(HaveOccurred())

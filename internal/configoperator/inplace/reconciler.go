@@ -17,11 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 )
-
-// fieldOwner owns what is applied.
-const fieldOwner = "hosted-cluster-config-operator"
 
 // Reconciler changes the machines of MachineSets whose target isn't their current configuration.
 //
@@ -79,7 +77,7 @@ func (r *Reconciler) carryOut(ctx context.Context, set *clusterv1.MachineSet, w 
 		plan.SetDesired, plan.CreatePods, plan.True = nil, nil, nil
 		plan.False = say("the release has no image that changes nodes in place; replace the machines instead (management.upgradeType Replace)")
 	}
-	applier := apply.New(r.Hosted, fieldOwner)
+	applier := apply.New(r.Hosted, names.ConfigOperator)
 	if plan.Objects {
 		if err := applier.All(ctx, sharedObjects(set.Name, w.Target, w.payload)...); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -202,7 +203,7 @@ func TestReconcile(t *testing.T) {
 		w := newWorld(t)
 		g.Expect(w.settle(t, w.client)).To(Succeed())
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "old", Labels: map[string]string{"app": encryption.APIServer}, Finalizers: []string{"test.example/stays"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "old", Labels: map[string]string{"app": names.KubeAPIServer}, Finalizers: []string{"test.example/stays"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/kube"}}},
 		}
 		w.create(t, pod)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/testenv"
@@ -182,8 +183,8 @@ func (w *world) operate(t testing.TB, rollout bool) {
 
 func (w *world) deploy(t testing.TB, hash string, complete bool) {
 	t.Helper()
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: encryption.APIServer}}
-	labels := map[string]string{"app": encryption.APIServer}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: names.KubeAPIServer}}
+	labels := map[string]string{"app": names.KubeAPIServer}
 	if _, err := ctrl.CreateOrUpdate(t.Context(), w.client, d, func() error {
 		d.Spec.Replicas, d.Spec.Selector = ptr.To[int32](1), &metav1.LabelSelector{MatchLabels: labels}
 		d.Spec.Template.Labels, d.Spec.Template.Annotations = labels, map[string]string{encryption.HashAnnotation: hash}
@@ -201,7 +202,7 @@ func (w *world) deploy(t testing.TB, hash string, complete bool) {
 func (w *world) rollOut(t testing.TB) {
 	t.Helper()
 	d := &appsv1.Deployment{}
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: encryption.APIServer}, d); err != nil {
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: names.KubeAPIServer}, d); err != nil {
 		t.Fatal(err)
 	}
 	if d.Status.ObservedGeneration == d.Generation {

@@ -10,11 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // Name of the component.
-const Name = "capi-provider"
+const Name = names.CAPIProvider
 
 // managerContainer is the one that a platform's provider has to have.
 const managerContainer = "manager"

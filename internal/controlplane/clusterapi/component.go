@@ -9,11 +9,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // Name of the component.
-const Name = "cluster-api"
+const Name = names.ClusterAPI
 
 // WebhookSecret holds the serving certificate of the webhooks that nobody calls.
 const WebhookSecret = "capi-webhooks-tls"

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 )
 
@@ -57,7 +58,7 @@ func managedBy(s *scope) error {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[ManagedByLabel] = ManagedByControlPlaneOperator
+	labels[names.ManagedByLabel] = names.ControlPlaneOperator
 	s.workload.SetLabels(labels)
 	return nil
 }
@@ -65,7 +66,7 @@ func managedBy(s *scope) error {
 // apiCritical components run three times in a highly available control plane: the loss of a node while another is drained
 // must not stop them.
 var apiCritical = []string{
-	kubeAPIServerName, "openshift-apiserver", "openshift-oauth-apiserver", "oauth-openshift", "router", "packageserver",
+	names.KubeAPIServer, "openshift-apiserver", "openshift-oauth-apiserver", "oauth-openshift", "router", "packageserver",
 }
 
 func replicas(s *scope) error {

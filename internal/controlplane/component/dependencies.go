@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
 // withoutKubeAPIServer are the components that do not wait for kube-apiserver: what it needs itself, and what must work
 // while it does not.
 var withoutKubeAPIServer = []string{
-	etcdName, "featuregate-generator", "control-plane-operator", "cluster-api", "capi-provider",
+	names.Etcd, "featuregate-generator", "control-plane-operator", "cluster-api", "capi-provider",
 	"karpenter-operator", "karpenter", "router", "ignition-server", "ignition-server-proxy",
 }
 
@@ -20,10 +21,10 @@ var withoutKubeAPIServer = []string{
 func dependenciesOf(name string, declared []string, hcp *hyperv1.HostedControlPlane) []string {
 	deps := withShards(declared, hcp)
 	if !slices.Contains(withoutKubeAPIServer, name) && !isEtcd(name) {
-		deps = append(deps, kubeAPIServerName)
+		deps = append(deps, names.KubeAPIServer)
 	}
 	deps = slices.DeleteFunc(deps, func(dep string) bool {
-		return dep == name || (dep == etcdName && hcp.Spec.Etcd.ManagementType != hyperv1.Managed)
+		return dep == name || (dep == names.Etcd && hcp.Spec.Etcd.ManagementType != hyperv1.Managed)
 	})
 	slices.Sort(deps)
 	return slices.Compact(deps)
@@ -45,7 +46,7 @@ func missingDependencies(deps []string, components []hyperv1.ControlPlaneCompone
 func (c *WorkloadComponent) mayStart(hcp *hyperv1.HostedControlPlane, components []hyperv1.ControlPlaneComponent) bool {
 	for _, name := range withShards(c.startsAfter, hcp) {
 		i := slices.IndexFunc(components, func(c hyperv1.ControlPlaneComponent) bool { return c.Name == name })
-		unmanaged := name == etcdName && hcp.Spec.Etcd.ManagementType != hyperv1.Managed
+		unmanaged := name == names.Etcd && hcp.Spec.Etcd.ManagementType != hyperv1.Managed
 		if !unmanaged && (i < 0 || !conditions.IsTrue(components[i].Status.Conditions, Available)) {
 			return false
 		}
@@ -60,10 +61,10 @@ func satisfied(c hyperv1.ControlPlaneComponent, version string) bool {
 }
 
 // withShards adds the shards of etcd to a list that names etcd. The list itself stays as it is.
-func withShards(names []string, hcp *hyperv1.HostedControlPlane) []string {
-	all := slices.Clone(names)
+func withShards(list []string, hcp *hyperv1.HostedControlPlane) []string {
+	all := slices.Clone(list)
 	managed := hcp.Spec.Etcd.Managed
-	if hcp.Spec.Etcd.ManagementType != hyperv1.Managed || managed == nil || !slices.Contains(names, etcdName) {
+	if hcp.Spec.Etcd.ManagementType != hyperv1.Managed || managed == nil || !slices.Contains(list, names.Etcd) {
 		return all
 	}
 	for _, shard := range managed.Shards {
@@ -73,9 +74,9 @@ func withShards(names []string, hcp *hyperv1.HostedControlPlane) []string {
 }
 
 // EtcdShard is the name of the component that is a shard of etcd.
-func EtcdShard(shard string) string { return etcdName + "-" + shard }
+func EtcdShard(shard string) string { return names.Etcd + "-" + shard }
 
 // isEtcd is true for etcd and its shards, etcd-<name>.
 func isEtcd(name string) bool {
-	return name == etcdName || len(name) > len(etcdName) && name[:len(etcdName)+1] == etcdName+"-"
+	return name == names.Etcd || len(name) > len(names.Etcd) && name[:len(names.Etcd)+1] == names.Etcd+"-"
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Sets of metrics; everything else counts as metricsTelemetry.
@@ -93,7 +94,7 @@ func adaptMonitor(ctx WorkloadContext, name string, obj client.Object) error {
 // metricRelabelings select the metrics of a component.
 func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 	if isEtcd(name) {
-		name = etcdName
+		name = names.Etcd
 	}
 	r, selected := metricRulesOf[name]
 	if !selected {

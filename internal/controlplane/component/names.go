@@ -2,11 +2,6 @@ package component
 
 // Labels that the framework sets.
 const (
-	// ManagedByLabel on workloads names who made them.
-	ManagedByLabel = "hypershift.openshift.io/managed-by"
-	// ManagedByControlPlaneOperator is the value of ManagedByLabel on the workload of every component.
-	ManagedByControlPlaneOperator = "control-plane-operator"
-
 	// ControlPlaneComponentLabel on pods holds the name of their component.
 	ControlPlaneComponentLabel = "hypershift.openshift.io/control-plane-component"
 	// HostedControlPlaneLabel on pods holds their namespace; the pods of a control plane are drawn to each other by it.
@@ -56,13 +51,4 @@ const (
 	etcdPriorityClass         = "hypershift-etcd"
 	apiCriticalPriorityClass  = "hypershift-api-critical"
 	controlPlanePriorityClass = "hypershift-control-plane"
-)
-
-// PullSecret is the image pull secret in every control plane namespace.
-const PullSecret = "pull-secret"
-
-// Names of components that the rules of the framework mention.
-const (
-	etcdName          = "etcd"
-	kubeAPIServerName = "kube-apiserver"
 )

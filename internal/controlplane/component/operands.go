@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // ReleaseVersionAnnotation on a Deployment that an operator made is the release that the operator made it for.
@@ -16,7 +18,7 @@ const ReleaseVersionAnnotation = "release.openshift.io/version"
 func managedOperands(component string) func(WorkloadContext) error {
 	return func(ctx WorkloadContext) error {
 		var list appsv1.DeploymentList
-		err := ctx.Reader.List(ctx.Context, &list, client.InNamespace(ctx.HCP.Namespace), client.MatchingLabels{ManagedByLabel: component})
+		err := ctx.Reader.List(ctx.Context, &list, client.InNamespace(ctx.HCP.Namespace), client.MatchingLabels{names.ManagedByLabel: component})
 		if err != nil {
 			return fmt.Errorf("listing the Deployments of %s: %w", component, err)
 		}

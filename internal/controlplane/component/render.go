@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -181,11 +182,11 @@ func (c *WorkloadComponent) own(ctx WorkloadContext, obj client.Object) {
 	switch o := obj.(type) {
 	case *corev1.ServiceAccount:
 		for _, ref := range o.ImagePullSecrets {
-			if ref.Name == PullSecret {
+			if ref.Name == names.PullSecret {
 				return
 			}
 		}
-		o.ImagePullSecrets = append(o.ImagePullSecrets, corev1.LocalObjectReference{Name: PullSecret})
+		o.ImagePullSecrets = append(o.ImagePullSecrets, corev1.LocalObjectReference{Name: names.PullSecret})
 	case *rbacv1.RoleBinding:
 		for i := range o.Subjects {
 			if o.Subjects[i].Kind == rbacv1.ServiceAccountKind {

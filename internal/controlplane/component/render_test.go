@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -167,7 +168,7 @@ func TestManifests(t *testing.T) {
 		"monitor.yaml":        "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: web}\n",
 		"rolebinding.yaml":    "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: web}\nroleRef: {kind: Role, name: web}\nsubjects: [{kind: ServiceAccount, name: web}, {kind: User, name: u}]\n",
 	}
-	names := func(objs []client.Object) []string {
+	namesOf := func(objs []client.Object) []string {
 		var kinds []string
 		for _, o := range objs {
 			kinds = append(kinds, o.GetObjectKind().GroupVersionKind().Kind)
@@ -206,8 +207,8 @@ func TestManifests(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(names(out.Manifests)).To(Equal(tc.want))
-			g.Expect(names(out.Unwanted)).To(Equal(tc.unwanted))
+			g.Expect(namesOf(out.Manifests)).To(Equal(tc.want))
+			g.Expect(namesOf(out.Unwanted)).To(Equal(tc.unwanted))
 			for _, obj := range out.Manifests {
 				g.Expect(obj.GetNamespace()).To(Equal("ns"))
 				g.Expect(metav1.IsControlledBy(obj, ctx.HCP)).To(BeTrue())
@@ -220,7 +221,7 @@ func TestManifests(t *testing.T) {
 		live := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "theirs"}}}
 		out, err := NewDeploymentComponent("web", folder(files), Options{}).Build().Render(contextOf(t, nil, live))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(out.Manifests[2].(*corev1.ServiceAccount).ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "theirs"}, {Name: PullSecret}}))
+		g.Expect(out.Manifests[2].(*corev1.ServiceAccount).ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "theirs"}, {Name: names.PullSecret}}))
 	})
 	t.Run("When it is highly available a PodDisruptionBudget should let one pod go", func(t *testing.T) {
 		g := NewWithT(t)

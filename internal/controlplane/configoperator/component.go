@@ -15,11 +15,12 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // Name of the component.
-const Name = "hosted-cluster-config-operator"
+const Name = names.ConfigOperator
 
 //go:embed assets
 var assets embed.FS

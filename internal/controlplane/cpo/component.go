@@ -12,13 +12,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // Name of the component.
-const Name = "control-plane-operator"
+const Name = names.ControlPlaneOperator
 
 //go:embed assets
 var assets embed.FS

@@ -16,13 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
 // Name of the component.
-const Name = "etcd"
+const Name = names.Etcd
 
 //go:embed assets
 var assets embed.FS

@@ -18,21 +18,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/endpoints"
 )
 
 // Name of the component.
-const Name = "ignition-server"
+const Name = names.IgnitionServer
 
 // configKey holds the manifest in a ConfigMap that goes into the configuration of machines.
 const configKey = "config"
-
-// sshKeySecret and sshPublicKey are where the HostedCluster's public key was copied to.
-const (
-	sshKeySecret = "ssh-key"
-	sshPublicKey = "id_rsa.pub"
-)
 
 //go:embed assets
 var assets embed.FS
@@ -159,13 +154,13 @@ func sshKey(ctx component.WorkloadContext) (string, error) {
 		return "", nil
 	}
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: sshKeySecret}
+	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: names.SSHKey}
 	if err := ctx.Reader.Get(ctx.Context, key, secret); apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("waiting for secret %s, the copy of spec.sshKey of the HostedCluster", key)
 	} else if err != nil {
 		return "", fmt.Errorf("reading secret %s: %w", key, err)
 	}
-	return strings.TrimSpace(string(secret.Data[sshPublicKey])), nil
+	return strings.TrimSpace(string(secret.Data[names.SSHPublicKey])), nil
 }
 
 func hasSources(ctx component.WorkloadContext) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/config"
 	"hcp.internal/platform/internal/testenv/bare"
 )
@@ -24,7 +25,7 @@ func TestCoreConfigs(t *testing.T) {
 			Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.244.0.1", Port: 30222}}}}
 	})
 	ctx := bare.Context(t, hcp, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: sshKeySecret}, Data: map[string][]byte{sshPublicKey: []byte("ssh-ed25519 AAAA user\n")}})
+		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: names.SSHKey}, Data: map[string][]byte{names.SSHPublicKey: []byte("ssh-ed25519 AAAA user\n")}})
 	out, err := NewComponent().Render(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	var sources []config.Source

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1 "hcp.internal/api/config/v1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
 )
@@ -20,8 +21,6 @@ const (
 	authenticationConfigMap = "auth-config"
 	authenticationKey       = "auth.json"
 	authenticationVolume    = "auth-config"
-	// issuerCAKey is where a ConfigMap of the user has the CA of a token issuer.
-	issuerCAKey = "ca-bundle.crt"
 )
 
 // externalOIDC says whether users log in with tokens of somebody else.
@@ -71,8 +70,8 @@ func jwtOf(ctx component.WorkloadContext, provider configv1.OIDCProvider) (apise
 		if err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: name}, bundle); err != nil {
 			return jwt, fmt.Errorf("reading its certificate authority, ConfigMap %s: %w", name, err)
 		}
-		if jwt.Issuer.CertificateAuthority = bundle.Data[issuerCAKey]; jwt.Issuer.CertificateAuthority == "" {
-			return jwt, fmt.Errorf("its certificate authority, ConfigMap %s, has no key %s", name, issuerCAKey)
+		if jwt.Issuer.CertificateAuthority = bundle.Data[names.CABundleKey]; jwt.Issuer.CertificateAuthority == "" {
+			return jwt, fmt.Errorf("its certificate authority, ConfigMap %s, has no key %s", name, names.CABundleKey)
 		}
 	}
 	for _, rule := range provider.ClaimValidationRules {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -24,8 +25,7 @@ import (
 // not do without it. Whoever runs stock manifests can still use `hcp-sidecar kas-bootstrap`.
 
 const (
-	adminKubeconfig = "service-network-admin-kubeconfig"
-	kubeconfigKey   = "kubeconfig"
+	kubeconfigKey = "kubeconfig"
 
 	// HCCOClusterAdmin is the binding that gives the hosted-cluster-config-operator its rights.
 	HCCOClusterAdmin = "hcco-cluster-admin"
@@ -40,8 +40,8 @@ const (
 // does not count as rolled out, and so nothing starts that depends on it.
 func bootstrapped(ctx component.WorkloadContext) error {
 	secret := &corev1.Secret{}
-	if err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: adminKubeconfig}, secret); err != nil {
-		return fmt.Errorf("reading Secret %s: %w", adminKubeconfig, err)
+	if err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: names.ServiceNetworkKubeconfig}, secret); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", names.ServiceNetworkKubeconfig, err)
 	}
 	bootstrap := ctx.BootstrapHosted
 	if bootstrap == nil {
@@ -54,7 +54,7 @@ func bootstrapped(ctx component.WorkloadContext) error {
 func Bootstrap(ctx context.Context, kubeconfig []byte) error {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig in Secret %s: %w", adminKubeconfig, err)
+		return fmt.Errorf("reading the kubeconfig in Secret %s: %w", names.ServiceNetworkKubeconfig, err)
 	}
 	config.Timeout = bootstrapTimeout
 	rbac, err := rbacclient.NewForConfig(config)

@@ -16,13 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
 	"hcp.internal/platform/internal/encryption"
 )
 
 // Name of the component.
-const Name = "kube-apiserver"
+const Name = names.KubeAPIServer
 
 //go:embed assets
 var assets embed.FS

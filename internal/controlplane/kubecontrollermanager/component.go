@@ -14,12 +14,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
 )
 
 // Name of the component.
-const Name = "kube-controller-manager"
+const Name = names.KubeControllerManager
 
 //go:embed assets
 var assets embed.FS

@@ -9,12 +9,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
 )
 
 // Name of the component.
-const Name = "kube-scheduler"
+const Name = names.KubeScheduler
 
 //go:embed assets
 var assets embed.FS

@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/pki"
 )
 
 // Name of the component.
-const Name = "control-plane-pki-operator"
+const Name = names.PKIOperator
 
 //go:embed assets
 var assets embed.FS

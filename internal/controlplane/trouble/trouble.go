@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -119,11 +120,11 @@ func Find(in Input) []Trouble {
 // order of components by who needs whom.
 func order(name string) int {
 	switch {
-	case name == "control-plane-operator":
+	case name == names.ControlPlaneOperator:
 		return 0
-	case name == "etcd", strings.HasPrefix(name, "etcd-"):
+	case name == names.Etcd, strings.HasPrefix(name, names.Etcd+"-"):
 		return 1
-	case name == "kube-apiserver":
+	case name == names.KubeAPIServer:
 		return 2
 	}
 	return 3

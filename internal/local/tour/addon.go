@@ -17,7 +17,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/local"
 )
 

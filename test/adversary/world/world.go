@@ -21,7 +21,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/local/components"
 	"hcp.internal/platform/test/adversary/plan"
 )

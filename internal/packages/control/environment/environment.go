@@ -23,7 +23,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
-	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 const (

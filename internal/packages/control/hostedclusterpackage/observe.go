@@ -13,8 +13,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/packages/control/environment"
 	"hcp.internal/platform/internal/packages/control/rollout"
 )

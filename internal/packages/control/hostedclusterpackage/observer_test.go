@@ -18,8 +18,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/kube/queue"
 )
 

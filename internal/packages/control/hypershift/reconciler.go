@@ -26,9 +26,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/names"
 	"hcp.internal/platform/internal/packages/control/connector"
 	"hcp.internal/platform/internal/packages/engine/owner"
 )

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -54,7 +55,7 @@ func machinePod(local *infrav1.LocalMachine, secret string, place placement) *co
 			// Whoever owns the machine must not get at the management cluster.
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),
-			ImagePullSecrets:             []corev1.LocalObjectReference{{Name: "pull-secret"}},
+			ImagePullSecrets:             []corev1.LocalObjectReference{{Name: names.PullSecret}},
 			Containers: []corev1.Container{{
 				Name:      "machine",
 				Image:     local.Spec.Image,

@@ -187,9 +187,7 @@ func addConnections(mgr manager.Manager, management, hosted client.Client, cfg *
 		WithOptions(oneByOne()).
 		Complete(&connections.Reconciler{
 			Management: management, Hosted: hosted, Logs: logs, Clock: clock.RealClock{},
-			Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
-				return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
-			},
+			Hold: holder(o.OperatesOn),
 		})
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", connections.Controller, err)
@@ -207,9 +205,7 @@ func addApprover(mgr manager.Manager, management client.Client, hosted client.Wi
 	r := &approver.Reconciler{
 		Management: management, Hosted: hosted, Clock: clock.RealClock{},
 		Watch: func() { requests.Ensure(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest")) },
-		Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
-			return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
-		},
+		Hold:  holder(o.OperatesOn),
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(approver.Controller).
@@ -313,9 +309,7 @@ func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Opti
 func addReencryption(mgr manager.Manager, management, hosted client.Client, o Options) error {
 	r := &reencryption.Reconciler{
 		Management: management, Hosted: hosted, Clock: clock.RealClock{},
-		Hold: func(hcp *hyperv1.HostedControlPlane, now time.Time) (string, time.Duration) {
-			return hold(Observed{HCP: hcp, OperatesOn: o.OperatesOn}, now)
-		},
+		Hold: holder(o.OperatesOn),
 	}
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(reencryption.Controller).

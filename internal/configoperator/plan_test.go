@@ -37,65 +37,70 @@ func hostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.Ho
 	return hcp
 }
 
-func TestPlan(t *testing.T) {
+func TestHold(t *testing.T) {
+	paused := func(until string) *hyperv1.HostedControlPlane {
+		return hostedControlPlane(func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = &until })
+	}
 	for name, tc := range map[string]struct {
-		obs     Observed
-		hold    string
-		recheck time.Duration
-		missing string
-		objects bool
+		hcp        *hyperv1.HostedControlPlane
+		operatesOn string
+		want       string // empty: nothing holds
+		after      time.Duration
 	}{
-		"When nothing speaks against it it should apply everything and look again later": {
-			obs: Observed{HCP: hostedControlPlane()}, recheck: resync, objects: true,
-		},
-		"When the process belongs to the hosted cluster's release it should apply everything": {
-			obs: Observed{HCP: hostedControlPlane(), OperatesOn: "registry.example.com/release:1.36.3"}, recheck: resync, objects: true,
+		"When nothing speaks against it it should not hold": {hcp: hostedControlPlane()},
+		"When the process belongs to the hosted cluster's release it should not hold": {
+			hcp: hostedControlPlane(), operatesOn: "registry.example.com/release:1.36.3",
 		},
 		"When the process belongs to another release it should hold": {
-			obs:  Observed{HCP: hostedControlPlane(), OperatesOn: "registry.example.com/release:1.35.0"},
-			hold: "this process belongs to release registry.example.com/release:1.35.0, the hosted cluster to registry.example.com/release:1.36.3",
+			hcp: hostedControlPlane(), operatesOn: "registry.example.com/release:1.35.0",
+			want: "this process belongs to release registry.example.com/release:1.35.0, the hosted cluster to registry.example.com/release:1.36.3",
 		},
 		"When the control plane has a release of its own it should compare with the hosted cluster's": {
-			obs: Observed{OperatesOn: "registry.example.com/release:1.36.3", HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+			operatesOn: "registry.example.com/release:1.36.3", hcp: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
 				h.Spec.ControlPlaneReleaseImage = ptr.To("registry.example.com/release:1.36.9")
-			})}, recheck: resync, objects: true,
+			}),
 		},
 		"When paused until later it should hold and come back then": {
-			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
-				h.Spec.PausedUntil = ptr.To("2026-11-21T12:30:00Z")
-			})}, hold: "paused by spec.pausedUntil", recheck: 30 * time.Minute,
+			hcp: paused("2026-11-21T12:30:00Z"), want: "paused by spec.pausedUntil", after: 30 * time.Minute,
 		},
-		"When paused without an end it should hold until the field changes": {
-			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("true") })}, hold: "paused by spec.pausedUntil",
-		},
-		"When the pause is over it should apply everything": {
-			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
-				h.Spec.PausedUntil = ptr.To("2026-11-21T11:59:59Z")
-			})}, recheck: resync, objects: true,
-		},
-		"When the pause can't be parsed it should apply everything": {
-			obs:     Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = ptr.To("soon") })},
-			recheck: resync, objects: true,
-		},
+		"When paused without an end it should hold until the field changes": {hcp: paused("true"), want: "paused by spec.pausedUntil"},
+		"When the pause is over it should not hold":                         {hcp: paused("2026-11-21T11:59:59Z")},
+		"When the pause can't be parsed it should not hold":                 {hcp: paused("soon")},
 		"When the control plane is being deleted it should hold": {
-			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+			hcp: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
 				h.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
-			})}, hold: "the hosted control plane is being deleted",
+			}), want: "the hosted control plane is being deleted",
 		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			reason, after := holder(tc.operatesOn)(tc.hcp, noon)
+			g.Expect(reason).To(Equal(tc.want))
+			g.Expect(after).To(Equal(tc.after))
+		})
+	}
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hcp     *hyperv1.HostedControlPlane
+		missing string
+	}{
+		"When everything is known it should apply everything and look again later": {hcp: hostedControlPlane()},
 		"When the published address isn't known it should apply the rest and say what is missing": {
-			obs: Observed{HCP: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
+			hcp: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
 				h.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{}
-			})}, recheck: resync, objects: true,
+			}),
 			missing: "API server endpoints: status.controlPlaneEndpoint of the HostedControlPlane isn't known yet",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			plan := planFor(tc.obs, noon)
-			g.Expect(plan.Hold).To(Equal(tc.hold))
-			g.Expect(plan.RecheckAfter).To(Equal(tc.recheck))
-			g.Expect(len(plan.Objects) > 0).To(Equal(tc.objects))
+			plan := planFor(Observed{HCP: tc.hcp})
+			g.Expect(plan.RecheckAfter).To(Equal(resync))
+			g.Expect(plan.Objects).NotTo(BeEmpty())
 			if tc.missing == "" {
 				g.Expect(plan.Missing).NotTo(HaveOccurred())
 			} else {

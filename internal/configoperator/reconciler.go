@@ -46,7 +46,7 @@ type Reconciler struct {
 	// Hosted reads and writes objects of the hosted cluster, not through a cache either.
 	Hosted client.Client
 	Clock  clock.PassiveClock
-	// OperatesOn is the release image that this process belongs to; empty: any.
+	// OperatesOn is the release image that this process belongs to; empty: any. See hold.
 	OperatesOn string
 	// Images of what runs on nodes, by tag of the release.
 	Images map[string]string
@@ -63,22 +63,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
 	}
+	// Decided once, before anything is read of the hosted cluster: a pass that began is carried out, also when a pause begins meanwhile.
+	if reason, after := hold(hcp, r.OperatesOn, r.Clock.Now()); reason != "" {
+		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
 	tunnel, err := r.observeTunnel(ctx, req.Namespace)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	obs := Observed{HCP: hcp, OperatesOn: r.OperatesOn, Images: r.Images, Tunnel: tunnel}
-	if reason, after := hold(obs, r.Clock.Now()); reason != "" {
-		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
-		return ctrl.Result{RequeueAfter: after}, nil
-	}
+	obs := Observed{HCP: hcp, Images: r.Images, Tunnel: tunnel}
 	var failures []Failure
 	var plan Plan
 	if obs.Nodes, err = r.countNodes(ctx); err != nil {
 		// Nothing else would be answered either.
 		failures = []Failure{{Object: "Nodes", Err: err}}
 	} else {
-		plan = planFor(obs, r.Clock.Now())
+		plan = planFor(obs)
 		failures = r.apply(ctx, plan.Objects)
 	}
 	if len(failures) == 0 {

@@ -105,22 +105,18 @@ func (p *pass) machineObjects() bool {
 	obs := p.obs
 	pool := machines.Pool{
 		NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels(),
-		Replicas:      machines.Replicas(p.spec(), liveReplicas(obs), p.scalesFromZero()),
+		Replicas:      p.replicasWanted(),
 		ScaleFromZero: machines.CapacityAnnotations(p.spec(), obs.template.Capacity),
 		FailureDomain: obs.template.FailureDomain, InUse: p.liveTemplates(),
 	}
 	p.applyTemplate()
-	p.locked = p.spec().AutoScaling != nil && liveReplicas(obs) != nil
+	p.locked = p.spec().AutoScaling != nil && obs.liveReplicas() != nil
 	if p.inPlace() {
 		p.planSet(pool)
 	} else {
 		p.planDeployment(pool)
 	}
 	return true
-}
-
-func (p *pass) scalesFromZero() bool {
-	return p.obs.platform.Traits().ScaleFromZero || p.obs.template.Capacity != nil
 }
 
 // applyTemplate makes the machine template. One that exists stays as it is: its name stands for its content.
@@ -307,13 +303,16 @@ func (p *pass) updating() {
 	if target.hash == "" {
 		return // a gate is closed and says why; what was known before still holds
 	}
-	why := p.progress()
+	why, stuck := p.progress(), p.stuckInPlace()
 	report := func(t string, changing bool, what string) {
-		if !changing {
+		switch {
+		case !changing:
 			p.set(bad(t, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage))
-			return
+		case stuck != nil && t != hyperv1.NodePoolUpdatingPlatformMachineTemplateConditionType: // machines keep their template
+			p.set(stuck(t))
+		default:
+			p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, what+why))
 		}
-		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, what+why))
 	}
 	report(hyperv1.NodePoolUpdatingVersionConditionType, target.version != p.version, "Updating version to "+target.version)
 	report(hyperv1.NodePoolUpdatingConfigConditionType, p.noted(hyperv1.NodePoolCurrentConfigAnnotation) != target.configHash || p.goingBack(), "Updating config to "+target.configHash)
@@ -321,7 +320,6 @@ func (p *pass) updating() {
 		report(hyperv1.NodePoolUpdatingPlatformMachineTemplateConditionType, p.noted(hyperv1.NodePoolPlatformMachineTemplateAnnotation) != target.template,
 			"Updating machine template to "+target.template)
 	}
-	p.stuckInPlace()
 }
 
 // goingBack tells whether machines are still of a configuration that was given up before all had it: the pool was never done with
@@ -344,21 +342,19 @@ func (p *pass) goingBack() bool {
 	})
 }
 
-// stuckInPlace reports an upgrade in place that has stopped.
-func (p *pass) stuckInPlace() {
+// stuckInPlace makes the condition about an upgrade in place that has stopped; nil: none has.
+func (p *pass) stuckInPlace() func(t string) hyperv1.NodePoolCondition {
 	if p.obs.set == nil || !p.inPlace() {
-		return
+		return nil
 	}
 	message, stuck := p.obs.set.Annotations[hyperv1.NodePoolUpgradeInProgressFalseAnnotation]
 	if !stuck {
-		return
+		return nil
 	}
-	for i, c := range p.conditions {
-		updating := c.Type == hyperv1.NodePoolUpdatingVersionConditionType || c.Type == hyperv1.NodePoolUpdatingConfigConditionType
-		if updating && c.Status == corev1.ConditionTrue {
-			p.conditions[i] = bad(c.Type, hyperv1.NodePoolInplaceUpgradeFailedReason, message)
-			p.conditions[i].Severity = severityError
-		}
+	return func(t string) hyperv1.NodePoolCondition {
+		c := bad(t, hyperv1.NodePoolInplaceUpgradeFailedReason, message)
+		c.Severity = severityError
+		return c
 	}
 }
 

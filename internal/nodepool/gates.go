@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -43,12 +44,12 @@ func (p *pass) autoscaling() bool {
 		p.set(bad(t, hyperv1.AsExpectedReason, "spec.autoScaling is not set"))
 	case p.unmanagedPlatform():
 		p.set(bad(t, hyperv1.AsExpectedReason, fmt.Sprintf("spec.autoScaling has no effect on platform %s: you make the machines", p.spec().Platform.Type)))
-	case deref(a.Min) > a.Max || a.Max < 1:
-		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.max is %d: it must be at least 1, and at least min, which is %d", a.Max, deref(a.Min))))
-	case deref(a.Min) == 0 && p.obs.platform != nil && !p.obs.platform.Traits().ScaleFromZero:
+	case ptr.Deref(a.Min, 0) > a.Max || a.Max < 1:
+		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.max is %d: it must be at least 1, and at least min, which is %d", a.Max, ptr.Deref(a.Min, 0))))
+	case ptr.Deref(a.Min, 0) == 0 && p.obs.platform != nil && !p.obs.platform.Traits().ScaleFromZero:
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.min is 0, which platform %s does not support: the pool keeps one machine; set it to 1 or more", p.spec().Platform.Type)))
 	default:
-		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("the number of machines is chosen between %d and %d", deref(a.Min), a.Max)))
+		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("the number of machines is chosen between %d and %d", ptr.Deref(a.Min, 0), a.Max)))
 	}
 	return true // Replicas keeps to the bounds in any case
 }
@@ -316,11 +317,7 @@ func (p *pass) references() bool {
 	if missing == nil {
 		return true
 	}
-	for i := range p.conditions {
-		if p.conditions[i].Type == hyperv1.NodePoolValidMachineConfigConditionType {
-			p.conditions[i] = bad(hyperv1.NodePoolValidMachineConfigConditionType, ReasonWaitingForHostedCluster, missing.Error())
-		}
-	}
+	p.set(bad(hyperv1.NodePoolValidMachineConfigConditionType, ReasonWaitingForHostedCluster, missing.Error()))
 	return false
 }
 

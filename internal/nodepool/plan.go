@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,13 +123,18 @@ func run(p *pass, stages []stage) bool {
 	return true
 }
 
-func (p *pass) set(c hyperv1.NodePoolCondition) { p.conditions = append(p.conditions, c) }
+// set reports a condition. A later stage that knows more replaces what an earlier one reported of the same type.
+func (p *pass) set(c hyperv1.NodePoolCondition) {
+	if known := findCondition(p.conditions, c.Type); known != nil {
+		*known = c
+		return
+	}
+	p.conditions = append(p.conditions, c)
+}
 
 func (p *pass) spec() *hyperv1.NodePoolSpec { return &p.obs.pool.Spec }
 
-func (p *pass) inPlace() bool {
-	return p.spec().Management.UpgradeType == hyperv1.UpgradeTypeInPlace
-}
+func (p *pass) inPlace() bool { return p.obs.inPlace() }
 
 // reportMachines sums up what there is.
 func (p *pass) reportMachines() {
@@ -145,10 +151,10 @@ func (p *pass) reportMachines() {
 		ready = *blocked
 	}
 	p.set(fromFinding(hyperv1.NodePoolReadyConditionType, ready))
-	p.replicas = availableReplicas(obs)
+	p.replicas = obs.availableReplicas()
 	p.nodes = machines.NodeVersions(obs.machines, p.version)
 	if managed {
-		want := wantedReplicas(obs)
+		want := p.replicasWanted()
 		p.set(fromFinding(hyperv1.NodePoolAllMachinesReadyConditionType, machines.AllReady(obs.machines, want)))
 		p.set(fromFinding(hyperv1.NodePoolAllNodesHealthyConditionType, machines.AllHealthy(obs.machines, want)))
 	}
@@ -160,36 +166,43 @@ func (p *pass) reportMachines() {
 	}
 }
 
-// availableReplicas is how many machines work.
-func availableReplicas(obs *observed) int32 {
-	switch {
-	case obs.pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace && obs.set != nil:
-		return deref(obs.set.Status.AvailableReplicas)
-	case obs.pool.Spec.Management.UpgradeType != hyperv1.UpgradeTypeInPlace && obs.deployment != nil:
-		return deref(obs.deployment.Status.AvailableReplicas)
+// replicasWanted is how many machines there are to be.
+func (p *pass) replicasWanted() int32 {
+	return machines.Replicas(p.spec(), p.obs.liveReplicas(), p.floor())
+}
+
+// floor is the fewest machines that an autoscaler may leave: one that starts from none has to know what a machine would offer, from the platform or
+// from us.
+func (p *pass) floor() int32 {
+	offered := p.obs.template != nil && p.obs.template.Capacity != nil
+	if p.obs.platform != nil && !p.obs.platform.Traits().ScaleFromZero && !offered {
+		return 1
 	}
 	return 0
 }
 
-// wantedReplicas is how many machines there are to be, as far as that is known.
-func wantedReplicas(obs *observed) int32 {
-	return machines.Replicas(&obs.pool.Spec, liveReplicas(obs), true)
+func (o *observed) inPlace() bool {
+	return o.pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace
+}
+
+// availableReplicas is how many machines work.
+func (o *observed) availableReplicas() int32 {
+	switch {
+	case o.inPlace() && o.set != nil:
+		return ptr.Deref(o.set.Status.AvailableReplicas, 0)
+	case !o.inPlace() && o.deployment != nil:
+		return ptr.Deref(o.deployment.Status.AvailableReplicas, 0)
+	}
+	return 0
 }
 
 // liveReplicas is what the MachineDeployment or MachineSet asks for; nil: there is none.
-func liveReplicas(obs *observed) *int32 {
+func (o *observed) liveReplicas() *int32 {
 	switch {
-	case obs.pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace && obs.set != nil:
-		return obs.set.Spec.Replicas
-	case obs.pool.Spec.Management.UpgradeType != hyperv1.UpgradeTypeInPlace && obs.deployment != nil:
-		return obs.deployment.Spec.Replicas
+	case o.inPlace() && o.set != nil:
+		return o.set.Spec.Replicas
+	case !o.inPlace() && o.deployment != nil:
+		return o.deployment.Spec.Replicas
 	}
 	return nil
-}
-
-func deref(n *int32) int32 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

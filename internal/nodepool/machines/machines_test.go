@@ -25,10 +25,10 @@ func TestReplicas(t *testing.T) {
 		return &hyperv1.NodePoolSpec{AutoScaling: &hyperv1.NodePoolAutoScaling{Min: &least, Max: most}}
 	}
 	for name, tc := range map[string]struct {
-		spec     *hyperv1.NodePoolSpec
-		live     *int32
-		fromZero bool
-		want     int32
+		spec  *hyperv1.NodePoolSpec
+		live  *int32
+		floor int32
+		want  int32
 	}{
 		"When nothing is asked for it should be none":                                {spec: &hyperv1.NodePoolSpec{}, live: ptr.To[int32](3), want: 0},
 		"When a number is asked for it should be that":                               {spec: &hyperv1.NodePoolSpec{Replicas: ptr.To[int32](4)}, live: ptr.To[int32](3), want: 4},
@@ -36,11 +36,11 @@ func TestReplicas(t *testing.T) {
 		"When the autoscaler keeps to the bounds it should be left alone":            {spec: scaled(2, 5), live: ptr.To[int32](4), want: 4},
 		"When there are more than allowed it should be the most":                     {spec: scaled(2, 5), live: ptr.To[int32](9), want: 5},
 		"When there are fewer than allowed it should be the least":                   {spec: scaled(2, 5), live: ptr.To[int32](0), want: 2},
-		"When a pool may shrink to none and can start again it should be left alone": {spec: scaled(0, 5), live: ptr.To[int32](0), fromZero: true, want: 0},
-		"When a pool could not start again it should keep one":                       {spec: scaled(0, 5), live: ptr.To[int32](0), want: 1},
+		"When a pool may shrink to none and can start again it should be left alone": {spec: scaled(0, 5), live: ptr.To[int32](0), want: 0},
+		"When a pool could not start again it should keep one":                       {spec: scaled(0, 5), live: ptr.To[int32](0), floor: 1, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(machines.Replicas(tc.spec, tc.live, tc.fromZero)).To(Equal(tc.want))
+			NewWithT(t).Expect(machines.Replicas(tc.spec, tc.live, tc.floor)).To(Equal(tc.want))
 		})
 	}
 }

@@ -15,17 +15,15 @@ import (
 
 // Replicas is how many machines a pool is to have. live is what the MachineDeployment or MachineSet asks for, nil when there is none.
 //
-// With autoScaling the number is the autoscaler's, as long as it keeps to the bounds. A pool that can't start from no machine, because
-// nothing tells the autoscaler what one would offer, keeps at least one.
-func Replicas(spec *hyperv1.NodePoolSpec, live *int32, scaleFromZero bool) int32 {
+// floor is the fewest that an autoscaler may leave: 1 for a pool that cannot start from no machine, because nothing tells what one would offer.
+//
+// With autoScaling the number is the autoscaler's, as long as it keeps to the bounds and the floor.
+func Replicas(spec *hyperv1.NodePoolSpec, live *int32, floor int32) int32 {
 	a := spec.AutoScaling
 	if a == nil {
 		return max(ptr.Deref(spec.Replicas, 0), 0)
 	}
-	least := ptr.Deref(a.Min, 0)
-	if least == 0 && !scaleFromZero {
-		least = 1
-	}
+	least := max(ptr.Deref(a.Min, 0), floor)
 	return min(max(ptr.Deref(live, least), least), a.Max)
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -96,9 +97,4 @@ func (l *Loop) publish(ctx context.Context, text string) error {
 	return nil
 }
 
-func cut(s string) string {
-	if len(s) > maxNote {
-		return s[:maxNote] + "..."
-	}
-	return s
-}
+func cut(s string) string { return clip.Over(s, maxNote, "...") }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/responses"
 )
 
@@ -29,11 +30,7 @@ type Failure struct {
 }
 
 func (f Failure) Error() string {
-	text := f.Err.Error()
-	if len(text) > maxErrorText {
-		text = text[:maxErrorText] + "..."
-	}
-	return f.Object + ": " + text
+	return f.Object + ": " + clip.Over(f.Err.Error(), maxErrorText, "...")
 }
 
 // Unwrap returns what the API server or the network said.

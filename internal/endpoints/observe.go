@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 )
 
@@ -88,10 +89,7 @@ func warnings(events []corev1.Event) []string {
 	})
 	var out []string
 	for _, e := range events {
-		text := e.Reason + ": " + e.Message
-		if len(text) > maxWarningLength {
-			text = text[:maxWarningLength] + "…"
-		}
+		text := clip.Over(e.Reason+": "+e.Message, maxWarningLength, "…")
 		if len(out) < maxWarnings && !slices.Contains(out, text) {
 			out = append(out, text)
 		}

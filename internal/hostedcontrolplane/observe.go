@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/pki"
@@ -172,7 +173,7 @@ func unscheduledPods(ctx context.Context, reader client.Reader, namespace, name 
 	for _, pod := range pods.Items {
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-				out = append(out, fmt.Sprintf("pod %s fits no node: %s", pod.Name, c.Message[:min(len(c.Message), maxEventLength)]))
+				out = append(out, fmt.Sprintf("pod %s fits no node: %s", pod.Name, clip.To(c.Message, maxEventLength)))
 			}
 		}
 	}
@@ -200,7 +201,7 @@ func unboundClaims(ctx context.Context, reader client.Reader, namespace, name st
 		}
 		if n := len(events.Items); n > 0 {
 			message := events.Items[n-1].Message
-			text += ": " + message[:min(len(message), maxEventLength)]
+			text += ": " + clip.To(message, maxEventLength)
 		}
 		out = append(out, text)
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/nodepool/machines"
 )
 
@@ -41,7 +42,7 @@ func fromFinding(t string, f machines.Finding) hyperv1.NodePoolCondition {
 // type that others left are dropped.
 func setCondition(list *[]hyperv1.NodePoolCondition, c hyperv1.NodePoolCondition, generation int64, now time.Time) {
 	if len(c.Message) > maxMessage {
-		c.Message = c.Message[:maxMessage-3] + "..."
+		c.Message = clip.To(c.Message, maxMessage-3) + "..."
 	}
 	c.ObservedGeneration = generation
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))

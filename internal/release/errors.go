@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/desk"
 )
 
@@ -72,13 +73,7 @@ var remedies = map[error]string{
 	ErrBadPullSecret: "key .dockerconfigjson must hold JSON like {\"auths\":{\"registry.example.com\":{\"auth\":\"…\"}}}",
 }
 
-func abbreviate(image string) string {
-	const most = 256
-	if len(image) > most {
-		return image[:most] + "…"
-	}
-	return image
-}
+func abbreviate(image string) string { return clip.Over(image, 256, "…") }
 
 // classify turns an error of the registry client into a LookupError.
 func classify(ctx context.Context, image string, err error) error {

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
@@ -243,8 +244,5 @@ func clean(s string) string {
 	s = userInfo.ReplaceAllString(s, "://…@")
 	s = query.ReplaceAllString(s, "?…")
 	s = bearer.ReplaceAllString(s, "$1 …")
-	if len(s) <= maxText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxText], "") + "…"
+	return clip.Over(s, maxText, "…")
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 // Bounds of what is read. A payload has to fit through a Secret of 1 MiB, compressed.
@@ -204,12 +206,7 @@ func strictJSON(data []byte, into any) error {
 // maxText of what a user wrote is repeated in an error.
 const maxText = 200
 
-func shorten(s string) string {
-	if len(s) > maxText {
-		return strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return s
-}
+func shorten(s string) string { return clip.Over(s, maxText, "…") }
 
 // brief keeps errors of parsers, which repeat what they read, within bounds.
 func brief(err error) error { return errors.New(shorten(err.Error())) }

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 // maxMessage is the bound that the CustomResourceDefinitions put on a condition's message.
@@ -19,7 +21,7 @@ func Set(list *[]metav1.Condition, now time.Time, conds ...metav1.Condition) {
 			panic("conditions.Set: a condition without a type")
 		}
 		if len(c.Message) > maxMessage {
-			c.Message = c.Message[:maxMessage-3] + "..."
+			c.Message = clip.To(c.Message, maxMessage-3) + "..."
 		}
 		if old := Get(*list, c.Type); old != nil && old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -92,19 +93,7 @@ func Event(to Recorder, obj runtime.Object, warning bool, reason, action, text s
 	if text == "" {
 		text = reason
 	}
-	to.Eventf(obj, nil, kind, reason, action, "%s", cut(text))
-}
-
-// cut ends a text before a character that would not be whole.
-func cut(text string) string {
-	if len(text) <= maxNote {
-		return text
-	}
-	end := maxNote
-	for end > 0 && text[end]&0xC0 == 0x80 {
-		end--
-	}
-	return text[:end] + "…"
+	to.Eventf(obj, nil, kind, reason, action, "%s", clip.Over(text, maxNote, "…"))
 }
 
 // Limiter keeps what goes on for long from being told all the time. Losing it costs an event more. The zero value is ready.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 const (
@@ -84,7 +86,7 @@ func (f *flattener) text(path []string, value any) string {
 		return "(secret " + hash() + ")"
 	}
 	if len(raw) > maxValue {
-		return strings.ToValidUTF8(string(raw[:maxValue]), "") + "… (" + strconv.Itoa(len(raw)) + " bytes, " + hash() + ")"
+		return clip.To(string(raw), maxValue) + "… (" + strconv.Itoa(len(raw)) + " bytes, " + hash() + ")"
 	}
 	return string(raw)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 // console writes lines with the time since boot, as a kernel does.
@@ -26,10 +28,7 @@ func newConsole(out io.Writer, clk clock.PassiveClock) *console {
 const maxMessage = 8 << 10
 
 func (c *console) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if len(text) > maxMessage {
-		text = text[:maxMessage] + "…"
-	}
+	text := clip.Over(fmt.Sprintf(format, args...), maxMessage, "…")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintf(c.out, "[%9.3f] %s\n", c.clock.Since(c.began).Seconds(), strings.ToValidUTF8(text, "?"))

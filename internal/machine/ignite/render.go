@@ -7,6 +7,8 @@ import (
 
 	v3_5 "github.com/coreos/ignition/v2/config/v3_5"
 	types "github.com/coreos/ignition/v2/config/v3_5/types"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 // Renderer turns user data into the whole config.
@@ -91,12 +93,7 @@ func parse(raw []byte) (types.Config, error) {
 // maxReport bounds how much of a validation report goes into a message.
 const maxReport = 1 << 10
 
-func bounded(s string) string {
-	if len(s) > maxReport {
-		return s[:maxReport] + "…"
-	}
-	return s
-}
+func bounded(s string) string { return clip.Over(s, maxReport, "…") }
 
 // check refuses what a machine of platform Local can't do.
 func check(cfg types.Config) error {

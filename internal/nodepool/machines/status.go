@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -176,7 +177,7 @@ func firstLine(message string) string {
 	}
 	s := strings.Join(parts, "; ")
 	if len(s) > maxLine {
-		s = strings.ToValidUTF8(s[:maxLine-3], "") + "..."
+		s = clip.To(s, maxLine-3) + "..."
 	}
 	return s
 }

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 const (
@@ -167,9 +169,7 @@ func statusError(method, path string, code int, raw []byte) error {
 	if err := json.Unmarshal(raw, &status); err == nil && status.Kind == "Status" && status.Message != "" {
 		e.Reason, e.Message = status.Reason, status.Message
 	}
-	if len(e.Message) > maxMessage {
-		e.Message = e.Message[:maxMessage] + "..."
-	}
+	e.Message = clip.Over(e.Message, maxMessage, "...")
 	return e
 }
 

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/author/violation"
 )
@@ -56,7 +57,7 @@ func filesBelow(ctx context.Context, img v1.Image, folder string) (load.Files, e
 			return nil, &violation.Error{Reason: violation.InvalidFile, Details: fmt.Sprintf("layer %d lies outside the registry", i)}
 		}
 		if !l.MediaType.IsLayer() {
-			return nil, &violation.Error{Reason: violation.InvalidFile, Details: fmt.Sprintf("layer %d has media type %q, which is no archive of files", i, clip(string(l.MediaType)))}
+			return nil, &violation.Error{Reason: violation.InvalidFile, Details: fmt.Sprintf("layer %d has media type %q, which is no archive of files", i, clipped(string(l.MediaType)))}
 		}
 		if compressed += l.Size; l.Size < 0 || compressed > maxCompressed {
 			return nil, &violation.Error{Reason: violation.TooLarge, Details: fmt.Sprintf("its layers have more than %d bytes", maxCompressed)}
@@ -78,13 +79,10 @@ func filesBelow(ctx context.Context, img v1.Image, folder string) (load.Files, e
 	return r.files, nil
 }
 
-// clip bounds text that a registry chose.
-func clip(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
-	}
-	return s
-}
+// maxName bounds text that a registry chose.
+const maxName = 100
+
+func clipped(s string) string { return clip.Over(s, maxName, "…") }
 
 func describe(layer int, err error) error {
 	if _, ok := errors.AsType[*violation.Error](err); ok {
@@ -137,7 +135,7 @@ func (r *reader) archive(archive *tar.Reader) error {
 			continue
 		}
 		if seen[name] {
-			return &violation.Error{Reason: violation.InvalidFile, Path: clip(name), Details: "it is in the same layer twice"}
+			return &violation.Error{Reason: violation.InvalidFile, Path: clipped(name), Details: "it is in the same layer twice"}
 		}
 		seen[name] = true
 		if load.Hidden(name) {
@@ -156,7 +154,7 @@ func (r *reader) archive(archive *tar.Reader) error {
 // judge says what an entry is: its path in the package, whether it is a file of it, or why it must not be there.
 func (r *reader) judge(header *tar.Header) (name string, wanted bool, err error) {
 	refuse := func(why string) (string, bool, error) {
-		return "", false, &violation.Error{Reason: violation.InvalidFile, Path: clip(header.Name), Details: why}
+		return "", false, &violation.Error{Reason: violation.InvalidFile, Path: clipped(header.Name), Details: why}
 	}
 	if path.IsAbs(header.Name) || strings.ContainsAny(header.Name, "\x00\\") {
 		return refuse("its path is absolute, or has characters that no path of a package has")

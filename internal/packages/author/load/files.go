@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/packages/author/violation"
 )
 
@@ -41,7 +42,7 @@ func (f Files) Paths() []string {
 func (f Files) Add(name string, data []byte, total *int64) error {
 	switch {
 	case len(name) > MaxPath:
-		return &violation.Error{Reason: violation.TooLarge, Path: name[:64] + "…", Details: fmt.Sprintf("its path has more than %d bytes", MaxPath)}
+		return &violation.Error{Reason: violation.TooLarge, Path: clip.To(name, 64) + "…", Details: fmt.Sprintf("its path has more than %d bytes", MaxPath)}
 	case len(data) > MaxFile:
 		return &violation.Error{Reason: violation.TooLarge, Path: name, Details: fmt.Sprintf("more than %d bytes", MaxFile)}
 	}

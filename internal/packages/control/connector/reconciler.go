@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/control/objectsetphase"
 	"hcp.internal/platform/internal/packages/engine/phase"
@@ -194,7 +195,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func bounded(err error) error {
 	if text := err.Error(); len(text) > maxError {
-		return errors.New(text[:maxError] + " …")
+		return errors.New(clip.To(text, maxError) + " …")
 	}
 	return err
 }

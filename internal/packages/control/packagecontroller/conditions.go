@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -46,7 +47,7 @@ const maxMessage = 32768
 
 func bounded(message string) string {
 	if len(message) > maxMessage {
-		return strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
+		return clip.To(message, maxMessage-3) + "…"
 	}
 	return message
 }

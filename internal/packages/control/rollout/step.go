@@ -9,6 +9,7 @@ import (
 	"time"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/clip"
 )
 
 // Fleet is the world that a rollout acts on.
@@ -91,11 +92,7 @@ func Brief(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner // what was being done, and to whom, the message says itself
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > brief {
-		text = strings.ToValidUTF8(text[:brief], "") + "…"
-	}
-	return text
+	return clip.Over(strings.Join(strings.Fields(err.Error()), " "), brief, "…")
 }
 
 // confirmed is a plan that rests on no cache where a cache could do harm: it frees no slot of a Package that merely looks up, makes none that

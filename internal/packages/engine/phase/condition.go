@@ -2,9 +2,10 @@ package phase
 
 import (
 	"regexp"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 // Bounds of a condition in the schema of every kind.
@@ -35,5 +36,5 @@ func Bounded(message string) string {
 		return message
 	}
 	const rest = " …"
-	return strings.ToValidUTF8(message[:maxMessage-len(rest)], "") + rest
+	return clip.To(message, maxMessage-len(rest)) + rest
 }

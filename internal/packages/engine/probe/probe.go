@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/clip"
 )
 
 // Set are parsed probes. The zero Set passes everything.
@@ -166,8 +167,5 @@ func asJSON(v any) string {
 	if err != nil {
 		return err.Error()
 	}
-	if len(text) > maxValue {
-		return string(text[:maxValue]) + "…"
-	}
-	return string(text)
+	return clip.Over(string(text), maxValue, "…")
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/engine/scope"
 )
@@ -26,9 +27,7 @@ func (e Events) Tell(obj, related client.Object, eventType, reason, action, text
 	if e.Recorder == nil {
 		return
 	}
-	if len(text) > maxNote {
-		text = text[:maxNote] + "…"
-	}
+	text = clip.Over(text, maxNote, "…")
 	if related == nil {
 		e.Recorder.Eventf(e.Scope.Object(obj), nil, eventType, reason, action, "%s", text)
 		return

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -181,12 +182,7 @@ func stateOf(pod *corev1.Pod) podState {
 // maxMessage bounds text of others in conditions.
 const maxMessage = 512
 
-func bounded(s string) string {
-	if len(s) > maxMessage {
-		return s[:maxMessage] + "…"
-	}
-	return s
-}
+func bounded(s string) string { return clip.Over(s, maxMessage, "…") }
 
 // addresses of a machine: the node's name, and the pod's addresses.
 func addresses(pod *corev1.Pod) []infrav1.MachineAddress {

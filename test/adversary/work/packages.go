@@ -22,11 +22,9 @@ import (
 
 const (
 	// Fleet is the name of the HostedClusterPackage and of its Packages, Budget its maxUnavailable.
-	Fleet  = "adversary-fleet"
-	Budget = 1
-	// fleetLabel is on the hosted clusters that it is for.
-	fleetLabel = "adversary"
-	tenants    = "shop"
+	Fleet   = "adversary-fleet"
+	Budget  = 1
+	tenants = "shop"
 	// standing is the ClusterPackage.
 	standing = "adversary-standing"
 )
@@ -75,7 +73,8 @@ func manifest(s plan.Step) *unstructured.Unstructured {
 	case plan.Fleet:
 		app["tag"] = s.Version
 		return object("HostedClusterPackage", "", Fleet, map[string]any{
-			"hostedClusterSelector": map[string]any{"matchLabels": map[string]any{fleetLabel: "true"}},
+			// All hosted clusters. A label would change what packages of the demo cluster are rendered from, and nobody changes that cluster.
+			"hostedClusterSelector": map[string]any{},
 			"strategy":              map[string]any{"rollingUpgrade": map[string]any{"maxUnavailable": int64(Budget)}},
 			"template":              map[string]any{"spec": map[string]any{"image": world.Registry() + "/adversary/hello:v1", "config": app}},
 		})
@@ -124,9 +123,6 @@ func (w *Work) Clean(ctx context.Context, clusters []int) error {
 		})
 	}
 	w.all(ends...)
-	if err := world.Until(ctx, accepted, func(ctx context.Context) error { return w.label(ctx, fleetLabel, "") }); err != nil {
-		return err
-	}
 	return w.cleanDemo(ctx)
 }
 

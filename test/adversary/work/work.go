@@ -65,9 +65,6 @@ func (w *Work) Prepare(ctx context.Context, p plan.Plan) error {
 		}
 		w.manifests[c] = objects
 	}
-	if err := w.label(ctx, fleetLabel, "true"); err != nil {
-		return err
-	}
 	if err := w.push(ctx); err != nil {
 		return err
 	}
@@ -77,7 +74,7 @@ func (w *Work) Prepare(ctx context.Context, p plan.Plan) error {
 // render has our own command say what a hosted cluster is made of. Clusters with even numbers ask for less, so that more of them fit.
 func (w *Work) render(ctx context.Context, cluster int) ([]*unstructured.Unstructured, error) {
 	key := world.Key(cluster)
-	args := []string{"create", "cluster", "local", "--name", key.Name, "--namespace", key.Namespace, "--release-image", w.Release, "--labels", fleetLabel + "=true", "--render", "--render-sensitive"}
+	args := []string{"create", "cluster", "local", "--name", key.Name, "--namespace", key.Namespace, "--release-image", w.Release, "--render", "--render-sensitive"}
 	if cluster%2 == 0 {
 		args = append(args, "--annotations", "resource-request-override.hypershift.openshift.io/etcd.etcd=cpu=100m")
 	}
@@ -138,16 +135,7 @@ func (w *Work) apply(ctx context.Context, objects ...*unstructured.Unstructured)
 	return nil
 }
 
-func (w *Work) label(ctx context.Context, label, value string) error {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: world.Key(plan.Demo).Namespace, Name: world.Key(plan.Demo).Name}}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, label, value)
-	if value == "" {
-		patch = fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, label)
-	}
-	return w.World.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, []byte(patch)))
-}
-
-// upgrade gives a hosted cluster another release that the registry has, or, when there is none, the same one by its digest, which rolls everything, too.
+// upgrade gives a hosted cluster the release that it has by its other name, which rolls everything.
 func (w *Work) upgrade(ctx context.Context, cluster int) error {
 	image, err := w.other(ctx)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,7 +138,7 @@ func (w *Work) apply(ctx context.Context, objects ...*unstructured.Unstructured)
 
 // upgrade gives a hosted cluster the release that it has by its other name, which rolls everything.
 func (w *Work) upgrade(ctx context.Context, cluster int) error {
-	image, err := w.other(ctx)
+	image, err := otherName(ctx, w.Release)
 	if err != nil {
 		return err
 	}
@@ -146,25 +147,29 @@ func (w *Work) upgrade(ctx context.Context, cluster int) error {
 	return w.World.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"release":{"image":%q}}}`, image)))
 }
 
-func (w *Work) other(ctx context.Context) (string, error) {
-	path, tag, ok := strings.Cut(strings.TrimPrefix(w.Release, world.Registry()+"/"), ":")
-	if !ok {
-		return "", fmt.Errorf("release image %s has no tag", w.Release)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "http://"+world.Registry()+"/v2/"+path+"/manifests/"+tag, nil)
+// otherName is another name of the same image: the digest of a tag, or a tag with a digest.
+func otherName(ctx context.Context, image string) (string, error) {
+	ref, err := name.ParseReference(image)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("reading the name of the release image: %w", err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	is, err := remote.Head(ref, remote.WithContext(ctx))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("asking the registry for release image %s: %w", image, err)
 	}
-	_ = resp.Body.Close()
-	digest := resp.Header.Get("Docker-Content-Digest")
-	if digest == "" {
-		return "", fmt.Errorf("the registry says %s and no digest of %s", resp.Status, w.Release)
+	if _, ok := ref.(name.Digest); !ok {
+		return ref.Context().Digest(is.Digest.String()).String(), nil
 	}
-	return world.Registry() + "/" + path + "@" + digest, nil
+	tags, err := remote.List(ref.Context(), remote.WithContext(ctx))
+	if err != nil {
+		return "", fmt.Errorf("listing the tags of %s: %w", ref.Context(), err)
+	}
+	for _, tag := range tags {
+		if d, err := remote.Head(ref.Context().Tag(tag), remote.WithContext(ctx)); err == nil && d.Digest == is.Digest {
+			return ref.Context().Tag(tag).String(), nil
+		}
+	}
+	return "", fmt.Errorf("no tag of %s is %s", ref.Context(), is.Digest)
 }
 
 // DestroyBound is how long a hosted cluster that nobody harms may take to go.

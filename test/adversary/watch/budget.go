@@ -16,8 +16,9 @@ import (
 	"hcp.internal/platform/test/adversary/world"
 )
 
-// known is how long a Package must have been down for everybody to know it: one that breaks in the moment in which another is changed is nobody's fault.
-const known = 3 * time.Second
+// known is how long a Package that broke by itself must have been down for everybody to know it: one that breaks in the moment in which another is changed
+// is nobody's fault, and a machine on which everything else is killed may make a moment long. One that was changed is down at once: who changed it knows.
+const known = 10 * time.Second
 
 // Budget sees the Packages of a fleet as anybody does. Of the rollout it knows nothing.
 type Budget struct {
@@ -34,7 +35,9 @@ type Budget struct {
 type onePackage struct {
 	spec string
 	up   bool
-	// downSince is when it was first seen to be down, or to have been changed and not heard of since.
+	// changed says that it was up until it was changed, and not heard to be up since.
+	changed bool
+	// downSince is when it was first seen to be down or changed.
 	downSince time.Time
 }
 
@@ -57,11 +60,12 @@ func (b *Budget) see(p *v1alpha1.Package, now time.Time) string {
 	wrong := ""
 	if known && was.up && was.spec != is.spec {
 		wrong = b.judge(p.Namespace, now)
+		is.changed = !is.up
 	}
 	switch {
 	case is.up:
 	case known && !was.up:
-		is.downSince = was.downSince
+		is.downSince, is.changed = was.downSince, was.changed
 	default:
 		is.downSince = now
 	}
@@ -73,7 +77,7 @@ func (b *Budget) judge(namespace string, now time.Time) string {
 	var down []string
 	for _, other := range slices.Sorted(maps.Keys(b.seen)) {
 		o := b.seen[other]
-		if other != namespace && !o.up && now.Sub(o.downSince) >= known && !b.Leaving(other) {
+		if other != namespace && !o.up && (o.changed || now.Sub(o.downSince) >= known) && !b.Leaving(other) {
 			down = append(down, fmt.Sprintf("%s for %s", other, now.Sub(o.downSince).Round(time.Second)))
 		}
 	}

@@ -78,6 +78,14 @@ func TestBudget(t *testing.T) {
 			events: []event{up(0, "a", "1", 1), up(0, "b", "1", 1), changed(1*s, "a", "2", 2), changed(10*s, "b", "2", 2)},
 			want:   "the Package in b was up and was changed while 1 others were down, of 1: [a for 9s]",
 		},
+		"When both are changed in the same moment it should say so": {
+			events: []event{up(0, "a", "1", 1), up(0, "b", "1", 1), changed(1*s, "a", "2", 2), changed(1*s, "b", "2", 2)},
+			want:   "the Package in b was up and was changed while 1 others were down, of 1: [a for 0s]",
+		},
+		"When one that was changed is heard to be down it should still count at once": {
+			events: []event{up(0, "a", "1", 1), up(0, "b", "1", 1), changed(1*s, "a", "2", 2), down(2*s, "a", "2", 2), changed(3*s, "b", "2", 2)},
+			want:   "[a for 2s]",
+		},
 		"When one is down and another is changed it should say so": {
 			events: []event{up(0, "a", "1", 1), down(0, "b", "1", 1), changed(10*s, "a", "2", 2)},
 			want:   "the Package in a was up",

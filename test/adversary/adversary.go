@@ -226,6 +226,9 @@ func (r *run) after(ctx context.Context, before watch.Machine) error {
 	if n, err := r.journal.UndoAll(); n > 0 || err != nil {
 		r.violated("faults end", fmt.Sprintf("%d were not undone by themselves: %v", n, err))
 	}
+	if err := world.Until(ctx, recoverBound, func(ctx context.Context) error { return watch.OperatorsUp(ctx, r.world) }); err != nil && ctx.Err() == nil {
+		r.violated("everything recovers", "operators: "+err.Error())
+	}
 	clusters := r.alive()
 	for _, c := range clusters {
 		if err := watch.Recovered(ctx, r.world, c, recoverBound); err != nil && ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,8 +38,9 @@ func Health(ctx context.Context, w *world.World, cluster int) error {
 	for kind, want := range map[string]metav1.ConditionStatus{
 		hyperv1.HostedClusterAvailable: metav1.ConditionTrue, hyperv1.HostedClusterProgressing: metav1.ConditionFalse, hyperv1.HostedClusterDegraded: metav1.ConditionFalse,
 	} {
-		if c := is(kind); c.Status != want {
-			return fmt.Errorf("%s of %s is %s, want %s: %s %s", kind, key, c.Status, want, c.Reason, c.Message)
+		// What was said before the last change says nothing about it.
+		if c := is(kind); c.Status != want || c.ObservedGeneration != hc.Generation {
+			return fmt.Errorf("%s of %s is %s for generation %d, want %s for %d: %s %s", kind, key, c.Status, c.ObservedGeneration, want, hc.Generation, c.Reason, c.Message)
 		}
 	}
 	cfg, err := w.Hosted(ctx, cluster)
@@ -82,14 +84,50 @@ func poolsReady(ctx context.Context, w *world.World, key client.ObjectKey, nodes
 		if p.Spec.Replicas != nil {
 			want += int(*p.Spec.Replicas)
 		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == hyperv1.NodePoolUpdatingConfigConditionType && c.Status == corev1.ConditionTrue {
-				return fmt.Errorf("NodePool %s rolls: %s", p.Name, c.Message)
-			}
+		if err := poolRests(p); err != nil {
+			return err
 		}
 	}
 	if nodes != want {
 		return fmt.Errorf("%s has %d nodes, its NodePools want %d", key, nodes, want)
+	}
+	return nil
+}
+
+// poolRests returns an error unless operators have said of the NodePool as it is now that it doesn't roll.
+func poolRests(p *hyperv1.NodePool) error {
+	said := false
+	for _, c := range p.Status.Conditions {
+		if c.Type != hyperv1.NodePoolUpdatingConfigConditionType {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return fmt.Errorf("NodePool %s rolls: %s", p.Name, c.Message)
+		}
+		said = c.ObservedGeneration == p.Generation
+	}
+	if !said {
+		return fmt.Errorf("nobody has said whether generation %d of NodePool %s rolls", p.Generation, p.Name)
+	}
+	return nil
+}
+
+// OperatorsUp returns an error until all Deployments of the installation have as many ready pods as they want. A kubelet starts what was killed several times
+// later and later, so after a storm this takes longer than after a kill.
+func OperatorsUp(ctx context.Context, w *world.World) error {
+	for _, namespace := range world.OperatorNamespaces {
+		list := &appsv1.DeploymentList{}
+		if err := w.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("namespace %s has no Deployment", namespace)
+		}
+		for i := range list.Items {
+			if d := &list.Items[i]; d.Spec.Replicas != nil && d.Status.ReadyReplicas < *d.Spec.Replicas {
+				return fmt.Errorf("%d of %d pods of Deployment %s/%s are ready", d.Status.ReadyReplicas, *d.Spec.Replicas, d.Namespace, d.Name)
+			}
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -149,4 +151,32 @@ func LeftObjects(ctx context.Context, cfg *rest.Config) ([]string, error) {
 		}
 	}
 	return slices.Sorted(maps.Keys(left)), nil
+}
+
+// Orphans names pods on nodes that are gone.
+func Orphans(ctx context.Context, cfg *rest.Config) ([]string, error) {
+	c, err := world.NewClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	pods, nodes := &corev1.PodList{}, &corev1.NodeList{}
+	// Pods first: a node that comes meanwhile has none of these.
+	if err := errors.Join(c.List(ctx, pods), c.List(ctx, nodes)); err != nil {
+		return nil, err
+	}
+	return orphans(pods.Items, nodes.Items), nil
+}
+
+func orphans(pods []corev1.Pod, nodes []corev1.Node) []string {
+	there := map[string]bool{"": true} // not scheduled yet
+	for _, n := range nodes {
+		there[n.Name] = true
+	}
+	var out []string
+	for _, p := range pods {
+		if !there[p.Spec.NodeName] {
+			out = append(out, fmt.Sprintf("Pod %s/%s of node %s, which is gone", p.Namespace, p.Name, p.Spec.NodeName))
+		}
+	}
+	return out
 }

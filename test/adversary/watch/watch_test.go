@@ -8,10 +8,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/api/packages/v1alpha1"
 )
 
@@ -139,4 +141,24 @@ func TestMachine(t *testing.T) {
 func TestOpens(t *testing.T) {
 	rules := nonEmpty([]byte("table ip kube-proxy {\n\tchain service-gone {\n\t}\n\n\tchain service-there {\n\t\tip daddr 10.96.0.1 accept\n\t}\n}\n"))
 	NewWithT(t).Expect(slices.DeleteFunc(rules, opens)).To(Equal([]string{"ip daddr 10.96.0.1 accept"}), "When a chain is empty it should count as gone")
+}
+
+func TestOrphans(t *testing.T) {
+	pod := func(name, node string) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	nodes := []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
+	NewWithT(t).Expect(orphans([]corev1.Pod{pod("runs", "a"), pod("waits", ""), pod("left", "b")}, nodes)).To(Equal([]string{"Pod kube-system/left of node b, which is gone"}))
+}
+
+func TestPoolRests(t *testing.T) {
+	pool := func(status corev1.ConditionStatus, observed int64) *hyperv1.NodePool {
+		p := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 2}}
+		p.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolUpdatingConfigConditionType, Status: status, Message: "1 of 2", ObservedGeneration: observed}}
+		return p
+	}
+	g := NewWithT(t)
+	g.Expect(poolRests(pool(corev1.ConditionFalse, 2))).To(Succeed())
+	g.Expect(poolRests(pool(corev1.ConditionTrue, 2))).To(MatchError("NodePool p rolls: 1 of 2"))
+	g.Expect(poolRests(pool(corev1.ConditionFalse, 1))).To(MatchError("nobody has said whether generation 2 of NodePool p rolls"), "When it was changed since it should not believe what was said before")
 }

@@ -38,6 +38,9 @@ const (
 	callTimeout = 5 * time.Second
 )
 
+// OperatorNamespaces have what the installation consists of.
+var OperatorNamespaces = []string{"hypershift", "package-operator-system"}
+
 // World is safe for use by several goroutines.
 type World struct {
 	// StateDir is that of the local cluster, Bin the folder with our programs.

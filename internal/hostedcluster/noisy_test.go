@@ -62,8 +62,6 @@ func TestNoisyTenant(t *testing.T) {
 		c := conditions.Get(hc.Status.Conditions, hyperv1.ValidReleaseImage)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(c.Status).To(Equal(metav1.ConditionTrue), c.Message)
-	}, time.Minute).Should(Succeed())
-	took := time.Since(begin)
-	t.Logf("a quiet tenant's release was found in %s", took)
-	g.Expect(took).To(BeNumerically("<", 30*time.Second), "a noisy tenant's wait a minute each")
+	}, 50*time.Second).Should(Succeed(), "a noisy tenant's wait a minute each")
+	t.Logf("a quiet tenant's release was found in %s", time.Since(begin))
 }

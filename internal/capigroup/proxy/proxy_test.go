@@ -338,7 +338,7 @@ func TestFailures(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(line).To(Equal(`{"type":"ADDED","object":{}}` + "\n"))
 		cancel()
-		g.Eventually(left, "5s").Should(BeClosed())
+		g.Eventually(left, "60s").Should(BeClosed())
 		resp.Body.Close()
 	})
 	t.Run("When the proxy's server stops a watch should end for the client", func(t *testing.T) {

@@ -85,8 +85,8 @@ func TestProtobufWatchMetrics(t *testing.T) {
 
 	close(more)
 	_, _ = io.Copy(io.Discard, resp.Body)
-	g.Eventually(metrics, "10s").Should(ContainSubstring("hypershift_api_proxy_buffer_bytes 0\n"))
-	g.Eventually(metrics, "10s").Should(ContainSubstring(`translation_errors_total{error_type="invalid-protobuf"} 1`))
+	g.Eventually(metrics, "60s").Should(ContainSubstring("hypershift_api_proxy_buffer_bytes 0\n"))
+	g.Eventually(metrics, "60s").Should(ContainSubstring(`translation_errors_total{error_type="invalid-protobuf"} 1`))
 }
 
 func TestUpgradesOfOthers(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -188,9 +187,8 @@ func TestInstall(t *testing.T) {
 		}
 		good := newPackage(w.Namespace(t), "shop", push(t, r, "web:v1", web()), `{"color":"green"}`)
 		g.Expect(w.Client.Create(t.Context(), good)).To(Succeed())
-		begin := time.Now()
+		// 30 packages that wait 60 s each, with 5 workers, would take 6 minutes: longer than this waits.
 		w.Eventually(t, good, available(good, 1))
-		g.Expect(time.Since(begin)).To(BeNumerically("<", 50*time.Second), "30 packages that wait 60 s each, with 5 workers, would take 6 minutes")
 	})
 	t.Run("When the image can't be pulled it should say so first", func(t *testing.T) {
 		t.Parallel()

@@ -257,7 +257,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
 			Client: w.client,
@@ -267,7 +267,9 @@ func TestCrash(t *testing.T) {
 			},
 			Check: w.check,
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 func TestProcess(t *testing.T) {

@@ -377,7 +377,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestReconcileCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 6, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
 			Client: w.c,
@@ -387,5 +387,7 @@ func TestReconcileCrash(t *testing.T) {
 				NewWithT(t).Expect(w.why()).To(Equal(everywhere(component.AsExpectedReason + " 1.36.3")))
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 6, fresh)
+	testenv.Storm(t, 1, fresh)
 }

@@ -268,7 +268,7 @@ func (w *world) finishNamespace(ctx context.Context, name string) error {
 }
 
 func TestDeletionCrashAtEveryWrite(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		g := NewWithT(t)
 		g.Expect(w.client.Create(t.Context(), w.hostedCluster())).To(Succeed())
@@ -291,5 +291,7 @@ func TestDeletionCrashAtEveryWrite(t *testing.T) {
 				g.Expect(w.missing(t.Context(), &corev1.Namespace{}, "", w.ns+"-demo")()).To(Succeed())
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }

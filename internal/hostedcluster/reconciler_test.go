@@ -89,7 +89,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestCrashAtEveryWrite(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		NewWithT(t).Expect(w.client.Create(t.Context(), w.hostedCluster())).To(Succeed())
 		return testenv.CrashCase{
@@ -97,7 +97,9 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c, "demo") },
 			Check:  func(t testing.TB) { w.expectControlPlane(t, "demo") },
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 func TestOperator(t *testing.T) {

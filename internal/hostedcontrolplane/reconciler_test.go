@@ -220,7 +220,7 @@ func (w *world) secrets() map[string]*corev1.Secret {
 
 //nolint:staticcheck // because old readers read the fields that are deprecated
 func TestCrashes(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, crashStep, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
 			Client: w.c,
@@ -234,5 +234,7 @@ func TestCrashes(t *testing.T) {
 				testenv.ExpectQuiet(t, w.c, func(c client.WithWatch) error { _, err := w.pass(c); return err })
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, crashStep, fresh)
+	testenv.Storm(t, 1, fresh)
 }

@@ -298,7 +298,7 @@ func (c raceClient) Patch(ctx context.Context, obj client.Object, patch client.P
 }
 
 func TestReconcileCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		s := w.token("", bornAt(noon.Add(-tokenRotation)))
 		return testenv.CrashCase{
@@ -317,7 +317,9 @@ func TestReconcileCrash(t *testing.T) {
 				g.Expect(string(got.Data[keyReason])).To(Equal("AsExpected"))
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 // asServer is the connection with the rights that the component gives, and no others.

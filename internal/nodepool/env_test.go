@@ -126,7 +126,7 @@ func examplePool(ns string, mutate ...func(*hyperv1.NodePool)) *hyperv1.NodePool
 
 // reconciler is one on an uncached client.
 func (w *world) reconciler(c client.Client) *Reconciler {
-	return &Reconciler{Client: c, Live: c, Clock: w.clock, Releases: w.releases, ClusterAPI: true, Platforms: platform.Enabled{hyperv1.LocalPlatform}, NewToken: func() string {
+	return &Reconciler{Client: c, Live: testenv.Uncached(c), Clock: w.clock, Releases: w.releases, ClusterAPI: true, Platforms: platform.Enabled{hyperv1.LocalPlatform}, NewToken: func() string {
 		w.tokens++
 		return fmt.Sprintf("token-%d", w.tokens)
 	}}

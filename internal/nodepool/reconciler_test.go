@@ -69,7 +69,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestCrashAtEveryWrite(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		NewWithT(t).Expect(w.client.Create(t.Context(), examplePool(w.ns))).To(Succeed())
 		return testenv.CrashCase{
@@ -77,11 +77,13 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c) },
 			Check:  w.expectPool,
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 func TestCrashAtEveryWriteOfDeletion(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		g := NewWithT(t)
 		g.Expect(w.client.Create(t.Context(), examplePool(w.ns))).To(Succeed())
@@ -95,5 +97,7 @@ func TestCrashAtEveryWriteOfDeletion(t *testing.T) {
 				w.expectNothing(t)
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }

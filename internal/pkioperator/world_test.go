@@ -349,7 +349,7 @@ func TestRevocation(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		if err := w.settle(w.c, ""); err != nil {
 			t.Fatal(err)
@@ -361,5 +361,7 @@ func TestCrash(t *testing.T) {
 			Run:    func(c client.WithWatch) error { return w.settle(c, "leaked") },
 			Check:  func(t testing.TB) { w.revoked(t, "leaked", before) },
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }

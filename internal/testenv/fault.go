@@ -28,6 +28,7 @@ const (
 // FaultClient counts the writes that go through it and injects one fault. It is safe for concurrent use.
 type FaultClient struct {
 	client.WithWatch
+	real client.WithWatch
 
 	mu      sync.Mutex
 	at      int
@@ -38,7 +39,7 @@ type FaultClient struct {
 
 // NewFaultClient wraps c; the fault happens at the at-th write, counted from 1. at 0 injects nothing and only counts.
 func NewFaultClient(c client.WithWatch, fault Fault, at int) *FaultClient {
-	f := &FaultClient{at: at, fault: fault}
+	f := &FaultClient{real: c, at: at, fault: fault}
 	f.WithWatch = interceptor.NewClient(c, f.funcs())
 	return f
 }

@@ -237,7 +237,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		w.machine(t, "e-1", "10.244.0.11")
 		good := w.askAsBootstrapper(t, requestPEM(t, named("e-1")))
@@ -256,5 +256,7 @@ func TestCrash(t *testing.T) {
 				g.Expect(w.verdict(t, unknown)).To(BeEmpty())
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }

@@ -171,7 +171,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		p := newPool(t)
 		return testenv.CrashCase{
 			Client: p.client,
@@ -183,7 +183,9 @@ func TestCrash(t *testing.T) {
 				p.finish(t)
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 func TestDrainer(t *testing.T) {

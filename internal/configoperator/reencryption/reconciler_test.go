@@ -236,7 +236,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		if err := w.settle(t, w.client); err != nil {
 			t.Fatal(err)
@@ -247,5 +247,7 @@ func TestCrash(t *testing.T) {
 			Run:    func(c client.WithWatch) error { return w.settle(t, c) },
 			Check:  w.check,
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }

@@ -215,6 +215,7 @@ func (w *world) rollOut(t testing.TB) {
 }
 
 func (w *world) reconcile(t testing.TB, c client.Client) (ctrl.Result, error) {
+	c = testenv.Uncached(c) // neither is cached
 	r := &Reconciler{
 		Management: c, Hosted: c, Clock: clocktesting.NewFakePassiveClock(noon), PageSize: 3,
 		Hold: func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration) { return "", 0 },

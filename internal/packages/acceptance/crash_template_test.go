@@ -28,8 +28,8 @@ import (
 func render(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, key client.ObjectKey) error {
 	s := scope.Namespaced
 	r := &objecttemplate.Reconciler{
-		Scope: s, Client: c, Live: c, Clock: clock.RealClock{}, Status: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectTemplate")},
-		Engine:      &phase.Engine{Client: c, Mapper: mapper, Watch: packagestest.Unwatched{}, Rules: phase.Templated()},
+		Scope: s, Client: c, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Status: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectTemplate")},
+		Engine:      &phase.Engine{Client: testenv.Uncached(c), Mapper: mapper, Watch: packagestest.Unwatched{}, Rules: phase.Templated()},
 		Environment: objecttemplate.NewEnvironment(func(context.Context, string) (any, error) { return map[string]any{}, nil }),
 	}
 	for range 4 {
@@ -53,7 +53,7 @@ func TestCrashOfTemplates(t *testing.T) {
 	}
 	for name, change := range map[string]bool{"made": false, "changed": true} {
 		t.Run(name, func(t *testing.T) {
-			testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+			fresh := func(t testing.TB) testenv.CrashCase {
 				g, ns := NewWithT(t), w.Namespace(t)
 				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "source"}, Data: map[string][]byte{"value": []byte("one")}}
 				g.Expect(w.Client.Create(t.Context(), secret)).To(Succeed())
@@ -83,7 +83,9 @@ func TestCrashOfTemplates(t *testing.T) {
 						g.Expect(ot.Status.ControllerOf).To(HaveValue(Equal(v1alpha1.ControlledObjectReference{Kind: "ConfigMap", Version: "v1", Name: "made", Namespace: ns})))
 					},
 				}
-			})
+			}
+			testenv.CrashAtEveryWrite(t, 1, fresh)
+			testenv.Storm(t, 2, fresh)
 		})
 	}
 }

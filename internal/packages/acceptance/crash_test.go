@@ -56,7 +56,7 @@ func reconcile(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, 
 		return err
 	}
 	r := &packagecontroller.Reconciler{
-		Scope: s, Client: c, Live: c, Mapper: mapper, Clock: clock.RealClock{}, Puller: images, Environments: nowhere{}, Metrics: recorder,
+		Scope: s, Client: c, Live: testenv.Uncached(c), Mapper: mapper, Clock: clock.RealClock{}, Puller: images, Environments: nowhere{}, Metrics: recorder,
 		Status:      &status.Writer{Client: c, Kind: s.GroupVersionKind("Package")},
 		Deployments: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectDeployment")},
 	}
@@ -130,17 +130,19 @@ func TestCrashOfPackages(t *testing.T) {
 		g.Expect(there).To(ConsistOf(used), "slices that nobody uses are removed")
 	}
 	t.Run("install", func(t *testing.T) {
-		testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		fresh := func(t testing.TB) testenv.CrashCase {
 			key := prepare(t)
 			return testenv.CrashCase{
 				Client: w.Client,
 				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
 				Check:  func(t testing.TB) { check(t, key, "v1", "one", "two") },
 			}
-		})
+		}
+		testenv.CrashAtEveryWrite(t, 1, fresh)
+		testenv.Storm(t, 2, fresh)
 	})
 	t.Run("change", func(t *testing.T) {
-		testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		fresh := func(t testing.TB) testenv.CrashCase {
 			key := prepare(t)
 			change(t, key)
 			return testenv.CrashCase{
@@ -148,7 +150,9 @@ func TestCrashOfPackages(t *testing.T) {
 				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
 				Check:  func(t testing.TB) { check(t, key, "v2", "two", "three", "four") },
 			}
-		})
+		}
+		testenv.CrashAtEveryWrite(t, 1, fresh)
+		testenv.Storm(t, 2, fresh)
 	})
 	t.Run("When nothing changes it should write nothing, also after a restart", func(t *testing.T) {
 		key := prepare(t)

@@ -184,7 +184,7 @@ func TestReconcile(t *testing.T) {
 
 func TestCrashes(t *testing.T) {
 	t.Run("When the process dies at any write the next one should finish the rollout within the budget", func(t *testing.T) {
-		testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		fresh := func(t testing.TB) testenv.CrashCase {
 			w := newWorld(t.(*testing.T), nil, "a", "b") //nolint:forcetypeassert // the caller's
 			first := w.reconciler(w.c)
 			w.pass(first)
@@ -215,7 +215,9 @@ func TestCrashes(t *testing.T) {
 					t.Errorf("the rollout ended with %s", got)
 				}
 			}}
-		})
+		}
+		testenv.CrashAtEveryWrite(t, 1, fresh)
+		testenv.Storm(t, 2, fresh)
 	})
 }
 

@@ -87,7 +87,7 @@ func TestReconciler(t *testing.T) {
 		}
 	}
 	t.Run("When it is interrupted at any write it should deploy all in the end", func(t *testing.T) {
-		testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+		fresh := func(t testing.TB) testenv.CrashCase {
 			h := newHosted(t, w)
 			return testenv.CrashCase{Client: h.c, Run: run(h), Check: func(t testing.TB) {
 				g := NewWithT(t)
@@ -95,7 +95,9 @@ func TestReconciler(t *testing.T) {
 					g.Expect(h.c.Get(t.Context(), client.ObjectKeyFromObject(h.deployment()), part)).To(Succeed())
 				}
 			}}
-		})
+		}
+		testenv.CrashAtEveryWrite(t, 1, fresh)
+		testenv.Storm(t, 2, fresh)
 	})
 	t.Run("When it is up to date it should write nothing", func(t *testing.T) {
 		h := newHosted(t, w)

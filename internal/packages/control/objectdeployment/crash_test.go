@@ -65,14 +65,14 @@ func (noMetrics) ForgetObjectSet(client.ObjectKey) {}
 func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns string) error {
 	s := scope.Namespaced
 	writer := func(kind string) *status.Writer { return &status.Writer{Client: c, Kind: s.GroupVersionKind(kind)} }
-	deployments := &objectdeployment.Reconciler{Scope: s, Client: unindexed{c}, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
+	deployments := &objectdeployment.Reconciler{Scope: s, Client: unindexed{c}, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
 	sets := &objectset.Reconciler{
-		Scope: s, Client: c, Live: c, Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: noMetrics{},
-		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: Unwatched{}, Rules: phase.Unclassed()},
+		Scope: s, Client: c, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Status: writer("ObjectSet"), Metrics: noMetrics{},
+		Engine: &phase.Engine{Client: testenv.Uncached(c), Mapper: mapper, Watch: Unwatched{}, Rules: phase.Unclassed()},
 	}
 	phases := &objectsetphase.Reconciler{
 		Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"),
-		Engine: &phase.Engine{Client: c, Mapper: mapper, Watch: Unwatched{}, Rules: phase.SameCluster()},
+		Engine: &phase.Engine{Client: testenv.Uncached(c), Mapper: mapper, Watch: Unwatched{}, Rules: phase.SameCluster()},
 	}
 	for range 8 {
 		if _, err := deployments.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "web"}}); err != nil {
@@ -116,7 +116,7 @@ func TestCrash(t *testing.T) {
 		od.Spec.Template.Spec.Phases[0] = Phase("a", ConfigMap("shared", map[string]any{"v": "2"}), ConfigMap("new", nil))
 		g.Expect(w.Client.Update(t.Context(), od)).To(Succeed())
 	}
-	testenv.CrashAtEveryWrite(t, 2, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		ns, od := prepare(t)
 		g := NewWithT(t)
 		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
@@ -144,7 +144,9 @@ func TestCrash(t *testing.T) {
 				g.Expect(list.Items).To(HaveLen(2))
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 2, fresh)
+	testenv.Storm(t, 2, fresh)
 	t.Run("When everything is settled it should write nothing, also after a restart", func(t *testing.T) {
 		ns, od := prepare(t)
 		g := NewWithT(t)
@@ -190,7 +192,7 @@ func TestCrashOfClassedHandover(t *testing.T) {
 		classed.Class = v1alpha1.DefaultPhaseClass
 		return []v1alpha1.ObjectSetTemplatePhase{classed, Phase("b", ConfigMap("second", map[string]any{"v": value}))}
 	}
-	testenv.CrashAtEveryWrite(t, 4, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		g, ns := NewWithT(t), w.Namespace(t)
 		od := ObjectDeployment(ns, "web", phases(ns, "1", "old")...)
 		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
@@ -222,14 +224,16 @@ func TestCrashOfClassedHandover(t *testing.T) {
 				g.Expect(apierrors.IsNotFound(w.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "old"}, configMap(ns, "old")))).To(BeTrue())
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 4, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 // TestCrashOfTeardown interrupts the end of a revision, which has a phase of class "default" between two others, at each write.
 func TestCrashOfTeardown(t *testing.T) {
 	w := Serve(t)
 	mapper := mapperFor(t, w.Env.Config)
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		g := NewWithT(t)
 		ns := w.Namespace(t)
 		inNamespace := ConfigMap("classed", nil)
@@ -263,7 +267,9 @@ func TestCrashOfTeardown(t *testing.T) {
 				g.Expect(theirs.OwnerReferences).To(BeEmpty(), "what is somebody else's stays, without us")
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 // racingClient lets something happen before the first real write of an object.

@@ -68,7 +68,7 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 
 // settle calls the reconciler until it has nothing more to do.
 func (w *world) settle(c client.WithWatch) error {
-	r := &MachineReconciler{Client: c, Live: c, Clock: testingclock.NewFakePassiveClock(noon), Events: events.NewFakeRecorder(100)}
+	r := &MachineReconciler{Client: c, Live: testenv.Uncached(c), Clock: testingclock.NewFakePassiveClock(noon), Events: events.NewFakeRecorder(100)}
 	for range 4 {
 		if _, err := r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: w.key}); err != nil {
 			return err
@@ -216,7 +216,7 @@ func TestMachineRefused(t *testing.T) {
 }
 
 func TestMachineCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
 			Client: w.client,
@@ -240,11 +240,13 @@ func TestMachineCrash(t *testing.T) {
 				g.Expect(w.reason()).To(Equal(infrav1.ReasonReady))
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 func TestMachineDeletionCrash(t *testing.T) {
-	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
+	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		g := NewWithT(t)
 		g.Expect(w.settle(w.client)).To(Succeed())
@@ -258,7 +260,9 @@ func TestMachineDeletionCrash(t *testing.T) {
 				g.Expect(w.pod()).To(BeNil(), "no pod outlives its machine")
 			},
 		}
-	})
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
 }
 
 func TestClusterAndTemplate(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/memory"
 )
 
@@ -117,6 +118,9 @@ func Command() *cobra.Command {
 				return fmt.Errorf("registering metrics: %w", err)
 			}
 			started := memory.Start(gcPercent)
+			if err := await.Server(cmd.Context(), management); err != nil {
+				return err
+			}
 			if err := awaitAPI(cmd.Context(), hosted, clock.RealClock{}, awaitLongest); err != nil {
 				return err
 			}

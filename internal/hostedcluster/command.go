@@ -38,6 +38,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/queue"
@@ -119,6 +120,9 @@ func NewScheme() (*runtime.Scheme, error) {
 func (f flags) run(ctx context.Context, extensions []Extension) error {
 	cfg, err := restConfig(f.kubeconfig)
 	if err != nil {
+		return err
+	}
+	if err := await.Server(ctx, cfg); err != nil {
 		return err
 	}
 	if f.privateCAPI {

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/memory"
 	"hcp.internal/platform/internal/pki"
@@ -131,6 +132,9 @@ func Command() *cobra.Command {
 			o.started = started
 			cfg, err := restConfig(o.Kubeconfig)
 			if err != nil {
+				return err
+			}
+			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			return Run(cmd.Context(), cfg, o)

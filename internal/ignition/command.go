@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/server"
 	"hcp.internal/platform/internal/ignition/tokens"
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -63,6 +64,9 @@ func Command() *cobra.Command {
 			}
 			cfg, err := restConfig(o.Kubeconfig)
 			if err != nil {
+				return err
+			}
+			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			return run(cmd.Context(), cfg, o, ctrlmetrics.Registry)

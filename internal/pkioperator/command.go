@@ -15,6 +15,7 @@ import (
 
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -76,6 +77,9 @@ of the same name, and carries out CertificateRevocationRequests.`,
 			cfg.QPS, cfg.UserAgent = -1, names.PKIOperator
 			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
 				return fmt.Errorf("registering metrics: %w", err)
+			}
+			if err := await.Server(cmd.Context(), cfg); err != nil {
+				return err
 			}
 			mgr, err := newManager(cfg, o, config{clock: clock.RealClock{}, keys: pki.NewKey, rand: rand.Reader}, nil)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/packages/control/process"
 	"hcp.internal/platform/internal/version"
 )
@@ -48,6 +49,9 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 			}
 			cfg, err := process.Config(o.Kubeconfig)
 			if err != nil {
+				return err
+			}
+			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			mgr, err := New(cfg, o)

@@ -16,6 +16,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"hcp.internal/platform/internal/image/reach"
+	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/packages/control/process"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/version"
@@ -78,6 +79,9 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
 				return err
 			}
 			cfg.UserAgent = cmd.Name()
+			if err := await.Server(cmd.Context(), cfg); err != nil {
+				return err
+			}
 			if o.SelfBootstrap != "" {
 				return bootstrap(cmd.Context(), cfg, o)
 			}

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/await"
 )
 
 // Options are the settings of the process.
@@ -42,6 +43,9 @@ func Command() *cobra.Command {
 			cfg.QPS, cfg.UserAgent = -1, FieldOwner // the API server's own fairness is enough
 			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
 				return fmt.Errorf("registering metrics: %w", err)
+			}
+			if err := await.Server(cmd.Context(), cfg); err != nil {
+				return err
 			}
 			mgr, err := newManager(cfg, o)
 			if err != nil {

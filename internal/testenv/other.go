@@ -1,10 +1,13 @@
 package testenv
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -51,5 +54,34 @@ func (e *Env) RestartServer(t testing.TB) {
 	}
 	if err := e.waitReady(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Compact makes etcd forget all that was before, so that whoever wants to go on from there is told that it is gone.
+func (e *Env) Compact(t testing.TB) {
+	t.Helper()
+	var status struct{ Header struct{ Revision string } }
+	for _, ask := range []struct {
+		path, body string
+	}{{"/v3/maintenance/status", "{}"}, {"/v3/kv/compaction", `{"revision": "%s", "physical": true}`}} {
+		body := ask.body
+		if strings.Contains(body, "%s") {
+			body = fmt.Sprintf(body, status.Header.Revision)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.etcdURL+ask.path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("etcd answers %s with %s", ask.path, resp.Status)
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -15,14 +15,16 @@ import (
 // Duration. So an API server may be away for more than a minute and a half, as it is when its machine restarts, and no operator of the fleet starts anew,
 // which would be all of them at once and just when the API server is back. What it costs: an operator whose node vanishes is replaced some two minutes
 // later. One that ends in order gives its lease back, and one that is killed and started in the same pod goes on with it.
-const (
+//
+// They are variables for tests of processes, which can't wait for minutes.
+var (
 	Duration      = 137 * time.Second
 	RenewDeadline = 107 * time.Second
 	RetryPeriod   = 26 * time.Second
-
-	// attempt is how long a request for the lease may take. One that is lost in the network must not use up the time of those that would succeed.
-	attempt = 10 * time.Second
 )
+
+// attempt is how long a request for the lease may take. One that is lost in the network must not use up the time of those that would succeed.
+const attempt = 10 * time.Second
 
 // Lock is held under the name of the pod and not under a random one: a container that was killed and started again in the same pod goes
 // on at once instead of waiting for its own lease to run out.

@@ -20,8 +20,9 @@ import (
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
-	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/memory"
@@ -89,7 +90,7 @@ func (o Options) validate() error {
 
 // Command is `hosted-cluster-config-operator`, which also `control-plane-operator hosted-cluster-config-operator` starts.
 func Command() *cobra.Command {
-	o := Options{OperatesOn: os.Getenv("OPERATE_ON_RELEASE_IMAGE")}
+	o := Options{OperatesOn: os.Getenv(releaseimage.EnvOperateOn)}
 	cmd := &cobra.Command{
 		Use:   "hosted-cluster-config-operator",
 		Short: "Keep the objects that a hosted cluster holds from the start",
@@ -159,7 +160,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	} {
 		f.StringVar(later.value, later.name, "", "for resources of OpenShift releases and of workers; none of this build looks at it")
 	}
-	f.StringToStringVar(&o.Images, "images", imagesOf(os.Getenv("RELEASE_IMAGES")), "TAG=REFERENCE,... of what runs on nodes (env RELEASE_IMAGES); known tags: "+strings.Join(resources.ImageTags(), ", "))
+	f.StringToStringVar(&o.Images, "images", imagesOf(os.Getenv(images.Env)), "TAG=REFERENCE,... of what runs on nodes (env RELEASE_IMAGES); known tags: "+strings.Join(images.Tags(), ", "))
 	f.StringVar(&o.KonnectivityAddress, "konnectivity-address", "", "name or address at which nodes reach the tunnel's servers; default: there is no tunnel")
 	f.Int32Var(&o.KonnectivityPort, "konnectivity-port", 0, "port of --konnectivity-address")
 	f.Int32Var(&o.OAuthPort, "oauth-port", 0, "as --oauth-address")

@@ -45,7 +45,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
-	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/queue"
@@ -285,7 +285,7 @@ func addInPlace(mgr manager.Manager, management, hosted client.Client, o Options
 }
 
 func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Options) error {
-	image := o.Images[resources.ImageMachineConfig]
+	image := o.Images[images.MachineConfig]
 	for name, r := range map[string]reconcile.Reconciler{
 		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image},
 		inplace.DrainController: &inplace.Drainer{Management: management, Hosted: hosted, Clock: clock.RealClock{}},

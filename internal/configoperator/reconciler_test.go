@@ -18,6 +18,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -115,7 +116,7 @@ func input(hcp *hyperv1.HostedControlPlane) resources.Input {
 	in := resources.Input{HCP: hcp, Images: map[string]string{}, Tunnel: resources.Tunnel{
 		Host: "10.244.0.1", Port: 30091, CA: []byte("authority"), Cert: []byte("certificate"), Key: []byte("key"),
 	}}
-	for _, tag := range resources.ImageTags() {
+	for _, tag := range images.Tags() {
 		in.Images[tag] = "registry.example.com/" + tag + ":1"
 	}
 	return in

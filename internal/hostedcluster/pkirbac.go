@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/certsigner"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
-	"hcp.internal/platform/internal/pkioperator"
 )
 
 // labelSignsCSRs is the label of images whose control-plane-pki-operator signs CertificateSigningRequests of the management cluster.
@@ -23,7 +24,7 @@ func pkiOperatorRights(hc *hyperv1.HostedCluster, operatorLabels map[string]stri
 		return nil
 	}
 	var objs []client.Object
-	rights := pkioperator.ClusterRights(namespaceOf(hc))
+	rights := certsigner.ClusterRights(namespaceOf(hc))
 	for _, name := range slices.Sorted(maps.Keys(rights)) {
 		labels := map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}
 		objs = append(objs,
@@ -31,7 +32,7 @@ func pkiOperatorRights(hc *hyperv1.HostedCluster, operatorLabels map[string]stri
 			&rbacv1.ClusterRoleBinding{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(labels)},
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespaceOf(hc), Name: "control-plane-pki-operator"}},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespaceOf(hc), Name: names.PKIOperator}},
 			})
 	}
 	return objs

@@ -18,9 +18,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane"
-	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd"
@@ -65,7 +66,6 @@ type Options struct {
 
 // environment variables of the process.
 const (
-	envOperateOnRelease = "OPERATE_ON_RELEASE_IMAGE"
 	envMirrors          = "OPENSHIFT_IMG_OVERRIDES"
 	envMetricsSet       = "METRICS_SET"
 	envOperatorImage    = "CONTROL_PLANE_OPERATOR_IMAGE"
@@ -108,7 +108,7 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 }
 
 func (o *Options) readEnvironment() {
-	o.OperateOnRelease, o.MirrorOverrides, o.MetricsSet = os.Getenv(envOperateOnRelease), os.Getenv(envMirrors), os.Getenv(envMetricsSet)
+	o.OperateOnRelease, o.MirrorOverrides, o.MetricsSet = os.Getenv(releaseimage.EnvOperateOn), os.Getenv(envMirrors), os.Getenv(envMetricsSet)
 	o.OperatorImage, o.PodName = os.Getenv(envOperatorImage), os.Getenv(envPodName)
 	o.CertificateValidity, o.CertificateAlgorithm = os.Getenv(envValidity), os.Getenv(envKeyAlgorithm)
 }

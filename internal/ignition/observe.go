@@ -19,9 +19,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
-	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 )
@@ -161,12 +161,12 @@ func decodeConfig(data []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("key %s is not compressed by gzip", keyConfig)
 	}
-	text, err := io.ReadAll(io.LimitReader(reader, config.MaxSize+1))
+	text, err := io.ReadAll(io.LimitReader(reader, nodeconfig.MaxSize+1))
 	if err != nil {
 		return "", fmt.Errorf("key %s is damaged: %w", keyConfig, err)
 	}
-	if len(text) > config.MaxSize {
-		return "", fmt.Errorf("key %s holds more than %d MiB", keyConfig, config.MaxSize>>20)
+	if len(text) > nodeconfig.MaxSize {
+		return "", fmt.Errorf("key %s holds more than %d MiB", keyConfig, nodeconfig.MaxSize>>20)
 	}
 	return string(text), nil
 }

@@ -6,7 +6,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"hcp.internal/platform/internal/controlplane/capiproxy"
+	"hcp.internal/platform/internal/contract/capiproxy"
 )
 
 const stickyTmp = 0o777 | fs.ModeSticky

@@ -13,8 +13,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
-	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pause"
 )
 

@@ -16,9 +16,9 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
-	"hcp.internal/platform/internal/nodepool/nodeconfig"
-	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
@@ -256,7 +256,7 @@ func (p *pass) machineConfig() bool {
 	obs := p.obs
 	err := obs.userConfigErr
 	if err == nil {
-		err = nodeconfig.Validate(obs.release.Kubernetes, slices.Concat(obs.coreConfig, obs.userConfig))
+		err = nodeconfig.Validate(nodeconfig.Target{Kubernetes: obs.release.Kubernetes}, slices.Concat(obs.coreConfig, obs.userConfig)...)
 	}
 	if err == nil {
 		err = p.computeTarget()

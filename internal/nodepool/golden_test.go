@@ -22,9 +22,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capiadmission"
+	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/hostedcluster"
-	"hcp.internal/platform/internal/nodepool/nodeconfig"
-	"hcp.internal/platform/internal/nodepool/token"
 )
 
 var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the golden files")

@@ -10,8 +10,8 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/rollout"
-	"hcp.internal/platform/internal/nodepool/token"
 )
 
 // global are the settings of the HostedCluster that machines read. A field that is not set leaves no trace, so that fields added later change no

@@ -15,8 +15,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 	"hcp.internal/platform/internal/hostedcluster"
-	"hcp.internal/platform/internal/nodepool/nodeconfig"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/release"

@@ -17,9 +17,9 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
-	"hcp.internal/platform/internal/nodepool/nodeconfig"
-	"hcp.internal/platform/internal/nodepool/token"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/release"

@@ -10,7 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
-	"hcp.internal/platform/internal/nodepool/token"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/testenv"
 )
 

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
-	"hcp.internal/platform/internal/nodepool/token"
 )
 
 // retirement is how long the token of a configuration is good after the last machine could have been made from it: one that was made just

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
+	"hcp.internal/platform/internal/contract/certsigner"
 )
 
 const (
@@ -56,23 +57,10 @@ var signers = []signer{
 	},
 }
 
-// SignerName is the signerName of CertificateSigningRequests for a class, in the control plane namespace.
-func SignerName(namespace string, class certificatesv1alpha1.SignerClass) string {
-	return "hypershift.openshift.io/" + namespace + "." + string(class)
-}
-
-// SignerNames are those of all classes.
-func SignerNames(namespace string) (names []string) {
-	for _, s := range signers {
-		names = append(names, SignerName(namespace, s.class))
-	}
-	return names
-}
-
 // signerOf finds the signer of a signerName.
 func signerOf(namespace, signerName string) (signer, bool) {
 	for _, s := range signers {
-		if SignerName(namespace, s.class) == signerName {
+		if certsigner.Name(namespace, s.class) == signerName {
 			return s, true
 		}
 	}

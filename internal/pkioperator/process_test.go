@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
+	"hcp.internal/platform/internal/contract/certsigner"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 )
@@ -40,7 +41,7 @@ func (w *world) asOperator() *rest.Config {
 	w.create(role)
 	w.create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: role.Name}, Subjects: subjects,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}})
-	for name, rules := range ClusterRights(w.hcp.Namespace) {
+	for name, rules := range certsigner.ClusterRights(w.hcp.Namespace) {
 		w.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
 		w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}})

@@ -26,6 +26,7 @@ import (
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/certsigner"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
@@ -164,7 +165,7 @@ func (w *world) csr(name string, template x509.CertificateRequest, mutate ...fun
 	}
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: w.hcp.Namespace + "-" + name}, Spec: certificatesv1.CertificateSigningRequestSpec{
 		Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-		SignerName: SignerName(w.hcp.Namespace, certificatesv1alpha1.CustomerBreakGlassSigner),
+		SignerName: certsigner.Name(w.hcp.Namespace, certificatesv1alpha1.CustomerBreakGlassSigner),
 		Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}, ExpirationSeconds: ptr.To[int32](3600),
 	}}
 	for _, f := range mutate {
@@ -275,7 +276,7 @@ func TestRequests(t *testing.T) {
 	t.Run("When it is for the signer of another control plane it should leave it", func(t *testing.T) {
 		g := NewWithT(t)
 		csr := w.csr("foreign", good, func(s *certificatesv1.CertificateSigningRequestSpec) {
-			s.SignerName = SignerName("other", certificatesv1alpha1.CustomerBreakGlassSigner)
+			s.SignerName = certsigner.Name("other", certificatesv1alpha1.CustomerBreakGlassSigner)
 		})
 		approve(csr)
 		g.Expect(w.answer(csr).Status.Conditions).To(BeEmpty())

@@ -19,7 +19,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
-	"hcp.internal/platform/internal/nodepool/token"
+	"hcp.internal/platform/internal/contract/token"
 )
 
 // Stages of a worker.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/controlplane/capiproxy"
+	"hcp.internal/platform/internal/contract/capiproxy"
 )
 
 // Values of --platform-monitoring.

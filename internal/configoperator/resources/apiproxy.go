@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/endpoints"
 )
 
@@ -24,14 +25,14 @@ func apiServerProxy(in Input) ([]client.Object, error) {
 	if _, err := netip.ParseAddr(address); !needed || err != nil {
 		return nil, nil // an error is one of the endpoints, too
 	}
-	image, ok := in.Images[imageAPIProxy]
+	image, ok := in.Images[images.APIProxy]
 	if !ok {
 		if in.Nodes == 0 {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("pods can't reach the API, which is published as %s and advertised as %s, because the release has no image %s: "+
 			"set spec.release of the HostedCluster to a release that has it, or publish the API by an IP address without spec.networking.apiServer.advertiseAddress",
-			published.Host, address, imageAPIProxy)
+			published.Host, address, images.APIProxy)
 	}
 	objects := load("kube-apiserver-proxy.yaml")
 	template := &find[*appsv1.DaemonSet](objects).Spec.Template

@@ -20,23 +20,6 @@ type Input struct {
 	Nodes int
 }
 
-// Tags of images that run on nodes.
-const (
-	imageKubeProxy    = "kube-proxy"
-	imageCoreDNS      = "coredns"
-	imageFlannel      = "kube-flannel"
-	imageLocalStorage = "local-storage-provisioner"
-	ImageTunnelAgent  = "apiserver-network-proxy-agent"
-	imageAPIProxy     = "kube-apiserver-node-proxy"
-	// ImageMachineConfig changes nodes in place. It is OpenShift's; a Kubernetes release that can do it has it, too.
-	ImageMachineConfig = "machine-config-operator"
-)
-
-// ImageTags are the tags of a release that resources use.
-func ImageTags() []string {
-	return []string{ImageTunnelAgent, imageCoreDNS, imageAPIProxy, imageFlannel, imageKubeProxy, imageLocalStorage, ImageMachineConfig}
-}
-
 // Resource is a group of objects with one purpose.
 type Resource struct {
 	// Name is the word for the group in messages.

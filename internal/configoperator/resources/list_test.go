@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/images"
 )
 
 func testImages() map[string]string {
-	images := map[string]string{}
-	for _, tag := range ImageTags() {
-		images[tag] = "10.244.0.1:5000/hypershift/" + tag + "@sha256:" + strings.Repeat("d", 64)
+	all := map[string]string{}
+	for _, tag := range images.Tags() {
+		all[tag] = "10.244.0.1:5000/hypershift/" + tag + "@sha256:" + strings.Repeat("d", 64)
 	}
-	return images
+	return all
 }
 
 // hcp is valid by default: a LoadBalancer with an IP address.

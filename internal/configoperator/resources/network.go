@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/images"
 )
 
 // configHashAnnotation on a pod template restarts pods when their configuration changes: these programs read it once.
@@ -25,7 +26,7 @@ const dnsReplicas = 2
 
 // nodeProxy is kube-proxy, which makes Services work on nodes.
 func nodeProxy(in Input) ([]client.Object, error) {
-	image, ok := in.Images[imageKubeProxy]
+	image, ok := in.Images[images.KubeProxy]
 	if !ok {
 		return nil, nil
 	}
@@ -58,7 +59,7 @@ func nodeProxy(in Input) ([]client.Object, error) {
 // plane allocate pod networks to nodes and bring no network of their own, which spec.networking says with networkType Other
 // and allocateNodeCIDRs Enabled.
 func podNetwork(in Input) ([]client.Object, error) {
-	image, ok := in.Images[imageFlannel]
+	image, ok := in.Images[images.Flannel]
 	networking := in.HCP.Spec.Networking
 	if !ok || networking.NetworkType != hyperv1.Other || ptr.Deref(networking.AllocateNodeCIDRs, "") != hyperv1.AllocateNodeCIDRsEnabled {
 		return nil, nil
@@ -93,7 +94,7 @@ func podNetwork(in Input) ([]client.Object, error) {
 // clusterDNS is CoreDNS behind the tenth address of the Service network, which kubelets tell their pods. As soon as there are two
 // nodes it runs on both, so that names are found while either is drained, changed or lost.
 func clusterDNS(in Input) ([]client.Object, error) {
-	image, ok := in.Images[imageCoreDNS]
+	image, ok := in.Images[images.CoreDNS]
 	if !ok {
 		return nil, nil
 	}

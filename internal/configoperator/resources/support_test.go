@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/support"
 	"hcp.internal/platform/internal/support/supporttest"
 )
@@ -35,7 +36,7 @@ func TestFieldsOfHostedCluster(t *testing.T) {
 			}
 			hcp.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "10.97.0.10", Port: 6443}
 			in := Input{HCP: hcp, Nodes: 2, Images: map[string]string{}}
-			for _, tag := range ImageTags() {
+			for _, tag := range images.Tags() {
 				in.Images[tag] = "r/" + tag
 			}
 			objects, err := Render(in)

@@ -13,6 +13,8 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"hcp.internal/platform/internal/contract/images"
 )
 
 // Tunnel is where agents find the tunnel's servers and how they prove who they are.
@@ -25,7 +27,7 @@ type Tunnel struct {
 
 // tunnelAgents run on every node, so that the control plane reaches it.
 func tunnelAgents(in Input) ([]client.Object, error) {
-	image, ok := in.Images[ImageTunnelAgent]
+	image, ok := in.Images[images.TunnelAgent]
 	if !ok || in.Tunnel.Host == "" {
 		return nil, nil
 	}

@@ -7,6 +7,9 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
+// EnvOperateOn is the environment variable that names the only release that an operator of a control plane handles: its own.
+const EnvOperateOn = "OPERATE_ON_RELEASE_IMAGE"
+
 // ControlPlane is the release of what runs on the management side: spec.controlPlaneReleaseImage, or that of the hosted cluster when it is
 // absent or empty.
 func ControlPlane(spec *hyperv1.HostedControlPlaneSpec) string {

@@ -9,7 +9,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
-	"hcp.internal/platform/internal/controlplane/capiproxy"
+	"hcp.internal/platform/internal/contract/capiproxy"
 )
 
 // PrivateCAPI says whether the objects of Cluster API of a control plane are stored in HyperShift's own groups.

@@ -14,8 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/configoperator/resources"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -51,28 +52,28 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		main.Args = append(main.Args, "--registry-overrides="+ctx.RegistryOverrides)
 	}
 	for _, env := range [][2]string{
-		{"OPERATE_ON_RELEASE_IMAGE", hcp.Spec.ReleaseImage},
+		{releaseimage.EnvOperateOn, hcp.Spec.ReleaseImage},
 		{"OPENSHIFT_RELEASE_VERSION", ctx.UserRelease.Version},
 		{"KUBERNETES_VERSION", ctx.UserRelease.KubernetesVersion},
 		// No flag: the operator is the release's, and one that was built before this knows no such flag.
-		{"RELEASE_IMAGES", images(ctx)},
+		{images.Env, nodeImages(ctx)},
 	} {
 		main.Env = append(main.Env, corev1.EnvVar{Name: env[0], Value: env[1]})
 	}
 	return nil
 }
 
-// images are those of the hosted cluster's release that the operator runs on nodes. On an OpenShift payload the release's own
+// nodeImages are those of the hosted cluster's release that the operator runs on nodes. On an OpenShift payload the release's own
 // operators bring all of them but the tunnel's agent.
-func images(ctx component.WorkloadContext) string {
+func nodeImages(ctx component.WorkloadContext) string {
 	var list []string
-	for _, tag := range resources.ImageTags() {
+	for _, tag := range images.Tags() {
 		image, ok := ctx.UserRelease.ImageFor(tag)
-		if tag == resources.ImageTunnelAgent {
+		if tag == images.TunnelAgent {
 			if override := strings.TrimSpace(ctx.HCP.Annotations[hyperv1.KonnectivityAgentImageAnnotation]); override != "" {
 				image, ok = override, true
 			}
-		} else if !ctx.UserRelease.Kubernetes && tag != resources.ImageMachineConfig {
+		} else if !ctx.UserRelease.Kubernetes && tag != images.MachineConfig {
 			continue
 		}
 		if ok {

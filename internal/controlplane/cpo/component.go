@@ -12,9 +12,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
-	"hcp.internal/platform/internal/controlplane/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -70,7 +70,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		{"SOCKS5_PROXY_IMAGE", image("socks5-proxy")},
 		{"AVAILABILITY_PROBER_IMAGE", image("availability-prober")},
 		{"TOKEN_MINTER_IMAGE", image("token-minter")},
-		{"OPERATE_ON_RELEASE_IMAGE", releaseimage.ControlPlane(&ctx.HCP.Spec)},
+		{releaseimage.EnvOperateOn, releaseimage.ControlPlane(&ctx.HCP.Spec)},
 		{"OPENSHIFT_IMG_OVERRIDES", strings.Trim(ctx.RegistryOverrides+","+ctx.RegistryMirrors, ",")},
 		{"CERT_ROTATION_SCALE", o.CertRotationScale},
 		{"HYPERSHIFT_FEATURESET", o.FeatureSet},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/controlplane/capiproxy"
+	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/testenv/bare"
 )

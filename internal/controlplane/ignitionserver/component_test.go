@@ -11,7 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 	"hcp.internal/platform/internal/testenv/bare"
 )
 

@@ -8,11 +8,11 @@ import (
 	"net/netip"
 	"strings"
 
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 )
 
 // containerdConfig is in the format of version 2, which containerd 1.3 to 2.x read.
-func containerdConfig(in Inputs, user *config.Config) string {
+func containerdConfig(in Inputs, user *nodeconfig.Config) string {
 	level := "info"
 	if user.Runtime != nil && user.Runtime.LogLevel != "" {
 		level = user.Runtime.LogLevel
@@ -47,7 +47,7 @@ func containerdConfig(in Inputs, user *config.Config) string {
 
 // hostsFile tells containerd where else images of a registry are. Mirrors are asked for digests only, as the kinds say that they
 // come from: a mirror could give another image for a tag.
-func hostsFile(m config.Mirror, nested bool) string {
+func hostsFile(m nodeconfig.Mirror, nested bool) string {
 	var b strings.Builder
 	server := registryURL(m.Source, nested)
 	if m.Never && len(m.Mirrors) > 0 {

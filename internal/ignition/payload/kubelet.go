@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 )
 
 // kubeletConfig renders the KubeletConfiguration: ours, then what a ContainerRuntimeConfig asks of the kubelet, then the
 // KubeletConfig.
-func kubeletConfig(in Inputs, user *config.Config) ([]byte, error) {
+func kubeletConfig(in Inputs, user *nodeconfig.Config) ([]byte, error) {
 	fields := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",

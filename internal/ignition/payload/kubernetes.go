@@ -13,7 +13,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_2"
 	ignition "github.com/coreos/ignition/v2/config/v3_2/types"
 
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 )
 
 // Kubernetes makes payloads of Kubernetes releases.
@@ -62,7 +62,7 @@ func (Kubernetes) Generate(_ context.Context, in Inputs) ([]byte, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	user, err := config.Parse(config.Target{Kubernetes: true}, config.Source{Data: in.Config})
+	user, err := nodeconfig.Parse(nodeconfig.Target{Kubernetes: true}, nodeconfig.Source{Data: in.Config})
 	if err != nil {
 		return nil, &InvalidError{Err: err}
 	}
@@ -71,7 +71,7 @@ func (Kubernetes) Generate(_ context.Context, in Inputs) ([]byte, error) {
 		return nil, err
 	}
 	cfg := user.Ignition
-	cfg.Ignition.Version = config.PayloadVersion
+	cfg.Ignition.Version = nodeconfig.PayloadVersion
 	cfg.Storage.Files = append(cfg.Storage.Files, files...)
 	for _, dir := range []string{manifestsDir, volumePluginDir, trustDir, certsDir, cniConfDir, kubeletDir} {
 		cfg.Storage.Directories = append(cfg.Storage.Directories, ignition.Directory{
@@ -129,7 +129,7 @@ func file(path string, mode int, data []byte) ignition.File {
 	}
 }
 
-func filesFor(in Inputs, user *config.Config) ([]ignition.File, error) {
+func filesFor(in Inputs, user *nodeconfig.Config) ([]ignition.File, error) {
 	kubelet, err := kubeletConfig(in, user)
 	if err != nil {
 		return nil, err

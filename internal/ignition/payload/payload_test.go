@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 )
 
 var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the golden files")
@@ -148,16 +148,16 @@ func TestAllPathsAreOwned(t *testing.T) {
 	cfg, _, err := v3_2.Parse(data)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, f := range cfg.Storage.Files {
-		g.Expect(config.Owned(f.Path)).To(BeTrue(), f.Path)
+		g.Expect(nodeconfig.Owned(f.Path)).To(BeTrue(), f.Path)
 	}
 	for _, d := range cfg.Storage.Directories {
-		g.Expect(config.Owned(d.Path)).To(BeTrue(), d.Path)
+		g.Expect(nodeconfig.Owned(d.Path)).To(BeTrue(), d.Path)
 	}
 	var names []string
 	for _, u := range cfg.Systemd.Units {
 		names = append(names, u.Name)
 	}
-	g.Expect(names).To(Equal(config.OwnedUnits))
+	g.Expect(names).To(Equal(nodeconfig.OwnedUnits))
 }
 
 func TestSameInputsSameBytes(t *testing.T) {
@@ -315,7 +315,7 @@ func BenchmarkGenerate(b *testing.B) {
 func TestKubeletConfigIsValid(t *testing.T) {
 	g := NewWithT(t)
 	for _, in := range []Inputs{local(), local(func(in *Inputs) { in.Nested = false; in.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule"}} })} {
-		data, err := kubeletConfig(in, &config.Config{})
+		data, err := kubeletConfig(in, &nodeconfig.Config{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(yaml.UnmarshalStrict(data, &kubeletv1.KubeletConfiguration{})).To(Succeed())
 	}

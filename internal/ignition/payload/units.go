@@ -6,7 +6,7 @@ import (
 
 	ignition "github.com/coreos/ignition/v2/config/v3_2/types"
 
-	"hcp.internal/platform/internal/ignition/config"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 )
 
 // sysctls of a node's network. The kubelet sets those of memory and panics itself.
@@ -94,7 +94,7 @@ func (in Inputs) prefetches() bool {
 }
 
 // units of a worker, in the subset of systemd's syntax that the init of local machines knows too.
-func units(in Inputs, user *config.Config) []ignition.Unit {
+func units(in Inputs, user *nodeconfig.Config) []ignition.Unit {
 	environment := ""
 	if in.Proxy != (Proxy{}) {
 		environment += "EnvironmentFile=" + proxyPath + "\n"
@@ -164,7 +164,7 @@ WantedBy=multi-user.target
 
 // kubeletUnit is of type simple: the kubelet says that it is ready after somebody approved its certificate, which may take longer than
 // a start may.
-func kubeletUnit(in Inputs, user *config.Config, environment string) string {
+func kubeletUnit(in Inputs, user *nodeconfig.Config, environment string) string {
 	args := []string{
 		kubeletPath, "--config=" + kubeletConfPath, "--bootstrap-kubeconfig=" + bootstrapPath, "--kubeconfig=" + kubeletDir + "/kubeconfig",
 	}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/nodepool/token"
+	"hcp.internal/platform/internal/contract/token"
 )
 
 func TestUserData(t *testing.T) {

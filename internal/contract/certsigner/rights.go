@@ -1,4 +1,4 @@
-package pkioperator
+package certsigner
 
 import (
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -8,7 +8,7 @@ import (
 // ClusterRights are the rules that the operator of a control plane namespace needs in the whole management cluster, by the name
 // of their ClusterRole: it approves and signs for its own signers and no others. Everything else it does in its namespace.
 func ClusterRights(namespace string) map[string][]rbacv1.PolicyRule {
-	group, names := []string{certificatesv1.GroupName}, SignerNames(namespace)
+	group, names := []string{certificatesv1.GroupName}, Names(namespace)
 	requests := func(subresource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"certificatesigningrequests" + subresource}, Verbs: verbs}
 	}

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
-	"hcp.internal/platform/internal/nodepool/nodeconfig"
+	"hcp.internal/platform/internal/contract/nodeconfig"
 )
 
 func doc(name string) string {

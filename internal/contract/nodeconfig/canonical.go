@@ -1,4 +1,3 @@
-// Package nodeconfig turns the manifests that configure machines into one canonical text.
 package nodeconfig
 
 import (
@@ -14,12 +13,7 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
-
-	"hcp.internal/platform/internal/ignition/config"
 )
-
-// Source is a text of manifests and what users call it.
-type Source = config.Source
 
 // MaxEncoded is how large the configuration of a pool may be after compression, in bytes: it has to fit into a Secret, which holds a
 // megabyte, beside the payload that is made of it.
@@ -31,11 +25,6 @@ const (
 	workerRole   = "worker"
 	builtInLabel = "machineconfiguration.openshift.io/mco-built-in"
 )
-
-// Validate says why manifests can't be used, naming them.
-func Validate(kubernetes bool, sources []Source) error {
-	return config.Validate(config.Target{Kubernetes: kubernetes}, sources...)
-}
 
 // Canonical is the same text for the same manifests, whatever their order, and the order of their keys. Sources must be valid.
 func Canonical(sources []Source) (string, error) {
@@ -73,9 +62,9 @@ func canonicalDocument(raw []byte) (string, error) {
 		return "", nil
 	}
 	switch doc["kind"] {
-	case config.KindMachineConfig:
+	case KindMachineConfig:
 		child(child(doc, "metadata"), "labels")[roleLabel] = workerRole
-	case config.KindKubeletConfig, config.KindContainerRuntimeConfig:
+	case KindKubeletConfig, KindContainerRuntimeConfig:
 		child(doc, "spec")["machineConfigPoolSelector"] = map[string]any{"matchLabels": map[string]any{builtInLabel: ""}}
 	}
 	out, err := yaml.Marshal(doc)

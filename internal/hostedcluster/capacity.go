@@ -20,6 +20,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
@@ -55,7 +56,7 @@ type Capacity struct {
 	// Demands works out what a control plane asks for, as it would be of a release; nil: of any.
 	Demands func(context.Context, *hyperv1.HostedControlPlane, *release.Release) ([]capacity.Group, *capacity.Group, error)
 	// Operator tells which HostedClusters are in the queue.
-	Operator Operator
+	Operator operator.Identity
 	Clock    clock.PassiveClock
 
 	mu      sync.Mutex
@@ -240,7 +241,7 @@ func (c *Capacity) queued(hc *hyperv1.HostedCluster, now time.Time) bool {
 	if _, granted := c.granted[hc.UID]; granted || !hc.DeletionTimestamp.IsZero() || pause.At(hc.Spec.PausedUntil, now).Active {
 		return false
 	}
-	if o := c.Operator.Owns(hc.Annotations); o != Ours && o != Unclaimed {
+	if o := c.Operator.Owns(hc.Annotations); o != operator.Ours && o != operator.Unclaimed {
 		return false
 	}
 	status := hc.Status.Conditions

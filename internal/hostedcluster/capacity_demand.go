@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/packages/control/pod"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -41,7 +42,7 @@ var anyRelease = &release.Release{Kubernetes: true, Images: map[string]string{"k
 // demands works out what control planes ask for, and remembers it.
 type demands struct {
 	management           *ManagementCluster
-	capabilities         Capabilities
+	capabilities         operator.Capabilities
 	controlPlaneOperator func(string) component.Component
 
 	mu    sync.Mutex

@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"hcp.internal/platform/internal/operator"
 )
 
 // CapacityModes are the values of --control-plane-capacity.
@@ -107,7 +109,7 @@ func newCapacity(r *Reconciler, mode string) *Capacity {
 		return nil
 	}
 	c := &Capacity{
-		Reader: r.Client, Clock: r.Clock, Operator: Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope},
+		Reader: r.Client, Clock: r.Clock, Operator: operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope},
 		Grows: func(context.Context) (string, error) { return "", nil },
 		wake:  make(chan event.GenericEvent, wakeBuffer),
 	}

@@ -18,74 +18,21 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 )
 
-// Operator is what tells one operator of a management cluster from another.
-type Operator struct {
-	// PrivateCAPI: it stores the objects of Cluster API in HyperShift's own groups, and leaves hosted clusters alone whose objects are in the
-	// standard ones. They are of an operator without it that has LegacyScope.
-	PrivateCAPI bool
-	// Scope is the value of annotation scope that it looks after; nil: all, except for what others are known to.
-	Scope *string
+func (r *Reconciler) operator() operator.Identity {
+	return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
 }
-
-// Ownership says what an operator does with a hosted cluster.
-type Ownership int
-
-const (
-	// NotOurs: another operator's.
-	NotOurs Ownership = iota
-	// Ours to reconcile.
-	Ours
-	// Unclaimed: ours, if nothing shows that its objects are in the standard groups; see claim.
-	Unclaimed
-	// Contradictory: the annotations name both kinds of storage. Nobody reconciles it until that is repaired.
-	Contradictory
-)
-
-// Owns decides by the annotations alone which operator works on a hosted cluster. It is asked at the head of each pass, and for no annotations
-// do two operators with different answers to PrivateCAPI or Scope both work on it, as long as only one of them has no scope.
-func (o Operator) Owns(annotations map[string]string) Ownership {
-	scope, private := annotations[hyperv1.HostedClusterScopeAnnotation], annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
-	if annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
-		return NotOurs // the migration's
-	}
-	if private && scope == hyperv1.LegacyScope {
-		if o.PrivateCAPI && o.Scope == nil {
-			return Contradictory
-		}
-		return NotOurs
-	}
-	if !o.PrivateCAPI {
-		if !private && (o.Scope == nil || *o.Scope == scope) {
-			return Ours
-		}
-		return NotOurs
-	}
-	mine := ""
-	if o.Scope != nil {
-		mine = *o.Scope
-	}
-	switch {
-	case scope != mine:
-		return NotOurs // of another scope, or legacy
-	case private:
-		return Ours
-	default:
-		return Unclaimed
-	}
-}
-
-func (r *Reconciler) operator() Operator { return Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope} }
 
 // settleStorage tells whether a hosted cluster is ours, after it has found out what is not clear from its annotations. What is not ours gets no
 // more than condition PrivateCAPITypes.
 func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluster) (ours bool, err error) {
 	switch owns := r.operator().Owns(hc.Annotations); owns {
-	case Ours:
+	case operator.Ours:
 		return true, nil
-	case Unclaimed, Contradictory:
+	case operator.Unclaimed, operator.Contradictory:
 		hcp, err := get(ctx, r.Live, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
 		if err != nil {
 			return false, err
@@ -95,10 +42,10 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 			return false, err
 		}
 		change := claim(hc, hcp, storageEvidence{machines: hasMachines(hc), standard: standard})
-		if owns == Contradictory {
+		if owns == operator.Contradictory {
 			ctrl.LoggerFrom(ctx).Info("Invalid annotation state detected", "repair", change)
 		}
-		if len(change) == 0 && owns == Unclaimed && !hc.DeletionTimestamp.IsZero() {
+		if len(change) == 0 && owns == operator.Unclaimed && !hc.DeletionTimestamp.IsZero() {
 			// Nothing is adopted any more, and its NodePools wait for somebody who says that they are theirs.
 			change[hyperv1.PrivateCAPITypesAnnotation] = "true"
 		}

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/operator"
 )
 
 const (
@@ -32,29 +33,29 @@ const (
 
 // The operators that can run beside each other in one management cluster.
 var (
-	newOperator    = Operator{PrivateCAPI: true}
-	legacyOperator = Operator{Scope: ptr.To(hyperv1.LegacyScope)}
-	otherOperator  = Operator{PrivateCAPI: true, Scope: ptr.To("other")}
+	newOperator    = operator.Identity{PrivateCAPI: true}
+	legacyOperator = operator.Identity{Scope: ptr.To(hyperv1.LegacyScope)}
+	otherOperator  = operator.Identity{PrivateCAPI: true, Scope: ptr.To("other")}
 )
 
 func TestOwns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotations        map[string]string
-		new, legacy, other Ownership
+		new, legacy, other operator.Ownership
 	}{
-		"When it is new it should be claimed by the new operator":           {new: Unclaimed},
-		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: Ours},
-		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: Ours},
-		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: Ours},
-		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: Ours},
-		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: Contradictory},
-		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: Unclaimed},
-		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: Ours},
+		"When it is new it should be claimed by the new operator":           {new: operator.Unclaimed},
+		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: operator.Ours},
+		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: operator.Ours},
+		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: operator.Ours},
+		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: operator.Ours},
+		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: operator.Contradictory},
+		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: operator.Unclaimed},
+		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: operator.Ours},
 		"When it is being moved nobody should touch it":                     {annotations: map[string]string{lockKey: "true", scopeKey: "legacy"}},
 		"When it is private and being moved nobody should touch it":         {annotations: map[string]string{lockKey: "true", privateKey: "true"}},
 		"When it is both and being moved nobody should touch it":            {annotations: map[string]string{lockKey: "true", privateKey: "true", scopeKey: "legacy"}},
-		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: Ours},
-		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: Unclaimed},
+		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: operator.Ours},
+		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: operator.Unclaimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -65,10 +66,10 @@ func TestOwns(t *testing.T) {
 	}
 	t.Run("When there are standard types only it should be as ever, and private ones should be left alone", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(Operator{}.Owns(nil)).To(Equal(Ours))
-		g.Expect(Operator{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(Ours))
-		g.Expect(Operator{}.Owns(map[string]string{privateKey: "true"})).To(Equal(NotOurs))
-		g.Expect(Operator{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(NotOurs))
+		g.Expect(operator.Identity{}.Owns(nil)).To(Equal(operator.Ours))
+		g.Expect(operator.Identity{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.Ours))
+		g.Expect(operator.Identity{}.Owns(map[string]string{privateKey: "true"})).To(Equal(operator.NotOurs))
+		g.Expect(operator.Identity{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.NotOurs))
 	})
 }
 
@@ -83,8 +84,8 @@ func TestOneOwner(t *testing.T) {
 			}
 		}
 		owners := 0
-		for _, o := range []Operator{newOperator, legacyOperator, otherOperator} {
-			if o.Owns(annotations) != NotOurs {
+		for _, o := range []operator.Identity{newOperator, legacyOperator, otherOperator} {
+			if o.Owns(annotations) != operator.NotOurs {
 				owners++
 			}
 		}

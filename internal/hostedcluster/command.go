@@ -42,6 +42,7 @@ import (
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -71,7 +72,7 @@ type flags struct {
 }
 
 // Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
-func Command(extensions ...Extension) *cobra.Command {
+func Command(extensions ...operator.Extension) *cobra.Command {
 	f := flags{}
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -117,7 +118,7 @@ func NewScheme() (*runtime.Scheme, error) {
 		capiadmission.AddToScheme(scheme))
 }
 
-func (f flags) run(ctx context.Context, extensions []Extension) error {
+func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 	cfg, err := restConfig(f.kubeconfig)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func lease() string {
 	return leaseName
 }
 
-func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []Extension) error {
+func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []operator.Extension) error {
 	if err := CheckCapacityMode("--control-plane-capacity", f.capacity); err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err != nil {
 		return fmt.Errorf("--registry-overrides: %w", err)
 	}
-	sources, err := NewSourceCache(cfg, mgr)
+	sources, err := operator.NewSourceCache(cfg, mgr)
 	if err != nil {
 		return fmt.Errorf("setting up the cache of referenced objects: %w", err)
 	}
@@ -238,7 +239,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		return err
 	}
 	mirrors := &ManagementMirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
-	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: lookupPatience})
+	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: operator.LookupPatience})
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Releases:      releases,
@@ -273,7 +274,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 			return err
 		}
 	}
-	shared := Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}
+	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err
@@ -292,8 +293,8 @@ func operatorComponent(imageOverrides string) component.Component {
 }
 
 // capabilitiesOf asks the management cluster which optional kinds it serves.
-func capabilitiesOf(mapper meta.RESTMapper) (Capabilities, error) {
-	caps := Capabilities{}
+func capabilitiesOf(mapper meta.RESTMapper) (operator.Capabilities, error) {
+	caps := operator.Capabilities{}
 	for kind, found := range map[schema.GroupKind]*bool{
 		{Group: clusterv1.GroupVersion.Group, Kind: "Cluster"}:               &caps.ClusterAPI,
 		{Group: "route.openshift.io", Kind: "Route"}:                         &caps.Routes,

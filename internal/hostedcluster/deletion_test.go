@@ -30,7 +30,7 @@ func controlPlane(deleted *metav1.Time) *hyperv1.HostedControlPlane {
 		Finalizers: []string{hyperv1.HostedControlPlaneFinalizer}}}
 }
 
-func operator(available int32) *appsv1.Deployment {
+func operatorDeployment(available int32) *appsv1.Deployment {
 	return &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: available}}
 }
 
@@ -65,10 +65,10 @@ func TestPlanTeardown(t *testing.T) {
 		"When nothing is left it should be done":                    {left: remains{}},
 		"When there are NodePools it should delete them first":      {left: remains{pools: []hyperv1.NodePool{pool}, hcp: controlPlane(nil), namespace: ours}, deletes: 1, waits: "NodePool clusters/np"},
 		"When the control plane lives it should delete it":          {left: remains{hcp: controlPlane(nil), namespace: ours}, deletes: 1, waits: "HostedControlPlane clusters-demo/demo"},
-		"When the operator works it should be given time":           {left: remains{hcp: controlPlane(ago(10 * time.Second)), operator: operator(1), contained: true}, waits: "being deleted since 2026-01-02T11:59:50Z (the control-plane-operator removes its finalizer"},
-		"When the operator works but is stuck it should go on":      {left: remains{hcp: controlPlane(ago(operatorStuck)), operator: operator(1), contained: true}, strips: true, waits: "HostedControlPlane"},
-		"When the operator does not run it should wait a moment":    {left: remains{hcp: controlPlane(ago(3 * time.Second)), operator: operator(0), contained: true}, waits: "does not run, so its finalizer is removed soon"},
-		"When the operator does not run for long it should go on":   {left: remains{hcp: controlPlane(ago(operatorDown)), operator: operator(0), contained: true}, strips: true, waits: "HostedControlPlane"},
+		"When the operator works it should be given time":           {left: remains{hcp: controlPlane(ago(10 * time.Second)), operator: operatorDeployment(1), contained: true}, waits: "being deleted since 2026-01-02T11:59:50Z (the control-plane-operator removes its finalizer"},
+		"When the operator works but is stuck it should go on":      {left: remains{hcp: controlPlane(ago(operatorStuck)), operator: operatorDeployment(1), contained: true}, strips: true, waits: "HostedControlPlane"},
+		"When the operator does not run it should wait a moment":    {left: remains{hcp: controlPlane(ago(3 * time.Second)), operator: operatorDeployment(0), contained: true}, waits: "does not run, so its finalizer is removed soon"},
+		"When the operator does not run for long it should go on":   {left: remains{hcp: controlPlane(ago(operatorDown)), operator: operatorDeployment(0), contained: true}, strips: true, waits: "HostedControlPlane"},
 		"When there is no operator it should go on soon":            {left: remains{hcp: controlPlane(ago(operatorGone)), contained: true}, strips: true, waits: "HostedControlPlane"},
 		"When things lie outside the namespace it should only wait": {left: remains{hcp: controlPlane(ago(time.Hour))}, waits: "HostedControlPlane"},
 		"When only the namespace is left it should delete it":       {left: remains{namespace: ours}, deletes: 1, empties: true, waits: "Namespace clusters-demo"},
@@ -113,9 +113,9 @@ func TestTeardownEnds(t *testing.T) {
 			case 0:
 				left.operator = nil
 			case 1:
-				left.operator = operator(0)
+				left.operator = operatorDeployment(0)
 			case 2:
-				left.operator = operator(1)
+				left.operator = operatorDeployment(1)
 			}
 			next := planTeardown(left, now)
 			if next.done() {

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
@@ -146,7 +147,7 @@ func (w *world) run(t testing.TB, cfg *rest.Config, configure func(*Reconciler))
 		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: queue.PlainUnnamed(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	sources, err := NewSourceCache(cfg, mgr)
+	sources, err := operator.NewSourceCache(cfg, mgr)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(sources)).To(Succeed())
 	r := w.reconciler(mgr.GetClient())

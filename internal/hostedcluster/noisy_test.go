@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -40,7 +41,7 @@ func TestNoisyTenant(t *testing.T) {
 		})
 		g.Expect(w.client.Create(t.Context(), hc)).To(Succeed())
 	}
-	w.releases = release.NewRegistryProvider(release.Options{Patience: lookupPatience})
+	w.releases = release.NewRegistryProvider(release.Options{Patience: operator.LookupPatience})
 	w.run(t, rest.CopyConfig(w.env.Config), func(*Reconciler) {})
 	g.Eventually(func(g Gomega) {
 		list := &hyperv1.HostedClusterList{}

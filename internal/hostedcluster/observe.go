@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/netpolicy"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -59,7 +60,7 @@ type observed struct {
 	ignitionEndpoint string
 	published        publishedSecrets
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
-	caps             Capabilities
+	caps             operator.Capabilities
 	privateCAPI      bool // the operator is one for private types
 	// management is what network policies depend on.
 	management netpolicy.Management
@@ -81,16 +82,6 @@ type publishedSecrets struct {
 	kubeconfig, custom, password []byte
 	// existing holds the names of published Secrets that are ours, foreign those that belong to somebody else.
 	existing, foreign map[string]bool
-}
-
-// Capabilities is what the management cluster offers beyond plain Kubernetes.
-type Capabilities struct {
-	// ClusterAPI: the kinds of Cluster API are served.
-	ClusterAPI bool
-	// Routes of OpenShift's ingress are served.
-	Routes bool
-	// SecurityContextConstraints assign users to pods, so that we don't have to.
-	SecurityContextConstraints bool
 }
 
 // releases is what observing needs of release.Registry.
@@ -259,7 +250,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 		obs.releaseErr = err
 		return
 	}
-	provider := release.WithTrustOf(WithMirrorsOf(r.Releases, obs.hc), obs.trustBundle())
+	provider := release.WithTrustOf(operator.WithMirrorsOf(r.Releases, obs.hc), obs.trustBundle())
 	spec := &obs.hc.Spec
 	if obs.userRelease, obs.releaseErr = provider.Lookup(ctx, spec.Release.Image, secret); obs.releaseErr != nil {
 		return
@@ -294,23 +285,6 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 
 // ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that.
 var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
-
-// WithMirrorsOf is the provider of releases as it looks for the images of hc: first in the mirrors that hc names. Only a *release.Registry
-// knows mirrors, and for whom it looks; any other provider, as tests have, stays as it is. P is an interface that *release.Registry has.
-func WithMirrorsOf[P any](provider P, hc *hyperv1.HostedCluster) P {
-	registry, ok := any(provider).(*release.Registry)
-	if !ok {
-		return provider
-	}
-	var mirrors []release.Mirror
-	for _, s := range hc.Spec.ImageContentSources {
-		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
-	}
-	if view, ok := any(registry.WithMirrors(mirrors).For(client.ObjectKeyFromObject(hc))).(P); ok {
-		return view
-	}
-	return provider
-}
 
 // operatorImage: the annotation beats the payload, and the payload beats our own image.
 func operatorImage(annotations map[string]string, target *release.Release, own string) string {

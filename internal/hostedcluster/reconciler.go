@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
 )
@@ -38,7 +39,7 @@ type Reconciler struct {
 	ControlPlaneOperator func(imageOverrides string) component.Component
 	// OperatorImage is our own image, from which control-plane-operators run when nothing names another.
 	OperatorImage string
-	Capabilities  Capabilities
+	Capabilities  operator.Capabilities
 	Management    *ManagementCluster
 	// Mirrors are those of the management cluster, which control planes are told of; nil: none.
 	Mirrors *ManagementMirrors

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +32,7 @@ import (
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/throttle"
+	"hcp.internal/platform/internal/operator"
 )
 
 // concurrentReconciles is how many HostedClusters are worked on at once; a pass mostly waits for the API server.
@@ -77,20 +77,6 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// NewSourceCache is a second cache, of the identities of all Secrets and ConfigMaps: a user may name any of them before it exists, and it
-// must be noticed when it is created or changed. It holds no content, about 300 bytes per object.
-func NewSourceCache(cfg *rest.Config, mgr ctrl.Manager) (cache.Cache, error) {
-	return cache.New(cfg, cache.Options{
-		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
-		DefaultTransform: func(obj any) (any, error) {
-			if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-				m.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
-			}
-			return obj, nil
-		},
-	})
-}
-
 // SetupWithManager registers the controller. sources comes from NewSourceCache and has been added to the manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) error {
 	ours := handler.EnqueueRequestsFromMapFunc(byAnnotation)
@@ -126,9 +112,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 				return r.bySource(ctx, k, o)
 			})))
 	}
-	b = b.WatchesRawSource(source.Channel(Lookups(r.Releases), &handler.EnqueueRequestForObject{}))
+	b = b.WatchesRawSource(source.Channel(operator.Lookups(r.Releases), &handler.EnqueueRequestForObject{}))
 	return b.WithOptions(controller.Options{
-		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: ReconciliationTimeout,
+		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: operator.ReconciliationTimeout,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
 	}).Complete(throttle.New(r.pass, r.Clock, r.awaited))
 }

@@ -14,22 +14,9 @@ const (
 	tokenRotation = tokenTTL / 2
 )
 
-// Keys of a token Secret.
-const (
-	keyToken    = "token"
-	keyOldToken = "old_token"
-	keyRelease  = "release"
-	keyConfig   = "config"
-	keyPayload  = "payload"
-	// keyLast is the last good payload, as in keyPayload, of pools that are not upgraded in place.
-	keyLast    = "last-payload"
-	keyReason  = "reason"
-	keyMessage = "message"
-	// keyLabels and keyTaints are those that nodes register with, in JSON. They may change without a new Secret, because labels and
-	// taints of a NodePool replace no machine.
-	keyLabels = "node-labels"
-	keyTaints = "node-taints"
-)
+// keyLast of a token Secret is the last good payload, as in token.PayloadKey, of pools that are not upgraded in place. It is the ignition
+// server's alone.
+const keyLast = "last-payload"
 
 // Reasons that a token Secret reports besides those of a NodePool's conditions.
 const reasonAsExpected = "AsExpected"

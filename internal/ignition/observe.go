@@ -36,7 +36,7 @@ var errWaiting = errors.New("waiting")
 
 // inputs gathers what the payload of a token Secret is made of. It returns the release's flavour with it.
 func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payload.Inputs, kubernetes bool, err error) {
-	if in.Config, err = decodeConfig(secret.Data[keyConfig]); err != nil {
+	if in.Config, err = decodeConfig(secret.Data[token.ConfigKey]); err != nil {
 		return in, false, &payload.InvalidError{Err: err}
 	}
 	hcp, err := r.hostedControlPlane(ctx)
@@ -47,9 +47,9 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 	if err != nil {
 		return in, false, err
 	}
-	image := string(secret.Data[keyRelease])
+	image := string(secret.Data[token.ReleaseKey])
 	if image == "" {
-		return in, false, fmt.Errorf("%w for key %s of secret %s", errWaiting, keyRelease, secret.Name)
+		return in, false, fmt.Errorf("%w for key %s of secret %s", errWaiting, token.ReleaseKey, secret.Name)
 	}
 	if hcp.Spec.AdditionalTrustBundle != nil {
 		if in.TrustBundle, err = r.configMapKey(ctx, names.UserCABundle, names.CABundleKey); err != nil {
@@ -82,14 +82,14 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 // readNodeKeys reads the labels and taints of nodes. One label says with which configuration a node began: nothing else does, since Cluster
 // API gives all Machines of a MachineSet its newest user data.
 func readNodeKeys(secret *corev1.Secret, in *payload.Inputs) error {
-	if data := secret.Data[keyLabels]; len(data) > 0 {
+	if data := secret.Data[token.NodeLabelsKey]; len(data) > 0 {
 		if err := json.Unmarshal(data, &in.Labels); err != nil {
-			return fmt.Errorf("key %s of secret %s is not a JSON object of strings", keyLabels, secret.Name)
+			return fmt.Errorf("key %s of secret %s is not a JSON object of strings", token.NodeLabelsKey, secret.Name)
 		}
 	}
-	if data := secret.Data[keyTaints]; len(data) > 0 {
+	if data := secret.Data[token.NodeTaintsKey]; len(data) > 0 {
 		if err := json.Unmarshal(data, &in.Taints); err != nil {
-			return fmt.Errorf("key %s of secret %s is not a JSON list of taints", keyTaints, secret.Name)
+			return fmt.Errorf("key %s of secret %s is not a JSON list of taints", token.NodeTaintsKey, secret.Name)
 		}
 	}
 	if _, name, ok := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/"); ok {
@@ -159,14 +159,14 @@ func decodeConfig(data []byte) (string, error) {
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return "", fmt.Errorf("key %s is not compressed by gzip", keyConfig)
+		return "", fmt.Errorf("key %s is not compressed by gzip", token.ConfigKey)
 	}
 	text, err := io.ReadAll(io.LimitReader(reader, nodeconfig.MaxSize+1))
 	if err != nil {
-		return "", fmt.Errorf("key %s is damaged: %w", keyConfig, err)
+		return "", fmt.Errorf("key %s is damaged: %w", token.ConfigKey, err)
 	}
 	if len(text) > nodeconfig.MaxSize {
-		return "", fmt.Errorf("key %s holds more than %d MiB", keyConfig, nodeconfig.MaxSize>>20)
+		return "", fmt.Errorf("key %s holds more than %d MiB", token.ConfigKey, nodeconfig.MaxSize>>20)
 	}
 	return string(text), nil
 }

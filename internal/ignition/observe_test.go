@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
 )
 
@@ -17,7 +18,7 @@ func TestReadNodeKeys(t *testing.T) {
 		var in payload.Inputs
 		g.Expect(readNodeKeys(&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "token-web-1a2b3c4d", Annotations: map[string]string{hyperv1.NodePoolAnnotation: "clusters/web"}},
-			Data:       map[string][]byte{keyLabels: []byte(`{"role":"web"}`)},
+			Data:       map[string][]byte{token.NodeLabelsKey: []byte(`{"role":"web"}`)},
 		}, &in)).To(Succeed())
 		g.Expect(in.Labels).To(Equal(map[string]string{"role": "web", hyperv1.NodePoolLabel: "web", hyperv1.NodePoolFirstConfigVersionLabel: "1a2b3c4d"}))
 	})

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
 )
@@ -58,7 +59,7 @@ func planFor(obs Observed, now time.Time, newToken func() string) Plan {
 	p := Plan{}
 	born, known := generated(s, now)
 	p.Before = good(s, born, expires, ends, now)
-	if !ends && (!known || len(s.Data[keyToken]) == 0 || now.Sub(born) >= tokenRotation) {
+	if !ends && (!known || len(s.Data[token.TokenKey]) == 0 || now.Sub(born) >= tokenRotation) {
 		rotate(next, now, newToken)
 		born, p.Rotated = now, true
 	}
@@ -101,10 +102,10 @@ func generated(s *corev1.Secret, now time.Time) (at time.Time, known bool) {
 
 // rotate makes the token the old one.
 func rotate(s *corev1.Secret, now time.Time, newToken func() string) {
-	if len(s.Data[keyToken]) > 0 {
-		s.Data[keyOldToken] = s.Data[keyToken]
+	if len(s.Data[token.TokenKey]) > 0 {
+		s.Data[token.OldTokenKey] = s.Data[token.TokenKey]
 	}
-	s.Data[keyToken] = []byte(newToken())
+	s.Data[token.TokenKey] = []byte(newToken())
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, hyperv1.TokenSecretTokenGenerationTimeAnnotation, now.UTC().Format(time.RFC3339Nano))
 }
 
@@ -122,8 +123,8 @@ func good(s *corev1.Secret, born, expires time.Time, ends bool, now time.Time) [
 	}
 	var list []tokens.Token
 	for _, t := range []tokens.Token{
-		{Value: string(s.Data[keyToken]), Expires: end(born.Add(tokenTTL))},
-		{Value: string(s.Data[keyOldToken]), Expires: end(born.Add(tokenTTL - tokenRotation))},
+		{Value: string(s.Data[token.TokenKey]), Expires: end(born.Add(tokenTTL))},
+		{Value: string(s.Data[token.OldTokenKey]), Expires: end(born.Add(tokenTTL - tokenRotation))},
 	} {
 		if t.Value != "" && now.Before(t.Expires) {
 			list = append(list, t)
@@ -157,10 +158,10 @@ func report(s *corev1.Secret, obs Observed) {
 	default:
 		reason, message = hyperv1.NodePoolFailedToGetReason, obs.Err.Error()
 	}
-	s.Data[keyReason], s.Data[keyMessage] = []byte(reason), []byte(message[:min(len(message), maxMessage)])
+	s.Data[token.ReasonKey], s.Data[token.MessageKey] = []byte(reason), []byte(message[:min(len(message), maxMessage)])
 
 	if s.Annotations[hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation] != string(hyperv1.UpgradeTypeInPlace) {
-		delete(s.Data, keyPayload)
+		delete(s.Data, token.PayloadKey)
 		switch {
 		case refused:
 			delete(s.Data, keyLast) // what is asked for now is something else
@@ -173,9 +174,9 @@ func report(s *corev1.Secret, obs Observed) {
 	if obs.Err != nil {
 		return // what machines are being upgraded to stays until there is something better
 	}
-	if !keep(s, keyPayload, obs.Data) {
-		s.Data[keyReason] = []byte(hyperv1.NodePoolInvalidConfigReason)
-		s.Data[keyMessage] = []byte("the payload does not fit into a Secret, which upgrades in place need: take files out of the MachineConfigs, or use upgradeType Replace")
+	if !keep(s, token.PayloadKey, obs.Data) {
+		s.Data[token.ReasonKey] = []byte(hyperv1.NodePoolInvalidConfigReason)
+		s.Data[token.MessageKey] = []byte("the payload does not fit into a Secret, which upgrades in place need: take files out of the MachineConfigs, or use upgradeType Replace")
 	}
 }
 
@@ -196,7 +197,7 @@ func keep(s *corev1.Secret, key string, data []byte) bool {
 // lastGood is the payload that was stored, nil when there is none. A process that has just started serves it while what payloads are made of can't be
 // read, so that machines are made also while a registry is down.
 func lastGood(s *corev1.Secret) []byte {
-	for _, key := range []string{keyLast, keyPayload} {
+	for _, key := range []string{keyLast, token.PayloadKey} {
 		if stored, err := decodeConfig(s.Data[key]); err == nil && stored != "" {
 			return []byte(stored)
 		}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
 )
@@ -27,7 +28,7 @@ func tokenSecret(mutate ...func(*corev1.Secret)) *corev1.Secret {
 			hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation: string(hyperv1.UpgradeTypeReplace),
 			hyperv1.TokenSecretTokenGenerationTimeAnnotation: noon.Add(-time.Hour).Format(time.RFC3339Nano),
 		}},
-		Data: map[string][]byte{keyToken: []byte("first"), keyRelease: []byte("registry.example.com/release:1.36.3")},
+		Data: map[string][]byte{token.TokenKey: []byte("first"), token.ReleaseKey: []byte("registry.example.com/release:1.36.3")},
 	}
 	for _, m := range mutate {
 		m(s)
@@ -36,7 +37,7 @@ func tokenSecret(mutate ...func(*corev1.Secret)) *corev1.Secret {
 }
 
 func settled(s *corev1.Secret) {
-	s.Data[keyReason], s.Data[keyMessage] = []byte(reasonAsExpected), []byte("Payload generated successfully")
+	s.Data[token.ReasonKey], s.Data[token.MessageKey] = []byte(reasonAsExpected), []byte("Payload generated successfully")
 }
 
 func bornAt(at time.Time) func(*corev1.Secret) {
@@ -50,7 +51,7 @@ func expiresAt(text string) func(*corev1.Secret) {
 }
 
 func TestPlan(t *testing.T) {
-	token := func(value string, at time.Time) tokens.Token { return tokens.Token{Value: value, Expires: at} }
+	expiring := func(value string, at time.Time) tokens.Token { return tokens.Token{Value: value, Expires: at} }
 	for name, tc := range map[string]struct {
 		obs     Observed
 		deleted bool
@@ -62,53 +63,53 @@ func TestPlan(t *testing.T) {
 		recheck time.Duration
 	}{
 		"When nothing is to be done it should wait for the rotation": {
-			obs: Observed{Secret: tokenSecret(settled)}, tokens: []tokens.Token{token("first", noon.Add(10*time.Hour))}, recheck: 4*time.Hour + 30*time.Minute,
+			obs: Observed{Secret: tokenSecret(settled)}, tokens: []tokens.Token{expiring("first", noon.Add(10*time.Hour))}, recheck: 4*time.Hour + 30*time.Minute,
 		},
 		"When the payload is new it should say so": {
-			obs: Observed{Secret: tokenSecret()}, tokens: []tokens.Token{token("first", noon.Add(10*time.Hour))}, changed: true, reason: "AsExpected",
+			obs: Observed{Secret: tokenSecret()}, tokens: []tokens.Token{expiring("first", noon.Add(10*time.Hour))}, changed: true, reason: "AsExpected",
 			message: "Payload generated successfully", recheck: 4*time.Hour + 30*time.Minute,
 		},
 		"When half of its life is over it should replace the token": {
 			obs:    Observed{Secret: tokenSecret(settled, bornAt(noon.Add(-tokenRotation)))},
-			tokens: []tokens.Token{token("new", noon.Add(tokenTTL)), token("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
+			tokens: []tokens.Token{expiring("new", noon.Add(tokenTTL)), expiring("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
 		},
 		"When it was down for days it should replace the token, and let machines with the last one come": {
 			obs:    Observed{Secret: tokenSecret(settled, bornAt(noon.Add(-100*time.Hour)))},
-			tokens: []tokens.Token{token("new", noon.Add(tokenTTL)), token("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
+			tokens: []tokens.Token{expiring("new", noon.Add(tokenTTL)), expiring("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
 		},
 		"When nobody knows how old it is it should replace the token": {
 			obs:    Observed{Secret: tokenSecret(settled, func(s *corev1.Secret) { delete(s.Annotations, hyperv1.TokenSecretTokenGenerationTimeAnnotation) })},
-			tokens: []tokens.Token{token("new", noon.Add(tokenTTL)), token("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
+			tokens: []tokens.Token{expiring("new", noon.Add(tokenTTL)), expiring("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
 		},
 		"When it was made in the future it should replace the token": {
 			obs:    Observed{Secret: tokenSecret(settled, bornAt(noon.Add(time.Hour)))},
-			tokens: []tokens.Token{token("new", noon.Add(tokenTTL)), token("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
+			tokens: []tokens.Token{expiring("new", noon.Add(tokenTTL)), expiring("first", noon.Add(tokenTTL-tokenRotation))}, rotated: true, changed: true, recheck: tokenRotation,
 		},
 		"When the other clock is a little ahead it should not mind": {
-			obs: Observed{Secret: tokenSecret(settled, bornAt(noon.Add(time.Minute)))}, tokens: []tokens.Token{token("first", noon.Add(tokenTTL))}, recheck: tokenRotation,
+			obs: Observed{Secret: tokenSecret(settled, bornAt(noon.Add(time.Minute)))}, tokens: []tokens.Token{expiring("first", noon.Add(tokenTTL))}, recheck: tokenRotation,
 		},
 		"When there is no token it should make one": {
-			obs:    Observed{Secret: tokenSecret(settled, func(s *corev1.Secret) { delete(s.Data, keyToken) })},
-			tokens: []tokens.Token{token("new", noon.Add(tokenTTL))}, rotated: true, changed: true, recheck: tokenRotation,
+			obs:    Observed{Secret: tokenSecret(settled, func(s *corev1.Secret) { delete(s.Data, token.TokenKey) })},
+			tokens: []tokens.Token{expiring("new", noon.Add(tokenTTL))}, rotated: true, changed: true, recheck: tokenRotation,
 		},
 		"When there is an old token it should be good for the rest of its life": {
-			obs:     Observed{Secret: tokenSecret(settled, func(s *corev1.Secret) { s.Data[keyOldToken] = []byte("old") })},
-			tokens:  []tokens.Token{token("first", noon.Add(10*time.Hour)), token("old", noon.Add(4*time.Hour+30*time.Minute))},
+			obs:     Observed{Secret: tokenSecret(settled, func(s *corev1.Secret) { s.Data[token.OldTokenKey] = []byte("old") })},
+			tokens:  []tokens.Token{expiring("first", noon.Add(10*time.Hour)), expiring("old", noon.Add(4*time.Hour+30*time.Minute))},
 			recheck: 4*time.Hour + 30*time.Minute,
 		},
 		"When the Secret is to go it should serve until then and not replace the token": {
 			obs:    Observed{Secret: tokenSecret(settled, bornAt(noon.Add(-6*time.Hour)), expiresAt(noon.Add(2*time.Hour).Format(time.RFC3339)))},
-			tokens: []tokens.Token{token("first", noon.Add(2*time.Hour))}, recheck: 2 * time.Hour,
+			tokens: []tokens.Token{expiring("first", noon.Add(2*time.Hour))}, recheck: 2 * time.Hour,
 		},
 		"When its time has come it should delete it":      {obs: Observed{Secret: tokenSecret(settled, expiresAt(noon.Format(time.RFC3339)))}, deleted: true},
 		"When its end cannot be read it should delete it": {obs: Observed{Secret: tokenSecret(settled, expiresAt("tomorrow"))}, deleted: true},
 		"When the configuration is bad it should say what is": {
 			obs:    Observed{Secret: tokenSecret(settled), Err: &payload.InvalidError{Err: errors.New(`MachineConfig "x": bad`)}},
-			tokens: []tokens.Token{token("first", noon.Add(10*time.Hour))}, changed: true, reason: "InvalidConfig", message: `MachineConfig "x": bad`, recheck: 4*time.Hour + 30*time.Minute,
+			tokens: []tokens.Token{expiring("first", noon.Add(10*time.Hour))}, changed: true, reason: "InvalidConfig", message: `MachineConfig "x": bad`, recheck: 4*time.Hour + 30*time.Minute,
 		},
 		"When something is missing it should say so and try again soon": {
 			obs:    Observed{Secret: tokenSecret(settled), Err: fmt.Errorf("%w for Secret bootstrap-kubeconfig", errWaiting)},
-			tokens: []tokens.Token{token("first", noon.Add(10*time.Hour))}, changed: true, reason: "FailedToGet", message: "waiting for Secret bootstrap-kubeconfig", recheck: retryInputs,
+			tokens: []tokens.Token{expiring("first", noon.Add(10*time.Hour))}, changed: true, reason: "FailedToGet", message: "waiting for Secret bootstrap-kubeconfig", recheck: retryInputs,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +123,8 @@ func TestPlan(t *testing.T) {
 			g.Expect(p.Changed != nil).To(Equal(tc.changed))
 			g.Expect(p.RecheckAfter).To(Equal(tc.recheck))
 			if tc.reason != "" {
-				g.Expect(string(p.Changed.Data[keyReason])).To(Equal(tc.reason))
-				g.Expect(string(p.Changed.Data[keyMessage])).To(Equal(tc.message))
+				g.Expect(string(p.Changed.Data[token.ReasonKey])).To(Equal(tc.reason))
+				g.Expect(string(p.Changed.Data[token.MessageKey])).To(Equal(tc.message))
 			}
 		})
 	}
@@ -137,17 +138,17 @@ func TestPlanInPlace(t *testing.T) {
 	}
 	data := []byte(`{"ignition":{"version":"3.2.0"}}`)
 	p := planFor(Observed{Secret: tokenSecret(settled, inPlace), Data: data}, noon, nil)
-	stored, err := decodeConfig(p.Changed.Data[keyPayload])
+	stored, err := decodeConfig(p.Changed.Data[token.PayloadKey])
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(stored).To(Equal(string(data)))
 	g.Expect(planFor(Observed{Secret: p.Changed, Data: data}, noon, nil).Changed).To(BeNil(), "stored once")
 
 	failing := planFor(Observed{Secret: p.Changed, Err: errors.New("registry is down")}, noon, nil)
-	g.Expect(failing.Changed.Data[keyPayload]).To(Equal(p.Changed.Data[keyPayload]), "it stays until there is something better")
+	g.Expect(failing.Changed.Data[token.PayloadKey]).To(Equal(p.Changed.Data[token.PayloadKey]), "it stays until there is something better")
 	replace := p.Changed.DeepCopy()
 	replace.Annotations[hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation] = string(hyperv1.UpgradeTypeReplace)
 	replaced := planFor(Observed{Secret: replace, Data: data}, noon, nil).Changed
-	g.Expect(replaced.Data).NotTo(HaveKey(keyPayload))
+	g.Expect(replaced.Data).NotTo(HaveKey(token.PayloadKey))
 	g.Expect(lastGood(replaced)).To(Equal(data), "it is kept for the next process")
 	g.Expect(planFor(Observed{Secret: replaced, Data: data}, noon, nil).Changed).To(BeNil(), "kept once")
 	g.Expect(lastGood(planFor(Observed{Secret: replaced, Err: errors.New("registry is down")}, noon, nil).Changed)).To(Equal(data))
@@ -158,8 +159,8 @@ func TestPlanInPlace(t *testing.T) {
 		fmt.Fprintf(&noise, "%x", n*0x9E3779B97F4A7C15)
 	}
 	large := planFor(Observed{Secret: p.Changed, Data: noise.Bytes()}, noon, nil)
-	g.Expect(string(large.Changed.Data[keyMessage])).To(ContainSubstring("does not fit into a Secret"))
-	g.Expect(large.Changed.Data).NotTo(HaveKey(keyPayload))
+	g.Expect(string(large.Changed.Data[token.MessageKey])).To(ContainSubstring("does not fit into a Secret"))
+	g.Expect(large.Changed.Data).NotTo(HaveKey(token.PayloadKey))
 }
 
 // Whatever happens when: a token is good for at least half of its life after a machine may have got it, never longer than its whole
@@ -177,8 +178,8 @@ func TestRotationProperties(t *testing.T) {
 			}
 			if p.Changed != nil {
 				if p.Rotated {
-					replaced[string(s.Data[keyToken])] = now
-					current[string(p.Changed.Data[keyToken])] = now
+					replaced[string(s.Data[token.TokenKey])] = now
+					current[string(p.Changed.Data[token.TokenKey])] = now
 				}
 				s = p.Changed
 			}
@@ -195,7 +196,7 @@ func TestRotationProperties(t *testing.T) {
 				for _, tok := range p.Tokens {
 					good = good || tok.Value == value
 				}
-				if want := now.Sub(at) < tokenTTL-tokenRotation && value == string(s.Data[keyOldToken]); good != want {
+				if want := now.Sub(at) < tokenTTL-tokenRotation && value == string(s.Data[token.OldTokenKey]); good != want {
 					t.Fatalf("%s was replaced %s ago and is good: %t", value, now.Sub(at), good)
 				}
 			}

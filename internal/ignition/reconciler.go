@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/release"
@@ -137,7 +138,7 @@ func (r *Reconciler) store(ctx context.Context, obs Observed, plan Plan) error {
 		r.Metrics.rotated()
 		log.Info("rotated token", "secret", secret.Name)
 	}
-	if reason := string(plan.Changed.Data[keyReason]); reason != string(secret.Data[keyReason]) {
+	if reason := string(plan.Changed.Data[token.ReasonKey]); reason != string(secret.Data[token.ReasonKey]) {
 		log.Info("reported payload", "secret", secret.Name, "reason", reason)
 	}
 	return nil

@@ -32,6 +32,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/release"
@@ -100,7 +101,7 @@ func (w *world) token(config string, mutate ...func(*corev1.Secret)) *corev1.Sec
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s.Data[keyConfig] = packed
+	s.Data[token.ConfigKey] = packed
 	w.create(s)
 	return s
 }
@@ -148,7 +149,7 @@ func TestReconcile(t *testing.T) {
 		g.Expect(ok).To(BeTrue())
 		g.Expect(p.NodePool).To(Equal("clusters/demo"))
 		g.Expect(payload.Check(p.Data)).To(Succeed())
-		g.Expect(w.read(s).Data).To(HaveKeyWithValue(keyReason, []byte("AsExpected")))
+		g.Expect(w.read(s).Data).To(HaveKeyWithValue(token.ReasonKey, []byte("AsExpected")))
 		testenv.ExpectQuiet(t, w.c, func(c client.WithWatch) error { _, err := w.pass(w.reconciler(c), s); return err })
 	})
 
@@ -161,8 +162,8 @@ func TestReconcile(t *testing.T) {
 		_, err := w.pass(r, s)
 		g.Expect(err).NotTo(HaveOccurred())
 		got := w.read(s)
-		g.Expect(got.Data).To(HaveKeyWithValue(keyToken, []byte("new-1")))
-		g.Expect(got.Data).To(HaveKeyWithValue(keyOldToken, []byte("first")))
+		g.Expect(got.Data).To(HaveKeyWithValue(token.TokenKey, []byte("new-1")))
+		g.Expect(got.Data).To(HaveKeyWithValue(token.OldTokenKey, []byte("first")))
 		g.Expect(w.good("first") && w.good("new-1")).To(BeTrue())
 		w.clock.SetTime(w.clock.Now().Add(tokenTTL - tokenRotation))
 		g.Expect(w.good("first")).To(BeFalse(), "also when there was no pass since")
@@ -214,8 +215,8 @@ func TestReconcile(t *testing.T) {
 		s := w.token("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: x}\nspec: {kernelArguments: [quiet]}")
 		_, err := w.pass(w.reconciler(w.c), s)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.read(s).Data).To(HaveKeyWithValue(keyReason, []byte("InvalidConfig")))
-		g.Expect(string(w.read(s).Data[keyMessage])).To(HavePrefix(`MachineConfig "x": spec.kernelArguments is not supported`))
+		g.Expect(w.read(s).Data).To(HaveKeyWithValue(token.ReasonKey, []byte("InvalidConfig")))
+		g.Expect(string(w.read(s).Data[token.MessageKey])).To(HavePrefix(`MachineConfig "x": spec.kernelArguments is not supported`))
 		g.Expect(w.good("first")).To(BeFalse())
 	})
 
@@ -233,7 +234,7 @@ func TestReconcile(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(Equal(retryInputs))
 		g.Expect(w.good("first")).To(BeTrue())
-		g.Expect(w.read(s).Data).To(HaveKeyWithValue(keyReason, []byte("FailedToGet")))
+		g.Expect(w.read(s).Data).To(HaveKeyWithValue(token.ReasonKey, []byte("FailedToGet")))
 	})
 
 	t.Run("When it starts while the registry is away it should serve the last payload of the process before", func(t *testing.T) {
@@ -253,7 +254,7 @@ func TestReconcile(t *testing.T) {
 		p, ok := next.store.Lookup([]byte("first"), noon)
 		g.Expect(ok).To(BeTrue())
 		g.Expect(p.Data).To(Equal(before.Data))
-		g.Expect(next.read(s).Data).To(HaveKeyWithValue(keyReason, []byte("FailedToGet")), "and still say what is wrong")
+		g.Expect(next.read(s).Data).To(HaveKeyWithValue(token.ReasonKey, []byte("FailedToGet")), "and still say what is wrong")
 	})
 
 	t.Run("When the release is OpenShift's it should say that it can't", func(t *testing.T) {
@@ -266,7 +267,7 @@ func TestReconcile(t *testing.T) {
 		})
 		_, err := w.pass(r, s)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(w.read(s).Data[keyMessage])).To(ContainSubstring("making machines of OpenShift release 4.20.3 is not supported"))
+		g.Expect(string(w.read(s).Data[token.MessageKey])).To(ContainSubstring("making machines of OpenShift release 4.20.3 is not supported"))
 	})
 
 	t.Run("When another replica was faster it should come back and take what that one wrote", func(t *testing.T) {
@@ -281,8 +282,8 @@ func TestReconcile(t *testing.T) {
 		result, err := w.pass(r, s)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(Equal(time.Second))
-		g.Expect(string(w.read(s).Data[keyToken])).To(Equal("new-1"))
-		g.Expect(string(w.read(s).Data[keyOldToken])).To(Equal("first"))
+		g.Expect(string(w.read(s).Data[token.TokenKey])).To(Equal("new-1"))
+		g.Expect(string(w.read(s).Data[token.OldTokenKey])).To(Equal("first"))
 	})
 }
 
@@ -311,10 +312,10 @@ func TestReconcileCrash(t *testing.T) {
 			Check: func(t testing.TB) {
 				g := NewWithT(t)
 				got := w.read(s)
-				g.Expect(string(got.Data[keyToken])).To(HavePrefix("new-"))
-				g.Expect(string(got.Data[keyOldToken])).To(Equal("first"), "a machine may have it")
-				g.Expect(w.good("first") && w.good(string(got.Data[keyToken]))).To(BeTrue())
-				g.Expect(string(got.Data[keyReason])).To(Equal("AsExpected"))
+				g.Expect(string(got.Data[token.TokenKey])).To(HavePrefix("new-"))
+				g.Expect(string(got.Data[token.OldTokenKey])).To(Equal("first"), "a machine may have it")
+				g.Expect(w.good("first") && w.good(string(got.Data[token.TokenKey]))).To(BeTrue())
+				g.Expect(string(got.Data[token.ReasonKey])).To(Equal("AsExpected"))
 			},
 		}
 	}
@@ -380,7 +381,7 @@ func TestProcess(t *testing.T) {
 
 		now := func(s *corev1.Secret) {
 			bornAt(time.Now())(s)
-			s.Data[keyRelease] = []byte(image)
+			s.Data[token.ReleaseKey] = []byte(image)
 		}
 		early := w.token("", now)
 		ctx, stop := context.WithCancel(t.Context())
@@ -426,7 +427,7 @@ func TestProcess(t *testing.T) {
 		g.Expect(apierrors.IsForbidden(server.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: "root-ca"}, &corev1.Secret{}))).To(BeTrue(), "it may read no other Secret")
 		g.Expect(apierrors.IsForbidden(server.List(t.Context(), &corev1.SecretList{}, client.InNamespace(w.hcp.Namespace)))).To(BeTrue(), "nor all of them")
 
-		w.token("", now, func(s *corev1.Secret) { s.Name, s.Data[keyToken] = "token-demo-2", []byte("second") })
+		w.token("", now, func(s *corev1.Secret) { s.Name, s.Data[token.TokenKey] = "token-demo-2", []byte("second") })
 		w.list(early.Name, "token-demo-2")
 		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(10 * time.Second).Should(Equal(200))
 

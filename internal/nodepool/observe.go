@@ -16,7 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/nodeconfig"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/release"
@@ -71,7 +71,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 		return nil, err
 	}
 	if obs.pullSecretErr == nil {
-		obs.release, obs.releaseErr = release.WithTrustOf(hostedcluster.WithMirrorsOf(r.Releases, hc), obs.trustBundle).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
+		obs.release, obs.releaseErr = release.WithTrustOf(operator.WithMirrorsOf(r.Releases, hc), obs.trustBundle).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
 	} else {
 		obs.releaseErr = obs.pullSecretErr
 	}

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/operator"
 )
 
 const (
@@ -40,7 +41,7 @@ func (w *world) start(t testing.TB) {
 		Controller: queue.PlainUnnamed(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	sources, err := hostedcluster.NewSourceCache(cfg, mgr)
+	sources, err := operator.NewSourceCache(cfg, mgr)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(sources)).To(Succeed())
 	r := w.reconciler(mgr.GetClient())

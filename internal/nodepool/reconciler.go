@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -92,7 +92,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // an event of its own. A pool whose HostedCluster is gone shows by itself where its machines are.
 func (r *Reconciler) owns(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) bool {
 	if hc != nil {
-		return hostedcluster.Operator{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Owns(hc.Annotations) == hostedcluster.Ours
+		return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Owns(hc.Annotations) == operator.Ours
 	}
 	private := pool.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
 	return private == r.PrivateCAPI || !private && !slices.Contains(pool.Finalizers, Finalizer)

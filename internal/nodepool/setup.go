@@ -22,10 +22,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/throttle"
 	"hcp.internal/platform/internal/nodepool/machines"
+	"hcp.internal/platform/internal/operator"
 )
 
 // concurrentReconciles is how many NodePools are worked on at once; a pass mostly waits for the API server.
@@ -38,7 +38,7 @@ const (
 )
 
 // Setup registers the controller with the operator that shared describes.
-func Setup(mgr ctrl.Manager, shared hostedcluster.Shared) error {
+func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: shared.Clock, Releases: shared.Releases, NewToken: uuid.NewString,
 		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope, PrivateCAPI: shared.PrivateCAPI, Platforms: shared.Platforms, Events: mgr.GetEventRecorder(names.HypershiftOperator),
@@ -46,7 +46,7 @@ func Setup(mgr ctrl.Manager, shared hostedcluster.Shared) error {
 	return r.SetupWithManager(mgr, shared.Sources)
 }
 
-// SetupWithManager registers the controller and its indexes. sources comes from hostedcluster.NewSourceCache and has been added to the
+// SetupWithManager registers the controller and its indexes. sources comes from operator.NewSourceCache and has been added to the
 // manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) error {
 	if err := r.index(mgr.GetFieldIndexer()); err != nil {
@@ -68,9 +68,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
 			return r.byConfigMap(ctx, o)
 		})))
-	b = b.WatchesRawSource(source.Channel(hostedcluster.Lookups(r.Releases), handler.EnqueueRequestsFromMapFunc(r.byCluster)))
+	b = b.WatchesRawSource(source.Channel(operator.Lookups(r.Releases), handler.EnqueueRequestsFromMapFunc(r.byCluster)))
 	return b.WithOptions(controller.Options{
-		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: hostedcluster.ReconciliationTimeout,
+		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: operator.ReconciliationTimeout,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
 	}).Complete(throttle.New(r.pass, r.Clock, r.urgent))
 }

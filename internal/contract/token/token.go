@@ -31,11 +31,13 @@ const (
 	ClusterConfigKey   = "hc-configuration-hash"
 	CloudConfigKey     = "cloud-config-hash"
 	OSStreamKey        = "os-stream"
-	NodeLabelsKey      = "node-labels"
-	NodeTaintsKey      = "node-taints"
-	PayloadKey         = "payload"
-	ReasonKey          = "reason"
-	MessageKey         = "message"
+	// NodeLabelsKey and NodeTaintsKey are what nodes register with, in JSON. They may change without a new Secret, because labels and taints of a
+	// NodePool replace no machine.
+	NodeLabelsKey = "node-labels"
+	NodeTaintsKey = "node-taints"
+	PayloadKey    = "payload"
+	ReasonKey     = "reason"
+	MessageKey    = "message"
 )
 
 // Keys of a user data Secret.

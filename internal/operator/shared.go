@@ -1,4 +1,4 @@
-package hostedcluster
+package operator
 
 import (
 	"k8s.io/utils/clock"
@@ -13,14 +13,24 @@ import (
 type Shared struct {
 	Clock    clock.PassiveClock
 	Releases *release.Registry
-	// Sources is NewSourceCache.
+	// Sources is NewSourceCache, added to the manager.
 	Sources      cache.Cache
 	Capabilities Capabilities
 	Scope        *string
-	// PrivateCAPI and Platforms: see Reconciler.
+	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups. Platforms are those that hosted clusters may be on here.
 	PrivateCAPI bool
 	Platforms   platform.Enabled
 }
 
 // Extension adds a controller to the operator.
 type Extension func(mgr ctrl.Manager, shared Shared) error
+
+// Capabilities is what the management cluster offers beyond plain Kubernetes.
+type Capabilities struct {
+	// ClusterAPI: the kinds of Cluster API are served.
+	ClusterAPI bool
+	// Routes of OpenShift's ingress are served.
+	Routes bool
+	// SecurityContextConstraints assign users to pods, so that we don't have to.
+	SecurityContextConstraints bool
+}

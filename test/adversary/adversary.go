@@ -27,6 +27,13 @@ type Options struct {
 	StateDir, Root string
 	// Log gets a line of JSON for each thing that is done or found.
 	Log io.Writer
+	// Slack is by how much each bound of time is multiplied, for machines that do something else besides; less than 2 is none. What never ends is found all the same.
+	Slack int
+}
+
+// patience is how long something may take that takes bound at most.
+func (o Options) patience(bound time.Duration) time.Duration {
+	return bound * time.Duration(max(o.Slack, 1))
 }
 
 // Violation is a promise that didn't hold.
@@ -51,6 +58,9 @@ type Report struct {
 // recoverBound is how long hosted clusters may take after the last fault to be as they should be: a machine boots in a minute, and a rollout that is in its
 // middle replaces two.
 const recoverBound = 5 * time.Minute
+
+// prepareBound is how long it may take to make what a plan needs, with nothing harmed yet.
+const prepareBound = 2 * time.Minute
 
 // packagesBound is how long operators may take then to say what became of the last change of each package.
 const packagesBound = time.Minute
@@ -140,15 +150,19 @@ func (r *run) play(ctx context.Context) error {
 		return fmt.Errorf("cleaning up after an earlier run: %w", err)
 	}
 	r.work.Late = late
-	if err := watch.Recovered(ctx, r.world, plan.Demo, recoverBound); err != nil {
+	if err := watch.Recovered(ctx, r.world, plan.Demo, r.patience(recoverBound)); err != nil {
 		return fmt.Errorf("the demo cluster isn't healthy before anything is harmed: %w", err)
 	}
 	before, err := watch.LookAtMachine(ctx, r.StateDir)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.work.Prepare(ctx, r.plan), r.secrets.Prepare(ctx, fmt.Sprintf("canary-%d-%d", r.Seed, time.Now().UnixNano()))); err != nil {
-		return err
+	canary := fmt.Sprintf("canary-%d-%d", r.Seed, time.Now().UnixNano())
+	err = world.Until(ctx, r.patience(prepareBound), func(ctx context.Context) error {
+		return errors.Join(r.work.Prepare(ctx, r.plan), r.secrets.Prepare(ctx, canary))
+	})
+	if err != nil {
+		return fmt.Errorf("preparing what the plan needs: %w", err)
 	}
 	r.begin = time.Now()
 	r.log.Info("storm begins", "length", r.plan.Storm.String(), "clusters", r.plan.Clusters, "steps", len(r.plan.Steps))
@@ -226,16 +240,16 @@ func (r *run) after(ctx context.Context, before watch.Machine) error {
 	if n, err := r.journal.UndoAll(); n > 0 || err != nil {
 		r.violated("faults end", fmt.Sprintf("%d were not undone by themselves: %v", n, err))
 	}
-	if err := world.Until(ctx, recoverBound, func(ctx context.Context) error { return watch.OperatorsUp(ctx, r.world) }); err != nil && ctx.Err() == nil {
+	if err := world.Until(ctx, r.patience(recoverBound), func(ctx context.Context) error { return watch.OperatorsUp(ctx, r.world) }); err != nil && ctx.Err() == nil {
 		r.violated("everything recovers", "operators: "+err.Error())
 	}
 	clusters := r.alive()
 	for _, c := range clusters {
-		if err := watch.Recovered(ctx, r.world, c, recoverBound); err != nil && ctx.Err() == nil {
+		if err := watch.Recovered(ctx, r.world, c, r.patience(recoverBound)); err != nil && ctx.Err() == nil {
 			r.violated("everything recovers", err.Error())
 		}
 	}
-	if err := world.Until(ctx, packagesBound, func(ctx context.Context) error { return watch.Heard(ctx, r.world) }); err != nil && ctx.Err() == nil {
+	if err := world.Until(ctx, r.patience(packagesBound), func(ctx context.Context) error { return watch.Heard(ctx, r.world) }); err != nil && ctx.Err() == nil {
 		r.violated("everything recovers", "packages: "+err.Error())
 	}
 	r.log.Info("recovered", "at", time.Since(r.begin).Round(time.Second).String())
@@ -263,8 +277,8 @@ func (r *run) violated(invariant, what string) {
 	r.log.Error("violation", "invariant", invariant, "what", what, "at", at.Round(time.Millisecond).String())
 }
 
-// deadline is bound, and as much more as faults go on.
+// deadline is bound, with the slack of the run, and as much more as faults go on.
 func (r *run) deadline(bound time.Duration) time.Duration {
 	begin := time.Since(r.begin)
-	return r.plan.Deadline(begin, bound) - begin
+	return r.plan.Deadline(begin, r.patience(bound)) - begin
 }

@@ -84,7 +84,7 @@ func (r *run) verify(ctx context.Context, cluster int) {
 	}
 	w.stop()
 	<-w.ended
-	summary, err := w.Verify(ctx, verifyPatience)
+	summary, err := w.Verify(ctx, r.patience(verifyPatience))
 	if err != nil && ctx.Err() == nil {
 		r.violated("acknowledged writes", err.Error())
 	}
@@ -94,7 +94,7 @@ func (r *run) verify(ctx context.Context, cluster int) {
 // nothingLeft compares the machine and both API servers with what they were before.
 func (r *run) nothingLeft(ctx context.Context, before watch.Machine) error {
 	more := ""
-	err := world.Until(ctx, leftBound, func(ctx context.Context) error {
+	err := world.Until(ctx, r.patience(leftBound), func(ctx context.Context) error {
 		now, err := watch.LookAtMachine(ctx, r.StateDir)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (r *run) nothingLeft(ctx context.Context, before watch.Machine) error {
 		return err
 	}
 	for name, cfg := range map[string]*rest.Config{"the management cluster": r.world.Management, "the demo cluster": demo} {
-		err := world.Until(ctx, leftBound, func(ctx context.Context) error {
+		err := world.Until(ctx, r.patience(leftBound), func(ctx context.Context) error {
 			left, err := watch.LeftObjects(ctx, cfg)
 			if err != nil {
 				return err
@@ -142,20 +142,21 @@ const maxNamed = 20
 
 // quiet watches whether everything comes to rest. What is put off for a while, and done once, is not at rest yet; what goes on is found each time.
 func (r *run) quiet(ctx context.Context) error {
-	if err := watch.Recovered(ctx, r.world, plan.Demo, recoverBound); err != nil && ctx.Err() == nil {
+	if err := watch.Recovered(ctx, r.world, plan.Demo, r.patience(recoverBound)); err != nil && ctx.Err() == nil {
 		r.violated("everything recovers", err.Error())
 	}
 	var seen quiet.Report
-	for begin := time.Now(); ; {
+	for begin := time.Now(); ; world.Wait(ctx, time.Second) {
 		var err error
 		seen, err = quiet.Observe(ctx, quiet.Options{StateDir: r.StateDir, Settle: quietSettle, Length: quietFor, Bounds: quiet.DefaultBounds(), Say: io.Discard})
-		if err != nil {
+		late := time.Since(begin) > r.patience(restBound)
+		if err != nil && (late || ctx.Err() != nil) {
 			return fmt.Errorf("watching whether everything rests: %w", err)
 		}
-		if len(seen.Problems) == 0 || time.Since(begin) > restBound {
+		if err == nil && (late || len(seen.Problems) == 0) {
 			break
 		}
-		r.log.Info("not at rest yet", "why", seen.Problems)
+		r.log.Info("not at rest yet", "why", seen.Problems, "error", fmt.Sprint(err))
 	}
 	for _, p := range seen.Problems {
 		r.violated("quiet afterwards", p)

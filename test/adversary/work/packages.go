@@ -128,21 +128,21 @@ func (w *Work) Clean(ctx context.Context, clusters []int) error {
 
 // cleanDemo takes away what is in the demo cluster.
 func (w *Work) cleanDemo(ctx context.Context) error {
-	cfg, err := w.World.Hosted(ctx, plan.Demo)
-	if err != nil {
-		return err
-	}
-	c, err := world.NewClient(cfg)
-	if err != nil {
-		return err
-	}
 	begin, bound := time.Now(), w.Deadline(namespaceBound)
-	err = world.Until(ctx, bound, func(ctx context.Context) error {
+	err := world.Until(ctx, bound, func(ctx context.Context) error {
+		cfg, err := w.World.Hosted(ctx, plan.Demo)
+		if err != nil {
+			return err
+		}
+		c, err := world.NewClient(cfg)
+		if err != nil {
+			return err
+		}
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: world.Tenant}}
 		if err := ignoreMissing(c.Delete(ctx, ns)); err != nil {
 			return err
 		}
-		err := c.Get(ctx, client.ObjectKeyFromObject(ns), ns)
+		err = c.Get(ctx, client.ObjectKeyFromObject(ns), ns)
 		if err == nil {
 			return fmt.Errorf("namespace %s of the demo cluster is there: %v", ns.Name, ns.Status.Conditions)
 		}

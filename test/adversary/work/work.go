@@ -26,7 +26,7 @@ import (
 	"hcp.internal/platform/test/adversary/world"
 )
 
-// accepted is how long a step may try until an API server takes it; faults last up to plan.MaxFault.
+// accepted is how long a step may try until an API server takes it.
 const accepted = 2 * time.Minute
 
 // Work plays the steps of a plan that are no faults.
@@ -109,7 +109,7 @@ func (w *Work) Play(ctx context.Context, s plan.Step) error {
 	case plan.Create:
 		defer w.Made(s.Cluster)
 	}
-	return world.Until(ctx, accepted, func(ctx context.Context) error {
+	return world.Until(ctx, w.Deadline(accepted), func(ctx context.Context) error {
 		switch s.Kind {
 		case plan.Create:
 			return w.apply(ctx, w.manifests[s.Cluster]...)

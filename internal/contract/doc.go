@@ -1,5 +1,5 @@
 // Package contract is the floor that every other package may stand on: what two programs agree on and neither may change alone. Its rooms hold
-// names, keys, formats and decisions, and import nothing of ours but the API and each other; whoever needs one of them need not import the program
+// names, keys, formats and decisions, and import nothing of ours but the API, each other, and the ground; whoever needs one of them need not import the program
 // on the other side.
 //
 //	capiproxy      the proxy beside programs that speak Cluster API: its container, and the environment that tells of it

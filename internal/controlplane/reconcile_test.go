@@ -86,10 +86,8 @@ func (w *world) create(obj client.Object) {
 
 // pass reconciles every component once, as a fresh process on c.
 func (w *world) pass(c client.WithWatch) error {
-	ctx := component.Context{
-		Client: c, Apply: apply.New(c, "control-plane-operator"), Clock: clocktesting.NewFakePassiveClock(noon),
-	}
-	ctx.WorkloadContext = component.WorkloadContext{
+	executor := component.Executor{Client: c, Apply: apply.New(c, "control-plane-operator"), Clock: clocktesting.NewFakePassiveClock(noon)}
+	ctx := component.WorkloadContext{
 		Context: w.t.Context(), HCP: w.hcp, Release: w.release,
 		Infra:           endpoints.Status{AdvertiseAddress: "10.97.0.1"},
 		Management:      component.Management{Nodes: 3, Zones: 3, SetDefaultSecurityContext: true},
@@ -97,7 +95,7 @@ func (w *world) pass(c client.WithWatch) error {
 	}
 	var errs []error
 	for _, component := range append(Components(), etcd.Shards(w.hcp)...) {
-		errs = append(errs, component.Reconcile(ctx))
+		errs = append(errs, executor.Reconcile(ctx, component))
 	}
 	return errors.Join(errs...)
 }

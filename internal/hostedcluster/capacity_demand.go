@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/operator"
@@ -43,7 +44,7 @@ var anyRelease = &release.Release{Kubernetes: true, Images: map[string]string{"k
 type demands struct {
 	management           *ManagementCluster
 	capabilities         operator.Capabilities
-	controlPlaneOperator func(string) component.Component
+	controlPlaneOperator cpo.Options
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]demanded
@@ -136,7 +137,7 @@ func (d *demands) compute(ctx context.Context, hcp *hyperv1.HostedControlPlane, 
 
 // components are all that make pods in the namespace of a control plane, for as long as it is there.
 func (d *demands) components(hcp *hyperv1.HostedControlPlane) ([]component.Component, error) {
-	list := append([]component.Component{d.controlPlaneOperator("")}, ownComponents()...)
+	list := append([]component.Component{cpo.NewComponent(d.controlPlaneOperator)}, ownComponents()...)
 	list = append(list, etcd.Shards(hcp)...)
 	p, err := platform.For(hcp.Spec.Platform.Type)
 	if _, disabled := hcp.Annotations[hyperv1.DisableMachineManagement]; err != nil || disabled || !d.capabilities.ClusterAPI {

@@ -64,7 +64,7 @@ func TestConnectorsHaveTheirRoom(t *testing.T) {
 	t.Run("When the operator of packages is not installed there should be none", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
-		d := &demands{management: w.reconciler(w.client).Management, controlPlaneOperator: operatorComponent}
+		d := &demands{management: w.reconciler(w.client).Management, controlPlaneOperator: operatorOptions()}
 		count := func() int {
 			groups, _, err := d.of(t.Context(), hostedControlPlane(&observed{hc: w.hostedCluster()}), nil)
 			g.Expect(err).NotTo(HaveOccurred())

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -26,8 +23,6 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
-	"hcp.internal/platform/internal/controlplane/component"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/platform"
@@ -114,84 +109,8 @@ func markInitialized(ctx context.Context, c client.Client, cluster *clusterv1.Cl
 	return nil
 }
 
-// deployCAPI reconciles the Deployments of Cluster API and of the platform's provider, and what they need.
-func (r *Reconciler) deployCAPI(ctx component.Context, obs *observed) error {
-	infra, err := infraCR(obs)
-	if err != nil {
-		return err
-	}
-	enabled := infra != nil && obs.caps.ClusterAPI
-	provider := capiprovider.Options{}
-	if enabled {
-		if provider.Spec, err = obs.platform.CAPIProvider(obs.hc, obs.hcp); err != nil {
-			return fmt.Errorf("finding out how the infrastructure provider runs: %w", err)
-		}
-		provider.Rules = obs.platform.CAPIProviderPolicyRules()
-		if err := r.prepareCAPI(ctx, obs.hc); err != nil {
-			return err
-		}
-	}
-	// Without a pool there are no machines. A Cluster that nobody took on has no finalizers either, so its deletion waits for nobody.
-	pools := func(component.WorkloadContext) (bool, error) { return len(obs.pools) > 0, nil }
-	manager := clusterapi.NewComponent(clusterapi.Options{Enabled: enabled, Image: obs.hc.Annotations[hyperv1.ClusterAPIManagerImage]})
-	if err := manager.SleepUntil(pools).Reconcile(ctx); err != nil {
-		return err
-	}
-	return capiprovider.NewComponent(provider).SleepUntil(pools).Reconcile(ctx)
-}
-
-// prepareCAPI makes what the components' own manifests can't: cluster-scoped rights, and a certificate that is made once.
-func (r *Reconciler) prepareCAPI(ctx component.Context, hc *hyperv1.HostedCluster) error {
-	// The role is of all hosted clusters together, so it does not bear the reference to one.
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRole, Labels: map[string]string{names.OwnedByLabel: names.HypershiftOperator}},
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
-		}},
-	}
-	if err := apply.New(r.Client, names.HypershiftOperator).Apply(ctx.Context, role); err != nil {
-		return err
-	}
-	ns := namespaceOf(hc)
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRoleBinding(ns), Labels: map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: capiClusterRole},
-		Subjects: []rbacv1.Subject{
-			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: clusterapi.Name},
-			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: capiprovider.Name},
-		},
-	}
-	if err := ctx.Apply.Apply(ctx.Context, binding); err != nil {
-		return err
-	}
-	return r.webhookCertificate(ctx, ns)
-}
-
 // webhookValidity is long because nobody calls these webhooks: the manager only refuses to start without a certificate.
 const webhookValidity = 10 * 365 * 24 * time.Hour
-
-// webhookCertificate makes the Secret once. It is created and not applied: a second certificate would be no better.
-func (r *Reconciler) webhookCertificate(ctx component.Context, ns string) error {
-	key := client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}
-	secret := &corev1.Secret{}
-	err := ctx.Client.Get(ctx.Context, key, secret)
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	cert, tlsKey, err := selfSigned("capi-webhook-service."+ns+".svc", r.Clock.Now())
-	if err != nil {
-		return fmt.Errorf("making the certificate of Secret %s: %w", key, err)
-	}
-	secret = &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: clusterapi.WebhookSecret},
-		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: tlsKey},
-	}
-	if err := ctx.Client.Create(ctx.Context, secret, client.FieldOwner(names.HypershiftOperator)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating Secret %s: %w", key, err)
-	}
-	return nil
-}
 
 func selfSigned(host string, now time.Time) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

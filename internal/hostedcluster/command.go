@@ -35,7 +35,6 @@ import (
 	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
@@ -246,7 +245,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
 		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
-		ControlPlaneOperator: operatorComponent, Events: mgr.GetEventRecorder(names.HypershiftOperator),
+		ControlPlaneOperator: operatorOptions(), Events: mgr.GetEventRecorder(names.HypershiftOperator),
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
@@ -283,13 +282,13 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	return nil
 }
 
-// operatorComponent is how control-plane-operators are deployed; the environment is that of the operator itself.
-func operatorComponent(imageOverrides string) component.Component {
-	return cpo.NewComponent(cpo.Options{
-		ImageOverrides: imageOverrides, CertRotationScale: os.Getenv("CERT_ROTATION_SCALE"), FeatureSet: os.Getenv("HYPERSHIFT_FEATURESET"),
+// operatorOptions is what control-plane-operators are told of the installation; the environment is that of the operator itself.
+func operatorOptions() cpo.Options {
+	return cpo.Options{
+		CertRotationScale: os.Getenv("CERT_ROTATION_SCALE"), FeatureSet: os.Getenv("HYPERSHIFT_FEATURESET"),
 		ManagedService: os.Getenv("MANAGED_SERVICE"), DefaultIngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
 		EnableSizeTagging: os.Getenv("ENABLE_SIZE_TAGGING") == "1",
-	})
+	}
 }
 
 // capabilitiesOf asks the management cluster which optional kinds it serves.

@@ -418,7 +418,7 @@ func (r *Reconciler) unmarkSources(ctx context.Context, hc *hyperv1.HostedCluste
 			}
 		}
 	}
-	return newWriter(r.Client, hc, r.Clock.Now()).execute(ctx, s)
+	return newWriter(r.Client, hc, r.Clock).execute(ctx, s)
 }
 
 // gracePeriod is how long the HostedCluster has to stay although everything is gone. It starts with the condition that says so.

@@ -100,7 +100,7 @@ func exampleHostedCluster(ns, image string, mutate ...func(*hyperv1.HostedCluste
 // reconciler is one on an uncached client.
 func (w *world) reconciler(c client.Client) *Reconciler {
 	return &Reconciler{
-		Client: c, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Releases: w.releases, ControlPlaneOperator: operatorComponent,
+		Client: c, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Releases: w.releases, ControlPlaneOperator: operatorOptions(),
 		Platforms:     platform.Enabled{hyperv1.LocalPlatform},
 		OperatorImage: w.registry.Host + "/operator:1", Management: &ManagementCluster{Reader: c, Mapper: c.RESTMapper(), NativeSidecars: true, Clock: clock.RealClock{}},
 		RandomID: func(int) string { return "abcde" }, UUID: func() string { return "0a5b1c4e-3c9f-4f5e-8d53-7f6c6f0c2a11" },

@@ -19,6 +19,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -64,6 +65,10 @@ type observed struct {
 	privateCAPI      bool // the operator is one for private types
 	// management is what network policies depend on.
 	management netpolicy.Management
+	// nodes and mirrors are what operators are told of the management cluster; operatorsErr says why that is not known.
+	nodes        component.Management
+	mirrors      string
+	operatorsErr error
 
 	// etcds are those whose members are replaced when they fail; none when that is switched off. recoveryImage is what does it.
 	etcds         []etcdState
@@ -142,6 +147,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	if obs.management, err = r.Management.networks(ctx); err != nil {
 		return obs, err
 	}
+	r.observeOperators(ctx, &obs)
 	obs.recoveryImage = r.OperatorImage
 	if err := r.observeEtcds(ctx, &obs); err != nil {
 		return obs, err

@@ -33,6 +33,8 @@ type plan struct {
 type options struct {
 	// clusterMonitoring labels namespaces for the monitoring of OpenShift.
 	clusterMonitoring bool
+	// operators is what is handed on to the operators of control planes.
+	operators operatorSettings
 }
 
 // planFor decides what a pass does with a HostedCluster that is not being deleted and whose status has been set. It writes nothing while a
@@ -115,7 +117,7 @@ func steps(obs *observed, o options) []step {
 	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), staleCopies(obs), publish(obs))
 	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
 	if obs.target != nil {
-		all = append(all, policies(obs))
+		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs))
 	}
 	if len(obs.etcds) > 0 {
 		all = append(all, recoveryStep(obs))

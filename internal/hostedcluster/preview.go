@@ -7,6 +7,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -44,7 +45,7 @@ func PreviewComponents(hcp *hyperv1.HostedControlPlane) ([]component.Component, 
 		}
 	}
 	list := []component.Component{
-		operatorComponent(""),
+		cpo.NewComponent(operatorOptions()),
 		clusterapi.NewComponent(clusterapi.Options{Enabled: provider.Spec != nil, Image: hcp.Annotations[hyperv1.ClusterAPIManagerImage]}),
 	}
 	if provider.Spec != nil { // the platform says what its pod consists of

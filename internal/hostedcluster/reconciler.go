@@ -1,11 +1,9 @@
 package hostedcluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
@@ -35,8 +33,8 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 	// Releases is usually a *release.Registry.
 	Releases releases
-	// ControlPlaneOperator makes the component that deploys the operator of a control plane, given annotation image-overrides.
-	ControlPlaneOperator func(imageOverrides string) component.Component
+	// ControlPlaneOperator is what operators of control planes are told of the installation.
+	ControlPlaneOperator cpo.Options
 	// OperatorImage is our own image, from which control-plane-operators run when nothing names another.
 	OperatorImage string
 	Capabilities  operator.Capabilities
@@ -152,9 +150,8 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 		return ctrl.Result{}, err
 	}
 	setStatus(&obs, now)
-	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring})
-	w := newWriter(r.Client, hc, now)
-	err = errors.Join(p.err, runSteps(ctx, w, r.withOperator(&obs, w, p.steps)))
+	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
+	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
 	if !apierrors.IsConflict(err) { // a conflict is no failure, only a reason to look again
 		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))
 	}
@@ -192,59 +189,6 @@ func (r *Reconciler) endRestoration(ctx context.Context, hc *hyperv1.HostedClust
 		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
 	}
 	return nil
-}
-
-// withOperator adds the step that deploys the control-plane-operator. The component framework renders and applies in one, so it is not data.
-func (r *Reconciler) withOperator(obs *observed, w *writer, steps []step) []step {
-	i := slices.IndexFunc(steps, func(s step) bool { return s.name == stepPolicies })
-	if i < 0 {
-		return steps
-	}
-	return slices.Insert(steps, i, r.ownCreated(obs), step{name: stepOperators, class: blockable, run: func(ctx context.Context) error {
-		return r.deployOperator(ctx, obs, w)
-	}})
-}
-
-// deployOperator reconciles the Deployments of the control-plane-operator and of Cluster API, and what belongs to them.
-func (r *Reconciler) deployOperator(ctx context.Context, obs *observed, w *writer) error {
-	management, err := r.Management.describe(ctx)
-	if err != nil {
-		return err
-	}
-	management.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
-	management.DefaultSecurityContextUID = obs.uid
-	mirrors, err := r.Mirrors.Get(ctx)
-	if err != nil {
-		return err
-	}
-	hcp := hostedControlPlane(obs)
-	if obs.hcp != nil {
-		hcp.Generation, hcp.Status.Conditions = obs.hcp.Generation, obs.hcp.Status.Conditions
-	}
-	cctx := component.Context{
-		Client: w.client,
-		Apply:  w.applier,
-		Clock:  r.Clock,
-		// What nobody asked about stays without an answer.
-		Trouble: obs.trouble,
-		WorkloadContext: component.WorkloadContext{
-			Context:             ctx,
-			HCP:                 hcp,
-			Release:             obs.target,
-			UserRelease:         obs.userRelease,
-			Capabilities:        r.Management,
-			Management:          management,
-			OperatorImage:       obs.operatorImage,
-			OmitOwnerReference:  true,
-			EnableCIDebugOutput: r.EnableCIDebugOutput,
-			MetricsSet:          r.MetricsSet,
-			RegistryOverrides:   r.RegistryOverrides,
-			RegistryMirrors:     formatMirrors(mirrors),
-			CAPIProxyImage:      cmp.Or(r.CAPIProxyImage, r.OperatorImage),
-		},
-	}
-	err = r.ControlPlaneOperator(obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]).Reconcile(cctx)
-	return errors.Join(err, r.deployCAPI(cctx, obs))
 }
 
 // parseLabels reads "k=v,k2=v2"; what is no pair is left out.

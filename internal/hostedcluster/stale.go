@@ -105,7 +105,7 @@ const (
 
 // ownCreated is the step that makes the HostedCluster an owner of what the CLI created for it, so that it is deleted with it. Each of these
 // is one that the spec refers to.
-func (r *Reconciler) ownCreated(obs *observed) step {
+func ownCreated(obs *observed) step {
 	s := step{name: stepCreatedSecrets, class: blockable}
 	var names []sourceKey
 	for key, source := range obs.sources {
@@ -115,24 +115,16 @@ func (r *Reconciler) ownCreated(obs *observed) step {
 		}
 	}
 	sortSources(names)
-	if len(names) == 0 {
-		return s
-	}
-	s.run = func(ctx context.Context) error {
-		// Not by the writer: the Secret is not ours, and must not look so. Owners are a list that each adds to by UID, and a field owner of
-		// its own keeps what the other steps apply apart.
-		for _, key := range names {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obs.hc.Namespace, Name: key.name, UID: obs.sources[key].uid}}
-			if err := addOwner(ctx, r.Client, secret, obs.hc); err != nil {
-				return err
-			}
-		}
-		return nil
+	for _, key := range names {
+		s.own = append(s.own, ownedSecret{name: key.name, uid: obs.sources[key].uid})
 	}
 	return s
 }
 
-func addOwner(ctx context.Context, c client.Client, secret *corev1.Secret, hc *hyperv1.HostedCluster) error {
+// addOwner is given a client that leaves no reference: the Secret is not ours, and must not look so. Owners are a list that each adds to
+// by UID, and a field owner of its own keeps what the other steps apply apart.
+func addOwner(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, to ownedSecret) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: hc.Namespace, Name: to.name, UID: to.uid}}
 	owner := ownerReference(hc)
 	owner.Controller, owner.BlockOwnerDeletion = nil, nil
 	body, err := json.Marshal(map[string]any{

@@ -44,11 +44,12 @@ const (
 	stepKubeconfig     = "KubeconfigAndPasswordSync"
 	stepRelease        = "ReleaseImageVersion"
 	stepOperators      = "OperatorDeployments"
+	stepCAPIOperators  = "ClusterAPIDeployments"
 	stepPolicies       = "RBACAndPolicies"
 	stepRecovery       = "ETCDMemberRecovery"
 )
 
-// step is a part of the plan. It is data: what it does to the cluster is in apply, except for run.
+// step is a part of the plan. It is data: a writer carries it out.
 type step struct {
 	name  string
 	class class
@@ -58,12 +59,18 @@ type step struct {
 	create *corev1.Namespace
 	apply  []client.Object
 	delete []client.Object
+	// shared belongs to all hosted clusters together, so it does not bear the reference to one; it is applied before apply.
+	shared []client.Object
 	// mark and unmark put our reference on source objects, and take it off.
 	mark, unmark []sourceKey
 	// initialized is a Cluster whose control plane has served.
 	initialized *clusterv1.Cluster
-	// run is for what can't be told in advance: the component framework renders and applies in one.
-	run func(ctx context.Context) error
+	// own are Secrets of the user that go with the HostedCluster.
+	own []ownedSecret
+	// certificate is made unless there is one; nil: none is needed.
+	certificate *servingCertificate
+	// deploy comes last, and only when everything else of the step has been done.
+	deploy deployment
 }
 
 // executor carries steps out.

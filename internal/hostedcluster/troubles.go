@@ -53,14 +53,6 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *observed) error {
 	return nil
 }
 
-// trouble is that of a component, for its report.
-func (obs *observed) trouble(name string) (reason, message string) {
-	if t := trouble.Of(obs.troubles, name); t != nil {
-		return t.Reason, t.Message
-	}
-	return "", ""
-}
-
 // operatorTrouble says why there is no control-plane-operator to say how the control plane is; nil: there is, or may be in a moment.
 func (obs *observed) operatorTrouble() *trouble.Trouble {
 	return trouble.Of(obs.troubles, names.ControlPlaneOperator)

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -59,16 +60,17 @@ func (s stamper) Create(ctx context.Context, obj client.Object, opts ...client.C
 type writer struct {
 	client  client.Client
 	applier *apply.Applier
+	plain   client.Client // leaves no reference
 	hc      *hyperv1.HostedCluster
-	now     time.Time
+	clock   clock.PassiveClock
 }
 
-func newWriter(c client.Client, hc *hyperv1.HostedCluster, now time.Time) *writer {
+func newWriter(c client.Client, hc *hyperv1.HostedCluster, clk clock.PassiveClock) *writer {
 	stamped := stamper{c, backReference(hc)}
-	return &writer{client: stamped, applier: apply.New(stamped, names.HypershiftOperator), hc: hc, now: now}
+	return &writer{client: stamped, applier: apply.New(stamped, names.HypershiftOperator), plain: c, hc: hc, clock: clk}
 }
 
-// execute does everything that the step asks for, whatever fails on the way.
+// execute does everything that the step asks for, whatever fails on the way; only its components come after all else has been done.
 func (w *writer) execute(ctx context.Context, s step) error {
 	if s.create != nil {
 		if err := w.client.Create(ctx, s.create); err != nil {
@@ -76,7 +78,7 @@ func (w *writer) execute(ctx context.Context, s step) error {
 			return fmt.Errorf("creating Namespace %s: %w", s.create.Name, err)
 		}
 	}
-	errs := []error{w.applier.All(ctx, s.apply...)}
+	errs := []error{apply.New(w.plain, names.HypershiftOperator).All(ctx, s.shared...), w.applier.All(ctx, s.apply...)}
 	for _, obj := range s.delete {
 		errs = append(errs, w.applier.Delete(ctx, obj))
 	}
@@ -87,12 +89,51 @@ func (w *writer) execute(ctx context.Context, s step) error {
 		errs = append(errs, w.annotate(ctx, key, "null"))
 	}
 	if s.initialized != nil {
-		errs = append(errs, markInitialized(ctx, w.client, s.initialized, w.now))
+		errs = append(errs, markInitialized(ctx, w.client, s.initialized, w.clock.Now()))
 	}
-	if s.run != nil {
-		errs = append(errs, s.run(ctx))
+	for _, secret := range s.own {
+		errs = append(errs, addOwner(ctx, w.plain, w.hc, secret))
 	}
-	return errors.Join(errs...)
+	if s.certificate != nil {
+		errs = append(errs, w.makeCertificate(ctx, *s.certificate))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return w.deploy(ctx, s.deploy)
+}
+
+// deploy plans the components and carries the plans out, one after the other.
+func (w *writer) deploy(ctx context.Context, d deployment) error {
+	d.context.Context, d.context.Trouble = ctx, d.trouble
+	executor := component.Executor{Client: w.client, Apply: w.applier, Clock: w.clock}
+	for _, c := range d.components() {
+		if err := executor.Reconcile(d.context, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeCertificate makes the Secret once. It is created and not applied: a second certificate would be no better.
+func (w *writer) makeCertificate(ctx context.Context, c servingCertificate) error {
+	err := w.client.Get(ctx, c.secret, &corev1.Secret{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	cert, key, err := selfSigned(c.host, w.clock.Now())
+	if err != nil {
+		return fmt.Errorf("making the certificate of Secret %s: %w", c.secret, err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.secret.Namespace, Name: c.secret.Name},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
+	}
+	if err := w.client.Create(ctx, secret, client.FieldOwner(names.HypershiftOperator)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating Secret %s: %w", c.secret, err)
+	}
+	return nil
 }
 
 // annotate sets our reference on a source object. It is a merge patch of this one key, because several HostedClusters annotate the same

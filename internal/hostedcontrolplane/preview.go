@@ -43,12 +43,7 @@ type PreviewInput struct {
 	// Now is what certificates start at; used only while the context is not Unsigned.
 	Now time.Time
 	// Each is told of every component, in the order of the list. An error that it returns ends the preview.
-	Each func(component.Preview, error) error
-}
-
-// previewer is a component that can show what it would do.
-type previewer interface {
-	Preview(ctx component.WorkloadContext, all bool) (component.Preview, error)
+	Each func(component.Plan, error) error
 }
 
 // Preview shows what the components would be made of. It needs no cluster, network, or clock (but for certificates).
@@ -58,7 +53,7 @@ func Preview(ctx context.Context, in PreviewInput) error {
 		return err
 	}
 	wctx := in.WorkloadContext
-	wctx.Context = ctx
+	wctx.Context, wctx.Unconditional = ctx, in.All
 	own := Images{}
 	wctx.Release = own.apply(wctx.Release)
 	if wctx.UserRelease == nil {
@@ -86,13 +81,8 @@ func Preview(ctx context.Context, in PreviewInput) error {
 	source := func() pki.Source { return pki.Source{Now: in.Now, Keys: pki.NewKey, Rand: rand.Reader} }
 	wctx.Signer = clientSigner{reader: reader, spec: spec, source: source}
 	for _, c := range in.Components {
-		p, ok := c.(previewer)
-		if !ok {
-			return fmt.Errorf("component %s cannot be previewed", c.Name())
-		}
-		shown, err := p.Preview(wctx, in.All)
-		shown.Component = c.Name()
-		if err := in.Each(shown, err); err != nil {
+		plan, err := c.Plan(wctx)
+		if err := in.Each(plan, errors.Join(err, plan.Err)); err != nil {
 			return err
 		}
 	}

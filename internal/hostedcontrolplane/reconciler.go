@@ -278,8 +278,9 @@ func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, err
 // reconcileComponents runs every component, in the order of registration. One that fails stops no other.
 func (r *Reconciler) reconcileComponents(ctx context.Context, applier *apply.Applier, obs *Observed) error {
 	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
-	c := component.Context{WorkloadContext: r.Context}
-	c.Context, c.Client, c.Apply, c.Clock = ctx, r.Client, applier, r.Clock
+	executor := component.Executor{Client: r.Client, Apply: applier, Clock: r.Clock}
+	c := r.Context
+	c.Context = ctx
 	troubleErr := r.observeTroubles(ctx, obs)
 	c.Trouble = obs.trouble
 	c.HCP, c.Release, c.UserRelease, c.Infra = obs.HCP, obs.Release, obs.UserRelease, obs.Infra
@@ -287,7 +288,7 @@ func (r *Reconciler) reconcileComponents(ctx context.Context, applier *apply.App
 	c.Capabilities, c.Management = r.Management, r.Management.Facts(ctx)
 	errs := []error{troubleErr}
 	for _, one := range r.components(obs.HCP) {
-		errs = append(errs, one.Reconcile(c))
+		errs = append(errs, executor.Reconcile(c, one))
 	}
 	err := errors.Join(errs...)
 	obs.ComponentsCurrent = err == nil

@@ -135,7 +135,7 @@ func (o *options) run(ctx context.Context, cmd *cobra.Command) error {
 	errOut := cmd.ErrOrStderr()
 	var failures []error
 	in := hostedcontrolplane.PreviewInput{WorkloadContext: o.context(loaded), Components: list, Objects: loaded.objects, All: o.all, Now: time.Now()}
-	in.Each = func(p component.Preview, err error) error {
+	in.Each = func(p component.Plan, err error) error {
 		if err == nil {
 			err = o.write(sink, p, errOut)
 		}
@@ -162,13 +162,14 @@ func (o *options) run(ctx context.Context, cmd *cobra.Command) error {
 	return nil
 }
 
-func (o *options) write(to sink, p component.Preview, errOut io.Writer) error {
+func (o *options) write(to sink, p component.Plan, errOut io.Writer) error {
 	objs := p.Objects
-	if o.withStatus && p.Report != nil {
-		objs = append(objs, p.Report)
+	report := p.Preview()
+	if o.withStatus && report != nil {
+		objs = append(objs, report)
 	}
 	for _, obj := range objs {
-		if err := to.put(p.Component, obj, obj == p.Report); err != nil {
+		if err := to.put(p.Component, obj, obj == report); err != nil {
 			return err
 		}
 	}

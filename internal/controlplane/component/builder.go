@@ -15,9 +15,9 @@ import (
 type Component interface {
 	// Name is also the name of the workload and of the ControlPlaneComponent.
 	Name() string
-	// Reconcile brings the component to what ctx asks for, as far as its dependencies allow, and reports in its
-	// ControlPlaneComponent. An error has been reported there already.
-	Reconcile(ctx Context) error
+	// Plan says what brings the component to what ctx asks for, as far as its dependencies allow, and what is to be reported of it. It
+	// writes nothing. An error means that it is not even known whether there is anything to do; what goes wrong later is in the plan.
+	Plan(ctx WorkloadContext) (Plan, error)
 }
 
 // Options are the traits of a component that decide how it is scheduled and what it may reach.

@@ -4,31 +4,12 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/endpoints"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/release"
 )
-
-// Context is what a component is reconciled with: everything that adapt functions get, and what writes. One is made per pass over a
-// HostedControlPlane.
-type Context struct {
-	WorkloadContext
-
-	// Client reads (from a cache, usually) and writes what cannot go through Apply: the status of ControlPlaneComponents and
-	// the deletion of Jobs.
-	Client client.Client
-	// Apply writes everything else.
-	Apply *apply.Applier
-	// Clock is for the transition times of conditions.
-	Clock clock.PassiveClock
-	// Trouble says why pods of a component do not run, as the reason and message of a condition; no reason: nothing is known. nil: nobody
-	// has looked.
-	Trouble func(component string) (reason, message string)
-}
 
 // Management is what components may know of the management cluster.
 type Management struct {
@@ -65,10 +46,11 @@ type Capabilities interface {
 	Accessible(ctx context.Context, gvk schema.GroupVersionKind) (bool, error)
 }
 
-// WorkloadContext is what adapt functions and predicates get: everything that can be read, nothing that writes.
+// WorkloadContext is what components are planned from, and what adapt functions and predicates get: everything that can be read, nothing
+// that writes. One is made per pass over a HostedControlPlane.
 type WorkloadContext struct {
 	Context context.Context
-	// Reader reads what the pass reads. Context.Workload sets it.
+	// Reader is the only window to the cluster. Executor.Reconcile sets it.
 	Reader client.Reader
 
 	// HCP is the control plane; its namespace is where everything goes. It is not changed.
@@ -91,6 +73,12 @@ type WorkloadContext struct {
 
 	// OmitOwnerReference is true where the HostedControlPlane is not the owner: for what the hypershift-operator deploys.
 	OmitOwnerReference bool
+	// Trouble says why pods of a component do not run, as the reason and message of a condition; no reason: nothing is known. nil: nobody
+	// has looked.
+	Trouble func(component string) (reason, message string)
+
+	// Unconditional plans the component even though its predicate, or something that it waits for, says no; for previews.
+	Unconditional bool
 	// Unsigned leaves out what needs a certificate; for previews.
 	Unsigned bool
 	// EarlyMonitors renders monitors before the hosted cluster has come up once; for previews.
@@ -118,14 +106,12 @@ type WorkloadContext struct {
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
 }
 
-// Workload is the reduced context of ctx: it reads through the Client, and UserRelease is set.
-func (ctx Context) Workload() WorkloadContext {
-	reduced := ctx.WorkloadContext
-	reduced.Reader = ctx.Client
-	if reduced.UserRelease == nil {
-		reduced.UserRelease = reduced.Release
+// complete is ctx with what may be left out.
+func (ctx WorkloadContext) complete() WorkloadContext {
+	if ctx.UserRelease == nil {
+		ctx.UserRelease = ctx.Release
 	}
-	return reduced
+	return ctx
 }
 
 // HighlyAvailable says whether the control plane has to survive the loss of one replica.

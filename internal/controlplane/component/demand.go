@@ -32,15 +32,13 @@ var demandDefaults = []func(*scope) error{
 // asks for nothing. What the component would read in its namespace is taken for present: a component that sleeps, or comes when somebody asks
 // for it, is counted as if it ran, for it may not fail later.
 func (c *WorkloadComponent) Demand(ctx WorkloadContext) (*Demand, error) {
+	ctx = ctx.complete()
 	ctx.Reader, ctx.HCP = presumed{}, ctx.HCP.DeepCopy()
 	if ctx.HCP.Status.KubeConfig == nil {
 		ctx.HCP.Status.KubeConfig = &hyperv1.KubeconfigSecretRef{}
 	}
 	// Encryption adds a volume whose content is not there yet; keys of clouds, which need a container, are none of ours.
 	ctx.HCP.Spec.SecretEncryption = nil
-	if ctx.UserRelease == nil {
-		ctx.UserRelease = ctx.Release
-	}
 	wanted, err := c.wanted(ctx)
 	if err != nil || !wanted {
 		return nil, err

@@ -5,11 +5,12 @@
 // all components have in common: images of the release, replicas, scheduling, security, restarts when configuration
 // changes, the order of upgrades, and the ControlPlaneComponent object that reports on it.
 //
-//	assets ─▶ adapt ─▶ defaults ─▶ Rendered ─▶ apply ─▶ ControlPlaneComponent status
-//	└───────── Render: no writes ──────────┘   └────────── Reconcile ───────────┘
+//	assets ─▶ adapt ─▶ defaults ─▶ Rendered ─▶ Plan ─▶ Executor ─▶ ControlPlaneComponent status
+//	└──────── Component.Plan: no writes ───────────┘   └────────── all writes ─────────────┘
 //
-// Render looks at nothing but its WorkloadContext, whose Reader is the only window to the cluster, and gives the same
-// objects for the same context. What the framework writes, and when, is decided in Reconcile.
+// A Plan is data: the objects that are wanted and those that are not, what the component waits for, and what is to be reported. Planning
+// looks at nothing but its WorkloadContext, whose Reader is the only window to the cluster, and gives an equal plan for the same context. A
+// preview is the plan without the executor.
 //
 // # Order
 //

@@ -33,6 +33,7 @@ type Rendered struct {
 // Render returns the objects of the component for ctx. It writes nothing, and gives equal objects for an equal context and
 // equal content behind its Reader.
 func (c *WorkloadComponent) Render(ctx WorkloadContext) (*Rendered, error) {
+	ctx = ctx.complete()
 	out := &Rendered{}
 	for _, m := range c.manifests {
 		if err := c.renderManifest(ctx, m, out); err != nil {

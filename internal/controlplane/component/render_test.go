@@ -54,7 +54,7 @@ func folder(files map[string]string) fs.FS {
 func contextOf(t testing.TB, mutate func(*hyperv1.HostedControlPlane), objs ...client.Object) WorkloadContext {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, hyperv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -67,10 +67,10 @@ func contextOf(t testing.TB, mutate func(*hyperv1.HostedControlPlane), objs ...c
 	if mutate != nil {
 		mutate(hcp)
 	}
-	return Context{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(), WorkloadContext: WorkloadContext{
-		Context: t.Context(), HCP: hcp,
+	return WorkloadContext{
+		Context: t.Context(), HCP: hcp, Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(),
 		Release: &release.Release{Version: "1.36.3", Image: "release:1", Images: map[string]string{"web": "registry/web:1", "controlplane-operator": "registry/hcp:1"}},
-	}}.Workload()
+	}
 }
 
 func deploymentOf(t testing.TB, c *WorkloadComponent, ctx WorkloadContext) *appsv1.Deployment {

@@ -37,7 +37,6 @@ type observation struct {
 	live       client.Object // the workload, nil when absent
 	current    bool          // live has the spec that was rendered last; false right after a write
 	missing    []string      // dependencies
-	mayStart   bool          // it is created although dependencies are missing
 	reconciled error         // why the component could not be brought to what is wanted
 	operands   error         // what its operands lack
 	// trouble and troubleText are why pods do not run; empty: nothing is known.

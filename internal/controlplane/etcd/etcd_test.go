@@ -36,10 +36,10 @@ func contextOf(t *testing.T, mutate func(*hyperv1.HostedControlPlane), objs ...c
 	if mutate != nil {
 		mutate(hcp)
 	}
-	return component.Context{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(), WorkloadContext: component.WorkloadContext{
-		Context: t.Context(), HCP: hcp,
+	return component.WorkloadContext{
+		Context: t.Context(), HCP: hcp, Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(),
 		Release: &release.Release{Version: "1.36.3", Images: map[string]string{"etcd": "r/etcd:1", "controlplane-operator": "r/hcp:1"}},
-	}}.Workload()
+	}
 }
 
 func render(t *testing.T, ctx component.WorkloadContext) (*appsv1.StatefulSet, map[string]client.Object) {

@@ -1,0 +1,194 @@
+package hostedcluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/capiprovider"
+	"hcp.internal/platform/internal/controlplane/clusterapi"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/controlplane/trouble"
+)
+
+// deployment says which components a step brings to what. Each is planned when its turn comes, because it goes by what the steps and the
+// components before it have written.
+type deployment struct {
+	// context is what they are planned from, without Context, Reader and Trouble, which come with the pass.
+	context component.WorkloadContext
+	// troubles are why pods do not run.
+	troubles []trouble.Trouble
+
+	controlPlaneOperator *cpo.Options // nil: not in this step
+	clusterAPI           *clusterAPI  // nil: not in this step
+}
+
+// clusterAPI is Cluster API's manager and the infrastructure provider of the platform.
+type clusterAPI struct {
+	manager  clusterapi.Options
+	provider capiprovider.Options
+	// pools: there are machines to manage, or will be. Without a pool there are none. A Cluster that nobody took on has no finalizers either,
+	// so its deletion waits for nobody.
+	pools bool
+}
+
+// components in their order. One that fails ends the step.
+func (d deployment) components() (list []component.Component) {
+	if d.controlPlaneOperator != nil {
+		list = append(list, cpo.NewComponent(*d.controlPlaneOperator))
+	}
+	if c := d.clusterAPI; c != nil {
+		pools := func(component.WorkloadContext) (bool, error) { return c.pools, nil }
+		list = append(list, clusterapi.NewComponent(c.manager).SleepUntil(pools), capiprovider.NewComponent(c.provider).SleepUntil(pools))
+	}
+	return list
+}
+
+// trouble is that of a component, for its report. What nobody asked about stays without an answer.
+func (d deployment) trouble(name string) (reason, message string) {
+	if t := trouble.Of(d.troubles, name); t != nil {
+		return t.Reason, t.Message
+	}
+	return "", ""
+}
+
+// ownedSecret is a Secret of the user that gets the HostedCluster as an owner. With the UID, one that is gone meanwhile is not made again.
+type ownedSecret struct {
+	name string
+	uid  types.UID
+}
+
+// servingCertificate is a Secret with a self-signed certificate that is made once.
+type servingCertificate struct {
+	secret client.ObjectKey
+	host   string
+}
+
+// operatorSettings are what the process hands on to the operators of control planes.
+type operatorSettings struct {
+	// controlPlaneOperator is without ImageOverrides.
+	controlPlaneOperator cpo.Options
+	// capabilities are asked while components are planned.
+	capabilities component.Capabilities
+	// capiProxyImage is the image of the proxies beside programs that speak Cluster API.
+	capiProxyImage      string
+	enableCIDebugOutput bool
+	metricsSet          string
+	registryOverrides   string
+}
+
+// observeOperators reads what the operators of a control plane are told of the management cluster. An error concerns their steps alone.
+func (r *Reconciler) observeOperators(ctx context.Context, obs *observed) {
+	if obs.nodes, obs.operatorsErr = r.Management.describe(ctx); obs.operatorsErr != nil {
+		return
+	}
+	obs.nodes.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
+	obs.nodes.DefaultSecurityContextUID = obs.uid
+	mirrors, err := r.Mirrors.Get(ctx)
+	obs.mirrors, obs.operatorsErr = formatMirrors(mirrors), err
+}
+
+func (r *Reconciler) operatorSettings() operatorSettings {
+	return operatorSettings{
+		controlPlaneOperator: r.ControlPlaneOperator,
+		capabilities:         r.Management,
+		capiProxyImage:       cmp.Or(r.CAPIProxyImage, r.OperatorImage),
+		enableCIDebugOutput:  r.EnableCIDebugOutput,
+		metricsSet:           r.MetricsSet,
+		registryOverrides:    r.RegistryOverrides,
+	}
+}
+
+// operatorStep deploys the control-plane-operator.
+func operatorStep(obs *observed, o operatorSettings) step {
+	s := step{name: stepOperators, class: blockable, err: obs.operatorsErr}
+	if s.err != nil {
+		return s
+	}
+	options := o.controlPlaneOperator
+	options.ImageOverrides = obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]
+	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.troubles, controlPlaneOperator: &options}
+	return s
+}
+
+// capiOperatorsStep deploys Cluster API and the platform's provider, with what they need, or takes them away.
+func capiOperatorsStep(obs *observed, o operatorSettings) step {
+	s := step{name: stepCAPIOperators, class: blockable, err: obs.operatorsErr}
+	if s.err != nil {
+		return s
+	}
+	infra, err := infraCR(obs)
+	if err != nil {
+		s.err = err
+		return s
+	}
+	enabled := infra != nil && obs.caps.ClusterAPI
+	provider := capiprovider.Options{}
+	if enabled {
+		if provider.Spec, err = obs.platform.CAPIProvider(obs.hc, obs.hcp); err != nil {
+			s.err = fmt.Errorf("finding out how the infrastructure provider runs: %w", err)
+			return s
+		}
+		provider.Rules = obs.platform.CAPIProviderPolicyRules()
+		ns := namespaceOf(obs.hc)
+		s.shared, s.apply = []client.Object{capiRole()}, []client.Object{capiRoleBinding(obs.hc)}
+		s.certificate = &servingCertificate{secret: client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}, host: "capi-webhook-service." + ns + ".svc"}
+	}
+	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.troubles, clusterAPI: &clusterAPI{
+		manager:  clusterapi.Options{Enabled: enabled, Image: obs.hc.Annotations[hyperv1.ClusterAPIManagerImage]},
+		provider: provider, pools: len(obs.pools) > 0,
+	}}
+	return s
+}
+
+// operatorContext is what the components of this operator are planned from.
+func operatorContext(obs *observed, o operatorSettings) component.WorkloadContext {
+	hcp := hostedControlPlane(obs)
+	if obs.hcp != nil {
+		hcp.Generation, hcp.Status.Conditions = obs.hcp.Generation, obs.hcp.Status.Conditions
+	}
+	return component.WorkloadContext{
+		HCP:                 hcp,
+		Release:             obs.target,
+		UserRelease:         obs.userRelease,
+		Capabilities:        o.capabilities,
+		Management:          obs.nodes,
+		OperatorImage:       obs.operatorImage,
+		OmitOwnerReference:  true,
+		EnableCIDebugOutput: o.enableCIDebugOutput,
+		MetricsSet:          o.metricsSet,
+		RegistryOverrides:   o.registryOverrides,
+		RegistryMirrors:     obs.mirrors,
+		CAPIProxyImage:      o.capiProxyImage,
+	}
+}
+
+// capiRole is of all hosted clusters together.
+func capiRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRole, Labels: map[string]string{names.OwnedByLabel: names.HypershiftOperator}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
+		}},
+	}
+}
+
+func capiRoleBinding(hc *hyperv1.HostedCluster) *rbacv1.ClusterRoleBinding {
+	ns := namespaceOf(hc)
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRoleBinding(ns), Labels: map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: capiClusterRole},
+		Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: clusterapi.Name},
+			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: capiprovider.Name},
+		},
+	}
+}

@@ -1,0 +1,66 @@
+package hostedcluster
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform"
+)
+
+func TestPlanOperators(t *testing.T) {
+	machines := func(obs *observed) {
+		obs.hc.Spec.Platform.Type = hyperv1.LocalPlatform
+		obs.platform, _ = platform.For(hyperv1.LocalPlatform)
+		obs.caps.ClusterAPI, obs.hcp = true, &hyperv1.HostedControlPlane{}
+		obs.pools = []hyperv1.NodePool{{}}
+	}
+	for name, tc := range map[string]struct {
+		world    func(*observed)
+		operator []string // components of its step
+		capi     []string
+		rights   bool   // of Cluster API, with its certificate
+		err      string // of both steps
+	}{
+		"When there are no machines it should deploy the operator, and leave nothing of Cluster API": {
+			world: func(*observed) {}, operator: []string{"control-plane-operator"}, capi: []string{"cluster-api", "capi-provider"},
+		},
+		"When there are machines it should give Cluster API its rights and its certificate": {
+			world: machines, operator: []string{"control-plane-operator"}, capi: []string{"cluster-api", "capi-provider"}, rights: true,
+		},
+		"When the management cluster could not be read it should leave both as they are": {
+			world: func(obs *observed) { machines(obs); obs.operatorsErr = errors.New("no nodes") }, err: "no nodes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			all := steps(seen(tc.world), options{})
+			at := func(name string) int { return slices.IndexFunc(all, func(s step) bool { return s.name == name }) }
+			operator, capi := all[at(stepOperators)], all[at(stepCAPIOperators)]
+			g.Expect(deployedBy(operator)).To(Equal(tc.operator))
+			g.Expect(deployedBy(capi)).To(Equal(tc.capi))
+			g.Expect(capi.certificate != nil).To(Equal(tc.rights))
+			g.Expect(len(capi.shared) + len(capi.apply)).To(Equal(map[bool]int{true: 2}[tc.rights]))
+			for _, s := range []step{operator, capi} {
+				g.Expect(s.class).To(Equal(blockable))
+				if tc.err != "" {
+					g.Expect(s.err).To(MatchError(tc.err))
+				} else {
+					g.Expect(s.err).NotTo(HaveOccurred())
+				}
+			}
+			g.Expect(at(stepRelease)).To(BeNumerically("<", at(stepOperators)), "it runs the release")
+			g.Expect(at(stepCAPIOperators)).To(BeNumerically("<", at(stepPolicies)))
+		})
+	}
+}
+
+func deployedBy(s step) (all []string) {
+	for _, c := range s.deploy.components() {
+		all = append(all, c.Name())
+	}
+	return all
+}

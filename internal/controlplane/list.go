@@ -4,6 +4,7 @@ package controlplane
 import (
 	"sync"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/autoscaler"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/configoperator"
@@ -37,6 +38,21 @@ func workloads() []*component.WorkloadComponent {
 		autoscaler.NewComponent(),
 		pkioperator.NewComponent(),
 	}
+}
+
+// own are the Components, made once: parsing all their manifests takes longer than planning them.
+var own = sync.OnceValue(Components)
+
+// ComponentsOf are the components of one control plane, in the order in which they are reconciled: the shards of etcd come right after it.
+func ComponentsOf(hcp *hyperv1.HostedControlPlane) []component.Component {
+	var list []component.Component
+	for _, c := range own() {
+		list = append(list, c)
+		if c.Name() == etcd.Name {
+			list = append(list, etcd.Shards(hcp)...)
+		}
+	}
+	return list
 }
 
 // imageTags are the tags that components need. Building the components parses all their manifests, so that it is done once.

@@ -24,7 +24,6 @@ import (
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
-	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
@@ -253,7 +252,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	spaces.Changed = wake.Wake
 	r := &Reconciler{
 		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(names.ControlPlaneOperator),
-		Components: controlplane.Components(), EtcdShards: etcd.Shards, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
+		Components: controlplane.ComponentsOf, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},

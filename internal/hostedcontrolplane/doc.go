@@ -2,11 +2,13 @@
 //
 // One pass:
 //
-//	observe inputs (validity, pause, releases) ─▶ act (Services ▶ certificates ▶ components) ─▶ observe state ─▶ report (one status patch)
+//	Services ─▶ certificates ─▶ components ─▶ observe state ─▶ report (one status patch)
 //
-// Every step of act needs the one before it: certificates name the published address, components mount certificates. What the next step waits for is
-// an event (a load balancer's address, a ready pod), so passes are driven by watches; requeueing is a safety net. The report is a pure
-// function of what was observed, and every condition a function of its own.
+// Each of the first three is a round of observe ─▶ plan ─▶ apply, because it needs what the one before has written: certificates name the published
+// address, components mount certificates. Reads are in observe.go (and releases.go, troubles.go), decisions in plan.go (and pkispec.go, conditions.go)
+// and packages pki and component, writes in apply.go and report.go. What the next round waits for is an event (a load balancer's address, a ready
+// pod), so passes are driven by watches; requeueing is a safety net. The report is a pure function of what was observed, and every condition a
+// function of its own.
 //
 // The process exists once per hosted cluster, so it caches little: its own namespace, without managed fields, no pods and no events.
 package hostedcontrolplane

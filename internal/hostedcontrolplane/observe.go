@@ -16,6 +16,8 @@ import (
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -27,6 +29,60 @@ const (
 	maxEvents      = 50
 	maxEventLength = 300
 )
+
+// observeCapabilities says whether the management cluster can do what the spec asks for.
+func (r *Reconciler) observeCapabilities(ctx context.Context, obs *Observed) error {
+	routes, err := r.Management.Routes(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for the Route kind: %w", err)
+	}
+	obs.Invalid = endpoints.Validate(obs.HCP, endpoints.Capabilities{Routes: routes})
+	return nil
+}
+
+// observeInfra reads where the API is published. It reads past the cache while an address is missing, because everything waits for it.
+func (r *Reconciler) observeInfra(ctx context.Context, obs *Observed) {
+	live, err := endpoints.Observe(ctx, r.Client, r.Live, obs.HCP)
+	if err == nil && live.API != nil && !endpoints.StatusOf(obs.HCP, live).Ready() {
+		live, err = endpoints.Observe(ctx, r.Live, r.Live, obs.HCP)
+	}
+	if obs.InfraErr = err; err == nil {
+		obs.Infra = endpoints.StatusOf(obs.HCP, live)
+	}
+}
+
+// rolledOut says whether every component runs with its present files.
+func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, error) {
+	list := &hyperv1.ControlPlaneComponentList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return false, fmt.Errorf("listing reports of components: %w", err)
+	}
+	for i := range list.Items {
+		if !conditions.IsTrue(list.Items[i].Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete) {
+			return false, nil
+		}
+	}
+	return len(list.Items) > 0, nil
+}
+
+// observeRollout reads what components are told beside their own objects.
+func (r *Reconciler) observeRollout(ctx context.Context, obs *Observed) error {
+	obs.Management = r.Management.Facts(ctx)
+	return r.observeTroubles(ctx, obs)
+}
+
+// observeHealth asks for the published endpoint's health once kube-apiserver is up; before that the answer is known.
+func (r *Reconciler) observeHealth(obs *Observed) {
+	if obs.kubeconfig == nil || obs.APIServer == nil || !deploymentAvailable(obs.APIServer) {
+		return
+	}
+	t, err := targetOf(obs.kubeconfig)
+	if err != nil {
+		obs.Health = &health{err: err}
+		return
+	}
+	obs.Health = r.Checker.Result(r.Background, t)
+}
 
 // observeState reads what the passes cause: workloads, reports, kubeconfigs.
 func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
@@ -56,7 +112,11 @@ func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
 	if err := r.observeKubeconfigs(ctx, obs); err != nil {
 		return err
 	}
-	return r.observeEtcds(ctx, obs)
+	if err := r.observeEtcds(ctx, obs); err != nil {
+		return err
+	}
+	r.observeHealth(obs)
+	return nil
 }
 
 // observeEtcds reads the shards of etcd, and what keeps members of any from starting.
@@ -110,7 +170,7 @@ func (r *Reconciler) reports(ctx context.Context, hcp *hyperv1.HostedControlPlan
 		return nil, fmt.Errorf("listing reports of components: %w", err)
 	}
 	items := list.Items
-	for _, c := range r.components(hcp) {
+	for _, c := range r.Components(hcp) {
 		report := hyperv1.ControlPlaneComponent{}
 		found, err := r.get(ctx, namespace, c.Name(), &report)
 		if err != nil {

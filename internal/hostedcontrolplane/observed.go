@@ -1,10 +1,13 @@
 package hostedcontrolplane
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
@@ -33,6 +36,10 @@ type Observed struct {
 	InfraErr error
 	// PKIProblems need a person.
 	PKIProblems []error
+	// Renew is when a certificate is due; 0: none is.
+	Renew time.Duration
+	// Management is what components may know of the management cluster.
+	Management component.Management
 
 	// Etcd and APIServer are the workloads, nil when they do not exist.
 	Etcd      *appsv1.StatefulSet

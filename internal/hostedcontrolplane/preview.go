@@ -67,7 +67,7 @@ func Preview(ctx context.Context, in PreviewInput) error {
 		if err := errors.Join(problems...); err != nil {
 			return err
 		}
-		made, err := previewCertificates(scheme, spec, objs, in.Now)
+		made, err := previewCertificates(ctx, scheme, spec, objs, in.Now)
 		if err != nil {
 			return err
 		}
@@ -90,31 +90,14 @@ func Preview(ctx context.Context, in PreviewInput) error {
 }
 
 // previewCertificates are those that the control plane's PKI would make beside what exists.
-func previewCertificates(scheme *runtime.Scheme, spec pki.Spec, existing []client.Object, now time.Time) ([]client.Object, error) {
-	obs := pki.Observed{Secrets: map[string]*corev1.Secret{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
+func previewCertificates(ctx context.Context, scheme *runtime.Scheme, spec pki.Spec, existing []client.Object, now time.Time) ([]client.Object, error) {
 	reader, err := static.NewReader(scheme, existing...)
 	if err != nil {
 		return nil, err
 	}
-	for _, obj := range existing {
-		if obj.GetNamespace() != spec.Namespace {
-			continue
-		}
-		key, kind := client.ObjectKeyFromObject(obj), obj.GetObjectKind().GroupVersionKind().Kind
-		switch kind {
-		case "Secret":
-			s := &corev1.Secret{}
-			if err := reader.Get(context.Background(), key, s); err != nil {
-				return nil, err
-			}
-			obs.Secrets[s.Name] = s
-		case "ConfigMap":
-			cm := &corev1.ConfigMap{}
-			if err := reader.Get(context.Background(), key, cm); err != nil {
-				return nil, err
-			}
-			obs.ConfigMaps[cm.Name] = cm
-		}
+	obs, err := pki.Observe(ctx, reader, spec)
+	if err != nil {
+		return nil, err
 	}
 	plan := pki.PlanFor(spec, obs, pki.Source{Now: now, Keys: pki.NewKey, Rand: rand.Reader})
 	if err := errors.Join(plan.Problems...); err != nil {

@@ -39,7 +39,7 @@ func TestRecheckAfter(t *testing.T) {
 				tc.mutate(hcp)
 			}
 			hcp.Status.Ready = tc.ready
-			NewWithT(t).Expect(recheckAfter(Observed{HCP: hcp}, tc.renew, time.Unix(0, 0))).To(Equal(tc.want))
+			NewWithT(t).Expect(recheckAfter(Observed{HCP: hcp, Renew: tc.renew}, time.Unix(0, 0))).To(Equal(tc.want))
 		})
 	}
 }

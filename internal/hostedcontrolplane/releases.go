@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,13 +113,4 @@ func (r *Reconciler) release(ctx context.Context, provider release.Provider, ima
 		return nil, fmt.Errorf("reading release %q: %w", image, err)
 	}
 	return r.Images.apply(found), nil
-}
-
-// missingImages are the tags that components cannot do without and the release lacks.
-func (r *Reconciler) missingImages(hcp *hyperv1.HostedControlPlane, found *release.Release) []string {
-	missing := r.MissingImages(found)
-	if hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		missing = slices.DeleteFunc(missing, func(tag string) bool { return tag == names.Etcd })
-	}
-	return missing
 }

@@ -1,18 +1,38 @@
 package hostedcontrolplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/patch"
 )
+
+// report patches the status. It is computed on the newest status that we know, because others write conditions too.
+func (r *Reconciler) report(ctx context.Context, obs Observed) error {
+	newest := &hyperv1.HostedControlPlane{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(obs.HCP), newest); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := newest.DeepCopy()
+	report(&newest.Status, obs, r.Clock.Now())
+	obs.HCP.Status = newest.Status
+	if err := patch.Status(ctx, r.Client, before, newest); err != nil {
+		return err
+	}
+	events.Transitions(r.Events, newest, eventRules, before.Status.Conditions, newest.Status.Conditions)
+	return nil
+}
 
 // report writes what was observed into the status. It changes nothing when nothing changed, keeps good values over missing ones, and touches no
 // condition that is not owned here.

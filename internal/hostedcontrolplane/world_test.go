@@ -110,7 +110,7 @@ func (w *world) Facts(context.Context) component.Management {
 // reconciler is a process that has just started: it remembers nothing.
 func (w *world) reconciler(c client.Client) *Reconciler {
 	return &Reconciler{
-		Client: c, Live: c, Clock: w.clock, Components: controlplane.Components(), MissingImages: controlplane.MissingImages,
+		Client: c, Live: c, Clock: w.clock, Components: controlplane.ComponentsOf, MissingImages: controlplane.MissingImages,
 		Releases: w, Images: Images{Own: map[string]string{operatorTag: "own:1"}},
 		PKI:     &pki.Reconciler{Client: c, Owner: names.ControlPlaneOperator, Clock: w.clock, Keys: keys, Rand: rand.Reader},
 		Checker: w, Background: w.t.Context(), Management: w,

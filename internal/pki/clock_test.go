@@ -23,14 +23,14 @@ func TestWrongClock(t *testing.T) {
 		g.Expect(c.List(t.Context(), list)).To(Succeed())
 		return len(list.Items)
 	}
-	plan, err := r.Reconcile(t.Context(), demo())
+	plan, err := reconcile(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(plan.Problems).To(ContainElement(MatchError(ContainSubstring("no certificates are issued: the clock of this machine"))), "When the clock is wrong it should say so")
 	g.Expect(plan.RecheckAfter).To(Equal(minRecheck))
 	g.Expect(secrets()).To(BeZero(), "When the clock is wrong it should issue nothing")
 
 	wrong = nil
-	_, err = r.Reconcile(t.Context(), demo())
+	_, err = reconcile(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	made := secrets()
 	g.Expect(made).To(BeNumerically(">", 20), "When the clock is right again it should")
@@ -39,7 +39,7 @@ func TestWrongClock(t *testing.T) {
 	g.Expect(c.List(t.Context(), before)).To(Succeed())
 	clk.SetTime(noon.Add(364 * 24 * time.Hour))
 	wrong = errors.New("ahead")
-	_, err = r.Reconcile(t.Context(), demo())
+	_, err = reconcile(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	after := &corev1.SecretList{}
 	g.Expect(c.List(t.Context(), after)).To(Succeed())

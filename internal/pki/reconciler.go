@@ -22,7 +22,7 @@ import (
 // that load when fifteen control planes start at once.
 const parallelWrites = 8
 
-// Reconciler stores what PlanFor plans. It is the only writer of these Secrets and ConfigMaps.
+// Reconciler plans with PlanFor, and stores what is planned. It is the only writer of these Secrets and ConfigMaps.
 type Reconciler struct {
 	Client client.Client // reads may come from a cache
 	Owner  string        // field owner
@@ -39,40 +39,42 @@ type Reconciler struct {
 // ErrOutdated says that something changed between reading and writing. The next pass sees it.
 var ErrOutdated = errors.New("read from an outdated cache")
 
-// Reconcile brings the namespace to the plan for spec. The error holds what could not be read or written; problems of the plan are in the Plan.
-func (r *Reconciler) Reconcile(ctx context.Context, spec Spec) (Plan, error) {
+// Plan is what brings the namespace from what was observed to spec. It is PlanFor with the time and the keys of the process, and remembers
+// a plan that had nothing to write.
+func (r *Reconciler) Plan(spec Spec, obs Observed) Plan {
 	if spec.Disabled {
-		return Plan{}, nil
-	}
-	obs, err := r.observe(ctx, spec)
-	if err != nil {
-		return Plan{}, err
+		return Plan{}
 	}
 	now := r.Clock.Now()
 	state := stateOf(spec, obs)
 	if plan, ok := r.last.plan(state, now); ok {
-		return plan, nil
+		return plan
 	}
 	plan := PlanFor(spec, obs, Source{Now: now, Keys: r.Keys, Rand: r.Rand})
 	if err := r.clockErr(); err != nil && plan.issues() {
-		return Plan{Problems: append(plan.Problems, fmt.Errorf("no certificates are issued: %w", err)), RecheckAfter: minRecheck}, nil
+		return Plan{Problems: append(plan.Problems, fmt.Errorf("no certificates are issued: %w", err)), RecheckAfter: minRecheck}
 	}
 	if plan.Empty() {
 		r.last.remember(state, plan, now)
 	}
+	return plan
+}
+
+// Apply carries a plan out. The error says what could not be written.
+func (r *Reconciler) Apply(ctx context.Context, plan Plan) error {
 	for _, wave := range [][]Write{plan.Authorities, plan.Leaves, plan.Copies} {
 		if err := r.write(ctx, wave); err != nil {
-			return plan, err
+			return err
 		}
 	}
 	for _, s := range plan.Delete {
 		uid := s.UID
 		counted.Count("Secret", "delete", r.Owner)
 		if err := r.Client.Delete(ctx, s, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return plan, fmt.Errorf("deleting secret %s/%s: %w", s.Namespace, s.Name, err)
+			return fmt.Errorf("deleting secret %s/%s: %w", s.Namespace, s.Name, err)
 		}
 	}
-	return plan, nil
+	return nil
 }
 
 func (r *Reconciler) clockErr() error {
@@ -90,12 +92,15 @@ func (p Plan) RequeueAfter() time.Duration {
 	return min(p.RecheckAfter, 24*time.Hour)
 }
 
-// observe reads what the plan may look at, object by object, because the reader may know of writes that a list does not show yet.
-func (r *Reconciler) observe(ctx context.Context, spec Spec) (Observed, error) {
+// Observe reads what the plan may look at, object by object, because the reader may know of writes that a list does not show yet.
+func Observe(ctx context.Context, reader client.Reader, spec Spec) (Observed, error) {
 	obs := Observed{Secrets: map[string]*corev1.Secret{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
+	if spec.Disabled {
+		return obs, nil
+	}
 	for _, name := range spec.secretNames() {
 		s := &corev1.Secret{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: name}, s)
+		err := reader.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: name}, s)
 		if client.IgnoreNotFound(err) != nil {
 			return Observed{}, fmt.Errorf("reading secret %s/%s: %w", spec.Namespace, name, err)
 		}
@@ -105,7 +110,7 @@ func (r *Reconciler) observe(ctx context.Context, spec Spec) (Observed, error) {
 	}
 	for _, name := range spec.configMapNames() {
 		cm := &corev1.ConfigMap{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: name}, cm)
+		err := reader.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: name}, cm)
 		if client.IgnoreNotFound(err) != nil {
 			return Observed{}, fmt.Errorf("reading config map %s/%s: %w", spec.Namespace, name, err)
 		}

@@ -90,7 +90,7 @@ func troubled(t *testing.T, seed uint64) {
 		}
 	}
 	for range 4 {
-		if _, err := r.Reconcile(ctx, demo()); err != nil && !errors.Is(err, ErrOutdated) && !apierrors.IsTooManyRequests(err) {
+		if _, err := reconcile(ctx, r); err != nil && !errors.Is(err, ErrOutdated) && !apierrors.IsTooManyRequests(err) {
 			t.Fatal(err)
 		}
 		check()
@@ -101,7 +101,7 @@ func troubled(t *testing.T, seed uint64) {
 	}
 	r.Client = real
 	for range 3 {
-		plan, err := r.Reconcile(ctx, demo())
+		plan, err := reconcile(ctx, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,4 +132,14 @@ func TestStaleClient(t *testing.T) {
 	g.Expect(stale.Get(t.Context(), key, got)).To(Succeed())
 	g.Expect(got.Data).To(Equal(map[string]string{"k": "1"}), "When a cache is behind it should be as it was")
 	g.Expect(apierrors.IsConflict(stale.Update(t.Context(), got))).To(BeTrue())
+}
+
+// reconcile observes, plans and applies once.
+func reconcile(ctx context.Context, r *Reconciler) (Plan, error) {
+	obs, err := Observe(ctx, r.Client, demo())
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := r.Plan(demo(), obs)
+	return plan, r.Apply(ctx, plan)
 }

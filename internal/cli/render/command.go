@@ -14,7 +14,6 @@ import (
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
-	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 )
@@ -186,12 +185,7 @@ func (o *options) list(l loaded) ([]component.Component, error) {
 	var list []component.Component
 	switch o.operator {
 	case controlPlaneOperator:
-		for _, c := range controlplane.Components() {
-			list = append(list, c)
-			if c.Name() == "etcd" {
-				list = append(list, etcd.Shards(l.hcp)...)
-			}
-		}
+		list = controlplane.ComponentsOf(l.hcp)
 	case hypershiftOperator:
 		var err error
 		if list, err = hostedcluster.PreviewComponents(l.hcp); err != nil {

@@ -10,21 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
-func named(objs []client.Object) []string {
-	var names []string
+func kindsAndNames(objs []client.Object) []string {
+	var all []string
 	for _, obj := range objs {
-		names = append(names, obj.GetObjectKind().GroupVersionKind().Kind+" "+obj.GetName())
+		all = append(all, obj.GetObjectKind().GroupVersionKind().Kind+" "+obj.GetName())
 	}
-	return names
+	return all
 }
 
 func TestPlan(t *testing.T) {
 	files := map[string]string{"serviceaccount.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n"}
 	never := func(WorkloadContext) (bool, error) { return false, nil }
 	broken := func(WorkloadContext) (bool, error) { return false, errors.New("the cache is not there") }
-	ready := &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: kubeAPIServerName}}
+	ready := &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: names.KubeAPIServer}}
 	ready.Status.Version = "1.36.3"
 	for _, kind := range []string{Available, RolloutComplete} {
 		ready.Status.Conditions = append(ready.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
@@ -45,14 +46,14 @@ func TestPlan(t *testing.T) {
 			objs: []client.Object{ready}, objects: []string{"ServiceAccount web", "Deployment web"}, report: NotFoundReason,
 		},
 		"When it waits it should want nothing and say for what": {
-			waits: []string{kubeAPIServerName}, left: "waits for kube-apiserver", report: WaitingForDependenciesReason,
+			waits: []string{names.KubeAPIServer}, left: "waits for kube-apiserver", report: WaitingForDependenciesReason,
 		},
 		"When it waits and may start it should want everything and wait all the same": {
-			build: func(b *Builder[*appsv1.Deployment]) { b.StartBeforeDependencies() }, waits: []string{kubeAPIServerName},
+			build: func(b *Builder[*appsv1.Deployment]) { b.StartBeforeDependencies() }, waits: []string{names.KubeAPIServer},
 			objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForDependenciesReason,
 		},
 		"When it waits and is asked for all the same it should want everything": {
-			all: true, waits: []string{kubeAPIServerName}, objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForDependenciesReason,
+			all: true, waits: []string{names.KubeAPIServer}, objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForDependenciesReason,
 		},
 		"When it is not wanted it should want none of it to be there": {
 			build: func(b *Builder[*appsv1.Deployment]) { b.WithPredicate(never) }, objs: []client.Object{ready},
@@ -77,8 +78,8 @@ func TestPlan(t *testing.T) {
 			ctx.Unconditional = tc.all
 			p, err := b.Build().Plan(ctx)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(named(p.Objects)).To(Equal(tc.objects))
-			g.Expect(named(p.Unwanted)).To(Equal(tc.unwanted))
+			g.Expect(kindsAndNames(p.Objects)).To(Equal(tc.objects))
+			g.Expect(kindsAndNames(p.Unwanted)).To(Equal(tc.unwanted))
 			g.Expect(p.WaitsFor).To(Equal(tc.waits))
 			g.Expect(p.Left).To(Equal(tc.left))
 			if tc.err == "" {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -211,7 +211,7 @@ func TestKilled(t *testing.T) {
 			reported := s.poke(g)
 			killed := time.Now()
 			start(t, p.link, eager, "first", s.arguments()...)
-			g.Eventually(reported, leader.Duration*9/10).Should(Succeed())
+			g.Eventually(reported, process.LeaseDuration*9/10).Should(Succeed())
 			t.Logf("at work %s after it was killed", time.Since(killed).Round(time.Second/10))
 		})
 	}

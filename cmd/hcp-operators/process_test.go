@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"hcp.internal/platform/internal/kube/leader"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 			if err != nil {
 				panic(err)
 			}
-			*[]*time.Duration{&leader.Duration, &leader.RenewDeadline, &leader.RetryPeriod}[i] = d
+			*[]*time.Duration{&process.LeaseDuration, &process.RenewDeadline, &process.RetryPeriod}[i] = d
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		err := run(ctx, append([]string{"hcp-operators"}, strings.Split(lines, "\n")...))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -16,17 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"hcp.internal/platform/internal/kube/apply"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // settings are the flags that are not Options.
@@ -65,14 +60,10 @@ func Command() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
-				return fmt.Errorf("registering metrics: %w", err)
-			}
-			management, err := clientcmd.BuildConfigFromFlags("", s.cloudConfig)
+			management, err := process.Connect(s.cloudConfig, FieldOwner)
 			if err != nil {
-				return fmt.Errorf("reading the management cluster's kubeconfig %q: %w", s.cloudConfig, err)
+				return err
 			}
-			management.QPS, management.UserAgent = -1, FieldOwner
 			hosted, err := hostedConfig(s.kubeconfig)
 			if err != nil {
 				return err
@@ -83,7 +74,7 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	o.addFlags(f)
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the hosted cluster")
-	f.StringVar(&s.cloudConfig, "cloud-config", "", "kubeconfig of the management cluster; default: the cluster that this runs in")
+	f.StringVar(&s.cloudConfig, "cloud-config", "", process.KubeconfigUsage)
 	f.StringVar(&s.discovery, "node-group-auto-discovery", discoveryPrefix+os.Getenv("MY_NAMESPACE"), discoveryPrefix+"NAMESPACE of the hosted control plane")
 	f.StringVar(&s.cloudProvider, "cloud-provider", "clusterapi", "clusterapi, the only one")
 	f.StringVar(&s.address, "address", ":8085", "address of the metrics; 0 for none")
@@ -97,13 +88,7 @@ func Command() *cobra.Command {
 }
 
 func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, autoscalingv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
-		}
-	}
-	return scheme, nil
+	return process.Scheme(clusterv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, autoscalingv1.AddToScheme)
 }
 
 func run(cmd *cobra.Command, management, hosted *rest.Config, l *Loop, s settings) error {
@@ -111,12 +96,9 @@ func run(cmd *cobra.Command, management, hosted *rest.Config, l *Loop, s setting
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(management, ctrl.Options{Scheme: scheme, Controller: queue.Plain(), Metrics: metricsserver.Options{BindAddress: s.address}, HealthProbeBindAddress: s.healthAddr})
+	mgr, err := process.NewManager(management, process.Options{Name: FieldOwner, Scheme: scheme, Serve: process.Serve{Metrics: s.address, Health: s.healthAddr}})
 	if err != nil {
-		return fmt.Errorf("setting up the connection to the management cluster: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
+		return err
 	}
 	if l.Management, err = client.New(management, client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()}); err != nil {
 		return fmt.Errorf("building a client of the management cluster: %w", err)

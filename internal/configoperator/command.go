@@ -8,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -23,9 +21,8 @@ import (
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
-	"hcp.internal/platform/internal/memory"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // gcPercent keeps the heap near what is live, as $GOGC may, in a process that is idle nearly always; not while it starts, which takes startTime.
@@ -106,19 +103,15 @@ func Command() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			management, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+			management, err := process.Connect(o.Kubeconfig, names.ConfigOperator)
 			if err != nil {
-				return fmt.Errorf("reading the management cluster's kubeconfig %q: %w", o.Kubeconfig, err)
+				return err
 			}
-			management.QPS, management.UserAgent = -1, names.ConfigOperator
 			hosted, err := hostedConfig(o.TargetKubeconfig)
 			if err != nil {
 				return err
 			}
-			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
-				return fmt.Errorf("registering metrics: %w", err)
-			}
-			started := memory.Start(gcPercent)
+			started := process.SpareTime(gcPercent)
 			if err := await.Server(cmd.Context(), management); err != nil {
 				return err
 			}
@@ -142,7 +135,7 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Namespace, "namespace", os.Getenv("MY_NAMESPACE"), "namespace of the hosted control plane")
 	f.StringVar(&o.HostedControlPlane, "hosted-control-plane", "", "name of the HostedControlPlane; default: whichever is in the namespace")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the cluster that this runs in")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	f.StringVar(&o.TargetKubeconfig, "target-kubeconfig", "", "kubeconfig of the hosted cluster")
 	f.StringVar(&o.PlatformType, "platform-type", "", "spec.platform.type of the hosted control plane ("+string(hyperv1.NonePlatform)+", ...)")
 	f.StringSliceVar(&o.Controllers, "controllers", []string{"*"}, "controllers to run: * for all, NAME, -NAME for all but NAME; known: "+strings.Join(allControllers, ", "))

@@ -18,8 +18,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"hcp.internal/platform/internal/kube/mapper"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -44,10 +43,10 @@ func TestMachinesLater(t *testing.T) {
 	env := testenv.Start(t)
 	later := &laterMachines{}
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Controller: queue.PlainUnnamed(),
+		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Controller: process.Queue(),
 		MapperProvider: func(cfg *rest.Config, c *http.Client) (meta.RESTMapper, error) {
 			var err error
-			later.RESTMapper, err = mapper.New(cfg, c)
+			later.RESTMapper, err = process.NewMapper(cfg, c)
 			return later, err
 		},
 	})

@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -32,9 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -46,9 +43,9 @@ import (
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/contract/images"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/leader"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // Pauses between passes that fail. This operator starts together with the API server that it waits for, so it tries again
@@ -59,16 +56,8 @@ const minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
 const requestPause = 200 * time.Millisecond
 
 func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		hyperv1.AddToScheme, clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme,
-		policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
-		}
-	}
-	return scheme, nil
+	return process.Scheme(hyperv1.AddToScheme, clusterv1.AddToScheme, certificatesv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme,
+		rbacv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme)
 }
 
 // newManager puts the process together.
@@ -77,32 +66,20 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	if err != nil {
 		return nil, err
 	}
-	options := ctrl.Options{
-		Controller:             queue.Plain(),
-		Scheme:                 scheme,
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
-		HealthProbeBindAddress: o.HealthAddr,
+	options := process.Options{
+		Name: names.ConfigOperator, Scheme: scheme, Serve: process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr},
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
 		},
-		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if o.LeaderElect {
-		fence := leader.NewFence(o.Namespace, LeaseName, clock.RealClock{})
-		management, hosted = fence.Attach(management), fence.Attach(hosted)
-		lock, err := leader.Lock(management, o.Namespace, LeaseName, os.Getenv("POD_NAME"))
-		if err != nil {
-			return nil, err
-		}
-		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
+		options.Lease = process.NewLease(o.Namespace, LeaseName, os.Getenv("POD_NAME"))
+		hosted = options.Lease.Guard(hosted)
 	}
-	mgr, err := ctrl.NewManager(management, options)
+	mgr, err := process.NewManager(management, options)
 	if err != nil {
-		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("adding the health check: %w", err)
+		return nil, err
 	}
 	hostedAPI, err := hostedClient(hosted, mgr.GetScheme())
 	if err != nil {
@@ -350,10 +327,7 @@ func watchKeys(mgr manager.Manager, c controller.Controller, o Options) func() e
 	}
 }
 
-func oneByOne() controller.Options {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
-	return controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}
-}
+func oneByOne() controller.Options { return process.Workers(1, minBackoff, maxBackoff) }
 
 // forward turns changes in the hosted cluster into passes, at most one in pause.
 func forward(ctx context.Context, changed <-chan struct{}, pause time.Duration, queue workqueue.TypedRateLimitingInterface[reconcile.Request], reader client.Reader, o Options) {

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -28,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
@@ -36,11 +34,9 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/cpo"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/hotloop"
-	"hcp.internal/platform/internal/kube/leader"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -89,7 +85,7 @@ which it can't find out by itself there.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), extensions) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod")
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	fs.StringVar(&f.namespace, "namespace", envOr("MY_NAMESPACE", "hypershift"), "namespace that the operator runs in, for its lease")
 	fs.StringVar(&f.podName, "pod-name", envOr("POD_NAME", os.Getenv("MY_NAME")), "name of the pod that the operator runs in; empty outside a cluster")
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":9000", "address that metrics are served on; 0 for none")
@@ -112,13 +108,11 @@ func envOr(name, fallback string) string {
 
 // NewScheme has the kinds that the operator uses, and does with those of Cluster API what its webhooks would.
 func NewScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme),
-		capiadmission.AddToScheme(scheme))
+	return process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, capiadmission.AddToScheme)
 }
 
 func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
-	cfg, err := restConfig(f.kubeconfig)
+	cfg, err := process.Connect(f.kubeconfig, names.HypershiftOperator)
 	if err != nil {
 		return err
 	}
@@ -134,9 +128,6 @@ func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 	if err != nil {
 		return err
 	}
-	if err := apply.RegisterDefault(); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
 	image := f.controlPlaneOperatorImage
 	if image == "" {
 		if image, err = ownImage(ctx, mgr.GetAPIReader(), f.namespace, f.podName); err != nil {
@@ -150,44 +141,18 @@ func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 	return mgr.Start(ctx)
 }
 
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("finding the management cluster (give --kubeconfig outside of it): %w", err)
-	}
-	cfg.QPS = -1 // priority and fairness of the API server does this job
-	cfg.UserAgent = "hypershift-operator"
-	return cfg, nil
-}
-
 func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	scheme, err := NewScheme()
 	if err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
+		return nil, err
 	}
-	loops := hotloop.New(scheme, clock.RealClock{})
-	options := ctrl.Options{
-		Controller: queue.Plain(),
-		Scheme:     scheme,
-		Cache:      loops.Watch(CacheOptions()),
-		Metrics:    metricsserver.Options{BindAddress: f.metricsAddr},
-		// The lease is released when the operator is told to stop, so that its successor starts at once.
-		LeaderElection: f.leaderElect, LeaderElectionID: lease(), LeaderElectionNamespace: f.namespace, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
+	options := process.Options{
+		Name: names.HypershiftOperator, Scheme: scheme, Cache: CacheOptions(), Serve: process.Serve{Metrics: f.metricsAddr}, HotLoops: hotloop.New(scheme, clock.RealClock{}), HotLoopOwner: clusterOf,
 	}
-	if f.leaderElect && f.podName != "" {
-		cfg = leader.Fenced(cfg, f.namespace, lease())
-		if options.LeaderElectionResourceLockInterface, err = leader.Lock(cfg, f.namespace, lease(), f.podName); err != nil {
-			return nil, err
-		}
+	if f.leaderElect {
+		options.Lease = process.NewLease(f.namespace, lease(), f.podName)
 	}
-	mgr, err := ctrl.NewManager(cfg, options)
-	if err != nil {
-		return nil, fmt.Errorf("setting up the manager: %w", err)
-	}
-	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(names.HypershiftOperator), Owner: clusterOf(mgr.GetClient())})
+	return process.NewManager(cfg, options)
 }
 
 // scopeFromEnv is the operator's scope, nil when it has none.

@@ -22,7 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -144,7 +144,7 @@ func (w *world) run(t testing.TB, cfg *rest.Config, configure func(*Reconciler))
 	scheme, err := NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: queue.PlainUnnamed(),
+		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: process.Queue(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	sources, err := operator.NewSourceCache(cfg, mgr)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -25,10 +24,9 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
-	"hcp.internal/platform/internal/memory"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 )
@@ -79,10 +77,6 @@ const (
 	envPodName          = "POD_NAME"
 )
 
-// gcPercent keeps the heap near what is live. The process exists once per hosted cluster and is idle nearly always, so memory counts for more than
-// the CPU that the collector takes.
-const gcPercent = 40
-
 // The process counts as started some time after its control plane is ready, when the passes that this causes are over.
 const (
 	startTail    = 5 * time.Second
@@ -92,7 +86,7 @@ const (
 func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv(envNamespace), "Control plane namespace to work in (default $"+envNamespace+")")
 	flags.StringVar(&o.DeploymentName, "deployment-name", "control-plane-operator", "Name of the Deployment that runs this process")
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster, to run outside of it (default: the pod's ServiceAccount)")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", "0.0.0.0:8080", "Address to serve metrics on; 0 serves none")
 	flags.StringVar(&o.HealthAddr, "health-probe-addr", ":6060", "Address to serve /healthz and /readyz on; 0 serves none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Take a lease before working, so that two processes never work at once")
@@ -126,10 +120,10 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.readEnvironment()
 			// An end that never comes is put off no longer than this; a control plane that cannot start has no use for the memory.
-			started := memory.Start(gcPercent)
+			started := process.SpareTime(process.Settled)
 			time.AfterFunc(startLongest, started)
 			o.started = started
-			cfg, err := restConfig(o.Kubeconfig)
+			cfg, err := process.Connect(o.Kubeconfig, "")
 			if err != nil {
 				return err
 			}
@@ -141,21 +135,6 @@ func Command() *cobra.Command {
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
-}
-
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	var cfg *rest.Config
-	var err error
-	if kubeconfig != "" {
-		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
-	} else if cfg, err = rest.InClusterConfig(); err != nil {
-		err = fmt.Errorf("%w; outside of a cluster use --kubeconfig", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
-	}
-	cfg.QPS = -1 // the API server's priority and fairness limits us
-	return cfg, nil
 }
 
 // settings are the options, parsed.
@@ -235,9 +214,6 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return err
 	}
 	var known prometheus.AlreadyRegisteredError
-	if err := apply.RegisterDefault(); err != nil && !errors.As(err, &known) {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
 	clk := clock.RealClock{}
 	clocks := &skew.Watch{Clock: clk}
 	cfg = rest.CopyConfig(cfg)

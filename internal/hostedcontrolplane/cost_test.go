@@ -36,7 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/memory"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release/releasetest"
 	"hcp.internal/platform/internal/testenv"
@@ -101,8 +101,8 @@ func child(dir string) error {
 		return err
 	}
 	o.readEnvironment()
-	o.started, o.bootstrap = memory.Start(gcPercent), func(context.Context, []byte) error { return nil } // the hosted API has no name here
-	cfg, err := restConfig(o.Kubeconfig)
+	o.started, o.bootstrap = process.SpareTime(process.Settled), func(context.Context, []byte) error { return nil } // the hosted API has no name here
+	cfg, err := process.Connect(o.Kubeconfig, "")
 	if err != nil {
 		return err
 	}

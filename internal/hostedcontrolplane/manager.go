@@ -15,19 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -36,9 +31,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/hotloop"
-	"hcp.internal/platform/internal/kube/leader"
-	"hcp.internal/platform/internal/kube/mapper"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/throttle"
 )
 
@@ -54,13 +47,7 @@ const (
 
 // newScheme has the kinds that the operator and its components use.
 func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
-	}
-	return scheme, nil
+	return process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme)
 }
 
 // newManager makes a manager that sees one namespace. What is read rarely is not cached at all.
@@ -69,42 +56,20 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	loops := hotloop.New(scheme, clock.RealClock{})
-	options := manager.Options{
-		Controller:     queue.Plain(),
-		Scheme:         scheme,
-		MapperProvider: mapper.New,
-		Cache: loops.Watch(cache.Options{
+	options := process.Options{
+		Name: names.ControlPlaneOperator, Scheme: scheme, Serve: process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr}, HotLoops: hotloop.New(scheme, clock.RealClock{}),
+		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
-		}),
+		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&corev1.Pod{}, &corev1.Event{}, &corev1.Node{}, &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{},
 		}}},
-		Metrics:                server.Options{BindAddress: o.MetricsAddr},
-		HealthProbeBindAddress: o.HealthAddr,
 	}
 	if o.LeaderElect {
-		cfg = leader.Fenced(cfg, o.Namespace, leaseName)
-		lock, err := leader.Lock(cfg, o.Namespace, leaseName, o.PodName)
-		if err != nil {
-			return nil, err
-		}
-		options.LeaderElection = true
-		options.LeaderElectionResourceLockInterface = lock
-		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = ptr.To(leader.Duration), ptr.To(leader.RenewDeadline), ptr.To(leader.RetryPeriod)
-		options.LeaderElectionReleaseOnCancel = true // the process ends right after the manager does
+		options.Lease = process.NewLease(o.Namespace, leaseName, o.PodName)
 	}
-	mgr, err := manager.New(cfg, options)
-	if err != nil {
-		return nil, fmt.Errorf("building the manager: %w", err)
-	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("adding a health check: %w", err)
-		}
-	}
-	return mgr, loops.SetupWithManager(mgr, hotloop.Reporter{Events: mgr.GetEventRecorder(names.ControlPlaneOperator)})
+	return process.NewManager(cfg, options)
 }
 
 // setup makes the controller and its watches.
@@ -116,10 +81,7 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionBegan{}, rotationMoved{}))).
 		WatchesRawSource(source.Channel(wake.events, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		})
+		WithOptions(process.Workers(1, firstRetry, lastRetry))
 	// The hypershift-operator, the PKI operator and users' references bring Secrets and ConfigMaps that have no owner here.
 	for _, obj := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
 		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))

@@ -11,11 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"hcp.internal/platform/internal/contract/names"
@@ -23,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/ignition/server"
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/kube/await"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -62,7 +61,7 @@ func Command() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			cfg, err := restConfig(o.Kubeconfig)
+			cfg, err := process.Connect(o.Kubeconfig, "")
 			if err != nil {
 				return err
 			}
@@ -75,7 +74,7 @@ func Command() *cobra.Command {
 	const secretDir = "/var/run/secrets/ignition/serving-cert/"
 	f := cmd.Flags()
 	f.StringVar(&o.Namespace, "namespace", os.Getenv("MY_NAMESPACE"), "namespace of the hosted control plane")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; empty for that which the pod runs in")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	f.StringVar(&o.Addr, "addr", "0.0.0.0:9090", "address of the server")
 	f.StringVar(&o.CertFile, "cert-file", secretDir+"tls.crt", "certificate of the server; read again when it changes")
 	f.StringVar(&o.KeyFile, "key-file", secretDir+"tls.key", "key of the certificate")
@@ -88,22 +87,14 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of the management cluster: %w", err)
-	}
-	cfg.QPS = -1 // the API server's priority and fairness does that
-	return cfg, nil
-}
-
 // run is the process. It ends with ctx.
 func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Registerer) error {
 	mirrors, err := mirrorsOf(o.RegistryOverrides)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, o)
+	store, ready := &tokens.Store{}, &readiness{}
+	mgr, err := newManager(cfg, o, ready.check)
 	if err != nil {
 		return err
 	}
@@ -115,7 +106,7 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 	if err != nil {
 		return fmt.Errorf("building a client of the management cluster: %w", err)
 	}
-	clk, store, ready := clock.RealClock{}, &tokens.Store{}, &readiness{}
+	clk := clock.RealClock{}
 	noted := newNotes(live, o.Namespace, clk, mgr.GetEventRecorder(names.IgnitionServer))
 	reconciler := &Reconciler{
 		Client: live, Live: live, Namespace: o.Namespace, Clock: clk, Tokens: store,
@@ -141,8 +132,6 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 		mgr.Add(noted),
 		mgr.Add(certificate),
 		addServer(mgr, l, handler, certificate.GetCertificate),
-		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("tokens", ready.check),
 	)
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -17,14 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -32,33 +31,24 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/server"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // parallelPasses make payloads side by side; most of the time they wait for the API server.
 const parallelPasses = 4
 
 func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, metav1.AddMetaToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
-		}
-	}
-	return scheme, nil
+	return process.Scheme(hyperv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, metav1.AddMetaToScheme)
 }
 
 // newManager caches metadata of one namespace only, and no Secrets: of what is in those, this process keeps payloads and hashes of tokens.
-func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
+func newManager(cfg *rest.Config, o Options, ready healthz.Checker) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Controller:             queue.Plain(),
-		Scheme:                 scheme,
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
-		HealthProbeBindAddress: o.HealthAddr,
+	return process.NewManager(cfg, process.Options{
+		Name: names.IgnitionServer, Scheme: scheme, Serve: process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr, Ready: ready},
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
@@ -66,10 +56,6 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			ByObject: map[client.Object]cache.ByObject{&rbacv1.Role{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.IgnitionServer)}},
 		},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
-	}
-	return mgr, nil
 }
 
 // addReconciler watches token Secrets, and what payloads are made of.

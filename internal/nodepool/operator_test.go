@@ -21,7 +21,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/operator"
 )
 
@@ -38,7 +38,7 @@ func (w *world) start(t testing.TB) {
 	cfg := rest.CopyConfig(w.env.Config)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: w.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: queue.PlainUnnamed(),
+		Controller: process.Queue(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	sources, err := operator.NewSourceCache(cfg, mgr)

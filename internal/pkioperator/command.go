@@ -7,15 +7,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -70,13 +68,9 @@ of the same name, and carries out CertificateRevocationRequests.`,
 			if err := o.validate(); err != nil {
 				return err
 			}
-			cfg, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+			cfg, err := process.Connect(o.Kubeconfig, names.PKIOperator)
 			if err != nil {
-				return fmt.Errorf("connecting to the management cluster: %w", err)
-			}
-			cfg.QPS, cfg.UserAgent = -1, names.PKIOperator
-			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
-				return fmt.Errorf("registering metrics: %w", err)
+				return err
 			}
 			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
@@ -92,7 +86,7 @@ of the same name, and carries out CertificateRevocationRequests.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Namespace, "namespace", os.Getenv("HOSTED_CONTROL_PLANE_NAMESPACE"), "namespace of the hosted control plane (default $HOSTED_CONTROL_PLANE_NAMESPACE)")
 	f.StringVar(&o.HostedControlPlane, "hosted-control-plane", os.Getenv("HOSTED_CONTROL_PLANE_NAME"), "name of the HostedControlPlane (default $HOSTED_CONTROL_PLANE_NAME)")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the cluster that this runs in")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	f.StringVar(&o.MetricsAddr, "metrics-addr", ":8443", "address of the metrics; 0 for none")
 	f.StringVar(&o.HealthAddr, "health-addr", ":6060", "address of /healthz; 0 for none")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "take the lease "+leaseName+" before doing anything")

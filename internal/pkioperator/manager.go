@@ -14,25 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/kube/leader"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/pki"
 )
@@ -41,15 +36,7 @@ import (
 const minBackoff, maxBackoff = 500 * time.Millisecond, 30 * time.Second
 
 func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		hyperv1.AddToScheme, certificatesv1alpha1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
-		}
-	}
-	return scheme, nil
+	return process.Scheme(hyperv1.AddToScheme, certificatesv1alpha1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme)
 }
 
 // newManager puts the process together. servers is nil but in tests.
@@ -58,9 +45,13 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 	if err != nil {
 		return nil, err
 	}
-	options := ctrl.Options{
-		Controller: queue.Plain(),
-		Scheme:     scheme, Metrics: metricsserver.Options{BindAddress: o.MetricsAddr}, HealthProbeBindAddress: o.HealthAddr,
+	if c.clocks == nil {
+		c.clocks = &skew.Watch{Clock: c.clock}
+	}
+	cfg = rest.CopyConfig(cfg)
+	c.clocks.Attach(cfg)
+	options := process.Options{
+		Name: names.PKIOperator, Scheme: scheme, Serve: process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr},
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
@@ -70,27 +61,13 @@ func newManager(cfg *rest.Config, o Options, c config, servers asker) (manager.M
 				fields.OneTermNotEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 			)}},
 		},
-		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
 	}
 	if o.LeaderElect {
-		cfg = leader.Fenced(cfg, o.Namespace, leaseName)
-		lock, err := leader.Lock(cfg, o.Namespace, leaseName, os.Getenv("POD_NAME"))
-		if err != nil {
-			return nil, err
-		}
-		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
+		options.Lease = process.NewLease(o.Namespace, leaseName, os.Getenv("POD_NAME"))
 	}
-	if c.clocks == nil {
-		c.clocks = &skew.Watch{Clock: c.clock}
-	}
-	cfg = rest.CopyConfig(cfg)
-	c.clocks.Attach(cfg)
-	mgr, err := ctrl.NewManager(cfg, options)
+	mgr, err := process.NewManager(cfg, options)
 	if err != nil {
-		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("adding the health check: %w", err)
+		return nil, err
 	}
 	if c.client, err = client.New(mgr.GetConfig(), client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()}); err != nil {
 		return nil, fmt.Errorf("building a client of the management cluster: %w", err)
@@ -180,7 +157,4 @@ func setup(mgr manager.Manager, c config, servers asker) error {
 	return nil
 }
 
-func oneByOne() controller.Options {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
-	return controller.Options{MaxConcurrentReconciles: 1, RateLimiter: limiter}
-}
+func oneByOne() controller.Options { return process.Workers(1, minBackoff, maxBackoff) }

@@ -20,7 +20,7 @@ import (
 	"hcp.internal/platform/internal/local/tour"
 	"hcp.internal/platform/internal/packages/control/connector"
 	"hcp.internal/platform/internal/packages/control/packagecontroller"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -29,7 +29,7 @@ import (
 func connect(t *testing.T, w *packagestest.World, namespace, kubeconfig string) {
 	t.Helper()
 	mgr, err := connector.New(w.Env.Config, connector.Options{
-		Options: process.Options{Namespace: namespace, MetricsAddr: "0", HealthAddr: "0"}, Class: connector.DefaultClass, TargetKubeconfig: kubeconfig,
+		Options: program.Options{Namespace: namespace, MetricsAddr: "0", HealthAddr: "0"}, Class: connector.DefaultClass, TargetKubeconfig: kubeconfig,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/mapper"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/control/objecttemplate"
 	"hcp.internal/platform/internal/packages/engine/phase"
 	"hcp.internal/platform/internal/packages/engine/scope"
@@ -47,7 +47,7 @@ func TestCrashOfTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := mapper.New(w.Env.Config, httpClient)
+	kinds, err := process.NewMapper(w.Env.Config, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}

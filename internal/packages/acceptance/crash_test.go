@@ -17,7 +17,7 @@ import (
 
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/mapper"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/packagecontroller"
@@ -84,7 +84,7 @@ func TestCrashOfPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := mapper.New(w.Env.Config, httpClient)
+	kinds, err := process.NewMapper(w.Env.Config, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}

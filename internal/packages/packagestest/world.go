@@ -23,7 +23,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/packages/control/manager"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -84,7 +84,7 @@ func Start(t testing.TB, extensions ...manager.Extension) *World {
 func (w *World) Run(t testing.TB, ctx context.Context, extensions ...manager.Extension) { //nolint:revive // t goes first in helpers of tests
 	t.Helper()
 	mgr, err := manager.New(ctx, w.Env.Config, manager.Options{
-		Options: process.Options{MetricsAddr: "0", HealthAddr: "0"}, Registry: prometheus.NewRegistry(),
+		Options: program.Options{MetricsAddr: "0", HealthAddr: "0"}, Registry: prometheus.NewRegistry(),
 		ObjectTemplateRetryInterval: time.Second, ObjectTemplateOptionalRetryInterval: time.Second,
 	}, extensions...)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/hostedcluster"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -214,7 +214,7 @@ func (f *fleet) start(ctx context.Context, b *testing.B) (writes func() int) {
 	cfg := rest.CopyConfig(f.env.Config)
 	cfg.QPS = -1
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: f.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: queue.PlainUnnamed()})
+		Controller: process.Queue()})
 	must(b, err)
 	sources, err := hostedcluster.NewSourceCache(cfg, mgr)
 	must(b, err)

@@ -20,7 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
 	packagemanager "hcp.internal/platform/internal/packages/control/manager"
 	"hcp.internal/platform/internal/testenv"
@@ -61,7 +61,7 @@ func control(ctx context.Context, kubeconfig string) error {
 	}
 	cfg.QPS = -1
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: connect.Scheme(), Cache: packagemanager.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: queue.Plain()})
+		Controller: process.Queue()})
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hcp.internal/platform/internal/kube/await"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/version"
 )
 
 // Options are the flags.
 type Options struct {
 	// Namespace: that of the phases which are worked on, and of the lease; empty: all namespaces, and cluster-scoped phases, too.
-	process.Options
+	program.Options
 	// Class of the phases.
 	Class string
 	// TargetKubeconfig is the file that says where objects go; empty: the management cluster itself.
@@ -47,7 +48,7 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 				fmt.Fprintln(cmd.ErrOrStderr(), version.This())
 				os.Exit(exitVersion)
 			}
-			cfg, err := process.Config(o.Kubeconfig)
+			cfg, err := process.Connect(o.Kubeconfig, Name)
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 		},
 	}
 	o.addFlags(cmd.Flags())
-	process.ParseArgs(cmd, func(fs *pflag.FlagSet) error { return o.complete(fs, os.Getenv) })
+	program.ParseArgs(cmd, func(fs *pflag.FlagSet) error { return o.complete(fs, os.Getenv) })
 	return cmd
 }
 
@@ -73,7 +74,6 @@ var environment = map[string]string{"namespace": "PKO_NAMESPACE", "log-level": "
 
 func (o *Options) addFlags(fs *pflag.FlagSet) {
 	o.Options.AddFlags(fs)
-	fs.Lookup("kubeconfig").Usage = "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod"
 	fs.StringVar(&o.Namespace, "namespace", "", "namespace whose phases are worked on, and of the lease; empty: all, and cluster-scoped phases, too")
 	fs.StringVar(&o.Class, "class", DefaultClass, "class of the phases to work on")
 	fs.StringVar(&o.TargetKubeconfig, "target-cluster-kubeconfig-file", "", "kubeconfig of the cluster that objects go to; empty: the management cluster")

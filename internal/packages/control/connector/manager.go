@@ -14,8 +14,9 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/hotloop"
+	"hcp.internal/platform/internal/kube/process"
 	packagemanager "hcp.internal/platform/internal/packages/control/manager"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/engine/scope"
 )
 
@@ -31,7 +32,7 @@ func build(cfg *rest.Config, o Options, limits Limits, timing Timing) (ctrl.Mana
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mgr, err := process.NewManager(cfg, o.Options, LeaseName, ctrl.Options{Scheme: scheme, Cache: cacheOptions(o)}, hotloop.New(scheme, clock.RealClock{}))
+	mgr, err := program.NewManager(cfg, o.Options, LeaseName, process.Options{Scheme: scheme, Cache: cacheOptions(o), HotLoops: hotloop.New(scheme, clock.RealClock{})})
 	if err != nil {
 		return nil, err
 	}

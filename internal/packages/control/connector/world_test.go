@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -64,7 +64,7 @@ func (p *pair) publish(t testing.TB, content []byte) {
 // connect runs the connector until the returned function is called, or the test ends.
 func (p *pair) connect(t testing.TB) context.CancelFunc {
 	t.Helper()
-	o := Options{Options: process.Options{Namespace: p.ns, MetricsAddr: "0", HealthAddr: "0"}, Class: DefaultClass, TargetKubeconfig: p.kubeconfig}
+	o := Options{Options: program.Options{Namespace: p.ns, MetricsAddr: "0", HealthAddr: "0"}, Class: DefaultClass, TargetKubeconfig: p.kubeconfig}
 	mgr, err := build(p.Env.Config, o, DefaultLimits(), quick())
 	if err != nil {
 		t.Fatal(err)

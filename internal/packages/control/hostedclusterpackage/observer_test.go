@@ -20,7 +20,8 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/names"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // onlooker watches the Packages of a fleet as anybody may, and judges each change of an image by what is available at that moment. It knows nothing of
@@ -119,7 +120,7 @@ func TestOnlooker(t *testing.T) {
 		o.group[names.ControlPlaneNamespace(w.ns, name)] = group
 	}
 	mgr, err := ctrl.NewManager(w.env.Config, ctrl.Options{Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: queue.PlainUnnamed()})
+		Controller: process.Queue()})
 	w.g.Expect(err).NotTo(HaveOccurred())
 	r := &Reconciler{Client: mgr.GetClient(), Live: w.c, Namespace: w.ns, Clock: clock.RealClock{}, Events: events.NewFakeRecorder(1000)}
 	w.g.Expect(r.SetupWithManager(mgr)).To(Succeed())

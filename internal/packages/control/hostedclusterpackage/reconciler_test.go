@@ -16,7 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -228,7 +228,7 @@ func TestProcess(t *testing.T) {
 			p.Spec.Partition = &packagesv1.HostedClusterPackagePartitionSpec{LabelKey: "risk"}
 		}, "a=1", "b=1", "c=2", "d")
 		mgr, err := ctrl.NewManager(w.env.Config, ctrl.Options{Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-			Controller: queue.PlainUnnamed()})
+			Controller: process.Queue()})
 		w.g.Expect(err).NotTo(HaveOccurred())
 		r := &Reconciler{Client: mgr.GetClient(), Live: w.c, Namespace: w.ns, Clock: clock.RealClock{}, Events: events.NewFakeRecorder(1000)}
 		w.g.Expect(r.SetupWithManager(mgr)).To(Succeed())

@@ -17,14 +17,15 @@ import (
 
 	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/kube/await"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/version"
 )
 
 // Options are the flags of package-operator-manager.
 type Options struct {
-	process.Options             // Namespace: that the operator runs in, for its lease
+	program.Options             // Namespace: that the operator runs in, for its lease
 	ServiceAccountNamespace     string
 	ServiceAccountName          string
 	PackageOperatorPackageImage string
@@ -57,7 +58,7 @@ type Bootstrapper func(ctx context.Context, cfg *rest.Config, o Options) error
 
 // Command is "package-operator-manager". extensions add controllers to those of revisions.
 func Command(bootstrap Bootstrapper, extensions ...Extension) *cobra.Command {
-	o := Options{Options: process.Options{LeaderElection: true}}
+	o := Options{Options: program.Options{LeaderElection: true}}
 	cmd := &cobra.Command{
 		Use:   "package-operator-manager",
 		Short: "Run the controllers of packages until told to stop",
@@ -74,11 +75,10 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
 				fmt.Fprintln(cmd.ErrOrStderr(), version.This())
 				return nil
 			}
-			cfg, err := process.Config(o.Kubeconfig)
+			cfg, err := process.Connect(o.Kubeconfig, cmd.Name())
 			if err != nil {
 				return err
 			}
-			cfg.UserAgent = cmd.Name()
 			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
 		},
 	}
 	o.addFlags(cmd.Flags())
-	process.ParseArgs(cmd, func(fs *pflag.FlagSet) error { return o.complete(fs, os.Getenv) })
+	program.ParseArgs(cmd, func(fs *pflag.FlagSet) error { return o.complete(fs, os.Getenv) })
 	return cmd
 }
 

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/packages/control/program"
 )
 
 func TestFlags(t *testing.T) {
@@ -77,11 +77,11 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			o := Options{Options: process.Options{LeaderElection: true}}
+			o := Options{Options: program.Options{LeaderElection: true}}
 			cmd := Command(nil)
 			cmd.ResetFlags()
 			o.addFlags(cmd.Flags())
-			g.Expect(cmd.Flags().Parse(process.DoubleDashes(cmd.Flags(), tc.args))).To(Succeed())
+			g.Expect(cmd.Flags().Parse(program.DoubleDashes(cmd.Flags(), tc.args))).To(Succeed())
 			err := o.complete(cmd.Flags(), func(name string) string { return tc.env[name] })
 			if tc.problem != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.problem)))

@@ -22,13 +22,14 @@ import (
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/hotloop"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/author/gotemplate"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/objectdeployment"
 	"hcp.internal/platform/internal/packages/control/objectset"
 	"hcp.internal/platform/internal/packages/control/objectsetphase"
 	"hcp.internal/platform/internal/packages/control/objecttemplate"
-	"hcp.internal/platform/internal/packages/control/process"
+	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/engine/phase"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/packages/engine/status"
@@ -58,8 +59,7 @@ type Extension func(ctx context.Context, d Deps) error
 
 // NewScheme has the kinds that the controllers use.
 func NewScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+	return process.Scheme(clientgoscheme.AddToScheme, v1alpha1.AddToScheme)
 }
 
 // CacheOptions keeps in memory what is read often. Deployments and their revisions are the bulk of it: they are handed out without a copy, and
@@ -93,11 +93,11 @@ func New(ctx context.Context, cfg *rest.Config, o Options, extensions ...Extensi
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	loops := hotloop.New(scheme, clock.RealClock{})
-	mgr, err := process.NewManager(cfg, o.Options, leaseName, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(),
+	mgr, err := program.NewManager(cfg, o.Options, leaseName, process.Options{
+		Scheme: scheme, Cache: CacheOptions(), HotLoops: loops,
 		// Slices are large and rarely looked at.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&v1alpha1.ObjectSlice{}, &v1alpha1.ClusterObjectSlice{}}}},
-	}, loops)
+	})
 	if err != nil {
 		return nil, err
 	}

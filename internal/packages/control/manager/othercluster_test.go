@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/control/manager"
 	"hcp.internal/platform/internal/packages/control/objectsetphase"
 	"hcp.internal/platform/internal/packages/engine/owner"
@@ -32,7 +32,7 @@ func connect(t *testing.T, w *World) {
 	t.Helper()
 	connector.Do(func() {
 		ctx := context.Background()
-		mgr, err := ctrl.NewManager(w.Env.Config, ctrl.Options{Scheme: Scheme(t), Controller: queue.Plain(), Cache: manager.CacheOptions()})
+		mgr, err := ctrl.NewManager(w.Env.Config, ctrl.Options{Scheme: Scheme(t), Controller: process.Queue(), Cache: manager.CacheOptions()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,16 +2,13 @@ package provider
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/await"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // Options are the settings of the process.
@@ -36,13 +33,9 @@ func Command() *cobra.Command {
 			if o.Namespace == "" {
 				return errors.New("--namespace must be given: the namespace of the hosted control plane")
 			}
-			cfg, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+			cfg, err := process.Connect(o.Kubeconfig, FieldOwner)
 			if err != nil {
-				return fmt.Errorf("reading the management cluster's kubeconfig %q: %w", o.Kubeconfig, err)
-			}
-			cfg.QPS, cfg.UserAgent = -1, FieldOwner // the API server's own fairness is enough
-			if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
-				return fmt.Errorf("registering metrics: %w", err)
+				return err
 			}
 			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
@@ -57,7 +50,7 @@ func Command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Namespace, "namespace", os.Getenv("MY_NAMESPACE"), "namespace of the hosted control plane")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the cluster that this runs in")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	f.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of the metrics; 0 for none")
 	f.StringVar(&o.HealthAddr, "health-addr", ":9440", "address of /healthz and /readyz; 0 for none")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "take the lease "+LeaseName+" before doing anything")

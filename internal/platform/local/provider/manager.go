@@ -14,24 +14,18 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
-	"hcp.internal/platform/internal/kube/leader"
-	"hcp.internal/platform/internal/kube/queue"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // Pauses between passes that fail.
@@ -42,13 +36,7 @@ const workers = 4
 
 // NewScheme holds the types that the provider works with.
 func NewScheme() (*k8sruntime.Scheme, error) {
-	scheme := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{corev1.AddToScheme, infrav1.AddToScheme, clusterv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
-		}
-	}
-	return scheme, nil
+	return process.Scheme(corev1.AddToScheme, infrav1.AddToScheme, clusterv1.AddToScheme)
 }
 
 // newManager puts the process together.
@@ -61,46 +49,27 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building a selector: %w", err)
 	}
-	options := ctrl.Options{
-		Controller:             queue.Plain(),
-		Scheme:                 scheme,
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},
-		HealthProbeBindAddress: o.HealthAddr,
+	options := process.Options{
+		Name: FieldOwner, Scheme: scheme, Serve: process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr},
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
 			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.NewSelector().Add(*machines)}},
 		},
-		Client:        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		LeaseDuration: ptr.To(leader.Duration), RenewDeadline: ptr.To(leader.RenewDeadline), RetryPeriod: ptr.To(leader.RetryPeriod),
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	if o.LeaderElect {
-		// Under the name of the pod: a process that was killed finds its own lease, instead of waiting until it runs out.
-		cfg = leader.Fenced(cfg, o.Namespace, LeaseName)
-		lock, err := leader.Lock(cfg, o.Namespace, LeaseName, "")
-		if err != nil {
-			return nil, err
-		}
-		options.LeaderElection, options.LeaderElectionResourceLockInterface, options.LeaderElectionReleaseOnCancel = true, lock, true
+		options.Lease = process.NewLease(o.Namespace, LeaseName, "")
 	}
-	mgr, err := ctrl.NewManager(cfg, options)
+	mgr, err := process.NewManager(cfg, options)
 	if err != nil {
-		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
-	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("adding the health check: %w", err)
-		}
+		return nil, err
 	}
 	return mgr, addControllers(mgr)
 }
 
 func addControllers(mgr manager.Manager) error {
-	options := controller.Options{
-		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		SkipNameValidation:      ptr.To(true), // tests run several managers in a process
-	}
+	options := process.Workers(workers, minBackoff, maxBackoff)
 	host, err := thisHost()
 	if err != nil {
 		return err

@@ -11,10 +11,8 @@ import (
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hcp.internal/platform/internal/kube/hotloop"
-	"hcp.internal/platform/internal/kube/leader"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -29,9 +27,11 @@ func TestKilled(t *testing.T) {
 	host, err := os.Hostname()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(env.Client(t, scheme).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "operator"}, Spec: coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To(host), LeaseDurationSeconds: ptr.To(int32(leader.Duration.Seconds())), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())), AcquireTime: ptr.To(metav1.NewMicroTime(time.Now())),
+		HolderIdentity: ptr.To(host), LeaseDurationSeconds: ptr.To(int32(LeaseDuration.Seconds())), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())), AcquireTime: ptr.To(metav1.NewMicroTime(time.Now())),
 	}})).To(Succeed())
-	mgr, err := NewManager(env.Config, Options{LeaderElection: true, Namespace: ns, MetricsAddr: "0", HealthAddr: "0"}, "operator", ctrl.Options{Scheme: scheme}, hotloop.New(scheme, clock.RealClock{}))
+	mgr, err := NewManager(env.Config, Options{
+		Scheme: scheme, Lease: NewLease(ns, "operator", ""), Serve: Serve{Metrics: "0"}, HotLoops: hotloop.New(scheme, clock.RealClock{}),
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(t.Context()) }()

@@ -1,4 +1,4 @@
-package process
+package program
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // Options are the flags that both programs have.
@@ -25,7 +27,7 @@ type Options struct {
 
 // AddFlags adds the flags. LeaderElection is the default of its flag.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; empty: KUBECONFIG, or the credentials of the pod")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address that metrics are served on; 0 for none")
 	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "address that profiles are served on; empty for none")
 	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address that health checks are served on; 0 for none")

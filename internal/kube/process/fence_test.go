@@ -1,4 +1,4 @@
-package leader
+package process
 
 import (
 	"io"
@@ -50,7 +50,7 @@ func TestFence(t *testing.T) {
 	g.Expect(send(other, http.MethodPatch, object)).To(Succeed(), "When it never was the leader it should not be fenced: what runs without a lease writes, too")
 
 	g.Expect(send(one, http.MethodPut, lease)).To(Succeed())
-	clk.SetTime(clk.Now().Add(Duration - time.Second))
+	clk.SetTime(clk.Now().Add(LeaseDuration - time.Second))
 	g.Expect(send(other, http.MethodPatch, object)).To(Succeed(), "When nobody else can have the lease it should go on")
 
 	// The process stands still, and another takes the lease up.

@@ -1,4 +1,4 @@
-package memory
+package process
 
 import (
 	"runtime/debug"
@@ -14,12 +14,12 @@ func percent() int {
 	return now
 }
 
-func TestStart(t *testing.T) {
+func TestSpareTime(t *testing.T) {
 	defer debug.SetGCPercent(percent())
 	t.Run("When the process has started it should go back to the setting of a settled one", func(t *testing.T) {
 		g := NewWithT(t)
 		t.Setenv("GOGC", "")
-		end := Start(40)
+		end := SpareTime(40)
 		g.Expect(percent()).To(Equal(startPercent))
 		end()
 		g.Expect(percent()).To(Equal(40))
@@ -31,7 +31,7 @@ func TestStart(t *testing.T) {
 		g := NewWithT(t)
 		t.Setenv("GOGC", "55") // read by the runtime when the process starts; here by hand
 		debug.SetGCPercent(55)
-		Start(40)()
+		SpareTime(40)()
 		g.Expect(percent()).To(Equal(55))
 	})
 }

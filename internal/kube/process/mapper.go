@@ -1,5 +1,4 @@
-// Package mapper has the mapper from kinds to resources that our processes use.
-package mapper
+package process
 
 import (
 	"net/http"
@@ -11,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// New returns a mapper that asks the API server about kinds when they are first needed, and remembers them. It is a manager's MapperProvider.
-func New(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+// NewMapper returns a mapper that asks the API server about kinds when they are first needed, and remembers them. It is a manager's MapperProvider.
+func NewMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
 	dynamic, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
 	if err != nil {
 		return nil, err

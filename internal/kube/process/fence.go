@@ -1,4 +1,4 @@
-package leader
+package process
 
 import (
 	"fmt"
@@ -29,11 +29,6 @@ type Fence struct {
 // NewFence watches renewals of a lease.
 func NewFence(namespace, name string, clk clock.PassiveClock) *Fence {
 	return &Fence{clock: clk, lease: "/namespaces/" + namespace + "/leases/" + name}
-}
-
-// Fenced is the configuration with a Fence of its own.
-func Fenced(cfg *rest.Config, namespace, name string) *rest.Config {
-	return NewFence(namespace, name, clock.RealClock{}).Attach(cfg)
 }
 
 // Attach returns a copy of the configuration whose clients pass here. The renewals must be made by one of them.
@@ -80,14 +75,14 @@ func (f *Fence) note(sent time.Time) {
 	f.renewed = sent
 }
 
-// check fails once another process may have taken the lease up, which it does Duration after it has seen the last renewal at the earliest.
+// check fails once another process may have taken the lease up, which it does LeaseDuration after it has seen the last renewal at the earliest.
 func (f *Fence) check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.renewed.IsZero() {
 		return nil
 	}
-	if age := f.clock.Since(f.renewed); age >= Duration {
+	if age := f.clock.Since(f.renewed); age >= LeaseDuration {
 		return fmt.Errorf("nothing is written: the lease was renewed %s ago, so another process may be the leader", age.Round(time.Second))
 	}
 	return nil

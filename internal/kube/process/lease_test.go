@@ -1,4 +1,4 @@
-package leader
+package process
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func TestIdentity(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(Duration).To(BeNumerically(">", RenewDeadline), "When the holder has given up nobody should have taken its lease yet")
+	g.Expect(LeaseDuration).To(BeNumerically(">", RenewDeadline), "When the holder has given up nobody should have taken its lease yet")
 	g.Expect(RenewDeadline).To(BeNumerically(">", RetryPeriod*6/5), "client-go adds a fifth to pauses, and refuses less")
 	// The last request before the outage may have been RetryPeriod ago, and the first one after it may be lost as well.
 	g.Expect(RenewDeadline-RetryPeriod*6/5-2*attempt).To(BeNumerically(">", 50*time.Second), "When the API server is away for most of a minute at the worst moment the lease should survive")

@@ -33,7 +33,10 @@ require github.com/kylelemons/godebug v1.1.0 // indirect
 
 require github.com/gobuffalo/flect v1.0.3 // indirect
 
-require github.com/vishvananda/netns v0.0.5 // indirect
+require (
+	github.com/vishvananda/netns v0.0.5 // indirect
+	k8s.io/streaming v0.36.3 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

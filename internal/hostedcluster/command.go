@@ -57,6 +57,8 @@ type flags struct {
 	namespace                 string
 	podName                   string
 	metricsAddr               string
+	secure                    process.MetricsSecurity
+	healthAddr, pprofAddr     string
 	controlPlaneOperatorImage string
 	registryOverrides         string
 	enableOCPMonitoring       bool
@@ -89,6 +91,9 @@ which it can't find out by itself there.`,
 	fs.StringVar(&f.namespace, "namespace", envOr("MY_NAMESPACE", "hypershift"), "namespace that the operator runs in, for its lease")
 	fs.StringVar(&f.podName, "pod-name", envOr("POD_NAME", os.Getenv("MY_NAME")), "name of the pod that the operator runs in; empty outside a cluster")
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":9000", "address that metrics are served on; 0 for none")
+	f.secure.AddFlags(fs)
+	fs.StringVar(&f.healthAddr, "health-probe-bind-address", "0", "address that health checks are served on; 0 for none, which leaves the metrics for probes to ask")
+	fs.StringVar(&f.pprofAddr, "pprof-addr", "", "address that profiles are served on, to this host alone: :PORT; empty for none")
 	fs.StringVar(&f.controlPlaneOperatorImage, "control-plane-operator-image", "", "image from which control-plane operators run unless their release has one; empty: the operator's own")
 	fs.StringVar(&f.registryOverrides, "registry-overrides", "", "registries to use instead of those that releases name: source=destination,…")
 	fs.BoolVar(&f.enableOCPMonitoring, "enable-ocp-cluster-monitoring", false, "label control-plane namespaces for the monitoring of an OpenShift management cluster")
@@ -147,7 +152,9 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	options := process.Options{
-		Name: names.HypershiftOperator, Scheme: scheme, Cache: CacheOptions(), Serve: process.Serve{Metrics: f.metricsAddr}, HotLoops: hotloop.New(scheme, clock.RealClock{}), HotLoopOwner: clusterOf,
+		Name: names.HypershiftOperator, Scheme: scheme, Cache: CacheOptions(),
+		Serve:    process.Serve{Metrics: f.metricsAddr, Secure: f.secure, Health: f.healthAddr, Pprof: f.pprofAddr},
+		HotLoops: hotloop.New(scheme, clock.RealClock{}), HotLoopOwner: clusterOf,
 	}
 	if f.leaderElect {
 		options.Lease = process.NewLease(f.namespace, lease(), f.podName)

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func volumes(o Options) []corev1.Volume {
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: trustBundleName}},
 		}})
 	}
-	return list
+	return append(list, o.Metrics.volumes()...)
 }
 
 func mounts(o Options) []corev1.VolumeMount {
@@ -100,7 +101,7 @@ func mounts(o Options) []corev1.VolumeMount {
 	if len(o.TrustBundle) > 0 {
 		list = append(list, corev1.VolumeMount{Name: "trusted-ca", MountPath: trustBundleFolder, ReadOnly: true})
 	}
-	return list
+	return append(list, o.Metrics.mounts()...)
 }
 
 func containerSecurity() *corev1.SecurityContext {
@@ -154,6 +155,13 @@ func container(o Options) corev1.Container {
 		SecurityContext:          containerSecurity(),
 		VolumeMounts:             mounts(o),
 	}
+	if o.Metrics.Secure {
+		// The kubelet may not read them.
+		c.Ports = append(c.Ports, corev1.ContainerPort{Name: healthPortName, ContainerPort: healthPort, Protocol: corev1.ProtocolTCP})
+		for probe, path := range map[*corev1.Probe]string{c.StartupProbe: "/healthz", c.LivenessProbe: "/healthz", c.ReadinessProbe: "/readyz"} {
+			probe.HTTPGet.Path, probe.HTTPGet.Port = path, intstr.FromString(healthPortName)
+		}
+	}
 	memorylimit.Set(&c, operatorMemory)
 	return c
 }
@@ -164,6 +172,9 @@ func operatorArgs(o Options) []string {
 		"--namespace=$(MY_NAMESPACE)",
 		"--pod-name=$(MY_NAME)",
 		"--metrics-addr=:9000",
+	}
+	if o.Metrics.Secure {
+		args = append(args, append(o.Metrics.args(), fmt.Sprintf("--health-probe-bind-address=:%d", healthPort))...)
 	}
 	if o.Monitoring.Platform == MonitorAll {
 		args = append(args, "--enable-ocp-cluster-monitoring=true")

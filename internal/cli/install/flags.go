@@ -39,6 +39,8 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.BoolVar(&o.StoredCAPIOnly, "disable-capi-conversion-webhook", o.StoredCAPIOnly, "Serve the kinds of Cluster API in the version alone that they are stored in, v1beta2, which needs no conversion webhook")
 	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")
 	fs.StringVar(&o.MetricsSet, "metrics-set", o.MetricsSet, "Metrics that control planes expose: Telemetry, SRE or All")
+	fs.BoolVar(&o.Metrics.Secure, "metrics-secure", o.Metrics.Secure, "Serve the metrics of the operators by HTTPS, and only to those who may read them: bind ClusterRole "+metricsReaderName+" to your Prometheus")
+	fs.StringVar(&o.Metrics.CertSecret, "metrics-cert-secret", o.Metrics.CertSecret, "Secret with tls.crt, tls.key and ca.crt for --metrics-secure, in the namespace of each operator (default: certificates that the operators make themselves, and that Prometheus can't verify)")
 	fs.StringVar(&o.Monitoring.Platform, "platform-monitoring", o.Monitoring.Platform, "What the monitoring of an OpenShift management cluster looks at: None, OperatorOnly or All")
 	fs.BoolVar(&o.Monitoring.SLOAlerts, "slos-alerts", o.Monitoring.SLOAlerts, "Install alerts on service level objectives")
 	fs.DurationVar(&o.CertRotation, "cert-rotation-scale", o.CertRotation, "Length of a day in the life of certificates; shorter than 24h only for tests of rotation")

@@ -65,6 +65,7 @@ func everyOption(namespace string) []Options {
 	o.PullSecret, o.TrustBundle = []byte(`{"auths":{}}`), []byte("certificates")
 	o.AdminRBAC, o.PackageOperator = true, true
 	o.Monitoring = Monitoring{Platform: MonitorAll, Objects: true, SLOAlerts: true}
+	o.Metrics.Secure = true
 	o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "inventory.example.com", []byte("[default]")
 	o.capi = &capiChoice{Private: true, Legacy: true}
 	preview := o

@@ -51,7 +51,7 @@ func monitoring(o Options) []client.Object {
 			"selector":          map[string]any{"matchLabels": anyMap(operatorLabels())},
 			"namespaceSelector": map[string]any{"matchNames": []any{o.Namespace}},
 			// Our metrics of hosted clusters have a label namespace, which is not that of the operator.
-			"endpoints": []any{map[string]any{"port": "metrics", "interval": "30s", "honorLabels": true}},
+			"endpoints": []any{o.Metrics.endpoint(operatorName, o.Namespace, map[string]any{"honorLabels": true})},
 		}),
 		monitoringObject(o, "PrometheusRule", "metrics", ruleGroup("hypershift.rules", recordingRules())),
 		monitoringObject(o, "PrometheusRule", "operations", ruleGroup("hypershift.operations", operationAlerts(o.Namespace))),
@@ -77,7 +77,7 @@ func packageMonitoring(o Options) []client.Object {
 		"jobLabel":          "app.kubernetes.io/name",
 		"selector":          map[string]any{"matchLabels": anyMap(packageOperatorLabels())},
 		"namespaceSelector": map[string]any{"matchNames": []any{PackageOperatorNamespace}},
-		"endpoints":         []any{map[string]any{"port": "metrics", "interval": "30s"}},
+		"endpoints":         []any{o.Metrics.endpoint(packageMetricsName, PackageOperatorNamespace, nil)},
 	})
 	rules := monitoringObject(o, "PrometheusRule", packageOperatorName, ruleGroup("hypershift.packages", packageAlerts()))
 	monitor.SetNamespace(PackageOperatorNamespace)
@@ -94,7 +94,7 @@ func prometheusRole(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 		}}, &rbacv1.RoleBinding{
 			ObjectMeta: meta,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheusRoleName},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "prometheus-k8s", Namespace: "openshift-monitoring"}},
+			Subjects:   []rbacv1.Subject{platformPrometheus()},
 		}
 }
 

@@ -81,6 +81,7 @@ func Resources(o Options) []client.Object {
 	if o.AdminRBAC {
 		objs = append(objs, adminRBAC()...)
 	}
+	objs = append(objs, metricsReader(o)...)
 	objs = append(objs, capiState(o), service(o))
 	objs = append(objs, capiConversion(o)...)
 	objs = append(objs, deployments(o)...)
@@ -146,7 +147,7 @@ func subjects(o Options) []rbacv1.Subject {
 
 func clusterRBAC(o Options) []client.Object {
 	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: clusterRules(*o.capi)},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: append(clusterRules(*o.capi), o.Metrics.reviewRules()...)},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},

@@ -64,6 +64,7 @@ type Options struct {
 	// RestrictOverrides: annotations of HostedClusters that name images, Pod Security level or priorities need verb override; otherwise they cause a warning.
 	RestrictOverrides bool
 	Monitoring        Monitoring
+	Metrics           Metrics
 	ExternalDNS       ExternalDNS
 	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
 	PrivateCAPI string
@@ -123,7 +124,7 @@ func (o Options) Validate() error {
 		oneOf("--install-scope", o.Scope, ScopeAll, ScopeCRDs, ScopeResources),
 		oneOf("--metrics-set", o.MetricsSet, "Telemetry", "SRE", "All"),
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))
-	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms))
+	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms), o.Metrics.validate())
 	errs = append(errs, o.ExternalDNS.validate()...)
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))

@@ -30,6 +30,8 @@ func TestValidate(t *testing.T) {
 		"When a day is longer than a day it should refuse":              {func(o *Options) { o.CertRotation = 25 * time.Hour }, "--cert-rotation-scale"},
 		"When a variable has no name it should name the flag":           {func(o *Options) { o.OperatorEnv = map[string]string{"1=": "x"} }, "--additional-operator-env-vars"},
 		"When monitoring is unknown it should list what there is":       {func(o *Options) { o.Monitoring.Platform = "Some" }, "None, OperatorOnly, All"},
+		"When plain metrics are given a certificate it should say so":   {func(o *Options) { o.Metrics.CertSecret = "x" }, "--metrics-cert-secret: metrics have no certificate"},
+		"When the metrics' Secret is no name it should name the flag":   {func(o *Options) { o.Metrics = Metrics{Secure: true, CertSecret: "A/b"} }, `--metrics-cert-secret "A/b"`},
 		"When a platform is unknown it should list them":                {func(o *Options) { o.Platforms = []string{"Moon"} }, "AWS, Azure"},
 		"When external-dns has no domain it should name the flag":       {func(o *Options) { o.ExternalDNS.Provider = dnsGoogle }, "--external-dns-domain-filter is required"},
 		"When external-dns has no credentials it should name the flags": {func(o *Options) { o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter = dnsAWS, "a.b" }, "--external-dns-credentials or --external-dns-secret"},

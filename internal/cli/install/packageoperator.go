@@ -116,9 +116,9 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 					SecurityContext:   podSecurity(o),
 					Containers:        []corev1.Container{packageOperatorContainer(o)},
 					// Layers of packages are read in memory; what libraries spool goes here.
-					Volumes: []corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
+					Volumes: append([]corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
 						EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("256Mi"))},
-					}}},
+					}}}, o.Metrics.volumes()...),
 				},
 			},
 		},
@@ -130,12 +130,12 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 const packageOperatorMemory = "1Gi"
 
 func packageOperatorContainer(o Options) corev1.Container {
-	c := pod.Container(o.Image, packageManagerName, 10, 6, "--enable-leader-election")
+	c := pod.Container(o.Image, packageManagerName, 10, 6, append([]string{"--enable-leader-election"}, o.Metrics.args()...)...)
 	c.ImagePullPolicy = o.ImagePullPolicy
 	// The connectors to hosted clusters run from the same image.
 	c.Env = append(c.Env, corev1.EnvVar{Name: "PKO_REMOTE_PHASE_MANAGER_IMAGE", Value: o.Image})
 	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("80Mi")}
-	c.VolumeMounts = []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}
+	c.VolumeMounts = append([]corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}, o.Metrics.mounts()...)
 	memorylimit.Set(&c, packageOperatorMemory)
 	return c
 }

@@ -68,6 +68,13 @@ func TestRender(t *testing.T) {
 			options: resources(func(o *Options) { o.PackageOperator = true; o.PullSecret = []byte(`{"auths":{}}`) }),
 			golden:  "package-operator.yaml",
 		},
+		"When metrics are to be secure it should have a right to read them, and probes that need none": {
+			options: resources(func(o *Options) {
+				o.Metrics, o.PackageOperator = Metrics{Secure: true, CertSecret: "metrics-cert"}, true
+				o.PrivateCAPI, o.Monitoring.Objects = CAPIStandard, true
+			}),
+			golden: "metrics-secure.yaml",
+		},
 		"When standard types of Cluster API are asked for it should render no proxy": {
 			options: resources(func(o *Options) { o.PrivateCAPI = CAPIStandard }),
 			golden:  "standard-capi.yaml",
@@ -105,6 +112,18 @@ func TestRenderParts(t *testing.T) {
 			options: resources(func(o *Options) { o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.PackageOperator = true, true, true }),
 			part:    monitoring,
 			golden:  "monitoring.yaml",
+		},
+		"When metrics are secure it should tell Prometheus to show its token": {
+			options: resources(func(o *Options) { o.Monitoring.Objects, o.PackageOperator, o.Metrics.Secure = true, true, true }),
+			part: func(o Options) (monitors []client.Object) {
+				for _, obj := range monitoring(o) {
+					if obj.GetObjectKind().GroupVersionKind().Kind == "ServiceMonitor" {
+						monitors = append(monitors, obj)
+					}
+				}
+				return monitors
+			},
+			golden: "monitoring-metrics-secure.yaml",
 		},
 		"When Cluster API's objects are private it should tell Prometheus of the proxy and what can be wrong with it": {
 			options: resources(func(o *Options) { o.Monitoring.Objects, o.capi = true, &capiChoice{Private: true} }),
@@ -214,6 +233,7 @@ func TestResourcesAreAccepted(t *testing.T) {
 		o.TrustBundle, o.PullSecret = []byte("certificates"), []byte(`{"auths":{}}`)
 		o.PackageOperator = true
 		o.AdminRBAC, o.Monitoring.Platform, o.OpenShift = true, MonitorAll, true
+		o.Monitoring.Objects, o.Metrics = true, Metrics{Secure: true, CertSecret: "metrics-cert"}
 		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "ext.example.com", []byte("x")
 	})
 	for _, obj := range Resources(o) {

@@ -17,9 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hcp.internal/platform/internal/kube/apply"
@@ -44,15 +42,6 @@ type Options struct {
 	HotLoopOwner func(client.Reader) func(context.Context, client.Object) *corev1.ObjectReference
 }
 
-// Serve are the addresses that a process listens on, besides those of what it is there for.
-type Serve struct {
-	Metrics string // of /metrics; 0: none
-	Health  string // of /healthz and /readyz; empty or 0: none
-	Pprof   string // of profiles, by Loopback; empty or 0: none
-	// Ready answers /readyz; nil: a process that runs is ready. How a cluster is that it serves is in the status of objects.
-	Ready healthz.Checker
-}
-
 // NewManager makes the manager of a process. Its configuration, GetConfig, is fenced by the lease: whoever makes other clients takes that.
 //
 // Controllers of several managers in one process may have the same names: tests run a process twice, and ours are constants that are seen in one place.
@@ -60,16 +49,22 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err := apply.RegisterDefault(); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
+	metrics, err := o.Serve.metrics()
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := loopback(o.Serve.Pprof)
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
 		Controller: Queue(), MapperProvider: NewMapper, Scheme: o.Scheme, Cache: o.Cache, Client: o.Client,
-		Metrics:                metricsserver.Options{BindAddress: o.Serve.Metrics},
-		HealthProbeBindAddress: o.Serve.Health, PprofBindAddress: o.Serve.Pprof,
+		Metrics: metrics, HealthProbeBindAddress: o.Serve.Health, PprofBindAddress: profiles,
 	}
 	if o.HotLoops != nil {
 		options.Cache = o.HotLoops.Watch(options.Cache)
 	}
-	cfg, err := o.Lease.elect(cfg, &options)
-	if err != nil {
+	if cfg, err = o.Lease.elect(cfg, &options); err != nil {
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(cfg, options)
@@ -87,17 +82,6 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		reporter.Owner = o.HotLoopOwner(mgr.GetClient())
 	}
 	return mgr, o.HotLoops.SetupWithManager(mgr, reporter)
-}
-
-// addChecks adds those of health. A process that answers at all is alive.
-func addChecks(mgr manager.Manager, ready healthz.Checker) error {
-	if ready == nil {
-		ready = healthz.Ping
-	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready)); err != nil {
-		return fmt.Errorf("adding the health checks: %w", err)
-	}
-	return nil
 }
 
 // Workers are the options of a controller that makes so many passes at a time, and pauses after a pass that failed: first least, and each time

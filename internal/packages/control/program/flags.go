@@ -18,7 +18,9 @@ type Options struct {
 	// Namespace of the lease; what else it says depends on the program.
 	Namespace                          string
 	MetricsAddr, PprofAddr, HealthAddr string
-	LeaderElection                     bool
+	// Secure protects the metrics.
+	Secure         process.MetricsSecurity
+	LeaderElection bool
 	// ForceAdoption takes every object over, whatever its collision protection says. PKO_FORCE_ADOPTION sets it.
 	ForceAdoption bool
 	// PrintVersion asks for the version and nothing else.
@@ -29,7 +31,8 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	fs.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address that metrics are served on; 0 for none")
-	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "address that profiles are served on; empty for none")
+	o.Secure.AddFlags(fs)
+	fs.StringVar(&o.PprofAddr, "pprof-addr", "", "address that profiles are served on, to this host alone: :PORT; empty for none")
 	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address that health checks are served on; 0 for none")
 	fs.BoolVar(&o.LeaderElection, "enable-leader-election", o.LeaderElection, "wait for the lease before doing anything, so that only one process works at a time")
 	fs.BoolVar(&o.PrintVersion, "version", false, "print the version and end")

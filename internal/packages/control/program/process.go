@@ -12,7 +12,7 @@ import (
 // NewManager makes the manager of a program, with a lease of that name in the namespace of o. of says what differs: scheme, cache and client.
 func NewManager(cfg *rest.Config, o Options, lease string, of process.Options) (ctrl.Manager, error) {
 	of.Name = "package-operator"
-	of.Serve = process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr, Pprof: o.PprofAddr}
+	of.Serve = process.Serve{Metrics: o.MetricsAddr, Secure: o.Secure, Health: o.HealthAddr, Pprof: o.PprofAddr}
 	if o.LeaderElection {
 		of.Lease = process.NewLease(o.Namespace, lease, "")
 	}

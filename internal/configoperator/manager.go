@@ -45,6 +45,7 @@ import (
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/process"
 )
 
@@ -145,7 +146,7 @@ func addResources(mgr manager.Manager, management client.Client, hosted client.W
 			return nil
 		})).
 		WithOptions(oneByOne()).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", resourcesController, err)
 	}
@@ -192,7 +193,7 @@ func addApprover(mgr manager.Manager, management client.Client, hosted client.Wi
 			return nil
 		})).
 		WithOptions(oneByOne()).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", approver.Controller, err)
 	}
@@ -245,7 +246,7 @@ func addNodes(mgr manager.Manager, hosted client.Client) error {
 			Named(nodes.Controller).
 			For(&clusterv1.Machine{}, builder.WithPredicates(nodes.Matters())).
 			WithOptions(oneByOne()).
-			Complete(&nodes.Reconciler{Management: mgr.GetClient(), Hosted: hosted})
+			Complete(outcome.Wrap(&nodes.Reconciler{Management: mgr.GetClient(), Hosted: hosted}))
 		if err != nil {
 			return fmt.Errorf("adding controller %s: %w", nodes.Controller, err)
 		}
@@ -274,7 +275,7 @@ func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Opti
 			Named(name).
 			For(&clusterv1.MachineSet{}, builder.WithPredicates(inplace.Matters())).
 			WithOptions(oneByOne()).
-			Complete(r)
+			Complete(outcome.Wrap(r))
 		if err != nil {
 			return fmt.Errorf("adding controller %s: %w", name, err)
 		}

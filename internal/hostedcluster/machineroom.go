@@ -18,6 +18,7 @@ import (
 
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -51,7 +52,7 @@ func setupMachineRoom(mgr ctrl.Manager, c *Capacity) error {
 		room := handler.EnqueueRequestsFromMapFunc(m.requests)
 		b = b.Watches(&corev1.Pod{}, room, builder.WithPredicates(roomChanged())).Watches(&corev1.Node{}, room, builder.WithPredicates(roomChanged()))
 	}
-	return b.Complete(m)
+	return b.Complete(outcome.Wrap(m))
 }
 
 // requests are passes over all machines that wait.

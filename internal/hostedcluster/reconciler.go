@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
@@ -73,10 +73,17 @@ type Reconciler struct {
 	uids          uids
 	adopted       adoptions
 	toldDeletions events.Limiter
+	outcomes      outcome.Outcomes
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.next(ctx, req)
+	return r.outcomes.Of(req, result, err)
+}
+
+// next makes the pass that the state of the HostedCluster calls for.
+func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
 		r.Capacity.forgetKey(req.NamespacedName)
@@ -85,28 +92,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if settled, err := r.settleStorage(ctx, hc); !settled || err != nil {
-		return ignoreConflict(ctrl.Result{}, err)
+		return ctrl.Result{}, err
 	}
 	if !hc.DeletionTimestamp.IsZero() {
 		r.Capacity.freed(hc.UID)
-		return ignoreConflict(r.finalize(ctx, hc))
+		return r.finalize(ctx, hc)
 	}
 	if err := r.adopt(ctx, hc); err != nil {
-		return ignoreConflict(ctrl.Result{}, err)
+		return ctrl.Result{}, err
 	}
-	return ignoreConflict(r.reconcile(ctx, hc))
+	return r.reconcile(ctx, hc)
 }
-
-// ignoreConflict turns a conflict, which means that we looked at an old version, into another try.
-func ignoreConflict(result ctrl.Result, err error) (ctrl.Result, error) {
-	if err != nil && apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return result, err
-}
-
-// conflictRetry is long enough for a cache to catch up.
-const conflictRetry = 50 * time.Millisecond
 
 // adopt stores our finalizer, before the first object exists that a crash could leak, and the IDs that everything else is named after. The
 // patch carries the resourceVersion: with an old object in the cache, a second set of IDs would be refused and not written.
@@ -152,7 +148,7 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	setStatus(&obs, now)
 	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
 	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
-	if !apierrors.IsConflict(err) { // a conflict is no failure, only a reason to look again
+	if !outcome.IsConflict(err) { // a conflict is no failure, only a reason to look again
 		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))
 	}
 	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(err, r.report(ctx, before, hc))

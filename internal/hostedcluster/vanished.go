@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	"hcp.internal/platform/internal/kube/outcome"
 )
 
 // adoptionWindow is how long a deletion that did not see our finalizer may still be under way: kube-apiserver ends requests after a minute
@@ -79,8 +81,11 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 	}
 	// The cache may be behind. Then it is there, or a successor of the same name, and that one's passes do the rest.
 	live, err := get(ctx, r.Live, key, &hyperv1.HostedCluster{})
-	if live != nil || err != nil {
-		return ctrl.Result{RequeueAfter: conflictRetry}, err
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if live != nil {
+		return ctrl.Result{}, outcome.ErrStale
 	}
 	r.adopted.keep(key)
 	left, err := r.remains(ctx, hc)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/pki"
@@ -32,8 +32,6 @@ const (
 	recheckRotation = 5 * time.Second
 	// jitter spreads what is repeated.
 	jitter = 0.1
-	// recheckSoon is after a write that met a newer object: the event of the newer one is on its way.
-	recheckSoon = 50 * time.Millisecond
 )
 
 // Reconciler keeps a control plane equal to its HostedControlPlane.
@@ -74,7 +72,8 @@ type Reconciler struct {
 	// Context holds the settings of the process that components see; the rest is filled in here.
 	Context component.WorkloadContext
 
-	applied apply.Memory
+	applied  apply.Memory
+	outcomes outcome.Outcomes
 }
 
 // Checker says what the published endpoint answered last.
@@ -99,6 +98,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // pass is Reconcile; it also says whether all components were brought to the spec.
 func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result, acted bool, _ error) {
+	result, acted, err := r.next(ctx, req)
+	result, err = r.outcomes.Of(req, result, err)
+	return result, acted, err
+}
+
+// next is pass, before a lost race is turned into another one.
+func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (_ ctrl.Result, acted bool, _ error) {
 	hcp := &hyperv1.HostedControlPlane{}
 	if err := r.Client.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, false, client.IgnoreNotFound(err)
@@ -112,7 +118,7 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 	}
 	// The finalizer makes deletion wait for us, so it is stored before anything that we would have to clean up.
 	if _, err := patch.EnsureFinalizer(ctx, r.Client, hcp, Finalizer); err != nil {
-		return again(false, err)
+		return ctrl.Result{}, false, err
 	}
 	obs := Observed{HCP: hcp, Pause: pause.At(hcp.Spec.PausedUntil, r.Clock.Now())}
 	roundsErr := r.rounds(ctx, &obs)
@@ -120,20 +126,12 @@ func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 		return ctrl.Result{}, false, errors.Join(roundsErr, fmt.Errorf("observing %s: %w", req, err))
 	}
 	if err := errors.Join(roundsErr, r.report(ctx, obs)); err != nil {
-		return again(obs.ComponentsCurrent, err)
+		return ctrl.Result{}, obs.ComponentsCurrent, err
 	}
 	if r.Ready != nil && obs.HCP.Status.Ready {
 		r.Ready()
 	}
 	return ctrl.Result{RequeueAfter: recheckAfter(obs, r.Clock.Now())}, obs.ComponentsCurrent, nil
-}
-
-// again turns a lost race into another pass. Everything else is an error.
-func again(acted bool, err error) (ctrl.Result, bool, error) {
-	if apierrors.IsConflict(err) || errors.Is(err, pki.ErrOutdated) {
-		return ctrl.Result{RequeueAfter: recheckSoon}, acted, nil
-	}
-	return ctrl.Result{}, acted, err
 }
 
 // rounds bring the control plane to its spec, as far as what it waits for allows. Each observes, plans and applies, and goes by what the one

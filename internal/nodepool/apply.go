@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/nodepool/machines"
 )
 
@@ -68,7 +69,7 @@ func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *o
 			return err
 		}
 		// The MachineSet has a new version now, which the next pass sees.
-		p.recheckAfter = conflictShortest
+		p.recheckAfter = outcome.Soon
 		return nil
 	}
 	switch {

@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
@@ -47,18 +48,13 @@ type Reconciler struct {
 	Events events.Recorder
 
 	toldDeletions events.Limiter
-	conflicts     conflicts
+	outcomes      outcome.Outcomes
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	if err != nil && apierrors.IsConflict(err) {
-		// We looked at an old version: that is a reason to look again, and no failure.
-		return ctrl.Result{RequeueAfter: r.conflicts.again(req)}, nil
-	}
-	r.conflicts.none(req)
-	return result, err
+	return r.outcomes.Of(req, result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -2,7 +2,6 @@ package pki
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"hcp.internal/platform/internal/contract/names"
 	counted "hcp.internal/platform/internal/kube/apply" // its name is taken in this package
+	"hcp.internal/platform/internal/kube/outcome"
 )
 
 // parallelWrites bounds how many requests a wave has in flight: enough to hide the latency of an API server under load, few enough not to add to
@@ -37,7 +37,7 @@ type Reconciler struct {
 }
 
 // ErrOutdated says that something changed between reading and writing. The next pass sees it.
-var ErrOutdated = errors.New("read from an outdated cache")
+var ErrOutdated = fmt.Errorf("read from an outdated cache: %w", outcome.ErrStale)
 
 // Plan is what brings the namespace from what was observed to spec. It is PlanFor with the time and the keys of the process, and remembers
 // a plan that had nothing to write.

@@ -69,8 +69,6 @@ func (r *requests) write(ctx context.Context, csr *certificatesv1.CertificateSig
 	apply.Count("CertificateSigningRequest", "update", names.PKIOperator)
 	err := r.client.SubResource(subresource).Update(ctx, csr, client.FieldOwner(names.PKIOperator))
 	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	case err != nil:

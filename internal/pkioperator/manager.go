@@ -27,6 +27,7 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/pki"
@@ -121,7 +122,7 @@ func setup(mgr manager.Manager, c config, servers asker) error {
 		For(&hyperv1.HostedControlPlane{}, builder.OnlyMetadata, builder.WithPredicates(named(c.hcp), once)).
 		Watches(&corev1.Secret{}, toHCP, builder.OnlyMetadata, builder.WithPredicates(named(secrets...), changed)).
 		Watches(&corev1.ConfigMap{}, toHCP, builder.OnlyMetadata, builder.WithPredicates(named(append(bundles, pki.TotalClientCABundle)...), changed)).
-		WithOptions(oneByOne()).Complete(&rotation{c})
+		WithOptions(oneByOne()).Complete(outcome.Wrap(&rotation{c}))
 	if err != nil {
 		return fmt.Errorf("adding the controller of rotation: %w", err)
 	}
@@ -144,13 +145,13 @@ func setup(mgr manager.Manager, c config, servers asker) error {
 		For(&certificatesv1.CertificateSigningRequest{}, builder.OnlyMetadata, builder.WithPredicates(changed)).
 		Watches(&certificatesv1alpha1.CertificateSigningRequestApproval{}, byName, builder.OnlyMetadata, builder.WithPredicates(changed)).
 		Watches(&corev1.ConfigMap{}, all, builder.OnlyMetadata, builder.WithPredicates(named(pki.TotalClientCABundle), changed)).
-		WithOptions(oneByOne()).Complete(&requests{c})
+		WithOptions(oneByOne()).Complete(outcome.Wrap(&requests{c}))
 	if err != nil {
 		return fmt.Errorf("adding the controller of CertificateSigningRequests: %w", err)
 	}
 	err = builder.ControllerManagedBy(mgr).Named("revocations").
 		For(&certificatesv1alpha1.CertificateRevocationRequest{}, builder.OnlyMetadata, builder.WithPredicates(once)).
-		WithOptions(oneByOne()).Complete(&revocations{config: c, servers: servers})
+		WithOptions(oneByOne()).Complete(outcome.Wrap(&revocations{config: c, servers: servers}))
 	if err != nil {
 		return fmt.Errorf("adding the controller of CertificateRevocationRequests: %w", err)
 	}

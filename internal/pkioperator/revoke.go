@@ -7,12 +7,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/pki"
 )
@@ -55,12 +55,10 @@ func (r *revocations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	}
 	err = r.carryOut(ctx, obs, next)
 	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	case err != nil, next.done:
 		return ctrl.Result{}, err
 	case next.status != nil || next.copySigner || next.bundle != nil:
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil // the next step may be ready
+		return ctrl.Result{RequeueAfter: outcome.Soon}, nil // the next step may be ready
 	}
 	return ctrl.Result{RequeueAfter: revocationPoll}, nil
 }

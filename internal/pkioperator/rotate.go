@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/pki"
@@ -43,9 +44,6 @@ func (c config) source() source { return source{now: c.clock.Now(), keys: c.keys
 // resync is how long it takes at most to notice what no event tells of.
 const resync = time.Hour
 
-// conflictRetry is after a write that somebody else's came before.
-const conflictRetry = 100 * time.Millisecond
-
 // rotation keeps authorities, bundles and client certificates, and the merged bundle.
 type rotation struct{ config }
 
@@ -67,8 +65,8 @@ func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	}
 	err = r.merge(ctx, hcp)
 	conds, errs = append(conds, degraded(targetConfigCondition, err)), append(errs, err)
-	if err := errors.Join(errs...); apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	if err := errors.Join(errs...); outcome.IsConflict(err) {
+		return ctrl.Result{}, err // which is no news for a condition
 	}
 	before := hcp.DeepCopy()
 	for i := range conds {
@@ -76,9 +74,7 @@ func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	}
 	conditions.Set(&hcp.Status.Conditions, now, conds...)
 	errs = append(errs, patch.Status(ctx, r.client, before, hcp))
-	if err := errors.Join(errs...); apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	} else if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: max(next.Sub(now), time.Second)}, nil

@@ -29,6 +29,7 @@ import (
 	"hcp.internal/platform/internal/contract/certsigner"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -112,14 +113,14 @@ func (w *world) merge() {
 func (w *world) settle(c client.Client, request string) error {
 	for range 30 {
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
-		if _, err := (&rotation{w.config(c)}).Reconcile(w.t.Context(), ctrl.Request{}); err != nil {
+		if _, err := outcome.Wrap(&rotation{w.config(c)}).Reconcile(w.t.Context(), ctrl.Request{}); err != nil {
 			return err
 		}
 		w.merge()
 		if request == "" {
 			return nil
 		}
-		r := &revocations{w.config(c), w}
+		r := outcome.Wrap(&revocations{w.config(c), w})
 		if _, err := r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.hcp.Namespace, Name: request}}); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (w *world) csr(name string, template x509.CertificateRequest, mutate ...fun
 
 func (w *world) answer(csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	w.t.Helper()
-	if _, err := (&requests{w.config(w.c)}).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: csr.Name}}); err != nil {
+	if _, err := outcome.Wrap(&requests{w.config(w.c)}).Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: csr.Name}}); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := w.c.Get(w.t.Context(), client.ObjectKeyFromObject(csr), csr); err != nil {

@@ -22,8 +22,6 @@ const (
 	// poll is how often an upgrade that is under way is looked at; payloadPoll, while its configuration is being made.
 	poll        = 10 * time.Second
 	payloadPoll = 5 * time.Second
-	// conflictRetry is when to look again after somebody else wrote to the MachineSet.
-	conflictRetry = time.Second
 	// drainPoll is how often a drain goes on: evictions that a budget forbids are tried again.
 	drainPoll = 5 * time.Second
 	// maxEvictions are asked for at a time, and evictionTimeout bounds each: a healthy API server answers at once.

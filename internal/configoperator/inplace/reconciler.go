@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -63,9 +62,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	plan := planFor(w.Observed)
 	err = r.carryOut(ctx, set, w, plan)
-	if apierrors.IsConflict(err) { // Cluster API wrote to the MachineSet meanwhile: no failure, a reason to look again
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("changing the machines of MachineSet %s: %w", req, err)
 	}

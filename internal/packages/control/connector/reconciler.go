@@ -25,6 +25,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/control/objectsetphase"
 	"hcp.internal/platform/internal/packages/engine/phase"
 	"hcp.internal/platform/internal/packages/engine/scope"
@@ -252,7 +253,7 @@ func (r *reconciler) setUp(mgr ctrl.Manager) error {
 		For(r.scope.Object(&v1alpha1.ObjectSetPhase{}), builder.WithPredicates(ofClass, predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.events()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of phases of class %s: %w", r.class, err)
 	}

@@ -21,6 +21,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/control/rollout"
 )
@@ -28,7 +29,7 @@ import (
 var (
 	namespaceKind   = corev1.SchemeGroupVersion.WithKind("Namespace")
 	hostedListKind  = hyperv1.GroupVersion.WithKind("HostedClusterList")
-	errNotTheNewest = errors.New("the HostedClusterPackage was changed meanwhile")
+	errNotTheNewest = fmt.Errorf("the HostedClusterPackage was changed meanwhile: %w", outcome.ErrStale)
 )
 
 // parallel is how many Packages are read or written at the same time, so that a wave does not wait for answers one after the other.

@@ -16,6 +16,7 @@ import (
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/rollout"
 )
@@ -23,8 +24,6 @@ import (
 const (
 	// safety is how long a rollout waits at most for an event that got lost.
 	safety = 5 * time.Minute
-	// retry is how soon a pass is tried again that another write overtook.
-	retry = 200 * time.Millisecond
 )
 
 // Reconciler rolls HostedClusterPackages out. It is the only writer of their status and, as field manager package-operator, of the Packages
@@ -39,7 +38,8 @@ type Reconciler struct {
 	// Metrics records how far rollouts are; nil: nobody wants to know.
 	Metrics Metrics
 
-	memory memory
+	memory   memory
+	outcomes outcome.Outcomes
 }
 
 // Metrics records rollouts by the name of their HostedClusterPackage. It is metrics.Recorder.
@@ -50,6 +50,11 @@ type Metrics interface {
 
 // Reconcile makes one pass over a fleet.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	return r.outcomes.Of(req, result, err)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	owner, hash, err := r.read(ctx, req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -74,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if !errors.Is(err, errNotTheNewest) {
 			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RolloutFailed", "Reconcile", "%.900s", err.Error())
 		}
-		return overtaken(err)
+		return ctrl.Result{}, err
 	}
 	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash},
 		applied: r.memory.applied(owner), refusals: r.memory.refusals(owner)}
@@ -97,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if !errors.Is(err, errNotTheNewest) {
 			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RolloutFailed", "Reconcile", "%.900s", err.Error())
 		}
-		return overtaken(err)
+		return ctrl.Result{}, err
 	}
 	f.applied.keep(plan.Processing)
 	if plan.Finished {
@@ -135,14 +140,6 @@ func (r *Reconciler) read(ctx context.Context, name types.NamespacedName) (*pack
 	r.memory.saw(owner)
 	hash, err = templateOf(owner).hash()
 	return owner, hash, err
-}
-
-// overtaken asks for another pass, without noise, when somebody wrote meanwhile.
-func overtaken(err error) (ctrl.Result, error) {
-	if errors.Is(err, errNotTheNewest) {
-		return ctrl.Result{RequeueAfter: retry}, nil
-	}
-	return ctrl.Result{}, err
 }
 
 // readTimes finds out when the Packages that are in flight were changed, which caches don't keep. Only deadlines need it.

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"hcp.internal/api/packages/v1alpha1"
+
+	"hcp.internal/platform/internal/kube/outcome"
 )
 
 // orphanCheck is how often a phase that waits for its controller is looked at: whether its namespace goes, no event of its own tells.
@@ -70,5 +72,5 @@ func waits(obj client.Object) bool {
 func (r *Orphans) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("objectsetphase-orphans").
 		For(&v1alpha1.ObjectSetPhase{}, builder.WithPredicates(predicate.NewPredicateFuncs(waits))).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 }

@@ -29,6 +29,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/control/connector"
 	"hcp.internal/platform/internal/packages/engine/owner"
 )
@@ -184,7 +185,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, cached cache.Cache) erro
 		}
 		return []reconcile.Request{{NamespacedName: key}}
 	}
-	return b.WatchesMetadata(namespace, handler.EnqueueRequestsFromMapFunc(owned), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).Complete(r)
+	return b.WatchesMetadata(namespace, handler.EnqueueRequestsFromMapFunc(owned), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).Complete(outcome.Wrap(r))
 }
 
 // matters passes what a connector depends on.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/engine/scope"
 )
 
@@ -58,7 +59,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		For(r.Scope.Object(&v1alpha1.ObjectDeployment{}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(r.Scope.Object(&v1alpha1.ObjectSet{}), revisions(kind)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 	}

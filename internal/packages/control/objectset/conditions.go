@@ -24,7 +24,7 @@ const (
 )
 
 // report turns what a pass found out into a status.
-func (out outcome) report(os *v1alpha1.ObjectSet, now time.Time) {
+func (out observed) report(os *v1alpha1.ObjectSet, now time.Time) {
 	status := &os.Status
 	status.ControllerOf = out.controllerOf
 	status.RemotePhases = out.remote
@@ -53,11 +53,11 @@ func (out outcome) report(os *v1alpha1.ObjectSet, now time.Time) {
 }
 
 // refused says whether the pass ended before it knew how the objects are.
-func (out outcome) refused() bool { return len(out.violations) > 0 || len(out.collisions) > 0 }
+func (out observed) refused() bool { return len(out.violations) > 0 || len(out.collisions) > 0 }
 
-func (out outcome) succeeds() bool { return !out.refused() && out.failure == "" }
+func (out observed) succeeds() bool { return !out.refused() && out.failure == "" }
 
-func (out outcome) available() metav1.Condition {
+func (out observed) available() metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		return phase.Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, message)
 	}
@@ -81,7 +81,7 @@ func (out outcome) available() metav1.Condition {
 }
 
 // paused is nil when the revision is not.
-func (out outcome) paused(state v1alpha1.LifecycleState) *metav1.Condition {
+func (out observed) paused(state v1alpha1.LifecycleState) *metav1.Condition {
 	c := phase.Condition(v1alpha1.ConditionPaused, metav1.ConditionTrue, v1alpha1.ReasonPaused, messagePaused)
 	want := state == v1alpha1.LifecycleStatePaused
 	behind := out.remotePaused
@@ -98,7 +98,7 @@ func (out outcome) paused(state v1alpha1.LifecycleState) *metav1.Condition {
 }
 
 // successIn is how long the revision must still be available until it counts as having succeeded; 0 when it may now.
-func (out outcome) successIn(os *v1alpha1.ObjectSet, now time.Time) time.Duration {
+func (out observed) successIn(os *v1alpha1.ObjectSet, now time.Time) time.Duration {
 	delay := time.Duration(os.Spec.SuccessDelaySeconds) * time.Second
 	available := conditions.Get(os.Status.Conditions, v1alpha1.ConditionAvailable)
 	if delay <= 0 || available == nil || available.Status != metav1.ConditionTrue {
@@ -108,7 +108,7 @@ func (out outcome) successIn(os *v1alpha1.ObjectSet, now time.Time) time.Duratio
 }
 
 // recheckAfter is when something changes that no event tells of; 0 for never.
-func (out outcome) recheckAfter(os *v1alpha1.ObjectSet, now time.Time) time.Duration {
+func (out observed) recheckAfter(os *v1alpha1.ObjectSet, now time.Time) time.Duration {
 	if out.refused() {
 		return retryRefused
 	}

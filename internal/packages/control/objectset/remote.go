@@ -22,7 +22,7 @@ import (
 
 // remotePhase keeps the ObjectSetPhase of a phase with a class. When the rollout stopped before, it creates none, but pauses one that there is.
 // It says whether the rollout stops here.
-func (r *Reconciler) remotePhase(ctx context.Context, os *v1alpha1.ObjectSet, p *v1alpha1.ObjectSetTemplatePhase, stopped bool, out *outcome) (bool, error) {
+func (r *Reconciler) remotePhase(ctx context.Context, os *v1alpha1.ObjectSet, p *v1alpha1.ObjectSetTemplatePhase, stopped bool, out *observed) (bool, error) {
 	osp := &v1alpha1.ObjectSetPhase{}
 	key := client.ObjectKey{Namespace: os.Namespace, Name: revision.PhaseName(os.Name, p.Name)}
 	err := r.Client.Get(ctx, key, osp)
@@ -108,7 +108,7 @@ func (r *Reconciler) pausePhase(ctx context.Context, os *v1alpha1.ObjectSet, osp
 }
 
 // sawPhase collects what an ObjectSetPhase reports.
-func (out *outcome) sawPhase(os *v1alpha1.ObjectSet, osp *v1alpha1.ObjectSetPhase) {
+func (out *observed) sawPhase(os *v1alpha1.ObjectSet, osp *v1alpha1.ObjectSetPhase) {
 	out.remote = withPhase(out.remote, v1alpha1.RemotePhaseReference{Name: osp.Name, UID: osp.UID})
 	out.mapped = append(out.mapped, Mapped(osp.Status.Conditions, osp.Generation, os.Generation)...)
 	out.controllerOf = append(out.controllerOf, osp.Status.ControllerOf...)

@@ -16,8 +16,8 @@ import (
 	"hcp.internal/platform/internal/packages/engine/probe"
 )
 
-// outcome is what a pass found out. All conditions follow from it.
-type outcome struct {
+// observed is what a pass found out. All conditions follow from it.
+type observed struct {
 	// violations and collisions say why objects are not written.
 	violations []phase.Violation
 	collisions []phase.Object
@@ -35,13 +35,13 @@ type outcome struct {
 	remotePaused, remoteActive int
 }
 
-func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (outcome, error) {
+func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (observed, error) {
 	phases, err := r.loadPhases(ctx, os)
 	if err != nil {
-		return outcome{}, err
+		return observed{}, err
 	}
 	o := Owner(r.Scope, os)
-	out := outcome{objects: asked(phases, o.Namespace), remote: os.Status.RemotePhases, keepMapped: o.Paused}
+	out := observed{objects: asked(phases, o.Namespace), remote: os.Status.RemotePhases, keepMapped: o.Paused}
 	out.violations = append(duplicates(phases), repeatedNames(phases)...)
 	probes, err := probe.Parse(os.Spec.AvailabilityProbes)
 	if err != nil {
@@ -52,10 +52,10 @@ func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (outco
 		return out, nil
 	}
 	if o.Siblings, err = r.siblings(ctx, os); err != nil {
-		return outcome{}, err
+		return observed{}, err
 	}
 	if err := r.Engine.Use(ctx, o, unclassed(phases)); err != nil {
-		return outcome{}, err
+		return observed{}, err
 	}
 	stopped := false
 	for i := range phases {
@@ -69,14 +69,14 @@ func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (outco
 			stopped, err = r.localPhase(ctx, o, phase.Phase{Name: p.Name, Objects: p.Objects, Probes: probes}, &out)
 		}
 		if err != nil {
-			return outcome{}, err
+			return observed{}, err
 		}
 	}
 	return out, nil
 }
 
 // localPhase says whether the rollout stops here.
-func (r *Reconciler) localPhase(ctx context.Context, o phase.Owner, p phase.Phase, out *outcome) (bool, error) {
+func (r *Reconciler) localPhase(ctx context.Context, o phase.Owner, p phase.Phase, out *observed) (bool, error) {
 	result, err := r.Engine.Reconcile(ctx, o, p)
 	if err != nil {
 		return false, err

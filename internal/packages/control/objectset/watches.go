@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/engine/watch"
 )
 
@@ -26,7 +27,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, watches *watch.Cache) er
 		Owns(r.Scope.Object(&v1alpha1.ObjectSetPhase{})).
 		WatchesRawSource(watches.Owned(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: kind}, r.Engine.Rules.Owners, r.Engine.Known)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 	}

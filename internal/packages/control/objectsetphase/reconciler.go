@@ -26,6 +26,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/control/objectset"
 	"hcp.internal/platform/internal/packages/engine/owner"
 	"hcp.internal/platform/internal/packages/engine/phase"
@@ -281,7 +282,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, watches *watch.Cache) er
 		For(r.Scope.Object(&v1alpha1.ObjectSetPhase{}), builder.WithPredicates(ofClass, predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(watches.Owned(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: kind}, r.Engine.Rules.Owners, r.Engine.Known)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of %ss of class %s: %w", kind, r.Class, err)
 	}

@@ -74,9 +74,6 @@ type invalid struct {
 func (e *invalid) Error() string { return e.err.Error() }
 func (e *invalid) Unwrap() error { return e.err }
 
-// cacheDelay is how long a pass waits for the cache to show what the last one wrote. That takes milliseconds.
-const cacheDelay = 20 * time.Millisecond
-
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ot := &v1alpha1.ObjectTemplate{}
@@ -92,8 +89,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, nil
 	}
-	if r.Status.Behind(ot) {
-		return ctrl.Result{RequeueAfter: cacheDelay}, nil
+	if wait := r.Status.Wait(ot); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	r.uids.Store(req.NamespacedName, ot.UID)
 	if !ot.DeletionTimestamp.IsZero() {

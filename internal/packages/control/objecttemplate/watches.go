@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/engine/watch"
 )
 
@@ -103,7 +104,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, watches *watch.Cache) er
 		WatchesRawSource(watches.Mapped(r.sources.requests)).
 		WatchesRawSource(watches.Owned(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: kind}, r.Engine.Rules.Owners, r.Engine.Known)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", kind, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/author/images"
 	"hcp.internal/platform/internal/packages/control/environment"
 	"hcp.internal/platform/internal/packages/control/manager"
@@ -121,7 +122,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed, pulled <-chan e
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(pulled, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconciliationTimeout}).
-		Complete(r)
+		Complete(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of %ss: %w", r.Scope.Kind("Package"), err)
 	}

@@ -45,9 +45,6 @@ const (
 	longestWait = time.Second
 )
 
-// Behind says whether an object, as it was read from a cache, is older than what was written last.
-func (w *Writer) Behind(obj metav1.Object) bool { return w.Wait(obj) > 0 }
-
 // Wait is how long to wait for a cache that is behind what was written last; 0 when it is not. The time grows with each call.
 func (w *Writer) Wait(obj metav1.Object) time.Duration {
 	key := keyOf(obj)

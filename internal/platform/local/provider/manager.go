@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/process"
 )
 
@@ -80,17 +81,17 @@ func addControllers(mgr manager.Manager) error {
 		Owns(&corev1.Pod{}).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infraOfMachine)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(machinesOfCluster(mgr.GetClient()))).
-		Complete(machines)
+		Complete(outcome.Wrap(machines))
 	if err != nil {
 		return fmt.Errorf("adding controller localmachine: %w", err)
 	}
 	err = builder.ControllerManagedBy(mgr).Named("localcluster").WithOptions(options).
-		For(&infrav1.LocalCluster{}).Complete(&ClusterReconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}})
+		For(&infrav1.LocalCluster{}).Complete(outcome.Wrap(&ClusterReconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}}))
 	if err != nil {
 		return fmt.Errorf("adding controller localcluster: %w", err)
 	}
 	err = builder.ControllerManagedBy(mgr).Named("localmachinetemplate").WithOptions(options).
-		For(&infrav1.LocalMachineTemplate{}).Complete(&TemplateReconciler{Client: mgr.GetClient(), Host: host})
+		For(&infrav1.LocalMachineTemplate{}).Complete(outcome.Wrap(&TemplateReconciler{Client: mgr.GetClient(), Host: host}))
 	if err != nil {
 		return fmt.Errorf("adding controller localmachinetemplate: %w", err)
 	}

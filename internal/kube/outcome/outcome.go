@@ -1,0 +1,77 @@
+// Package outcome decides what follows a pass of a reconciler that met a newer state than it had read.
+//
+// The other two outcomes need no code of ours: a pass that waits for a time says so by Result.RequeueAfter, and one that waits for a change, because
+// trying again leads nowhere, by reconcile.TerminalError.
+package outcome
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// After a conflict a pass is repeated: at first as soon as a cache has caught up, and with growing gaps while somebody goes on to write the same.
+const (
+	// Soon is long enough for a cache to show a write.
+	Soon    = 50 * time.Millisecond
+	longest = 10 * time.Second
+)
+
+// ErrStale says that what was read is older than what is there, as a conflict that an API server answers with says it. Errors that mean the same wrap it.
+var ErrStale = errors.New("what was read is older than what is there")
+
+// IsConflict says whether an error is a lost race and nothing else: an answer of an API server that somebody else wrote first, or ErrStale. Of errors that
+// are joined all must be: a failure beside a conflict is a failure.
+func IsConflict(err error) bool {
+	if err == nil {
+		return false
+	}
+	if err == ErrStale { //nolint:errorlint // because what it wraps is looked at below, where it may be one of several
+		return true
+	}
+	switch wrapping := err.(type) { //nolint:errorlint // because it takes the tree of errors apart
+	case interface{ Unwrap() []error }:
+		for _, one := range wrapping.Unwrap() {
+			if !IsConflict(one) {
+				return false
+			}
+		}
+		return len(wrapping.Unwrap()) > 0
+	case interface{ Unwrap() error }:
+		return IsConflict(wrapping.Unwrap())
+	}
+	return apierrors.IsConflict(err)
+}
+
+// Outcomes are those of a controller. The zero value is ready for use, and safe for concurrent use.
+type Outcomes struct {
+	once sync.Once
+	rows workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// Of turns what a pass came to into what its controller does next. A conflict is no failure, only a reason to look again: it is neither logged nor counted
+// as an error. Everything else stays as it is.
+func (o *Outcomes) Of(req reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
+	o.once.Do(func() {
+		o.rows = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](Soon, longest)
+	})
+	if IsConflict(err) {
+		return reconcile.Result{RequeueAfter: o.rows.When(req)}, nil
+	}
+	o.rows.Forget(req)
+	return result, err
+}
+
+// Wrap makes a reconciler whose passes end as Of says.
+func Wrap(next reconcile.Reconciler) reconcile.Reconciler {
+	outcomes := &Outcomes{}
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		result, err := next.Reconcile(ctx, req)
+		return outcomes.Of(req, result, err)
+	})
+}

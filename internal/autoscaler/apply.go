@@ -8,19 +8,20 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/patch"
 )
 
 // apply carries a plan out. A group that fails does not stop the others. It returns what was done.
 func (l *Loop) apply(ctx context.Context, p Plan, now time.Time) (grown []Growth, removed []Removal, err error) {
 	var errs []error
 	for _, name := range p.Unmark {
-		errs = append(errs, l.mark(ctx, name, "null"))
+		errs = append(errs, l.mark(ctx, name, nil))
 	}
 	for _, g := range p.Grow {
 		if err := l.scale(ctx, g.Group, g.To); err != nil {
@@ -51,7 +52,7 @@ func byGroup(list []Removal) map[*Group][]Removal {
 // remove marks the machines and then asks for so many fewer. When it ends in between, the marks are taken back by the next pass.
 func (l *Loop) remove(ctx context.Context, g *Group, list []Removal, now time.Time) error {
 	for _, r := range list {
-		if err := l.mark(ctx, r.Machine, fmt.Sprintf("%q", markPrefix+now.UTC().Format(time.RFC3339))); err != nil {
+		if err := l.mark(ctx, r.Machine, ptr.To(markPrefix+now.UTC().Format(time.RFC3339))); err != nil {
 			return err
 		}
 	}
@@ -64,12 +65,11 @@ func (l *Loop) remove(ctx context.Context, g *Group, list []Removal, now time.Ti
 	return nil
 }
 
-// mark sets the annotation by which Cluster API deletes this Machine before others, or removes it with value null.
-func (l *Loop) mark(ctx context.Context, machine, value string) error {
+// mark sets the annotation by which Cluster API deletes this Machine before others, or removes it if value is nil.
+func (l *Loop) mark(ctx context.Context, machine string, value *string) error {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: machine}}
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, DeleteAnnotation, value)
 	apply.Count("Machine", "patch", FieldOwner)
-	if err := l.Management.Patch(ctx, m, client.RawPatch(types.MergePatchType, body), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
+	if err := l.Management.Patch(ctx, m, patch.Annotation(DeleteAnnotation, value), client.FieldOwner(FieldOwner)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("marking Machine %s/%s: %w", l.Namespace, machine, err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -145,8 +146,7 @@ func (m *machineRoom) say(ctx context.Context, pod *corev1.Pod, message string) 
 	if pod.Annotations[machine.WaitingForRoomAnnotation] == message {
 		return nil
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machine.WaitingForRoomAnnotation, message)
-	if err := m.client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
+	if err := m.client.Patch(ctx, pod.DeepCopy(), patch.Annotation(machine.WaitingForRoomAnnotation, &message), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("annotating pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -167,8 +167,7 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 	if hasBeenAvailable(hc) || !isAvailable(hc) {
 		return nil
 	}
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hyperv1.HasBeenAvailableAnnotation)
-	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
+	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HasBeenAvailableAnnotation, ptr.To("true"))); err != nil {
 		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
 	}
 	return nil
@@ -180,8 +179,7 @@ func (r *Reconciler) endRestoration(ctx context.Context, hc *hyperv1.HostedClust
 	if !restoring || !conditions.IsTrue(hc.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
 		return nil
 	}
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, hyperv1.HostedClusterRestoredFromBackupAnnotation)
-	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
+	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HostedClusterRestoredFromBackupAnnotation, nil)); err != nil {
 		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
 	}
 	return nil

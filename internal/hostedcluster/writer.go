@@ -11,12 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/patch"
 )
 
 // stamper marks everything that is created or applied for one HostedCluster with the reference back to it, by which events find it, and with
@@ -83,10 +85,10 @@ func (w *writer) execute(ctx context.Context, s step) error {
 		errs = append(errs, w.applier.Delete(ctx, obj))
 	}
 	for _, key := range s.mark {
-		errs = append(errs, w.annotate(ctx, key, `"true"`))
+		errs = append(errs, w.annotate(ctx, key, ptr.To("true")))
 	}
 	for _, key := range s.unmark {
-		errs = append(errs, w.annotate(ctx, key, "null"))
+		errs = append(errs, w.annotate(ctx, key, nil))
 	}
 	if s.initialized != nil {
 		errs = append(errs, markInitialized(ctx, w.client, s.initialized, w.clock.Now()))
@@ -138,11 +140,10 @@ func (w *writer) makeCertificate(ctx context.Context, c servingCertificate) erro
 
 // annotate sets our reference on a source object. It is a merge patch of this one key, because several HostedClusters annotate the same
 // object as the same field owner: with server-side apply, each would take the others' annotation away.
-func (w *writer) annotate(ctx context.Context, key sourceKey, value string) error {
+func (w *writer) annotate(ctx context.Context, key sourceKey, value *string) error {
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: w.hc.Namespace, Name: key.name}}
 	obj.SetGroupVersionKind(key.kind.gvk())
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, referencedBy(w.hc.Name), value)
-	err := w.client.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", body))
+	err := w.client.Patch(ctx, obj, patch.Annotation(referencedBy(w.hc.Name), value))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("annotating %s %s/%s: %w", key.kind, w.hc.Namespace, key.name, err)
 	}

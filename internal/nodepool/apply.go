@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,13 +19,14 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/nodepool/machines"
 )
 
 // apply carries a plan out. Each write stands on those before it, so the first failure ends the pass, and the next one goes on there.
 func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 	a := apply.New(r.Client, names.HypershiftOperator)
-	if err := errors.Join(r.setPaused(ctx, p.pause, `"true"`), r.setPaused(ctx, p.unpause, "null")); err != nil {
+	if err := errors.Join(r.setPaused(ctx, p.pause, ptr.To("true")), r.setPaused(ctx, p.unpause, nil)); err != nil {
 		return err
 	}
 	if p.createToken != nil {
@@ -84,11 +86,10 @@ func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *o
 }
 
 // setPaused sets or removes the annotation that stops Cluster API. It is a patch of this one key, because it comes and goes.
-func (r *Reconciler) setPaused(ctx context.Context, list []client.Object, value string) error {
+func (r *Reconciler) setPaused(ctx context.Context, list []client.Object, value *string) error {
 	for _, obj := range list {
-		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, machines.PausedAnnotation, value)
 		target := obj.DeepCopyObject().(client.Object)
-		if err := r.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Patch(ctx, target, patch.Annotation(machines.PausedAnnotation, value), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("pausing %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 		}
 	}
@@ -117,8 +118,8 @@ func (r *Reconciler) abandon(ctx context.Context, list []*clusterv1.Machine) err
 
 // markCurrent notes what machines have on the MachineSet, which must be the one that was read: others write this annotation, too.
 func (r *Reconciler) markCurrent(ctx context.Context, obs *observed, hash string) error {
-	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, obs.set.ResourceVersion, hyperv1.NodePoolCurrentConfigVersionAnnotation, hash)
-	if err := r.Client.Patch(ctx, obs.set.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); err != nil {
+	mark := patch.Metadata{ResourceVersion: obs.set.ResourceVersion, Annotations: map[string]*string{hyperv1.NodePoolCurrentConfigVersionAnnotation: &hash}}
+	if err := r.Client.Patch(ctx, obs.set.DeepCopy(), mark.Patch(), client.FieldOwner(names.HypershiftOperator)); err != nil {
 		return fmt.Errorf("noting the configuration of machines on MachineSet %s: %w", client.ObjectKeyFromObject(obs.set), err)
 	}
 	return nil

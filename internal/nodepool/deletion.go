@@ -145,7 +145,7 @@ func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool, hc *h
 	}
 	left.clusterGoes = hc == nil || !hc.DeletionTimestamp.IsZero()
 	next := planTeardown(left)
-	errs := []error{r.setPaused(ctx, next.unpause, "null"), r.abandon(ctx, next.abandon)}
+	errs := []error{r.setPaused(ctx, next.unpause, nil), r.abandon(ctx, next.abandon)}
 	for _, obj := range next.delete {
 		uid := obj.GetUID() // keeps us from deleting a successor of the same name
 		err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid})

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -139,9 +139,9 @@ func (r *Reconciler) reserve(ctx context.Context, namespace string, request Requ
 	if m.Key == request.Content.Key {
 		return nil
 	}
-	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, m.Version, KeyAnnotation, request.Content.Key)
+	note := patch.Metadata{ResourceVersion: m.Version, Annotations: map[string]*string{KeyAnnotation: &request.Content.Key}}
 	object := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: m.Name}}
-	if err := r.Management.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := r.Management.Patch(ctx, object, note.Patch()); err != nil {
 		return fmt.Errorf("noting the key of Machine %s: %w", m.Name, err)
 	}
 	m.Key, m.Version = request.Content.Key, object.ResourceVersion

@@ -18,6 +18,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/patch"
 )
 
 // Reconciler changes the machines of MachineSets whose target isn't their current configuration.
@@ -113,8 +114,7 @@ func (r *Reconciler) tell(ctx context.Context, name, target string) error {
 	node := &metav1.PartialObjectMetadata{}
 	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
 	node.Name = name
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, desiredConfig, target)
-	if err := r.Hosted.Patch(ctx, node, client.RawPatch("application/merge-patch+json", patch)); client.IgnoreNotFound(err) != nil {
+	if err := r.Hosted.Patch(ctx, node, patch.Annotation(desiredConfig, &target)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("telling Node %s its configuration: %w", name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("told a node its configuration", "node", name, "version", target)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `{"errors":[{"code":"BLOB_UPLOAD_INVALID","message":%q}]}`, err.Error())
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []map[string]string{{"code": "BLOB_UPLOAD_INVALID", "message": err.Error()}}}) // or the client went
 }
 
 // badUpload is an error of the client.

@@ -18,11 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/author/gotemplate"
 	"hcp.internal/platform/internal/packages/engine/owner"
 	"hcp.internal/platform/internal/packages/engine/phase"
@@ -199,10 +201,10 @@ func sourceError(s v1alpha1.ObjectTemplateSource, err error, after time.Duration
 
 // label makes a source visible to watches, so that its next change is seen.
 func (r *Reconciler) label(ctx context.Context, source *unstructured.Unstructured) error {
-	data := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, v1alpha1.CacheLabel, v1alpha1.CacheLabelValue)
+	label := patch.Metadata{Labels: map[string]*string{v1alpha1.CacheLabel: ptr.To(v1alpha1.CacheLabelValue)}}
 	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: source.GetNamespace(), Name: source.GetName()}}
 	target.SetGroupVersionKind(source.GroupVersionKind())
-	if err := r.Live.Patch(ctx, target, client.RawPatch(types.MergePatchType, []byte(data)), client.FieldOwner(v1alpha1.FieldOwner)); err != nil {
+	if err := r.Live.Patch(ctx, target, label.Patch(), client.FieldOwner(v1alpha1.FieldOwner)); err != nil {
 		return fmt.Errorf("labelling source %s %s: %w", source.GetKind(), client.ObjectKeyFromObject(source), err)
 	}
 	return nil

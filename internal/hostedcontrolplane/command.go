@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/kube/await"
+	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/pki"
@@ -222,16 +223,16 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	fresh := newFreshClient(mgr.GetClient(), clk)
+	own := fresh.New(mgr.GetClient(), clk, componentKind)
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	spaces := defrag.New(mgr.GetClient(), o.Namespace)
 	spaces.Changed = wake.Wake
 	r := &Reconciler{
-		Client: fresh, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(names.ControlPlaneOperator),
+		Client: own, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(names.ControlPlaneOperator),
 		Components: controlplane.ComponentsOf, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
-		PKIBase: s.pki, PKI: &pki.Reconciler{Client: fresh, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
+		PKIBase: s.pki, PKI: &pki.Reconciler{Client: own, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
 		Checker: newHealthChecker(clk, wake.Wake), Background: ctx,
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{

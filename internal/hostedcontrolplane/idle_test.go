@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/fresh"
 )
 
 func processorTime(b *testing.B) time.Duration {
@@ -30,7 +32,7 @@ func BenchmarkSettled(b *testing.B) {
 	clk := clock.RealClock{}
 	wake := newWaker(mgr.GetCache(), w.hcp.Namespace)
 	ctx, stop := context.WithCancel(b.Context())
-	r := w.reconciler(newFreshClient(mgr.GetClient(), clk))
+	r := w.reconciler(fresh.New(mgr.GetClient(), clk, componentKind))
 	r.Live, r.Clock, r.PKI.Clock, r.Background = mgr.GetAPIReader(), clk, clk, ctx
 	g.Expect(setup(mgr, r, wake)).To(Succeed())
 	ended := make(chan error, 1)

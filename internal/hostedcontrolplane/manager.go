@@ -30,6 +30,7 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/throttle"
@@ -71,6 +72,9 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	}
 	return process.NewManager(cfg, options)
 }
+
+// componentKind is listed with what was just written: components depend on the state of others.
+var componentKind = hyperv1.GroupVersion.WithKind("ControlPlaneComponent")
 
 // setup makes the controller and its watches.
 func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
@@ -134,12 +138,12 @@ func (contentChanged) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() || !equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 }
 
-// notOurs drops what a freshClient has just written.
+// notOurs drops what a fresh.Client has just written.
 func notOurs(c client.Client) predicate.Predicate {
-	fresh, ok := c.(*freshClient)
+	own, ok := c.(*fresh.Client)
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !ok || !fresh.Wrote(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool { return !ok || !fresh.Wrote(e.ObjectNew) },
+		CreateFunc: func(e event.CreateEvent) bool { return !ok || !own.Wrote(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return !ok || !own.Wrote(e.ObjectNew) },
 	}
 }
 

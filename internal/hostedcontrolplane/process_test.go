@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -24,12 +25,12 @@ func TestProcess(t *testing.T) {
 	mgr, err := newManager(w.env.Config, Options{Namespace: w.hcp.Namespace, MetricsAddr: "0", HealthAddr: "0", LeaderElect: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clk := clock.RealClock{}
-	fresh := newFreshClient(mgr.GetClient(), clk)
+	own := fresh.New(mgr.GetClient(), clk, componentKind)
 	wake := newWaker(mgr.GetCache(), w.hcp.Namespace)
 	checker := newHealthChecker(clk, wake.Wake)
 	checker.check = func(context.Context, target) error { return nil }
 	ctx, stop := context.WithCancel(t.Context())
-	r := w.reconciler(fresh)
+	r := w.reconciler(own)
 	r.Live, r.Clock, r.PKI.Clock, r.Checker, r.Background = mgr.GetAPIReader(), clk, clk, checker, ctx
 	g.Expect(setup(mgr, r, wake)).To(Succeed())
 	ended := make(chan error, 1)
@@ -106,7 +107,7 @@ func TestFreshClient(t *testing.T) {
 	t.Run("When the cache lags behind it should answer with what it wrote, until the cache has caught up", func(t *testing.T) {
 		g := NewWithT(t)
 		stale := &staleReader{Client: live}
-		f := newFreshClient(stale, w.clock)
+		f := fresh.New(stale, w.clock, componentKind)
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Data: map[string]string{"k": "1"}}
 		g.Expect(f.Create(t.Context(), cm)).To(Succeed())
 		got := &corev1.ConfigMap{}
@@ -125,19 +126,19 @@ func TestFreshClient(t *testing.T) {
 		stale.snapshot = theirs
 		g.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(cm), got)).To(Succeed())
 		g.Expect(got.Data).To(HaveKeyWithValue("k", "3"), "a newer object in the cache wins")
-		g.Expect(f.recent).To(BeEmpty())
+		g.Expect(f.Wrote(cm)).To(BeFalse(), "nothing is remembered any more")
 	})
 	t.Run("When the cache never shows a write it should be believed in the end", func(t *testing.T) {
 		g := NewWithT(t)
-		f := newFreshClient(&staleReader{Client: live}, w.clock)
+		f := fresh.New(&staleReader{Client: live}, w.clock, componentKind)
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}
 		g.Expect(f.Create(t.Context(), cm)).To(Succeed())
-		w.clock.SetTime(w.clock.Now().Add(freshFor + time.Second))
+		w.clock.SetTime(w.clock.Now().Add(fresh.Patience + time.Second))
 		g.Expect(apierrors.IsNotFound(f.Get(t.Context(), client.ObjectKeyFromObject(cm), &corev1.ConfigMap{}))).To(BeTrue())
 	})
 	t.Run("When it deleted an object it should not answer with it", func(t *testing.T) {
 		g := NewWithT(t)
-		f := newFreshClient(&staleReader{Client: live}, w.clock)
+		f := fresh.New(&staleReader{Client: live}, w.clock, componentKind)
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "c"}}
 		g.Expect(f.Create(t.Context(), cm)).To(Succeed())
 		g.Expect(f.Delete(t.Context(), cm)).To(Succeed())
@@ -163,7 +164,7 @@ func TestFreshReports(t *testing.T) {
 	t.Run("When the cache lags behind a list of reports should have what was written, and their events should count as known", func(t *testing.T) {
 		g := NewWithT(t)
 		stale := &staleList{Client: w.c}
-		f := newFreshClient(stale, w.clock)
+		f := fresh.New(stale, w.clock, componentKind)
 		a, b := report("a"), report("b")
 		g.Expect(f.Create(t.Context(), a)).To(Succeed())
 		g.Expect(w.c.List(t.Context(), &stale.snapshot, here)).To(Succeed())

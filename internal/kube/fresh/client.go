@@ -1,58 +1,63 @@
-package hostedcontrolplane
+// Package fresh keeps a program that reads from a cache from working on a state older than what it wrote itself.
+package fresh
 
 import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-// freshFor is how long a write may be missing from the cache before the cache is believed after all. A cache lags by milliseconds; ten seconds cover
+// Patience is how long a write may be missing from the cache before the cache is believed after all. A cache lags by milliseconds; ten seconds cover
 // a broken watch that has to be set up again.
-const freshFor = 10 * time.Second
+const Patience = 10 * time.Second
 
-// freshClient is a client with cached reads that knows its own writes: Get answers with what a write returned until the cache has caught up.
+// Client is a client with cached reads that knows its own writes: Get answers with what a write returned until the cache has caught up.
 //
 // Without it a pass that writes certificates and then hashes them for a pod template would hash the old ones, and the pods that it had just started
 // would be replaced by the next pass. It holds nothing that the API server does not hold: losing it costs a restart of pods at worst.
-// List covers ControlPlaneComponents alone, on whose state components depend.
-type freshClient struct {
+// List covers the kinds that New is told of alone.
+type Client struct {
 	client.Client
 	clock clock.PassiveClock
 
+	listed map[schema.GroupVersionKind]bool
+
 	mu     sync.Mutex
-	recent map[freshKey]freshWrite
+	recent map[key]write
 }
 
-var componentKind = hyperv1.GroupVersion.WithKind("ControlPlaneComponent")
-
-type freshKey struct {
+type key struct {
 	kind schema.GroupVersionKind
 	name client.ObjectKey
 }
 
-type freshWrite struct {
+type write struct {
 	obj client.Object
 	at  time.Time
 }
 
-func newFreshClient(c client.Client, clk clock.PassiveClock) *freshClient {
-	return &freshClient{Client: c, clock: clk, recent: map[freshKey]freshWrite{}}
+// New makes a client that knows the writes that go through it. listed are the kinds whose lists it completes.
+func New(c client.Client, clk clock.PassiveClock, listed ...schema.GroupVersionKind) *Client {
+	f := &Client{Client: c, clock: clk, listed: map[schema.GroupVersionKind]bool{}, recent: map[key]write{}}
+	for _, kind := range listed {
+		f.listed[kind] = true
+	}
+	return f
 }
 
 // remember notes the state that a write returned.
-func (f *freshClient) remember(obj client.Object) {
+func (f *Client) remember(obj client.Object) {
 	gvk, err := apiutil.GVKForObject(obj, f.Scheme())
 	if err != nil || obj.GetResourceVersion() == "" {
 		return
@@ -63,34 +68,34 @@ func (f *freshClient) remember(obj client.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, w := range f.recent {
-		if now.Sub(w.at) > freshFor {
+		if now.Sub(w.at) > Patience {
 			delete(f.recent, key)
 		}
 	}
-	f.recent[freshKey{gvk, client.ObjectKeyFromObject(obj)}] = freshWrite{stored, now}
+	f.recent[key{gvk, client.ObjectKeyFromObject(obj)}] = write{stored, now}
 }
 
-func (f *freshClient) forget(obj client.Object) {
+func (f *Client) forget(obj client.Object) {
 	if gvk, err := apiutil.GVKForObject(obj, f.Scheme()); err == nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.recent, freshKey{gvk, client.ObjectKeyFromObject(obj)})
+		delete(f.recent, key{gvk, client.ObjectKeyFromObject(obj)})
 	}
 }
 
 // newer gives the remembered object when the cache's, of resourceVersion cached ("" when it has none), is older.
-func (f *freshClient) newer(key freshKey, cached string) client.Object {
+func (f *Client) newer(key key, cached string) client.Object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w, ok := f.recent[key]
 	if !ok {
 		return nil
 	}
-	if f.clock.Now().Sub(w.at) <= freshFor {
+	if f.clock.Now().Sub(w.at) <= Patience {
 		if cached == "" {
 			return w.obj
 		}
-		if order, err := resourceversion.CompareResourceVersion(cached, w.obj.GetResourceVersion()); err == nil && order < 0 {
+		if Older(cached, w.obj.GetResourceVersion()) {
 			return w.obj
 		}
 	}
@@ -99,7 +104,7 @@ func (f *freshClient) newer(key freshKey, cached string) client.Object {
 }
 
 // Get implements client.Reader.
-func (f *freshClient) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (f *Client) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := f.Client.Get(ctx, name, obj, opts...)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -112,7 +117,7 @@ func (f *freshClient) Get(ctx context.Context, name client.ObjectKey, obj client
 	if err == nil {
 		cached = obj.GetResourceVersion()
 	}
-	stored := f.newer(freshKey{gvk, name}, cached)
+	stored := f.newer(key{gvk, name}, cached)
 	if stored == nil {
 		return err
 	}
@@ -120,47 +125,66 @@ func (f *freshClient) Get(ctx context.Context, name client.ObjectKey, obj client
 }
 
 // List implements client.Reader.
-func (f *freshClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (f *Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if err := f.Client.List(ctx, list, opts...); err != nil {
 		return err
 	}
-	reports, ok := list.(*hyperv1.ControlPlaneComponentList)
-	if !ok {
+	kind, err := apiutil.GVKForObject(list, f.Scheme())
+	if err != nil {
+		return nil //nolint:nilerr // because it is no list of a kind that we know
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	if !f.listed[kind] || options.LabelSelector != nil || options.FieldSelector != nil { // nobody asks for some of them
 		return nil
 	}
-	options := (&client.ListOptions{}).ApplyOptions(opts)
-	if options.LabelSelector != nil || options.FieldSelector != nil {
-		return nil // nobody asks for some of them
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("taking a list of %s apart: %w", kind.Kind, err)
 	}
+	if items, err = f.complete(kind, options.Namespace, items); err != nil {
+		return err
+	}
+	return meta.SetList(list, items)
+}
+
+// complete puts what was written lately into the items of a list.
+func (f *Client) complete(kind schema.GroupVersionKind, namespace string, items []runtime.Object) ([]runtime.Object, error) {
 	known := map[client.ObjectKey]int{}
-	for i := range reports.Items {
-		known[client.ObjectKeyFromObject(&reports.Items[i])] = i
+	for i := range items {
+		if obj, ok := items[i].(client.Object); ok {
+			known[client.ObjectKeyFromObject(obj)] = i
+		}
 	}
-	for name := range f.names(componentKind, options.Namespace) {
+	for name := range f.names(kind, namespace) {
 		i, listed := known[name]
 		cached := ""
 		if listed {
-			cached = reports.Items[i].ResourceVersion
+			cached = items[i].(client.Object).GetResourceVersion()
 		}
-		newer := f.newer(freshKey{componentKind, name}, cached)
+		newer := f.newer(key{kind, name}, cached)
 		if newer == nil {
 			continue
 		}
-		report := hyperv1.ControlPlaneComponent{}
-		if err := copyInto(newer, &report); err != nil {
-			return err
+		empty, err := f.Scheme().New(kind)
+		if err != nil {
+			return nil, fmt.Errorf("making a %s: %w", kind.Kind, err)
+		}
+		item := empty.(client.Object)
+		if err := copyInto(newer, item); err != nil {
+			return nil, err
 		}
 		if listed {
-			reports.Items[i] = report
+			items[i] = item
 		} else {
-			reports.Items = append(reports.Items, report)
+			items = append(items, item)
 		}
 	}
-	return nil
+	return items, nil
 }
 
 // names are those of the kind that were written lately.
-func (f *freshClient) names(kind schema.GroupVersionKind, namespace string) map[client.ObjectKey]bool {
+func (f *Client) names(kind schema.GroupVersionKind, namespace string) map[client.ObjectKey]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	names := map[client.ObjectKey]bool{}
@@ -173,14 +197,14 @@ func (f *freshClient) names(kind schema.GroupVersionKind, namespace string) map[
 }
 
 // Wrote says whether obj is as our own last write left it.
-func (f *freshClient) Wrote(obj client.Object) bool {
+func (f *Client) Wrote(obj client.Object) bool {
 	gvk, err := apiutil.GVKForObject(obj, f.Scheme())
 	if err != nil {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w, ok := f.recent[freshKey{gvk, client.ObjectKeyFromObject(obj)}]
+	w, ok := f.recent[key{gvk, client.ObjectKeyFromObject(obj)}]
 	return ok && w.obj.GetResourceVersion() == obj.GetResourceVersion()
 }
 
@@ -203,7 +227,7 @@ func copyInto(from, to client.Object) error {
 }
 
 // Create implements client.Writer.
-func (f *freshClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+func (f *Client) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	if err := f.Client.Create(ctx, obj, opts...); err != nil {
 		return err
 	}
@@ -212,7 +236,7 @@ func (f *freshClient) Create(ctx context.Context, obj client.Object, opts ...cli
 }
 
 // Update implements client.Writer.
-func (f *freshClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+func (f *Client) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	if err := f.Client.Update(ctx, obj, opts...); err != nil {
 		return err
 	}
@@ -221,7 +245,7 @@ func (f *freshClient) Update(ctx context.Context, obj client.Object, opts ...cli
 }
 
 // Patch implements client.Writer.
-func (f *freshClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (f *Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := f.Client.Patch(ctx, obj, patch, opts...); err != nil {
 		return err
 	}
@@ -230,7 +254,7 @@ func (f *freshClient) Patch(ctx context.Context, obj client.Object, patch client
 }
 
 // Apply implements client.Writer.
-func (f *freshClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+func (f *Client) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	if err := f.Client.Apply(ctx, obj, opts...); err != nil {
 		return err
 	}
@@ -241,23 +265,23 @@ func (f *freshClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration,
 }
 
 // Delete implements client.Writer.
-func (f *freshClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (f *Client) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	f.forget(obj)
 	return f.Client.Delete(ctx, obj, opts...)
 }
 
 // Status implements client.StatusClient.
-func (f *freshClient) Status() client.SubResourceWriter {
-	return freshStatus{f.Client.Status(), f}
+func (f *Client) Status() client.SubResourceWriter {
+	return statusWriter{f.Client.Status(), f}
 }
 
-type freshStatus struct {
+type statusWriter struct {
 	client.SubResourceWriter
-	fresh *freshClient
+	fresh *Client
 }
 
 // Patch implements client.SubResourceWriter.
-func (s freshStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+func (s statusWriter) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	if err := s.SubResourceWriter.Patch(ctx, obj, patch, opts...); err != nil {
 		return err
 	}
@@ -266,7 +290,7 @@ func (s freshStatus) Patch(ctx context.Context, obj client.Object, patch client.
 }
 
 // Update implements client.SubResourceWriter.
-func (s freshStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+func (s statusWriter) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 	if err := s.SubResourceWriter.Update(ctx, obj, opts...); err != nil {
 		return err
 	}

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+
+	"hcp.internal/platform/internal/kube/fresh"
 )
 
 // memory is what need not be read again, because this process is the only writer. A process that starts anew has none, and reads.
@@ -71,7 +72,7 @@ func (m *memory) newest(cached *packagesv1.HostedClusterPackage) *packagesv1.Hos
 	if last == nil {
 		return cached
 	}
-	if age, err := resourceversion.CompareResourceVersion(last.ResourceVersion, cached.ResourceVersion); err != nil || age <= 0 {
+	if !fresh.Older(cached.ResourceVersion, last.ResourceVersion) {
 		return cached
 	}
 	return last.DeepCopy()

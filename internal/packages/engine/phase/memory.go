@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/fresh"
 )
 
 // judgement is what was found out about an object at a resourceVersion.
@@ -29,11 +30,7 @@ type judgement struct {
 
 // covers says whether the judgement was made at this resourceVersion or a later one. A watch may be behind what a write answered.
 func (j *judgement) covers(version string) bool {
-	if j.resourceVersion == version {
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(j.resourceVersion, version)
-	return err == nil && order > 0
+	return j.resourceVersion == version || fresh.Older(version, j.resourceVersion)
 }
 
 type memoryKey struct {

@@ -16,8 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/fresh"
 )
 
 // Writer writes the status of objects of a kind. It is safe for concurrent use.
@@ -53,8 +54,7 @@ func (w *Writer) Wait(obj metav1.Object) time.Duration {
 		return 0
 	}
 	last := found.(mark)
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	if err == nil && order < 0 {
+	if fresh.Older(obj.GetResourceVersion(), last.version) {
 		// Another goroutine has no business with this key; if it had, one wait would be a little shorter.
 		w.written.CompareAndSwap(key, last, mark{last.version, last.waits + 1})
 		return min(longestWait, firstWait<<min(last.waits, 10))

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/config"
@@ -88,6 +89,11 @@ func convertedHere(ctx context.Context, c client.Client, namespace string) ([]st
 // another version than the stored one, and so neither collect garbage nor empty a namespace. Other versions are served no longer; nobody
 // could convert them. Field managers don't show us afterwards.
 func EndConversion(ctx context.Context, c client.Client, name, namespace string) error {
+	// The API server writes the status of definitions whenever it feels like it.
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return endConversion(ctx, c, name, namespace) })
+}
+
+func endConversion(ctx context.Context, c client.Client, name, namespace string) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return ignoreMissing(err, name)

@@ -153,7 +153,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := watch.Recovered(ctx, r.world, plan.Demo, r.patience(recoverBound)); err != nil {
 		return fmt.Errorf("the demo cluster isn't healthy before anything is harmed: %w", err)
 	}
-	before, err := watch.LookAtMachine(ctx, r.StateDir)
+	before, err := watch.StillMachine(ctx, r.StateDir, r.patience(prepareBound))
 	if err != nil {
 		return err
 	}

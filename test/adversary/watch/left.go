@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -68,6 +69,26 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 		}
 	}
 	return m, nil
+}
+
+// stillFor is how long nothing may come or go on the machine before it is taken for what there is when nobody harms anything.
+const stillFor = 20 * time.Second
+
+// StillMachine looks until nothing has come or gone for a while: pods that are being replaced would make less of what there was. After patience it takes what
+// there is.
+func StillMachine(ctx context.Context, stateDir string, patience time.Duration) (Machine, error) {
+	seen, err := LookAtMachine(ctx, stateDir)
+	for begin, since := time.Now(), time.Now(); err == nil && time.Since(since) < stillFor && time.Since(begin) < patience; {
+		if !world.Wait(ctx, 2*time.Second) {
+			return nil, ctx.Err()
+		}
+		var now Machine
+		if now, err = LookAtMachine(ctx, stateDir); err == nil && !maps.Equal(now.Counts(), seen.Counts()) {
+			since = time.Now()
+		}
+		seen = now
+	}
+	return seen, err
 }
 
 // opens says that a line of a ruleset is the head of a table, chain, set or map, and no rule.

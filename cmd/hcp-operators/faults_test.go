@@ -25,8 +25,8 @@ const patience = 2 * time.Minute
 // outage is how long the API server is away. Nothing depends on it but how many requests there are.
 const outage = 4 * time.Second
 
-// operator is a program that works with a lease.
-type operator struct {
+// leaseHolder is a program that works with a lease.
+type leaseHolder struct {
 	program string
 	lease   string
 	args    []string
@@ -34,7 +34,7 @@ type operator struct {
 	object func(ns string) client.Object
 }
 
-var operators = []operator{
+var operators = []leaseHolder{
 	{
 		program: "hypershift-operator", lease: "hypershift-operator-leader-elect",
 		args:   []string{"hypershift-operator", "run", "--kubeconfig=KUBECONFIG", "--namespace=NAMESPACE", "--control-plane-operator-image=registry.invalid/operator:1", "--metrics-addr=0"},
@@ -58,7 +58,7 @@ func hostedControlPlane(ns string) client.Object {
 
 // scene is a namespace with an operator's object.
 type scene struct {
-	operator
+	leaseHolder
 	*testing.T
 	env *testenv.Env
 	c   client.Client
@@ -66,7 +66,7 @@ type scene struct {
 	obj client.Object
 }
 
-func newScene(t *testing.T, o operator) *scene {
+func newScene(t *testing.T, o leaseHolder) *scene {
 	t.Helper()
 	env := testenv.Start(t)
 	scheme := runtime.NewScheme()
@@ -75,7 +75,7 @@ func newScene(t *testing.T, o operator) *scene {
 			t.Fatal(err)
 		}
 	}
-	s := &scene{operator: o, T: t, env: env, c: env.Client(t, scheme), ns: env.Namespace(t)}
+	s := &scene{leaseHolder: o, T: t, env: env, c: env.Client(t, scheme), ns: env.Namespace(t)}
 	s.obj = o.object(s.ns)
 	if err := s.c.Create(t.Context(), s.obj); err != nil {
 		t.Fatal(err)

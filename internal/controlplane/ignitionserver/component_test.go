@@ -28,21 +28,21 @@ func TestCoreConfigs(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: names.SSHKey}, Data: map[string][]byte{names.SSHPublicKey: []byte("ssh-ed25519 AAAA user\n")}})
 	out, err := NewComponent().Render(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	var sources []config.Source
+	var sources []nodeconfig.Source
 	for _, obj := range out.Manifests {
 		switch o := obj.(type) {
 		case *corev1.ConfigMap:
 			g.Expect(o.Labels).To(HaveKeyWithValue(hyperv1.CoreIgnitionConfigLabel, "true"))
-			sources = append(sources, config.Source{Name: o.Name, Data: o.Data[configKey]})
+			sources = append(sources, nodeconfig.Source{Name: o.Name, Data: o.Data[configKey]})
 		case *corev1.Service:
 			g.Expect(o.Spec.Type).To(Equal(corev1.ServiceTypeNodePort))
 			g.Expect(o.Spec.Ports[0].NodePort).To(Equal(int32(30222)))
 		}
 	}
 	g.Expect(sources).To(HaveLen(3))
-	c, err := config.Parse(config.Target{Kubernetes: true}, sources...)
+	c, err := nodeconfig.Parse(nodeconfig.Target{Kubernetes: true}, sources...)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.Mirrors).To(Equal([]config.Mirror{{Source: "quay.io", Mirrors: []string{"mirror.example.com:5000"}}}))
+	g.Expect(c.Mirrors).To(Equal([]nodeconfig.Mirror{{Source: "quay.io", Mirrors: []string{"mirror.example.com:5000"}}}))
 	g.Expect(c.Ignition.Passwd.Users[0].SSHAuthorizedKeys[0]).To(BeEquivalentTo("ssh-ed25519 AAAA user"))
 }
 

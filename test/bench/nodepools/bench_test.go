@@ -31,6 +31,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/nodepool"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -216,7 +217,7 @@ func (f *fleet) start(ctx context.Context, b *testing.B) (writes func() int) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: f.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: process.Queue()})
 	must(b, err)
-	sources, err := hostedcluster.NewSourceCache(cfg, mgr)
+	sources, err := operator.NewSourceCache(cfg, mgr)
 	must(b, err)
 	must(b, mgr.Add(sources))
 	counting := &counter{Client: mgr.GetClient()}

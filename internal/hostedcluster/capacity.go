@@ -118,12 +118,7 @@ func (obs *observed) exists() bool {
 
 // open tells that all other gates are.
 func (obs *observed) open(now time.Time) bool {
-	for _, gate := range []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)} {
-		if gate.Status == metav1.ConditionFalse {
-			return false
-		}
-	}
-	return obs.target != nil
+	return decideGates(obs, now).open() && obs.target != nil
 }
 
 // settle ends what was remembered of a control plane that exists.

@@ -55,7 +55,7 @@ var bubbledIfPresent = []string{
 
 // conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome
 // of the pass. Those of absent are removed.
-func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent []string) {
+func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Condition, absent []string) {
 	for _, t := range bubbled {
 		set = append(set, fromHCP(obs, t))
 	}
@@ -77,8 +77,7 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	} else {
 		absent = append(absent, hyperv1.EtcdRecoveryActive)
 	}
-	gates := []metav1.Condition{validConfiguration(obs), supported(obs), validReleaseImage(obs), reconciliationActive(obs.hc.Spec.PausedUntil, now)}
-	set = append(set, gates...)
+	set = append(set, g.list()...)
 	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), allFieldsHeeded(obs))
 	if obs.privateCAPI {
 		set = append(set, storage(obs.hc)) // else it is another operator's, see reportStorage
@@ -88,7 +87,7 @@ func conditionsFor(obs *observed, now time.Time) (set []metav1.Condition, absent
 	} else {
 		absent = append(absent, hyperv1.ControlPlaneAdmitted)
 	}
-	progress := progressing(obs, gates)
+	progress := progressing(obs, g)
 	set = append(set, progress, available(obs, progress))
 	for i := range set {
 		set[i].ObservedGeneration = obs.hc.Generation
@@ -302,12 +301,12 @@ func ignitionEndpoint(obs *observed) metav1.Condition {
 }
 
 // progressing is True until status.version wants what spec.release wants. A closed gate blocks the rollout, and its message is shown.
-func progressing(obs *observed, gates []metav1.Condition) metav1.Condition {
+func progressing(obs *observed, g gates) metav1.Condition {
 	blocked := func(message string) metav1.Condition {
 		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, hyperv1.BlockedReason, message)
 	}
-	for _, gate := range gates {
-		if gate.Status == metav1.ConditionFalse {
+	for _, gate := range g.list() {
+		if closed(gate) {
 			return blocked(gate.Message)
 		}
 	}

@@ -50,8 +50,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run("When the cluster is "+name+" it should render the same objects as before", func(t *testing.T) {
 			g := NewWithT(t)
-			setStatus(obs, noon)
-			p := planFor(obs, noon, options{})
+			p := planFor(obs, setStatus(obs, noon), noon, options{})
 			g.Expect(p.err).NotTo(HaveOccurred())
 			dir := filepath.Join("testdata", name)
 			written := map[string]bool{}

@@ -122,7 +122,7 @@ func TestAllFieldsHeeded(t *testing.T) {
 		c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidHostedClusterConfiguration)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Message).To(HavePrefix("spec.fips: "))
-		for _, s := range planFor(obs, noon, options{}).steps {
+		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {
 			g.Expect(s.apply).To(BeEmpty())
 			g.Expect(s.create).To(BeNil())
 		}
@@ -143,7 +143,7 @@ func TestFlavour(t *testing.T) {
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Reason).To(Equal(hyperv1.UnsupportedHostedClusterReason))
 		g.Expect(c.Message).To(Equal("spec.release.image: " + image135 + " is release 4.20.1 of OpenShift, which this operator does not host: name a release of Kubernetes 1.34 to 1.36"))
-		g.Expect(planFor(obs, noon, options{}).steps).To(BeEmpty())
+		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).steps).To(BeEmpty())
 	})
 	t.Run("When the registry goes away afterwards it should not forget", func(t *testing.T) {
 		g := NewWithT(t)

@@ -14,7 +14,6 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
@@ -37,23 +36,21 @@ type options struct {
 	operators operatorSettings
 }
 
-// planFor decides what a pass does with a HostedCluster that is not being deleted and whose status has been set. It writes nothing while a
-// gate is closed.
-func planFor(obs *observed, now time.Time, o options) plan {
-	status := obs.hc.Status.Conditions
+// planFor decides what a pass does with a HostedCluster that is not being deleted. It writes nothing while a gate is closed.
+func planFor(obs *observed, g gates, now time.Time, o options) plan {
 	if p := pause.At(obs.hc.Spec.PausedUntil, now); p.Active {
 		return pausedPlan(obs, p, now)
 	}
-	if c := conditions.Get(status, hyperv1.ValidHostedClusterConfiguration); c != nil && c.Status == metav1.ConditionFalse {
-		return plan{err: fmt.Errorf("the configuration is not valid: %s", c.Message), steps: []step{markSources(obs)}}
+	if closed(g.configuration) {
+		return plan{err: fmt.Errorf("the configuration is not valid: %s", g.configuration.Message), steps: []step{markSources(obs)}}
 	}
-	if conditions.IsFalse(status, hyperv1.SupportedHostedCluster) {
+	if closed(g.supported) {
 		return plan{}
 	}
-	if c := conditions.Get(status, hyperv1.ValidReleaseImage); c != nil && c.Status == metav1.ConditionFalse && c.Reason != hyperv1.SecretNotFoundReason {
-		return plan{steps: []step{markSources(obs)}, recheckAfter: backoff(c.LastTransitionTime.Time, now)}
+	if closed(g.release) && g.release.Reason != hyperv1.SecretNotFoundReason {
+		return plan{steps: []step{markSources(obs)}, recheckAfter: backoff(g.releaseSince, now)}
 	}
-	if upgradeAllowed(obs) != nil {
+	if g.upgrade != nil {
 		return plan{}
 	}
 	if obs.admission != nil && obs.admission.waits {

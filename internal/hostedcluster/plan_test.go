@@ -212,8 +212,7 @@ func TestUpgradeAllowed(t *testing.T) {
 				return
 			}
 			g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
-			setStatus(tc.obs, noon)
-			g.Expect(planFor(tc.obs, noon, options{}).steps).To(BeEmpty())
+			g.Expect(planFor(tc.obs, setStatus(tc.obs, noon), noon, options{}).steps).To(BeEmpty())
 			c := conditions.Get(tc.obs.hc.Status.Conditions, hyperv1.HostedClusterProgressing)
 			g.Expect(c.Reason).To(Equal(hyperv1.BlockedReason))
 			g.Expect(c.Message).To(ContainSubstring(tc.says))
@@ -263,8 +262,7 @@ func TestPause(t *testing.T) {
 			obs.hc.Spec.Channel = "changed"
 			obs.hcp = &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}, Spec: hyperv1.HostedControlPlaneSpec{Channel: "as-it-was"}}
 		})
-		setStatus(obs, noon)
-		p := planFor(obs, noon, options{})
+		p := planFor(obs, setStatus(obs, noon), noon, options{})
 		g.Expect(p.recheckAfter).To(BeNumerically("~", time.Hour, 2*time.Second))
 		g.Expect(p.steps).To(HaveLen(1))
 		hcp := p.steps[0].apply[0].(*hyperv1.HostedControlPlane)
@@ -451,13 +449,12 @@ func TestClosedGatesWriteNothing(t *testing.T) {
 				broken = true
 			}
 		}
-		setStatus(obs, noon)
-		p := planFor(obs, noon, options{})
+		p := planFor(obs, setStatus(obs, noon), noon, options{})
 		writes := slices.ContainsFunc(p.steps, func(s step) bool { return s.create != nil || len(s.apply)+len(s.delete) > 0 })
 		if writes == broken {
 			t.Fatalf("broken: %v, writes: %v", broken, writes)
 		}
-		again := planFor(obs, noon, options{})
+		again := planFor(obs, setStatus(obs, noon), noon, options{})
 		if !reflect.DeepEqual(p.steps, again.steps) {
 			t.Fatal("the plan is not the same twice")
 		}

@@ -145,8 +145,8 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	if err := r.admit(ctx, &obs, now); err != nil {
 		return ctrl.Result{}, err
 	}
-	setStatus(&obs, now)
-	p := planFor(&obs, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
+	g := setStatus(&obs, now)
+	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
 	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
 	if !outcome.IsConflict(err) { // a conflict is no failure, only a reason to look again
 		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))

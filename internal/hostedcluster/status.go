@@ -12,8 +12,9 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
-// setStatus brings the status up to what was observed. The order matters: conditions compare with status.version.
-func setStatus(obs *observed, now time.Time) {
+// setStatus brings the status up to what was observed, and returns the gates that it reports. The order matters: conditions compare with
+// status.version.
+func setStatus(obs *observed, now time.Time) gates {
 	status := &obs.hc.Status
 	status.KubeConfig = obs.publishedRef(adminKubeconfigName(obs.hc.Name))
 	status.CustomKubeconfig = obs.publishedRef(customKubeconfigName(obs.hc.Name))
@@ -35,9 +36,11 @@ func setStatus(obs *observed, now time.Time) {
 	if arch := payloadArch(obs); arch != "" {
 		status.PayloadArch = arch
 	}
-	set, absent := conditionsFor(obs, now)
+	g := decideGates(obs, now)
+	set, absent := conditionsFor(obs, g, now)
 	conditions.Set(&status.Conditions, now, set...)
 	conditions.Remove(&status.Conditions, absent...)
+	return g.reported(obs)
 }
 
 func (obs *observed) publishedRef(name string) *corev1.LocalObjectReference {

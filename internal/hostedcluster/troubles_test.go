@@ -64,7 +64,7 @@ func TestTroubles(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(func(obs *observed) { obs.admission = &admission{waits: true, reason: hyperv1.WaitingForCapacityReason} })
 		setStatus(obs, noon)
-		for _, s := range planFor(obs, noon, options{}).steps {
+		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {
 			g.Expect(s.create == nil && len(s.apply) == 0).To(BeTrue(), s.name)
 		}
 	})

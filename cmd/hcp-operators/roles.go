@@ -19,7 +19,7 @@ import (
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
 	"hcp.internal/platform/internal/nodepool"
-	"hcp.internal/platform/internal/operator"
+	controllers "hcp.internal/platform/internal/operator"
 	packagebootstrap "hcp.internal/platform/internal/packages/control/bootstrap"
 	packageconnector "hcp.internal/platform/internal/packages/control/connector"
 	packagehypershift "hcp.internal/platform/internal/packages/control/hypershift"
@@ -76,7 +76,7 @@ func (r role) command() *cobra.Command {
 }
 
 // conversionWebhook answers behind a Service, which leads to pods alone.
-func conversionWebhook(mgr ctrl.Manager, _ operator.Shared) error {
+func conversionWebhook(mgr ctrl.Manager, _ controllers.Shared) error {
 	// Not the manager's: with private types that one leads to a proxy, where definitions have other names.
 	direct, err := rest.InClusterConfig()
 	namespace := os.Getenv("MY_NAMESPACE")

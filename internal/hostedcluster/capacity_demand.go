@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/packages/control/pod"
 	"hcp.internal/platform/internal/platform"
@@ -42,7 +43,7 @@ var anyRelease = &release.Release{Kubernetes: true, Images: map[string]string{"k
 
 // demands works out what control planes ask for, and remembers it.
 type demands struct {
-	management           *ManagementCluster
+	management           *management.Cluster
 	capabilities         operator.Capabilities
 	controlPlaneOperator cpo.Options
 
@@ -58,7 +59,7 @@ type demanded struct {
 
 // of is Capacity.Demands.
 func (d *demands) of(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *release.Release) ([]capacity.Group, *capacity.Group, error) {
-	management, err := d.management.describe(ctx)
+	management, err := d.management.Describe(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/conditions"
 	packagepod "hcp.internal/platform/internal/packages/control/pod"
 )
@@ -79,7 +80,7 @@ func TestConnectorsHaveTheirRoom(t *testing.T) {
 		g.Expect(count()).To(BeZero())
 		mapper := meta.NewDefaultRESTMapper(nil)
 		mapper.Add(phaseKind, meta.RESTScopeNamespace)
-		d.management = &ManagementCluster{Reader: w.client, Mapper: meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{mapper, w.client.RESTMapper()}}, NativeSidecars: true, Clock: clock.RealClock{}}
+		d.management = &management.Cluster{Reader: w.client, Mapper: meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{mapper, w.client.RESTMapper()}}, NativeSidecars: true, Clock: clock.RealClock{}}
 		g.Expect(count()).To(Equal(1))
 	})
 }

@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -180,17 +181,17 @@ func (r *Reconciler) remainingCluster(ctx context.Context, hc *hyperv1.HostedClu
 		return nil
 	}
 	ns := namespaceOf(hc)
-	if left.cluster, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil || left.cluster == nil {
+	if left.cluster, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil || left.cluster == nil {
 		return err
 	}
 	if left.cluster.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
 		left.cluster = nil
 		return nil
 	}
-	if left.manager, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: clusterapi.Name}, &appsv1.Deployment{}); err != nil {
+	if left.manager, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: clusterapi.Name}, &appsv1.Deployment{}); err != nil {
 		return err
 	}
-	left.provider, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: capiprovider.Name}, &appsv1.Deployment{})
+	left.provider, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: capiprovider.Name}, &appsv1.Deployment{})
 	return err
 }
 

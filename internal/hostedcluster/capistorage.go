@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 )
@@ -33,7 +34,7 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 	case operator.Ours:
 		return true, nil
 	case operator.Unclaimed, operator.Contradictory:
-		hcp, err := get(ctx, r.Live, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
+		hcp, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
 		if err != nil {
 			return false, err
 		}

@@ -13,9 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -34,6 +32,7 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/process"
@@ -193,7 +192,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err := mgr.Add(sources); err != nil {
 		return err
 	}
-	caps, err := capabilitiesOf(mgr.GetRESTMapper())
+	caps, err := management.CapabilitiesOf(mgr.GetRESTMapper())
 	if err != nil {
 		return fmt.Errorf("finding out what the management cluster offers: %w", err)
 	}
@@ -201,21 +200,21 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err != nil {
 		return err
 	}
-	sidecars, err := nativeSidecars(disco)
+	sidecars, err := management.NativeSidecars(disco)
 	if err != nil {
 		return err
 	}
-	closed, err := parseNetworks(os.Getenv(EnvEgressBlock))
+	closed, err := management.ParseNetworks(os.Getenv(management.EnvEgressBlock))
 	if err != nil {
 		return err
 	}
-	mirrors := &ManagementMirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
+	mirrors := &management.Mirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
 	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: operator.LookupPatience})
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Releases:      releases,
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
-		Management: &ManagementCluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
+		Management: &management.Cluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorOptions(), Events: mgr.GetEventRecorder(names.HypershiftOperator),
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
@@ -261,23 +260,6 @@ func operatorOptions() cpo.Options {
 		ManagedService: os.Getenv("MANAGED_SERVICE"), DefaultIngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
 		EnableSizeTagging: os.Getenv("ENABLE_SIZE_TAGGING") == "1",
 	}
-}
-
-// capabilitiesOf asks the management cluster which optional kinds it serves.
-func capabilitiesOf(mapper meta.RESTMapper) (operator.Capabilities, error) {
-	caps := operator.Capabilities{}
-	for kind, found := range map[schema.GroupKind]*bool{
-		{Group: clusterv1.GroupVersion.Group, Kind: "Cluster"}:               &caps.ClusterAPI,
-		{Group: "route.openshift.io", Kind: "Route"}:                         &caps.Routes,
-		{Group: "security.openshift.io", Kind: "SecurityContextConstraints"}: &caps.SecurityContextConstraints,
-	} {
-		_, err := mapper.RESTMapping(kind)
-		if err != nil && !meta.IsNoMatchError(err) {
-			return caps, err
-		}
-		*found = err == nil
-	}
-	return caps, nil
 }
 
 // How long the operator's own pod may take to report its image.

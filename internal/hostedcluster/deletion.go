@@ -257,7 +257,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	if wait := r.gracePeriod(hc); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, patch.Status(ctx, r.Client, before, hc)
 	}
-	r.uids.forget(namespaceOf(hc))
+	r.uids.Forget(namespaceOf(hc))
 	r.adopted.forget(client.ObjectKeyFromObject(hc))
 	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)
 	// An optimistic lock: somebody else may have added a finalizer since.

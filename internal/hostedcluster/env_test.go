@@ -21,6 +21,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/operator"
@@ -102,7 +103,7 @@ func (w *world) reconciler(c client.Client) *Reconciler {
 	return &Reconciler{
 		Client: c, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Releases: w.releases, ControlPlaneOperator: operatorOptions(),
 		Platforms:     platform.Enabled{hyperv1.LocalPlatform},
-		OperatorImage: w.registry.Host + "/operator:1", Management: &ManagementCluster{Reader: c, Mapper: c.RESTMapper(), NativeSidecars: true, Clock: clock.RealClock{}},
+		OperatorImage: w.registry.Host + "/operator:1", Management: &management.Cluster{Reader: c, Mapper: c.RESTMapper(), NativeSidecars: true, Clock: clock.RealClock{}},
 		RandomID: func(int) string { return "abcde" }, UUID: func() string { return "0a5b1c4e-3c9f-4f5e-8d53-7f6c6f0c2a11" },
 	}
 }

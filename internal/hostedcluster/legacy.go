@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // LegacyDeployment runs the operator for hosted clusters from before private types.
@@ -44,7 +45,7 @@ func endLegacy(ctx context.Context, c client.Client, live client.Reader, namespa
 }
 
 func endLegacyOnce(ctx context.Context, c client.Client, live client.Reader, namespace string) error {
-	d, err := get(ctx, live, client.ObjectKey{Namespace: namespace, Name: LegacyDeployment}, &appsv1.Deployment{})
+	d, err := read.Optional(ctx, live, client.ObjectKey{Namespace: namespace, Name: LegacyDeployment}, &appsv1.Deployment{})
 	if d == nil || err != nil {
 		return err
 	}

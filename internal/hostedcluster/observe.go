@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -23,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
@@ -100,7 +100,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	obs := observed{hc: hc, sources: map[sourceKey]sourceObject{}, caps: r.Capabilities, privateCAPI: r.PrivateCAPI}
 	ns := namespaceOf(hc)
 	var err error
-	if obs.hcp, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
+	if obs.hcp, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
 		return obs, err
 	}
 	if obs.namespace, err = r.namespace(ctx, ns); err != nil {
@@ -110,7 +110,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		return obs, err
 	}
 	if r.Capabilities.ClusterAPI && hc.Spec.InfraID != "" {
-		if obs.capiCluster, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil {
+		if obs.capiCluster, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil {
 			return obs, err
 		}
 	}
@@ -122,12 +122,12 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	if obs.copies, err = r.copies(ctx, hc); err != nil {
 		return obs, err
 	}
-	if obs.ignition, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &appsv1.Deployment{}); err != nil {
+	if obs.ignition, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &appsv1.Deployment{}); err != nil {
 		return obs, err
 	}
 	if obs.ignition != nil {
 		// Not cached: Services of all namespaces would be many, and this one hardly changes.
-		svc, err := get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &corev1.Service{})
+		svc, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &corev1.Service{})
 		if err != nil {
 			return obs, err
 		}
@@ -137,14 +137,14 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		return obs, err
 	}
 	if !r.Capabilities.SecurityContextConstraints {
-		if obs.uid, err = r.uids.allocate(ctx, r.Client, ns, obs.namespace); err != nil {
+		if obs.uid, err = r.uids.Allocate(ctx, r.Client, ns, obs.namespace); err != nil {
 			return obs, err
 		}
 	}
 	if err := r.observeTroubles(ctx, &obs); err != nil {
 		return obs, err
 	}
-	if obs.management, err = r.Management.networks(ctx); err != nil {
+	if obs.management, err = r.Management.Network(ctx); err != nil {
 		return obs, err
 	}
 	r.observeOperators(ctx, &obs)
@@ -157,27 +157,14 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	return obs, nil
 }
 
-// get reads into obj and returns it, or nil when there is none.
-func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, obj T) (T, error) {
-	var none T
-	err := c.Get(ctx, key, obj)
-	if apierrors.IsNotFound(err) {
-		return none, nil
-	}
-	if err != nil {
-		return none, fmt.Errorf("reading %T %s: %w", obj, key, err)
-	}
-	return obj, nil
-}
-
 // namespace reads the control-plane namespace. The cache has only ours, so when it has none, the API server is asked whether somebody else's
 // is in the way.
 func (r *Reconciler) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
-	ns, err := get(ctx, r.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	ns, err := read.Optional(ctx, r.Client, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if ns != nil || err != nil {
 		return ns, err
 	}
-	return get(ctx, r.Live, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	return read.Optional(ctx, r.Live, client.ObjectKey{Name: name}, &corev1.Namespace{})
 }
 
 func nodePools(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster) ([]hyperv1.NodePool, error) {
@@ -195,7 +182,7 @@ func (r *Reconciler) readSource(ctx context.Context, ns string, key sourceKey, i
 	}
 	objectKey := client.ObjectKey{Namespace: ns, Name: key.name}
 	if key.kind == configMapKind {
-		cm, err := get(ctx, r.Live, objectKey, &corev1.ConfigMap{})
+		cm, err := read.Optional(ctx, r.Live, objectKey, &corev1.ConfigMap{})
 		if err != nil || cm == nil {
 			into[key] = sourceObject{missing: true}
 			return err
@@ -208,7 +195,7 @@ func (r *Reconciler) readSource(ctx context.Context, ns string, key sourceKey, i
 		into[key] = sourceObject{data: data, labels: cm.Labels, annotations: cm.Annotations, immutable: cm.Immutable}
 		return nil
 	}
-	secret, err := get(ctx, r.Live, objectKey, &corev1.Secret{})
+	secret, err := read.Optional(ctx, r.Live, objectKey, &corev1.Secret{})
 	if err != nil || secret == nil {
 		into[key] = sourceObject{missing: true}
 		return err
@@ -336,9 +323,9 @@ func (r *Reconciler) publishedSecrets(ctx context.Context, hc *hyperv1.HostedClu
 // whose finds out who holds the name of a published Secret. The cache has only ours.
 func (r *Reconciler) whose(ctx context.Context, hc *hyperv1.HostedCluster, name string, p *publishedSecrets) error {
 	key := client.ObjectKey{Namespace: hc.Namespace, Name: name}
-	secret, err := get(ctx, r.Client, key, &corev1.Secret{})
+	secret, err := read.Optional(ctx, r.Client, key, &corev1.Secret{})
 	if err == nil && secret == nil && p.offers(hc.Name, name) {
-		secret, err = get(ctx, r.Live, key, &corev1.Secret{})
+		secret, err = read.Optional(ctx, r.Live, key, &corev1.Secret{})
 	}
 	if err != nil || secret == nil {
 		return err
@@ -358,7 +345,7 @@ func (p publishedSecrets) offers(hcName, name string) bool {
 }
 
 func (r *Reconciler) secretKey(ctx context.Context, ns, name, key string) ([]byte, error) {
-	secret, err := get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: name}, &corev1.Secret{})
+	secret, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: name}, &corev1.Secret{})
 	if err != nil || secret == nil {
 		return nil, err
 	}

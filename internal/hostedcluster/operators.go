@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/management"
 )
 
 // deployment says which components a step brings to what. Each is planned when its turn comes, because it goes by what the steps and the
@@ -87,13 +88,13 @@ type operatorSettings struct {
 
 // observeOperators reads what the operators of a control plane are told of the management cluster. An error concerns their steps alone.
 func (r *Reconciler) observeOperators(ctx context.Context, obs *observed) {
-	if obs.nodes, obs.operatorsErr = r.Management.describe(ctx); obs.operatorsErr != nil {
+	if obs.nodes, obs.operatorsErr = r.Management.Describe(ctx); obs.operatorsErr != nil {
 		return
 	}
 	obs.nodes.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
 	obs.nodes.DefaultSecurityContextUID = obs.uid
 	mirrors, err := r.Mirrors.Get(ctx)
-	obs.mirrors, obs.operatorsErr = formatMirrors(mirrors), err
+	obs.mirrors, obs.operatorsErr = management.FormatMirrors(mirrors), err
 }
 
 func (r *Reconciler) operatorSettings() operatorSettings {

@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -458,24 +457,6 @@ func TestClosedGatesWriteNothing(t *testing.T) {
 		if !reflect.DeepEqual(p.steps, again.steps) {
 			t.Fatal("the plan is not the same twice")
 		}
-	})
-}
-
-func TestNextUID(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		used := sets.New(rapid.SliceOfN(rapid.Int64Range(firstUID-5, firstUID+uidRange+5), 0, 200).Draw(t, "used")...)
-		uid, err := nextUID(used)
-		if err != nil || used.Has(uid) || uid < firstUID || uid >= firstUID+uidRange {
-			t.Fatalf("gave %d, %v", uid, err)
-		}
-	})
-	t.Run("When all are taken it should say so", func(t *testing.T) {
-		used := sets.New[int64]()
-		for uid := firstUID; uid < firstUID+uidRange; uid++ {
-			used.Insert(uid)
-		}
-		_, err := nextUID(used)
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("all 10000 users")))
 	})
 }
 

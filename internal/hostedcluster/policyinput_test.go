@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/management"
 )
 
 func TestReservedLabels(t *testing.T) {
@@ -51,10 +52,10 @@ func TestManagementNetworks(t *testing.T) {
 		&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}, AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}, Ports: []discoveryv1.EndpointPort{{Port: ptr.To[int32](16443)}}},
 	).Build()
-	closed, err := parseNetworks(" 198.51.100.7/24, ")
+	closed, err := management.ParseNetworks(" 198.51.100.7/24, ")
 	g.Expect(err).NotTo(HaveOccurred())
-	m := &ManagementCluster{Reader: c, Mapper: c.RESTMapper(), Networks: closed, Clock: clock.RealClock{}}
-	got, err := m.networks(t.Context())
+	m := &management.Cluster{Reader: c, Mapper: c.RESTMapper(), Networks: closed, Clock: clock.RealClock{}}
+	got, err := m.Network(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.APIPorts).To(Equal([]int32{16443}))
 	var networks []string
@@ -62,6 +63,6 @@ func TestManagementNetworks(t *testing.T) {
 		networks = append(networks, p.String())
 	}
 	g.Expect(networks).To(Equal([]string{"198.51.100.0/24", "10.244.0.0/24", "10.244.0.0/24", "fd00::/64", "192.0.2.1/32"}))
-	_, err = parseNetworks("10.0.0.0")
+	_, err = management.ParseNetworks("10.0.0.0")
 	g.Expect(err).To(MatchError(`HCP_EGRESS_BLOCK_CIDRS: "10.0.0.0" is no network: write it as 192.0.2.0/24`))
 }

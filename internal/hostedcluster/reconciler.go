@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
@@ -38,9 +39,9 @@ type Reconciler struct {
 	// OperatorImage is our own image, from which control-plane-operators run when nothing names another.
 	OperatorImage string
 	Capabilities  operator.Capabilities
-	Management    *ManagementCluster
+	Management    *management.Cluster
 	// Mirrors are those of the management cluster, which control planes are told of; nil: none.
-	Mirrors *ManagementMirrors
+	Mirrors *management.Mirrors
 	// RandomID gives n characters of [a-z0-9], and UUID an RFC 4122 UUID.
 	RandomID func(n int) string
 	UUID     func() string
@@ -70,7 +71,7 @@ type Reconciler struct {
 	// Events tells users what became of their cluster; nil: nobody is told.
 	Events events.Recorder
 
-	uids          uids
+	uids          management.UIDs
 	adopted       adoptions
 	toldDeletions events.Limiter
 	outcomes      outcome.Outcomes

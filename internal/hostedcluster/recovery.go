@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/etcdrecovery"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -106,10 +107,10 @@ func (r *Reconciler) observeEtcds(ctx context.Context, obs *observed) error {
 	for _, name := range recoverableEtcds(&obs.hc.Spec) {
 		e := etcdState{name: name}
 		var err error
-		if e.set, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: name}, &appsv1.StatefulSet{}); err != nil {
+		if e.set, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: name}, &appsv1.StatefulSet{}); err != nil {
 			return err
 		}
-		if e.job, err = get(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: recoveryJob(name)}, &batchv1.Job{}); err != nil {
+		if e.job, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: recoveryJob(name)}, &batchv1.Job{}); err != nil {
 			return err
 		}
 		if e.set != nil && !e.whole() {

@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -39,7 +40,7 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 		return left, err
 	}
 	key := client.ObjectKey{Namespace: ns, Name: hc.Name}
-	if left.hcp, err = get(ctx, r.Live, key, &hyperv1.HostedControlPlane{}); err != nil {
+	if left.hcp, err = read.Optional(ctx, r.Live, key, &hyperv1.HostedControlPlane{}); err != nil {
 		return left, err
 	}
 	if left.hcp != nil && left.hcp.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
@@ -48,7 +49,7 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	if err := r.remainingCluster(ctx, hc, &left); err != nil {
 		return left, err
 	}
-	if left.namespace, err = get(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
+	if left.namespace, err = read.Optional(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
 		return left, err
 	}
 	if left.hcp == nil && left.cluster == nil && len(left.pools) == 0 && left.namespace != nil && left.namespace.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) {
@@ -57,7 +58,7 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 		}
 	}
 	if left.hcp != nil {
-		if left.operator, err = get(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.ControlPlaneOperator}, &appsv1.Deployment{}); err != nil {
+		if left.operator, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.ControlPlaneOperator}, &appsv1.Deployment{}); err != nil {
 			return left, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // deployed are the components that this operator deploys itself. The troubles of others are told by the control-plane-operator.
@@ -35,7 +36,7 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *observed) error {
 	}
 	var lacking []appsv1.Deployment
 	for _, name := range deployed {
-		d, err := get(ctx, r.Client, client.ObjectKey{Namespace: obs.hcp.Namespace, Name: name}, &appsv1.Deployment{})
+		d, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: obs.hcp.Namespace, Name: name}, &appsv1.Deployment{})
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-
 	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // adoptionWindow is how long a deletion that did not see our finalizer may still be under way: kube-apiserver ends requests after a minute
@@ -80,7 +80,7 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 		return ctrl.Result{}, nil // gone as it should be
 	}
 	// The cache may be behind. Then it is there, or a successor of the same name, and that one's passes do the rest.
-	live, err := get(ctx, r.Live, key, &hyperv1.HostedCluster{})
+	live, err := read.Optional(ctx, r.Live, key, &hyperv1.HostedCluster{})
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -98,7 +98,7 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 	if err := r.sweep(ctx, hc); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.uids.forget(namespaceOf(hc))
+	r.uids.Forget(namespaceOf(hc))
 	r.adopted.forget(key)
 	ctrl.LoggerFrom(ctx).Info("removed what was left of a hosted cluster that was deleted as soon as it was created")
 	return ctrl.Result{}, nil

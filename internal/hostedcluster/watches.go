@@ -29,6 +29,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/throttle"
@@ -70,7 +71,7 @@ func CacheOptions() cache.Options {
 			&clusterv1.MachineHealthCheck{}:  owned,
 			&corev1.Node{}:                   {Transform: keepPlace},
 			&discoveryv1.EndpointSlice{}: {
-				Namespaces: map[string]cache.Config{apiEndpoints.Namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, apiEndpoints.Name)}},
+				Namespaces: map[string]cache.Config{management.APIEndpoints.Namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, management.APIEndpoints.Name)}},
 			},
 			&corev1.Pod{}: {Transform: keepForCapacity},
 		},
@@ -85,7 +86,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 		Watches(&hyperv1.HostedControlPlane{}, ours).
 		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byClusterName), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, ours).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyone), builder.WithPredicates(apiMoved())).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyone), builder.WithPredicates(management.APIMoved())).
 		Watches(&corev1.Secret{}, ours).
 		Watches(&hyperv1.ControlPlaneComponent{}, ours).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))

@@ -35,7 +35,8 @@ var Floors = []Floor{
 
 // Wings are rooms with an order within, from the bottom up: each part may import those before it, and every other part only those.
 var Wings = map[string][]string{
-	"packages": {"engine", "author", "control"},
+	"hostedcluster": {"management", "metrics"},
+	"packages":      {"engine", "author", "control"},
 }
 
 // Apart are rooms that must not import each other although their floors allow it: what they agree on is in contract, operator or the API.

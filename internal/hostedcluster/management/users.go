@@ -1,4 +1,4 @@
-package hostedcluster
+package management
 
 import (
 	"context"
@@ -20,15 +20,15 @@ const (
 	uidRange = 10000
 )
 
-// uids hands out users. What is stored in the annotations of namespaces counts; reserved only bridges the time until the cache has seen them,
+// UIDs hands out users. What is stored in the annotations of namespaces counts; reserved only bridges the time until the cache has seen them,
 // and losing it on a restart costs nothing, because by then it has.
-type uids struct {
+type UIDs struct {
 	mu       sync.Mutex
 	reserved map[string]int64
 }
 
-// allocate returns the user of the namespace: the one it has, or the next free one.
-func (u *uids) allocate(ctx context.Context, reader client.Reader, name string, ns *corev1.Namespace) (int64, error) {
+// Allocate returns the user of the namespace: the one it has, or the next free one.
+func (u *UIDs) Allocate(ctx context.Context, reader client.Reader, name string, ns *corev1.Namespace) (int64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if uid, ok := uidOf(ns); ok {
@@ -62,8 +62,8 @@ func (u *uids) allocate(ctx context.Context, reader client.Reader, name string, 
 	return uid, nil
 }
 
-// forget gives a reservation back.
-func (u *uids) forget(name string) {
+// Forget gives a reservation back.
+func (u *UIDs) Forget(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.reserved, name)

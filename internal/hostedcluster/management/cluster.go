@@ -1,4 +1,4 @@
-package hostedcluster
+package management
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
-// ManagementCluster tells what control planes may know of the management cluster.
-type ManagementCluster struct {
-	// Reader reads nodes; of a cache, see keepPlace.
+// Cluster tells what control planes may know of the management cluster.
+type Cluster struct {
+	// Reader reads nodes; of a cache, labels, networks and readiness are enough.
 	Reader client.Reader
 	Mapper meta.RESTMapper
 	// NativeSidecars is whether init containers may go on running.
@@ -41,8 +41,8 @@ const absentFor = time.Minute
 // firstWithSidecars is the first version of Kubernetes with sidecar containers on by default.
 var firstWithSidecars = version.MustParseGeneric("1.29")
 
-// nativeSidecars asks the management cluster for its version.
-func nativeSidecars(d discovery.ServerVersionInterface) (bool, error) {
+// NativeSidecars asks the management cluster for its version.
+func NativeSidecars(d discovery.ServerVersionInterface) (bool, error) {
 	info, err := d.ServerVersion()
 	if err != nil {
 		return false, fmt.Errorf("asking the management cluster for its version: %w", err)
@@ -55,7 +55,7 @@ func nativeSidecars(d discovery.ServerVersionInterface) (bool, error) {
 }
 
 // Accessible implements component.Capabilities.
-func (m *ManagementCluster) Accessible(_ context.Context, gvk schema.GroupVersionKind) (bool, error) {
+func (m *Cluster) Accessible(_ context.Context, gvk schema.GroupVersionKind) (bool, error) {
 	m.mu.Lock()
 	since, absent := m.absent[gvk]
 	m.mu.Unlock()
@@ -75,8 +75,8 @@ func (m *ManagementCluster) Accessible(_ context.Context, gvk schema.GroupVersio
 	return false, nil
 }
 
-// describe counts what pods can be spread over.
-func (m *ManagementCluster) describe(ctx context.Context) (component.Management, error) {
+// Describe counts what pods can be spread over.
+func (m *Cluster) Describe(ctx context.Context) (component.Management, error) {
 	nodes := &corev1.NodeList{}
 	if err := m.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return component.Management{}, fmt.Errorf("counting the nodes of the management cluster: %w", err)

@@ -1,4 +1,4 @@
-package hostedcluster
+package management
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestManagementMirrors(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	mapper, err := apiutil.NewDynamicRESTMapper(env.Config, httpClient)
 	g.Expect(err).NotTo(HaveOccurred())
-	m := &ManagementMirrors{Reader: c, Mapper: mapper, Clock: clk}
+	m := &Mirrors{Reader: c, Mapper: mapper, Clock: clk}
 	g.Expect(m.Get(t.Context())).To(BeEmpty(), "no such kind is no mirror")
 
 	g.Expect(c.Create(t.Context(), &apiextensionsv1.CustomResourceDefinition{
@@ -57,5 +57,5 @@ func TestManagementMirrors(t *testing.T) {
 	}).WithTimeout(30 * time.Second).Should(Equal([]release.Mirror{{Source: "quay.io/releases", Mirrors: []string{"mirror.example.com/a", "mirror.example.com/b"}}}))
 	found, err := m.Get(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(formatMirrors(found)).To(Equal("quay.io/releases=mirror.example.com/a,quay.io/releases=mirror.example.com/b"))
+	g.Expect(FormatMirrors(found)).To(Equal("quay.io/releases=mirror.example.com/a,quay.io/releases=mirror.example.com/b"))
 }

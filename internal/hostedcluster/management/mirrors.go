@@ -1,4 +1,4 @@
-package hostedcluster
+package management
 
 import (
 	"context"
@@ -31,8 +31,8 @@ var mirrorKinds = []struct {
 	{schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1alpha1", Kind: "ImageContentSourcePolicy"}, "repositoryDigestMirrors"},
 }
 
-// ManagementMirrors are the mirrors of registries that the management cluster pulls from. Releases are looked up there, too.
-type ManagementMirrors struct {
+// Mirrors are the mirrors of registries that the management cluster pulls from. Releases are looked up there, too.
+type Mirrors struct {
 	Reader client.Reader // uncached
 	Mapper meta.RESTMapper
 	Clock  clock.PassiveClock
@@ -43,7 +43,7 @@ type ManagementMirrors struct {
 }
 
 // Get reads the mirrors, or gives those that were read a moment ago. A management cluster without these kinds has none.
-func (m *ManagementMirrors) Get(ctx context.Context) ([]release.Mirror, error) {
+func (m *Mirrors) Get(ctx context.Context) ([]release.Mirror, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -91,8 +91,8 @@ func mirrorsOf(obj *unstructured.Unstructured, field string) (mirrors []release.
 	return mirrors
 }
 
-// format writes mirrors as the control-plane-operator reads them: source=mirror,… in the order in which they are tried.
-func formatMirrors(mirrors []release.Mirror) string {
+// FormatMirrors writes them as the control-plane-operator reads them: source=mirror,… in the order in which they are tried.
+func FormatMirrors(mirrors []release.Mirror) string {
 	var pairs []release.Override
 	for _, m := range mirrors {
 		for _, to := range m.Mirrors {

@@ -1,4 +1,4 @@
-package hostedcluster
+package management
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestAccessible(t *testing.T) {
 	known := meta.NewDefaultRESTMapper(nil)
 	mapper := &countingMapper{RESTMapper: known}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	m := &ManagementCluster{Mapper: mapper, Clock: clock}
+	m := &Cluster{Mapper: mapper, Clock: clock}
 	t.Run("When a kind is not served it should ask once a minute", func(t *testing.T) {
 		g := NewWithT(t)
 		for range 5 {

@@ -47,7 +47,7 @@ const (
 func TestMemoryLimits(t *testing.T) {
 	g := NewWithT(t)
 	found := map[string]bool{}
-	for _, folder := range []string{"testdata", "../../controlplane/testdata", "../../configoperator", "../../packages/control/operatorpackage/testdata", "../../packages/control/hypershift/testdata"} {
+	for _, folder := range []string{"testdata", "../render/testdata", "../../configoperator", "../../packages/control/operatorpackage/testdata", "../../packages/control/hypershift/testdata"} {
 		err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 			// The package's everything.yaml has resources that its user chose.
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || strings.Contains(path, "operatorpackage") && entry.Name() == "everything.yaml" {

@@ -193,8 +193,9 @@ func (r *Reconciler) warn(owner *packagesv1.HostedClusterPackage) {
 
 // report tells of what people want to hear about: returns to an older version, and what waits for them.
 func (r *Reconciler) report(owner *packagesv1.HostedClusterPackage, plan rollout.Plan) {
-	if len(plan.Kept) > 0 && !conditions.IsTrue(owner.Status.Conditions, packagesv1.ConditionRemovalHeld) {
-		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RemovalHeld", "Reconcile", "%.900s", plan.Status.Conditions[len(plan.Status.Conditions)-1].Message)
+	held := conditions.Get(plan.Status.Conditions, packagesv1.ConditionRemovalHeld)
+	if held != nil && !conditions.IsTrue(owner.Status.Conditions, packagesv1.ConditionRemovalHeld) {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, packagesv1.ConditionRemovalHeld, "Reconcile", "%.900s", held.Message)
 	}
 	for _, c := range plan.Apply {
 		if c.Version == rollout.LastGood {

@@ -41,11 +41,14 @@ type Reconciler struct {
 	// Events tells of rollouts and pauses.
 	Events status.Events
 
-	// hashes are those of templates by UID; computing one takes longer than all the rest of a quiet pass.
+	// hashes are those of templates, by the name of the ObjectDeployment, which is all that is known of one that is gone; computing one takes longer
+	// than all the rest of a quiet pass.
 	hashes sync.Map
 }
 
+// hashed is what a hash was computed from. One that was deleted and made anew begins at generation 1 again, so the UID tells it apart.
 type hashed struct {
+	uid        types.UID
 	generation int64
 	collisions int32
 	hash       string
@@ -148,12 +151,12 @@ func (r *Reconciler) hash(key client.ObjectKey, d *v1alpha1.ObjectDeployment) st
 		collisions = *d.Status.CollisionCount
 	}
 	if known, ok := r.hashes.Load(key); ok {
-		if h := known.(hashed); h.generation == d.Generation && h.collisions == collisions {
+		if h := known.(hashed); h.uid == d.UID && h.generation == d.Generation && h.collisions == collisions {
 			return h.hash
 		}
 	}
 	hash := revision.TemplateHash(d.Spec.Template, d.Status.CollisionCount)
-	r.hashes.Store(key, hashed{d.Generation, collisions, hash})
+	r.hashes.Store(key, hashed{d.UID, d.Generation, collisions, hash})
 	return hash
 }
 

@@ -36,6 +36,7 @@ import (
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -181,7 +182,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err := CheckCapacityMode("--control-plane-capacity", f.capacity); err != nil {
 		return err
 	}
-	overrides, err := release.ParseOverrides(f.registryOverrides)
+	overrides, err := rewrite.ParseOverrides(f.registryOverrides)
 	if err != nil {
 		return fmt.Errorf("--registry-overrides: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/netpolicy"
+	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
@@ -148,8 +149,8 @@ func copySteps(obs *observed) []step {
 		}
 		s := obs.sources[ref.key()]
 		err := ref.check(obs.hc.Namespace, s)
-		if ref.step == stepPullSecret && err == nil && release.ValidatePullSecret(s.data[names.DockerConfigKey]) != nil {
-			err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.name, release.ValidatePullSecret(s.data[names.DockerConfigKey]))
+		if ref.step == stepPullSecret && err == nil && credentials.Validate(s.data[names.DockerConfigKey]) != nil {
+			err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.name, credentials.Validate(s.data[names.DockerConfigKey]))
 		}
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)

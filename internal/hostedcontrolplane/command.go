@@ -28,6 +28,7 @@ import (
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 )
@@ -141,8 +142,8 @@ func Command() *cobra.Command {
 // settings are the options, parsed.
 type settings struct {
 	images     Images
-	overrides  []release.Override
-	mirrors    []release.Mirror
+	overrides  []rewrite.Override
+	mirrors    []rewrite.Mirror
 	pki        pki.Spec
 	management component.Management
 }
@@ -262,18 +263,18 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 }
 
 // registries reads --registry-overrides, and the mirrors of the management cluster: source=mirror,source=othermirror,…
-func (o Options) registries() ([]release.Override, []release.Mirror, error) {
-	overrides, err := release.ParseOverrides(strings.TrimPrefix(o.RegistryOverrides, "="))
+func (o Options) registries() ([]rewrite.Override, []rewrite.Mirror, error) {
+	overrides, err := rewrite.ParseOverrides(strings.TrimPrefix(o.RegistryOverrides, "="))
 	if err != nil {
 		return nil, nil, fmt.Errorf("--registry-overrides: %w", err)
 	}
-	pairs, err := release.ParseOverrides(strings.TrimPrefix(o.MirrorOverrides, "="))
+	pairs, err := rewrite.ParseOverrides(strings.TrimPrefix(o.MirrorOverrides, "="))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", envMirrors, err)
 	}
-	var mirrors []release.Mirror
+	var mirrors []rewrite.Mirror
 	for _, p := range pairs {
-		mirrors = append(mirrors, release.Mirror{Source: p.Source, Mirrors: []string{p.To}})
+		mirrors = append(mirrors, rewrite.Mirror{Source: p.Source, Mirrors: []string{p.To}})
 	}
 	return overrides, mirrors, nil
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -50,8 +51,8 @@ func TestOptions(t *testing.T) {
 				g.Expect(s.images.Own).To(HaveKeyWithValue("hosted-cluster-config-operator", "hcco:1"))
 				g.Expect(s.images.Own).To(HaveKeyWithValue("token-minter", "own:1"))
 				g.Expect(s.images.Overrides).To(Equal(map[string]string{"etcd": "e:1"}))
-				g.Expect(s.overrides).To(Equal([]release.Override{{Source: "a", To: "b"}}))
-				g.Expect(s.mirrors).To(Equal([]release.Mirror{{Source: "c", Mirrors: []string{"d"}}}))
+				g.Expect(s.overrides).To(Equal([]rewrite.Override{{Source: "a", To: "b"}}))
+				g.Expect(s.mirrors).To(Equal([]rewrite.Mirror{{Source: "c", Mirrors: []string{"d"}}}))
 				g.Expect(s.pki).To(Equal(pki.Spec{Validity: 90 * 24 * time.Hour, KeyKind: pki.RSA}))
 			},
 		},

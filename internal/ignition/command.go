@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -144,14 +145,14 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 
 // mirrorsOf turns overrides into mirrors: both find the release, but only overrides would also change the images that are in it, and
 // machines have mirrors of their own.
-func mirrorsOf(overrides string) ([]release.Mirror, error) {
-	list, err := release.ParseOverrides(overrides)
+func mirrorsOf(overrides string) ([]rewrite.Mirror, error) {
+	list, err := rewrite.ParseOverrides(overrides)
 	if err != nil {
 		return nil, fmt.Errorf("--registry-overrides: %w", err)
 	}
-	var mirrors []release.Mirror
+	var mirrors []rewrite.Mirror
 	for _, o := range list {
-		mirrors = append(mirrors, release.Mirror{Source: o.Source, Mirrors: []string{o.To}})
+		mirrors = append(mirrors, rewrite.Mirror{Source: o.Source, Mirrors: []string{o.To}})
 	}
 	return mirrors, nil
 }

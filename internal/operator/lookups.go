@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -44,9 +45,9 @@ func WithMirrorsOf[P any](provider P, hc *hyperv1.HostedCluster) P {
 	if !ok {
 		return provider
 	}
-	var mirrors []release.Mirror
+	var mirrors []rewrite.Mirror
 	for _, s := range hc.Spec.ImageContentSources {
-		mirrors = append(mirrors, release.Mirror{Source: s.Source, Mirrors: s.Mirrors})
+		mirrors = append(mirrors, rewrite.Mirror{Source: s.Source, Mirrors: s.Mirrors})
 	}
 	if view, ok := any(registry.WithMirrors(mirrors).For(client.ObjectKeyFromObject(hc))).(P); ok {
 		return view

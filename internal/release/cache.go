@@ -1,6 +1,8 @@
 package release
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"sync"
 	"time"
 
@@ -153,4 +155,10 @@ func (c *cache) record(key cacheKey, digest string) {
 		delete(c.resolutions, oldest)
 	}
 	c.resolutions[key] = resolution{digest: digest, at: c.clock.Now()}
+}
+
+// fingerprint stands for a pull secret in cache keys, so that what one secret may read is not given to another.
+func fingerprint(pullSecret []byte) string {
+	sum := sha256.Sum256(pullSecret)
+	return hex.EncodeToString(sum[:])
 }

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
 )
@@ -52,9 +53,9 @@ func TestManyMirrors(t *testing.T) {
 		t.Parallel()
 		g, asked := NewWithT(t), &atomic.Int32{}
 		host := dripping(t, asked)
-		var mirrors []release.Mirror
+		var mirrors []rewrite.Mirror
 		for i := range 255 {
-			m := release.Mirror{Source: "registry.example.com"}
+			m := rewrite.Mirror{Source: "registry.example.com"}
 			for j := range 255 {
 				m.Mirrors = append(m.Mirrors, fmt.Sprintf("%s/m%d-%d", host, i, j))
 			}
@@ -73,7 +74,7 @@ func TestManyMirrors(t *testing.T) {
 		g, reg := NewWithT(t), releasetest.New(t)
 		image := reg.PushRelease(t, "1.36.3", reg.KubernetesTags())
 		repository, _, _ := strings.Cut(image[len(reg.Host):], ":")
-		mirrors := []release.Mirror{{Source: reg.Host + repository, Mirrors: []string{dripping(t, nil) + "/a"}}}
+		mirrors := []rewrite.Mirror{{Source: reg.Host + repository, Mirrors: []string{dripping(t, nil) + "/a"}}}
 		r := release.NewRegistryProvider(release.Options{Mirrors: mirrors, Limits: release.Limits{AllTime: 6 * time.Second}})
 		got, err := r.Lookup(t.Context(), image, nil)
 		g.Expect(err).NotTo(HaveOccurred())

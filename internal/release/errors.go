@@ -13,6 +13,8 @@ import (
 
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/desk"
+	"hcp.internal/platform/internal/oci/credentials"
+	"hcp.internal/platform/internal/oci/pull"
 )
 
 // Sentinels that every Provider of this package wraps; test with errors.Is.
@@ -30,7 +32,7 @@ var (
 	// ErrBadReference: the reference is not an image reference.
 	ErrBadReference = errors.New("not an image reference")
 	// ErrBadPullSecret: the pull secret is not a dockerconfigjson.
-	ErrBadPullSecret = errors.New("malformed pull secret")
+	ErrBadPullSecret = credentials.ErrMalformed
 )
 
 // LookupError says which image could not be used, why, and what a person can do. It never repeats what a registry sent.
@@ -70,7 +72,7 @@ var remedies = map[error]string{
 	ErrUnreachable:   "check the registry's name and port and the network path to it; the lookup is repeated",
 	ErrNotARelease:   "name an image that holds release-manifests/image-references",
 	ErrBadReference:  "write it as registry/repository:tag or registry/repository@sha256:digest",
-	ErrBadPullSecret: "key .dockerconfigjson must hold JSON like {\"auths\":{\"registry.example.com\":{\"auth\":\"…\"}}}",
+	ErrBadPullSecret: credentials.Remedy,
 }
 
 func abbreviate(image string) string { return clip.Over(image, 256, "…") }
@@ -92,8 +94,8 @@ func classify(ctx context.Context, image string, err error) error {
 		e.Detail, e.Kind = ofStatus(remote.StatusCode)
 	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
 		e.Kind, e.Detail = ErrUnreachable, "no complete answer in time"
-	case errors.Is(err, errRedirect):
-		e.Kind, e.Detail = ErrUnreachable, errRedirect.Error()
+	case errors.Is(err, pull.ErrRedirect):
+		e.Kind, e.Detail = ErrUnreachable, pull.ErrRedirect.Error()
 	case errors.As(err, &network), errors.As(err, &request), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Kind, e.Detail = ErrUnreachable, networkDetail(err)
 	default:

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"hcp.internal/platform/internal/oci/rewrite"
 )
 
 // metadata is a release as people write it down, in place of an image.
@@ -58,10 +60,10 @@ func ParseMetadata(data []byte) (*Release, error) {
 }
 
 // WithOverrides is the release with every image rewritten.
-func (r *Release) WithOverrides(overrides []Override) *Release {
+func (r *Release) WithOverrides(overrides []rewrite.Override) *Release {
 	out := r.clone()
 	for tag, image := range out.Images {
-		out.Images[tag] = rewrite(image, overrides)
+		out.Images[tag] = rewrite.Under(image, overrides)
 	}
 	return out
 }

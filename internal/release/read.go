@@ -2,7 +2,6 @@ package release
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"hcp.internal/platform/internal/oci/layers"
+	"hcp.internal/platform/internal/oci/pull"
 )
 
 const (
@@ -54,28 +56,13 @@ func (r *Registry) read(ctx context.Context, desc *remote.Descriptor, what need)
 
 // imageOf picks the image for this machine of a manifest list, or any when there is none: a release image is data, and the same for all.
 func imageOf(desc *remote.Descriptor) (img v1.Image, list bool, err error) {
-	if !desc.MediaType.IsIndex() {
-		img, err = desc.Image()
-		return img, false, err
+	img, list, err = pull.Image(desc, func(m v1.Descriptor) bool {
+		return m.Platform == nil || m.Platform.OS == "" || m.Platform.OS == "linux"
+	})
+	if errors.Is(err, pull.ErrNoImage) {
+		err = fmt.Errorf("%w: its manifest list has no image", ErrNotARelease)
 	}
-	if img, err = desc.Image(); err == nil {
-		return img, true, nil
-	}
-	index, err := desc.ImageIndex()
-	if err != nil {
-		return nil, true, err
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return nil, true, err
-	}
-	for _, m := range manifest.Manifests {
-		if m.MediaType.IsImage() && (m.Platform == nil || m.Platform.OS == "" || m.Platform.OS == "linux") {
-			img, err = index.Image(m.Digest)
-			return img, true, err
-		}
-	}
-	return nil, true, fmt.Errorf("%w: its manifest list has no image", ErrNotARelease)
+	return img, list, err
 }
 
 func describe(img v1.Image) (arch string, labels map[string]string, err error) {
@@ -102,90 +89,63 @@ func findReferences(ctx context.Context, img v1.Image, limits Limits) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	layers, err := img.Layers()
+	all, err := img.Layers()
 	if err != nil {
 		return nil, err
 	}
-	if len(layers) > limits.Layers || len(layers) != len(manifest.Layers) {
-		return nil, fmt.Errorf("%w: it has %d layers, at most %d are read", ErrNotARelease, len(layers), limits.Layers)
+	if len(all) > limits.Layers || len(all) != len(manifest.Layers) {
+		return nil, fmt.Errorf("%w: it has %d layers, at most %d are read", ErrNotARelease, len(all), limits.Layers)
 	}
-	compressed, uncompressed := limits.CompressedBytes, limits.UncompressedBytes
-	for i := len(layers) - 1; i >= 0; i-- {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	budget := layers.Budget{Compressed: limits.CompressedBytes, Unpacked: limits.UncompressedBytes}
+	for i := len(all) - 1; i >= 0; i-- {
+		budget.Entries = limits.Entries // of each
+		if err := budget.Admit(manifest.Layers[i]); err != nil {
+			return nil, refused(err, limits)
 		}
-		size := manifest.Layers[i].Size
-		if compressed -= size; size < 0 || compressed < 0 {
-			return nil, fmt.Errorf("%w: more than %d bytes of layers would have to be read", ErrNotARelease, limits.CompressedBytes)
-		}
-		if len(manifest.Layers[i].URLs) > 0 {
-			return nil, fmt.Errorf("%w: a layer lies outside its registry", ErrNotARelease)
-		}
-		found, err := readLayer(layers[i], &uncompressed, limits)
+		found, err := readLayer(ctx, all[i], &budget, limits)
 		if found != nil || err != nil {
-			return found, err
+			return found, refused(err, limits)
 		}
 	}
 	return nil, fmt.Errorf("%w: no layer has %s", ErrNotARelease, referencesPath)
 }
 
-// readLayer returns the file if the layer has it, and nil if not. It reads to the end, because only then is the layer's digest verified.
-// budget is what may still be decompressed.
-func readLayer(layer v1.Layer, budget *int64, limits Limits) ([]byte, error) {
-	stream, err := layer.Uncompressed()
-	if err != nil {
-		return nil, err
+// refused says that what is too much to be read is no release.
+func refused(err error, limits Limits) error {
+	switch {
+	case errors.Is(err, layers.ErrForeign):
+		return fmt.Errorf("%w: a layer lies outside its registry", ErrNotARelease)
+	case errors.Is(err, layers.ErrCompressed):
+		return fmt.Errorf("%w: more than %d bytes of layers would have to be read", ErrNotARelease, limits.CompressedBytes)
+	case errors.Is(err, layers.ErrUnpacked):
+		return fmt.Errorf("%w: its layers are larger than what is read of a release", ErrNotARelease)
+	case errors.Is(err, layers.ErrEntries):
+		return fmt.Errorf("%w: a layer has more than %d files", ErrNotARelease, limits.Entries)
 	}
-	defer func() { _ = stream.Close() }() // read-only; errors were seen while reading
-	bounded := &boundedReader{from: stream, left: budget}
-	found, err := scan(tar.NewReader(bounded), limits)
+	return err
+}
+
+// readLayer returns the file if the layer has it, and nil if not.
+func readLayer(ctx context.Context, layer v1.Layer, budget *layers.Budget, limits Limits) (found []byte, err error) {
+	err = budget.Walk(ctx, layer, func(header *tar.Header, content io.Reader) (bool, error) {
+		switch cleanName(header.Name) {
+		case referencesPath:
+			if header.Typeflag != tar.TypeReg || header.Size > limits.FileBytes {
+				return false, fmt.Errorf("%w: %s is not a file of at most %d bytes", ErrNotARelease, referencesPath, limits.FileBytes)
+			}
+			found, err = io.ReadAll(io.LimitReader(content, limits.FileBytes))
+			return true, err
+		case "release-manifests/.wh.image-references", "release-manifests/.wh..wh..opq", ".wh.release-manifests":
+			return false, fmt.Errorf("%w: %s was deleted in a layer", ErrNotARelease, referencesPath)
+		}
+		return false, nil
+	})
 	if err != nil {
-		return nil, cmp.Or(bounded.err, err)
-	}
-	if _, err := io.Copy(io.Discard, bounded); err != nil {
 		return nil, err
 	}
 	return found, nil
 }
 
-func scan(archive *tar.Reader, limits Limits) ([]byte, error) {
-	for range limits.Entries {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		switch cleanName(header.Name) {
-		case referencesPath:
-			if header.Typeflag != tar.TypeReg || header.Size > limits.FileBytes {
-				return nil, fmt.Errorf("%w: %s is not a file of at most %d bytes", ErrNotARelease, referencesPath, limits.FileBytes)
-			}
-			return io.ReadAll(io.LimitReader(archive, limits.FileBytes))
-		case "release-manifests/.wh.image-references", "release-manifests/.wh..wh..opq", ".wh.release-manifests":
-			return nil, fmt.Errorf("%w: %s was deleted in a layer", ErrNotARelease, referencesPath)
-		}
-	}
-	return nil, fmt.Errorf("%w: a layer has more than %d files", ErrNotARelease, limits.Entries)
-}
-
 func cleanName(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+name), "/")
-}
-
-// boundedReader fails with ErrNotARelease when more than *left bytes are read. err keeps that error, which an archive reader may replace.
-type boundedReader struct {
-	from io.Reader
-	left *int64
-	err  error
-}
-
-func (b *boundedReader) Read(p []byte) (int, error) {
-	n, err := b.from.Read(p)
-	if *b.left -= int64(n); *b.left < 0 {
-		b.err = fmt.Errorf("%w: its layers are larger than what is read of a release", ErrNotARelease)
-		return n, b.err
-	}
-	return n, err
 }

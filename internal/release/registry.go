@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -17,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/kube/desk"
+	"hcp.internal/platform/internal/oci/credentials"
+	"hcp.internal/platform/internal/oci/pull"
+	"hcp.internal/platform/internal/oci/rewrite"
 )
 
 // Limits bound what one lookup may cost. The zero value of a field means the default.
@@ -51,10 +52,10 @@ func set[T int | int64 | time.Duration](field *T, value T) {
 
 // Options configure a Registry. All fields may be left empty.
 type Options struct {
-	Overrides []Override // applied to the release reference and to every image in it
-	Mirrors   []Mirror   // tried in order before the image itself
+	Overrides []rewrite.Override // applied to the release reference and to every image in it
+	Mirrors   []rewrite.Mirror   // tried in order before the image itself
 	// MoreMirrors, if set, are tried behind Mirrors. It is asked for every lookup that the cache does not answer.
-	MoreMirrors func(context.Context) ([]Mirror, error)
+	MoreMirrors func(context.Context) ([]rewrite.Mirror, error)
 	Limits      Limits
 	// Patience is how long a lookup For somebody takes at the most: what comes later is ErrPending, and told to subscribers. 0: until the end.
 	Patience time.Duration
@@ -82,18 +83,18 @@ func NewRegistryProvider(o Options) *Registry {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Transport == nil {
-		o.Transport = defaultTransport()
+		o.Transport = pull.Transport(nil, timeouts)
 	}
-	return &Registry{options: o, client: guard{o.Transport}, cache: newCache(o.Clock), flights: &singleflight.Group{}, desk: desk.New[*content](o.Clock), trusts: &trusts{}}
+	return &Registry{options: o, client: pull.Guard(o.Transport, maxResponse), cache: newCache(o.Clock), flights: &singleflight.Group{}, desk: desk.New[*content](o.Clock), trusts: &trusts{}}
 }
 
 // WithMirrors is a view that tries mirrors before those of r. It shares the cache of r, so it is cheap to make for one lookup.
-func (r *Registry) WithMirrors(mirrors []Mirror) *Registry {
+func (r *Registry) WithMirrors(mirrors []rewrite.Mirror) *Registry {
 	if len(mirrors) == 0 {
 		return r
 	}
 	view := *r
-	view.options.Mirrors = append(append([]Mirror{}, mirrors...), r.options.Mirrors...)
+	view.options.Mirrors = append(append([]rewrite.Mirror{}, mirrors...), r.options.Mirrors...)
 	return &view
 }
 
@@ -118,7 +119,7 @@ func (r *Registry) Lookup(ctx context.Context, image string, pullSecret []byte) 
 	release := content.release.clone()
 	release.Image, release.Digest, release.Arch = image, content.digest, content.arch
 	for tag, spec := range release.Images {
-		release.Images[tag] = rewrite(spec, r.options.Overrides)
+		release.Images[tag] = rewrite.Under(spec, r.options.Overrides)
 	}
 	return release, nil
 }
@@ -141,7 +142,7 @@ func (r *Registry) Inspect(ctx context.Context, image string, pullSecret []byte)
 
 // fetch tries the mirrors of image and then image itself.
 func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, what need) (*content, error) {
-	keys, err := newKeychain(pullSecret)
+	keys, err := credentials.Parse(pullSecret)
 	if err != nil {
 		return nil, &LookupError{Image: image, Kind: ErrBadPullSecret, Detail: trimPrefix(err, ErrBadPullSecret)}
 	}
@@ -152,7 +153,7 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 			mirrors = slices.Concat(mirrors, more)
 		}
 	}
-	refs, secret := candidates(rewrite(image, r.options.Overrides), mirrors), fingerprint(pullSecret)+r.trust
+	refs, secret := rewrite.Candidates(rewrite.Under(image, r.options.Overrides), mirrors), fingerprint(pullSecret)+r.trust
 	for _, ref := range refs {
 		if got := r.cache.get(cacheKey{ref: ref, secret: secret}, what); got != nil && got.errorFor(ref, what) == nil {
 			return got, nil
@@ -174,7 +175,7 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 }
 
 // settle asks the registries: to the end, or in the background when the caller has no time for that. Such a caller gets what was true before, if that is known.
-func (r *Registry) settle(ctx context.Context, refs []string, keys *keychain, secret string, what need) (*content, error) {
+func (r *Registry) settle(ctx context.Context, refs []string, keys credentials.Keyring, secret string, what need) (*content, error) {
 	if r.options.Patience == 0 || r.asker == (types.NamespacedName{}) {
 		return r.tryAll(ctx, refs, keys, secret, what)
 	}
@@ -193,7 +194,7 @@ func (r *Registry) settle(ctx context.Context, refs []string, keys *keychain, se
 }
 
 // tryAll tries references one after the other, within one deadline. It returns the error of the last, which is the image that the user wrote.
-func (r *Registry) tryAll(ctx context.Context, refs []string, keys *keychain, secret string, what need) (got *content, err error) {
+func (r *Registry) tryAll(ctx context.Context, refs []string, keys credentials.Keyring, secret string, what need) (got *content, err error) {
 	deadline := time.Now().Add(r.options.Limits.AllTime)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -208,7 +209,7 @@ func (r *Registry) tryAll(ctx context.Context, refs []string, keys *keychain, se
 }
 
 // fetchOne reads one reference, from the cache when it can. Concurrent calls for the same reference and secret share one request.
-func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, secret string, what need, first time.Duration) (*content, error) {
+func (r *Registry) fetchOne(ctx context.Context, ref string, keys credentials.Keyring, secret string, what need, first time.Duration) (*content, error) {
 	key := cacheKey{ref: ref, secret: secret}
 	if got := r.cache.get(key, what); got != nil {
 		return got, got.errorFor(ref, what)
@@ -232,7 +233,7 @@ func (r *Registry) fetchOne(ctx context.Context, ref string, keys *keychain, sec
 }
 
 // pull resolves the reference, within first, which also proves that the pull secret may read it, and reads what is not known of its digest yet.
-func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what need, first time.Duration) (*content, error) {
+func (r *Registry) pull(ctx context.Context, key cacheKey, keys credentials.Keyring, what need, first time.Duration) (*content, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ref, err := name.ParseReference(key.ref)
@@ -268,41 +269,8 @@ func (r *Registry) pull(ctx context.Context, key cacheKey, keys *keychain, what 
 	return got, nil
 }
 
-// defaultTransport has a time-out for each phase; Limits.Time bounds the whole.
-func defaultTransport() http.RoundTripper {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            reach.Refused{}.DialContext(5 * time.Second),
-		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  15 * time.Second,
-		IdleConnTimeout:        30 * time.Second,
-		MaxIdleConns:           20,
-		MaxIdleConnsPerHost:    4,
-		MaxResponseHeaderBytes: 64 << 10,
-		ForceAttemptHTTP2:      true,
-	}
-}
-
-var errRedirect = errors.New("the registry redirects from https to http")
-
-// guard refuses redirects that give up encryption, and bounds the answers that the client library reads whole.
-type guard struct{ next http.RoundTripper }
+// timeouts are of one request; Limits.Time bounds the whole.
+var timeouts = pull.Timeouts{Dial: 5 * time.Second, Answer: 15 * time.Second}
 
 // maxResponse bounds any single response; layers are bounded more tightly while they are read.
 const maxResponse = 1 << 30
-
-// RoundTrip implements http.RoundTripper. req.Response is the redirect that led here, if any.
-func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	if from := req.Response; from != nil && from.Request != nil && from.Request.URL.Scheme == "https" && req.URL.Scheme == "http" {
-		return nil, errRedirect
-	}
-	resp, err := g.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, maxResponse), resp.Body}
-	return resp, nil
-}

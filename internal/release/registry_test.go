@@ -20,6 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
 )
@@ -383,7 +384,7 @@ func TestMirrorsAndOverrides(t *testing.T) {
 		g := NewWithT(t)
 		reg := releasetest.New(t)
 		reg.PushRelease(t, "1.36.3", map[string]string{"etcd": "quay.example.com/x/etcd@sha256:" + strings.Repeat("1", 64)})
-		p := release.NewRegistryProvider(release.Options{Overrides: []release.Override{{Source: "quay.example.com", To: reg.Host}, {Source: "quay.example.com/x", To: reg.Host + "/y"}}})
+		p := release.NewRegistryProvider(release.Options{Overrides: []rewrite.Override{{Source: "quay.example.com", To: reg.Host}, {Source: "quay.example.com/x", To: reg.Host + "/y"}}})
 		got, err := p.Lookup(t.Context(), "quay.example.com/release:1.36.3", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Image).To(Equal("quay.example.com/release:1.36.3"))
@@ -393,7 +394,7 @@ func TestMirrorsAndOverrides(t *testing.T) {
 		g := NewWithT(t)
 		reg := releasetest.New(t)
 		reg.PushRelease(t, "1.36.3", reg.KubernetesTags())
-		p := release.NewRegistryProvider(release.Options{}).WithMirrors([]release.Mirror{{Source: "unreachable.invalid", Mirrors: []string{reg.Host + "/empty", reg.Host}}})
+		p := release.NewRegistryProvider(release.Options{}).WithMirrors([]rewrite.Mirror{{Source: "unreachable.invalid", Mirrors: []string{reg.Host + "/empty", reg.Host}}})
 		got, err := p.Lookup(t.Context(), "unreachable.invalid/release:1.36.3", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Version).To(Equal("1.36.3"))

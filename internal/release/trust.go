@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"net/http"
 	"sync"
+
+	"hcp.internal/platform/internal/oci/pull"
 )
 
 // maxTrusts bounds how many bundles of authorities have connections of their own. When there are more all begin anew, which costs a handshake each.
@@ -60,7 +62,7 @@ func (r *Registry) WithTrust(bundle []byte) *Registry {
 		return r
 	}
 	view := *r
-	view.client, view.trust = guard{transport}, hash
+	view.client, view.trust = pull.Guard(transport, maxResponse), hash
 	return &view
 }
 

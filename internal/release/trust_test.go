@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
 )
@@ -33,7 +34,7 @@ func TestWithTrust(t *testing.T) {
 	g.Expect(lookup(provider)).To(HaveOccurred(), "nobody trusts the registry's certificate")
 	g.Expect(lookup(provider.WithTrust([]byte("no certificate")))).To(HaveOccurred())
 	g.Expect(lookup(provider.WithTrust(bundle))).To(Succeed())
-	g.Expect(lookup(provider.WithTrust(bundle).WithMirrors([]release.Mirror{{Source: "example.com/a", Mirrors: []string{"example.com/b"}}}))).To(Succeed())
+	g.Expect(lookup(provider.WithTrust(bundle).WithMirrors([]rewrite.Mirror{{Source: "example.com/a", Mirrors: []string{"example.com/b"}}}))).To(Succeed())
 	g.Expect(lookup(provider)).To(HaveOccurred(), "what somebody learned who trusts it is not told to others")
 	// The answer is known to whoever trusts the same, also when the registry is gone.
 	server.Close()

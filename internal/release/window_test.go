@@ -85,21 +85,3 @@ func FuzzParseReferences(f *testing.F) {
 		}
 	})
 }
-
-func TestKeychain(t *testing.T) {
-	for name, tc := range map[string]struct {
-		key, repository string
-		want            bool
-	}{
-		"When the registry is the same it should match":          {"quay.io", "quay.io/a/b", true},
-		"When the key is a parent path it should match":          {"quay.io/a", "quay.io/a/b", true},
-		"When the key is half a path component it should not":    {"quay.io/a", "quay.io/ab/c", false},
-		"When the key is a pattern it should match one label":    {"*.example.com", "reg.example.com/a", true},
-		"When the pattern would span labels it should not match": {"*.example.com", "a.b.example.com/a", false},
-		"When the port differs it should not match":              {"reg:5000", "reg:5001/a", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(matchesKey(tc.key, tc.repository)).To(Equal(tc.want))
-		})
-	}
-}

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -152,7 +153,7 @@ func (o *options) metadata(flag, path string) (*release.Release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", flag, path, err)
 	}
-	overrides, err := release.ParseOverrides(o.overrides)
+	overrides, err := rewrite.ParseOverrides(o.overrides)
 	if err != nil {
 		return nil, fmt.Errorf("--registry-overrides: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/oci/rewrite"
 )
 
 const (
@@ -38,12 +38,12 @@ type Mirrors struct {
 	Clock  clock.PassiveClock
 
 	mu      sync.Mutex
-	mirrors []release.Mirror
+	mirrors []rewrite.Mirror
 	at      time.Time
 }
 
 // Get reads the mirrors, or gives those that were read a moment ago. A management cluster without these kinds has none.
-func (m *Mirrors) Get(ctx context.Context) ([]release.Mirror, error) {
+func (m *Mirrors) Get(ctx context.Context) ([]rewrite.Mirror, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func (m *Mirrors) Get(ctx context.Context) ([]release.Mirror, error) {
 	if !m.at.IsZero() && m.Clock.Since(m.at) < mirrorsFresh {
 		return m.mirrors, nil
 	}
-	var mirrors []release.Mirror
+	var mirrors []rewrite.Mirror
 	for _, kind := range mirrorKinds {
 		_, err := m.Mapper.RESTMapping(kind.gvk.GroupKind(), kind.gvk.Version)
 		if meta.IsNoMatchError(err) {
@@ -75,7 +75,7 @@ func (m *Mirrors) Get(ctx context.Context) ([]release.Mirror, error) {
 }
 
 // mirrorsOf reads the entries of one object; what is not of the form is left out.
-func mirrorsOf(obj *unstructured.Unstructured, field string) (mirrors []release.Mirror) {
+func mirrorsOf(obj *unstructured.Unstructured, field string) (mirrors []rewrite.Mirror) {
 	entries, _, _ := unstructured.NestedSlice(obj.Object, "spec", field)
 	for _, entry := range entries {
 		e, ok := entry.(map[string]any)
@@ -85,19 +85,19 @@ func mirrorsOf(obj *unstructured.Unstructured, field string) (mirrors []release.
 		source, _, _ := unstructured.NestedString(e, "source")
 		to, _, _ := unstructured.NestedStringSlice(e, "mirrors")
 		if source != "" && len(to) > 0 {
-			mirrors = append(mirrors, release.Mirror{Source: source, Mirrors: to})
+			mirrors = append(mirrors, rewrite.Mirror{Source: source, Mirrors: to})
 		}
 	}
 	return mirrors
 }
 
 // FormatMirrors writes them as the control-plane-operator reads them: source=mirror,… in the order in which they are tried.
-func FormatMirrors(mirrors []release.Mirror) string {
-	var pairs []release.Override
+func FormatMirrors(mirrors []rewrite.Mirror) string {
+	var pairs []rewrite.Override
 	for _, m := range mirrors {
 		for _, to := range m.Mirrors {
-			pairs = append(pairs, release.Override{Source: m.Source, To: to})
+			pairs = append(pairs, rewrite.Override{Source: m.Source, To: to})
 		}
 	}
-	return release.FormatOverrides(pairs)
+	return rewrite.FormatOverrides(pairs)
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -51,10 +51,10 @@ func TestManagementMirrors(t *testing.T) {
 	g.Eventually(func() error { return client.IgnoreAlreadyExists(c.Create(t.Context(), set)) }).WithTimeout(30 * time.Second).Should(Succeed())
 	g.Expect(m.Get(t.Context())).To(BeEmpty(), "what was read a moment ago is believed")
 	clk.SetTime(clk.Now().Add(mirrorsFresh))
-	g.Eventually(func() ([]release.Mirror, error) {
+	g.Eventually(func() ([]rewrite.Mirror, error) {
 		clk.SetTime(clk.Now().Add(mirrorsFresh))
 		return m.Get(t.Context())
-	}).WithTimeout(30 * time.Second).Should(Equal([]release.Mirror{{Source: "quay.io/releases", Mirrors: []string{"mirror.example.com/a", "mirror.example.com/b"}}}))
+	}).WithTimeout(30 * time.Second).Should(Equal([]rewrite.Mirror{{Source: "quay.io/releases", Mirrors: []string{"mirror.example.com/a", "mirror.example.com/b"}}}))
 	found, err := m.Get(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(FormatMirrors(found)).To(Equal("quay.io/releases=mirror.example.com/a,quay.io/releases=mirror.example.com/b"))

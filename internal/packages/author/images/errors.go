@@ -13,7 +13,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"hcp.internal/platform/internal/image/reach"
+	"hcp.internal/platform/internal/oci/pull"
+	"hcp.internal/platform/internal/oci/reach"
 	"hcp.internal/platform/internal/packages/author/violation"
 )
 
@@ -56,8 +57,8 @@ func explain(image string, err error) error {
 		out.Text = ofStatus(remote)
 	case errors.Is(err, reach.ErrRefused):
 		out.Text = reach.ErrRefused.Error()
-	case errors.Is(err, errRedirect):
-		out.Text = errRedirect.Error()
+	case errors.Is(err, pull.ErrRedirect):
+		out.Text = pull.ErrRedirect.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		out.Text = fmt.Sprintf("the registry gave no complete answer within %s", pullTime)
 	case errors.As(err, &dns):

@@ -22,6 +22,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/packages/author/images"
 	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/author/violation"
@@ -235,9 +236,9 @@ func TestHostileRegistry(t *testing.T) {
 
 func TestRewrite(t *testing.T) {
 	g := NewWithT(t)
-	prefixes, err := images.ParseOverrides("quay.io=mirror/quay, quay.io/org=mirror.example/org")
+	prefixes, err := rewrite.ParseOverrides("quay.io=mirror/quay, quay.io/org=mirror.example/org")
 	g.Expect(err).NotTo(HaveOccurred())
-	hosts, err := images.ParseOverrides("docker.io=local:5000")
+	hosts, err := rewrite.ParseOverrides("docker.io=local:5000")
 	g.Expect(err).NotTo(HaveOccurred())
 	r := images.Rewrite{Prefixes: prefixes, Hosts: hosts}
 	g.Expect(r.Prefix("quay.io/org/app:v1")).To(Equal("mirror.example/org/app:v1"), "the longest match wins")
@@ -246,7 +247,7 @@ func TestRewrite(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ref.Name()).To(Equal("local:5000/library/nginx:1"))
 	g.Expect(r.Pinned("nginx:1", "sha256:abc")).To(Equal("index.docker.io/library/nginx@sha256:abc"))
-	_, err = images.ParseOverrides("a")
+	_, err = rewrite.ParseOverrides("a")
 	g.Expect(err).To(HaveOccurred())
 }
 

@@ -2,9 +2,6 @@ package images
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -12,13 +9,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/kube/desk"
+	"hcp.internal/platform/internal/oci/credentials"
+	"hcp.internal/platform/internal/oci/pull"
+	"hcp.internal/platform/internal/oci/reach"
 	"hcp.internal/platform/internal/packages/author/load"
 )
 
@@ -31,6 +29,8 @@ const (
 	digestLife = 10 * time.Minute
 	// maxCached bounds what is kept, in bytes.
 	maxCached = 32 << 20
+	// dialTime bounds a connection's beginning. The library's own 30 s would be half of a pull.
+	dialTime = 10 * time.Second
 	// maxResponse bounds one answer of a registry.
 	maxResponse = maxCompressed + 1<<20
 )
@@ -41,7 +41,7 @@ type Puller struct {
 	Refused reach.Refused
 	Rewrite Rewrite
 	// Credentials are asked for before every pull; nil pulls anonymously.
-	Credentials func(ctx context.Context) (Credentials, error)
+	Credentials func(ctx context.Context) (credentials.Keyring, error)
 	// Transport is what requests go through; nil is the library's, with a limit on what it reads.
 	Transport http.RoundTripper
 	Clock     clock.PassiveClock
@@ -113,15 +113,15 @@ func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
 	if err != nil {
 		return nil, &PullError{Image: image, Text: err.Error(), cause: err}
 	}
-	credentials := Credentials{}
+	keys := credentials.Keyring{}
 	if p.Credentials != nil {
-		if credentials, err = p.Credentials(ctx); err != nil {
+		if keys, err = p.Credentials(ctx); err != nil {
 			return nil, &PullError{Image: image, Text: err.Error(), cause: err}
 		}
 	}
 	var img v1.Image
-	for _, auth := range credentials.For(ref.Context().Name()) {
-		if img, err = Image(ctx, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !denied(err) {
+	for _, auth := range keys.For(ref.Context().Name()) {
+		if img, err = Image(ctx, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !pull.Denied(err) {
 			break
 		}
 	}
@@ -138,45 +138,24 @@ func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
 
 func (p *Puller) transport() http.RoundTripper {
 	if p.Transport != nil {
-		return guard{p.Transport}
+		return pull.Guard(p.Transport, maxResponse)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.own == nil {
-		p.own = guard{Transport(p.Refused)}
+		p.own = pull.Guard(pull.Transport(p.Refused, pull.Timeouts{Dial: dialTime}), maxResponse)
 	}
 	return p.own
 }
 
-func denied(err error) bool {
-	var answer *transport.Error
-	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
-}
-
 // Image reads an image; of an index the one for linux/amd64, else the first.
 func Image(ctx context.Context, ref name.Reference, options ...remote.Option) (v1.Image, error) {
-	descriptor, err := remote.Get(ref, append([]remote.Option{remote.WithContext(ctx), remote.WithTransport(guard{remote.DefaultTransport})}, options...)...)
+	descriptor, err := remote.Get(ref, append([]remote.Option{remote.WithContext(ctx), remote.WithTransport(pull.Guard(remote.DefaultTransport, maxResponse))}, options...)...)
 	if err != nil {
 		return nil, err
 	}
-	img, err := descriptor.Image()
-	if err == nil || !descriptor.MediaType.IsIndex() {
-		return img, err
-	}
-	index, indexErr := descriptor.ImageIndex()
-	if indexErr != nil {
-		return nil, err
-	}
-	manifest, indexErr := index.IndexManifest()
-	if indexErr != nil {
-		return nil, err
-	}
-	for _, m := range manifest.Manifests {
-		if m.MediaType.IsImage() {
-			return index.Image(m.Digest)
-		}
-	}
-	return nil, err
+	img, _, err := pull.Image(descriptor, func(v1.Descriptor) bool { return true })
+	return img, err
 }
 
 func (p *Puller) cached(image string) (load.Files, bool) {
@@ -214,29 +193,4 @@ func (p *Puller) keep(image string, ref name.Reference, files load.Files, took t
 	if entry.size <= maxCached {
 		p.cache[image] = entry
 	}
-}
-
-// guard refuses redirects that give up encryption, and bounds answers that the library reads whole.
-type guard struct{ next http.RoundTripper }
-
-var errRedirect = errors.New("registry redirects from https to http")
-
-// RoundTrip implements http.RoundTripper. req.Response is the redirect that led here, if any.
-func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	if from := req.Response; from != nil && from.Request != nil && from.Request.URL.Scheme == "https" && req.URL.Scheme == "http" {
-		return nil, errRedirect
-	}
-	resp, err := g.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.ContentLength > maxResponse {
-		_ = resp.Body.Close() // nothing of it is wanted
-		return nil, fmt.Errorf("registry answers with %d bytes, at most %d are read", resp.ContentLength, maxResponse)
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, maxResponse), resp.Body}
-	return resp, nil
 }

@@ -2,7 +2,6 @@ package images
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/oci/layers"
 	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/author/violation"
 )
@@ -51,24 +51,20 @@ func filesBelow(ctx context.Context, img v1.Image, folder string) (load.Files, e
 	if manifest.Config.Size > maxConfig {
 		return nil, &violation.Error{Reason: violation.TooLarge, Details: fmt.Sprintf("its configuration has more than %d bytes", maxConfig)}
 	}
-	compressed := int64(0)
+	r := &reader{folder: folder, files: load.Files{}, budget: layers.Budget{Compressed: maxCompressed, Unpacked: maxUncompressed, Entries: maxEntries}}
 	for i, l := range manifest.Layers {
-		if len(l.URLs) > 0 {
-			return nil, &violation.Error{Reason: violation.InvalidFile, Details: fmt.Sprintf("layer %d lies outside the registry", i)}
+		if err := r.budget.Admit(l); err != nil {
+			return nil, describe(i, err)
 		}
 		if !l.MediaType.IsLayer() {
 			return nil, &violation.Error{Reason: violation.InvalidFile, Details: fmt.Sprintf("layer %d has media type %q, which is no archive of files", i, clipped(string(l.MediaType)))}
 		}
-		if compressed += l.Size; l.Size < 0 || compressed > maxCompressed {
-			return nil, &violation.Error{Reason: violation.TooLarge, Details: fmt.Sprintf("its layers have more than %d bytes", maxCompressed)}
-		}
 	}
-	layers, err := img.Layers()
+	all, err := img.Layers()
 	if err != nil {
 		return nil, fmt.Errorf("reading the image's layers: %w", err)
 	}
-	r := &reader{folder: folder, files: load.Files{}, left: maxUncompressed}
-	for i, l := range layers {
+	for i, l := range all {
 		if err := r.layer(ctx, l); err != nil {
 			return nil, describe(i, err)
 		}
@@ -84,7 +80,21 @@ const maxName = 100
 
 func clipped(s string) string { return clip.Over(s, maxName, "…") }
 
+// describe says which layer can't be read, and makes what is too much a violation.
 func describe(layer int, err error) error {
+	tooLarge := func(format string, limit int) error {
+		return &violation.Error{Reason: violation.TooLarge, Details: fmt.Sprintf(format, limit)}
+	}
+	switch {
+	case errors.Is(err, layers.ErrForeign):
+		return &violation.Error{Reason: violation.InvalidFile, Details: fmt.Sprintf("layer %d lies outside the registry", layer)}
+	case errors.Is(err, layers.ErrCompressed):
+		return tooLarge("its layers have more than %d bytes", maxCompressed)
+	case errors.Is(err, layers.ErrUnpacked):
+		return tooLarge("its layers unpack to more than %d bytes", maxUncompressed)
+	case errors.Is(err, layers.ErrEntries):
+		return tooLarge("its layers have more than %d entries", maxEntries)
+	}
 	if _, ok := errors.AsType[*violation.Error](err); ok {
 		return err
 	}
@@ -93,62 +103,37 @@ func describe(layer int, err error) error {
 
 // reader collects the files of a folder from layers; later ones replace what earlier ones have.
 type reader struct {
-	folder      string
-	files       load.Files
-	total, left int64
-	entries     int
+	folder string
+	files  load.Files
+	total  int64
+	budget layers.Budget
 }
 
 func (r *reader) layer(ctx context.Context, l v1.Layer) error {
-	stream, err := l.Uncompressed()
+	seen := map[string]bool{}
+	return r.budget.Walk(ctx, l, func(header *tar.Header, content io.Reader) (bool, error) {
+		return false, r.entry(header, content, seen)
+	})
+}
+
+// entry takes in one of a layer of which these were seen.
+func (r *reader) entry(header *tar.Header, content io.Reader, seen map[string]bool) error {
+	name, wanted, err := r.judge(header)
+	if err != nil || !wanted {
+		return err
+	}
+	if seen[name] {
+		return &violation.Error{Reason: violation.InvalidFile, Path: clipped(name), Details: "it is in the same layer twice"}
+	}
+	seen[name] = true
+	if load.Hidden(name) {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(content, load.MaxFile+1))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = stream.Close() }() // errors were seen while reading
-	bounded := &boundedReader{ctx: ctx, from: stream, left: &r.left}
-	if err := r.archive(tar.NewReader(bounded)); err != nil {
-		return cmp.Or(bounded.err, err)
-	}
-	// Only at the end is the layer's digest verified.
-	_, err = io.Copy(io.Discard, bounded)
-	return err
-}
-
-func (r *reader) archive(archive *tar.Reader) error {
-	seen := map[string]bool{}
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if r.entries++; r.entries > maxEntries {
-			return &violation.Error{Reason: violation.TooLarge, Details: fmt.Sprintf("its layers have more than %d entries", maxEntries)}
-		}
-		name, wanted, err := r.judge(header)
-		if err != nil {
-			return err
-		}
-		if !wanted {
-			continue
-		}
-		if seen[name] {
-			return &violation.Error{Reason: violation.InvalidFile, Path: clipped(name), Details: "it is in the same layer twice"}
-		}
-		seen[name] = true
-		if load.Hidden(name) {
-			continue
-		}
-		data, err := io.ReadAll(io.LimitReader(archive, load.MaxFile+1))
-		if err != nil {
-			return err
-		}
-		if err := r.files.Add(name, data, &r.total); err != nil {
-			return err
-		}
-	}
+	return r.files.Add(name, data, &r.total)
 }
 
 // judge says what an entry is: its path in the package, whether it is a file of it, or why it must not be there.
@@ -185,28 +170,6 @@ func (r *reader) judge(header *tar.Header) (name string, wanted bool, err error)
 		return refuse("it is no plain file")
 	}
 	return "", false, nil
-}
-
-// boundedReader fails with a violation when more than *left bytes are read, or when ctx is done. err keeps that error, which an archive reader may replace.
-type boundedReader struct {
-	ctx  context.Context //nolint:containedctx // a reader has no other way to hear of it
-	from io.Reader
-	left *int64
-	err  error
-}
-
-// Read implements io.Reader.
-func (b *boundedReader) Read(p []byte) (int, error) {
-	if err := context.Cause(b.ctx); err != nil {
-		b.err = err
-		return 0, err
-	}
-	n, err := b.from.Read(p)
-	if *b.left -= int64(n); *b.left < 0 {
-		b.err = &violation.Error{Reason: violation.TooLarge, Details: fmt.Sprintf("its layers unpack to more than %d bytes", maxUncompressed)}
-		return n, b.err
-	}
-	return n, err
 }
 
 // RepositoryFiles are the files of a repository in an image.

@@ -1,60 +1,28 @@
 package images
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"hcp.internal/platform/internal/oci/rewrite"
 )
-
-// Override replaces From by To.
-type Override struct{ From, To string }
-
-// ParseOverrides reads "from=to,from2=to2".
-func ParseOverrides(s string) ([]Override, error) {
-	var out []Override
-	for pair := range strings.SplitSeq(s, ",") {
-		if pair = strings.TrimSpace(pair); pair == "" {
-			continue
-		}
-		from, to, ok := strings.Cut(pair, "=")
-		if !ok || from == "" || to == "" {
-			return nil, fmt.Errorf("parsing override %q: write it as from=to", pair)
-		}
-		out = append(out, Override{From: from, To: to})
-	}
-	// The longest match wins.
-	slices.SortStableFunc(out, func(a, b Override) int { return cmp.Compare(len(b.From), len(a.From)) })
-	return out, nil
-}
 
 // Rewrite says where images are to be had.
 type Rewrite struct {
-	// Prefixes are replaced in every image, the longest that matches. They are sorted as ParseOverrides gives them.
-	Prefixes []Override
+	// Prefixes are replaced in every image, the longest that matches.
+	Prefixes []rewrite.Override
 	// Hosts are registries to pull from instead of others.
-	Hosts []Override
+	Hosts []rewrite.Override
 }
 
 // Prefix replaces the prefix of an image.
-func (r Rewrite) Prefix(image string) string {
-	for _, o := range r.Prefixes {
-		if rest, ok := strings.CutPrefix(image, o.From); ok {
-			return o.To + rest
-		}
-	}
-	return image
-}
+func (r Rewrite) Prefix(image string) string { return rewrite.Prefix(image, r.Prefixes) }
 
 // Pull is the reference that an image, whose prefix was replaced already, is pulled by.
 func (r Rewrite) Pull(image string) (name.Reference, error) {
-	for _, o := range r.Hosts {
-		if !strings.HasPrefix(image, o.From) {
-			continue
-		}
-		return OnHost(image, o.To)
+	if host, ok := rewrite.Match(image, r.Hosts); ok {
+		return OnHost(image, host.To)
 	}
 	ref, err := name.ParseReference(image)
 	if err != nil {

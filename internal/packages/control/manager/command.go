@@ -15,9 +15,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"hcp.internal/platform/internal/image/reach"
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/oci/reach"
 	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/version"

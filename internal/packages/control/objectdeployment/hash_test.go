@@ -18,7 +18,9 @@ func TestHash(t *testing.T) {
 		d.Spec.Template.Spec.Phases = []v1alpha1.ObjectSetTemplatePhase{{Name: phase}}
 		return d
 	}
-	hashOf := func(r *Reconciler, d *v1alpha1.ObjectDeployment) string { return r.hash(client.ObjectKeyFromObject(d), d) }
+	hashOf := func(r *Reconciler, d *v1alpha1.ObjectDeployment) string {
+		return r.hash(client.ObjectKeyFromObject(d), d)
+	}
 
 	t.Run("When one is deleted and made anew between two passes it should not have the hash of the former", func(t *testing.T) {
 		g := NewWithT(t)

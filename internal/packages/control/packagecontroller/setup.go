@@ -1,8 +1,10 @@
 package packagecontroller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +23,8 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/oci/credentials"
+	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/packages/author/images"
 	"hcp.internal/platform/internal/packages/control/environment"
 	"hcp.internal/platform/internal/packages/control/manager"
@@ -77,21 +81,23 @@ func Extend(_ context.Context, d manager.Deps) error {
 
 // Rewrite is where images are to be had, by the flags.
 func Rewrite(o manager.Options) (images.Rewrite, error) {
-	rewrite := images.Rewrite{}
+	var out images.Rewrite
 	var err error
-	if rewrite.Prefixes, err = images.ParseOverrides(o.ImagePrefixOverrides); err != nil {
-		return rewrite, fmt.Errorf("--image-prefix-overrides: %w", err)
+	if out.Prefixes, err = rewrite.ParseOverrides(o.ImagePrefixOverrides); err != nil {
+		return out, fmt.Errorf("--image-prefix-overrides: %w", err)
 	}
-	if rewrite.Hosts, err = images.ParseOverrides(o.RegistryHostOverrides); err != nil {
-		return rewrite, fmt.Errorf("--registry-host-overrides: %w", err)
+	// The hash of what a Package is unpacked from goes through them, longest first: in another order every Package would be unpacked anew.
+	slices.SortStableFunc(out.Prefixes, func(a, b rewrite.Override) int { return cmp.Compare(len(b.Source), len(a.Source)) })
+	if out.Hosts, err = rewrite.ParseOverrides(o.RegistryHostOverrides); err != nil {
+		return out, fmt.Errorf("--registry-host-overrides: %w", err)
 	}
-	return rewrite, nil
+	return out, nil
 }
 
 // NewPuller pulls with the secrets of the operator's ServiceAccount, which live reads without a cache.
 func NewPuller(live client.Reader, rewrite images.Rewrite, o manager.Options) *images.Puller {
-	return &images.Puller{Rewrite: rewrite, Refused: o.RefusedNetworks, Clock: clock.RealClock{}, Credentials: func(ctx context.Context) (images.Credentials, error) {
-		return credentials(ctx, live, o.ServiceAccountNamespace, o.ServiceAccountName)
+	return &images.Puller{Rewrite: rewrite, Refused: o.RefusedNetworks, Clock: clock.RealClock{}, Credentials: func(ctx context.Context) (credentials.Keyring, error) {
+		return pullSecrets(ctx, live, o.ServiceAccountNamespace, o.ServiceAccountName)
 	}}
 }
 
@@ -164,9 +170,9 @@ func announce(ctx context.Context, c client.Reader, changed map[scope.Scope]chan
 // maxPullSecrets bounds how many are read for one pull.
 const maxPullSecrets = 100
 
-// credentials are those of the pull secrets of a ServiceAccount. What isn't there is left out.
-func credentials(ctx context.Context, c client.Reader, namespace, name string) (images.Credentials, error) {
-	out := images.Credentials{}
+// pullSecrets are the credentials in the pull secrets of a ServiceAccount. What isn't there is left out.
+func pullSecrets(ctx context.Context, c client.Reader, namespace, name string) (credentials.Keyring, error) {
+	out := credentials.Keyring{}
 	if namespace == "" || name == "" {
 		return out, nil
 	}

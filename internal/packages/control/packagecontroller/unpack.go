@@ -196,7 +196,7 @@ func (r *Reconciler) specHash(spec v1alpha1.PackageSpec) (string, error) {
 		fmt.Fprintf(h, "modifier %d\n", r.HashModifier)
 	}
 	for _, o := range r.Rewrite.Prefixes {
-		fmt.Fprintf(h, "prefix %s=%s\n", o.From, o.To)
+		fmt.Fprintf(h, "prefix %s=%s\n", o.Source, o.To)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

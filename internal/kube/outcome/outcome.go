@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -45,7 +46,8 @@ func IsConflict(err error) bool {
 	case interface{ Unwrap() error }:
 		return IsConflict(wrapping.Unwrap())
 	}
-	return apierrors.IsConflict(err)
+	// Fields that another manager owns are no race: they are his in the next pass, too, and somebody has to be told.
+	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
 // Outcomes are those of a controller. The zero value is ready for use, and safe for concurrent use.

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -17,6 +18,7 @@ import (
 var (
 	conflict = apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "a", errors.New("newer"))
 	failure  = errors.New("the disk is full")
+	owned    = apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.image"}}, "owned by another")
 	gone     = apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "a")
 )
 
@@ -34,6 +36,7 @@ func TestIsConflict(t *testing.T) {
 		"When something failed before it should be a failure":                   {errors.Join(failure, conflict), false},
 		"When a failure hides among wrapped errors it should be one":            {fmt.Errorf("pass: %w", errors.Join(conflict, fmt.Errorf("b: %w", failure))), false},
 		"When the object is gone it should be none, as it is not another state": {gone, false},
+		"When another manager owns a field it should be a failure":              {fmt.Errorf("applying a: %w", owned), false},
 		"When it is any failure it should be none":                              {failure, false},
 	} {
 		t.Run(name, func(t *testing.T) {

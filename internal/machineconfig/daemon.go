@@ -41,7 +41,7 @@ const (
 	owner = "machine-config-daemon"
 	// markPath, below the root, holds VERSION RUN of the last configuration that was written in full.
 	markPath = "var/lib/machine-config-daemon/written"
-	// maxConfig bounds a configuration, packed and unpacked; a Secret has at most 1 MiB.
+	// maxPacked and maxUnpacked bound a configuration, packed and unpacked; a Secret has at most 1 MiB.
 	maxPacked, maxUnpacked = 2 << 20, 32 << 20
 	maxReason              = 200
 )

@@ -537,7 +537,4 @@ func TestClientSigner(t *testing.T) {
 	g.Expect(signer.NeedsSigning(certPEM, keyPEM, "system:serviceaccount:kube-system:x", groups)).To(BeEmpty())
 	g.Expect(signer.NeedsSigning(certPEM, keyPEM, "system:serviceaccount:kube-system:y", groups)).To(ContainSubstring("its subject is"))
 	g.Expect(signer.NeedsSigning(nil, nil, "x", nil)).To(Equal("there is none yet"))
-	at, err := signer.RenewAt(certPEM)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(at).To(BeTemporally("~", noon.Add(DefaultValidity-renewBefore), time.Hour))
 }

@@ -14,7 +14,6 @@ import (
 	"io"
 	"math/big"
 	"net"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -170,15 +169,6 @@ func (s *ClientSigner) NeedsSigning(certPEM, keyPEM []byte, user string, groups 
 	return reissueReason(examined{
 		leaf: clientLeaf(user, groups), certPEM: certPEM, keyPEM: keyPEM, ca: s.ca, spec: s.spec, now: s.src.Now,
 	})
-}
-
-// RenewAt is when the certificate has to be issued anew if nothing else changes.
-func (s *ClientSigner) RenewAt(certPEM []byte) (time.Time, error) {
-	cert, err := parseCertificate(certPEM)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return cert.NotAfter.Add(-s.spec.renewLeft()), nil
 }
 
 func clientLeaf(user string, groups []string) leaf {

@@ -21,4 +21,10 @@
 // There is one refinement. A workload that does not exist yet cannot be skewed, so a component that can bear the absence
 // of its dependencies is created at once (StartBeforeDependencies), its images are pulled and its programs loaded while the
 // others start. It reports WaitingForDependencies all the same, and nothing of it changes any more until they are there.
+//
+// # For OpenShift payloads
+//
+// What no component uses yet is for those of OpenShift payloads, which are written next: jobs and cron jobs (olm-collect-profiles), the availability
+// prober, konnectivity's proxies, token minters and kubeconfigs of ServiceAccounts (cluster-network-operator, ingress-operator and others), restarts for
+// objects that are not mounted, the rollout of operands (cluster-network-operator), and manifests by annotation, by platform, or made once.
 package component

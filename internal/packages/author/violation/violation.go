@@ -2,7 +2,6 @@
 package violation
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -79,20 +78,4 @@ func (e *Error) Error() string {
 		b.WriteString("\n" + e.Subject)
 	}
 	return b.String()
-}
-
-// Is tells whether err, or one of those that it joins, has a reason.
-func Is(err error, reason Reason) bool {
-	var v *Error
-	if errors.As(err, &v) && v.Reason == reason {
-		return true
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			if Is(e, reason) {
-				return true
-			}
-		}
-	}
-	return false
 }

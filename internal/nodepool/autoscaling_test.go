@@ -83,8 +83,7 @@ func (s *scaled) settle(t *testing.T) {
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
 		g.Expect(s.client.Status().Update(ctx, m)).To(Succeed())
 	}
-	md.Status = completeStatus(md)
-	g.Expect(s.client.Status().Update(ctx, md)).To(Succeed())
+	g.Eventually(func() error { return s.complete(ctx, md) }, patience, often).Should(Succeed())
 }
 
 func offer() corev1.ResourceList {

@@ -75,6 +75,15 @@ func (w *world) events(t testing.TB) (found []string) {
 	return found
 }
 
+// complete plays Cluster API's controller of a MachineDeployment that has all its machines. The operator may write it meanwhile.
+func (w *world) complete(ctx context.Context, md *clusterv1.MachineDeployment) error {
+	if err := w.client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+		return err
+	}
+	md.Status = completeStatus(md)
+	return w.client.Status().Update(ctx, md)
+}
+
 func TestOperator(t *testing.T) {
 	t.Run("When the operator runs it should follow configuration, machines and deletion by events", func(t *testing.T) {
 		w := newWorld(t)
@@ -98,8 +107,7 @@ func TestOperator(t *testing.T) {
 		g.Expect(w.client.Create(ctx, set)).To(Succeed())
 		set.Status = clusterv1.MachineSetStatus{Replicas: md.Spec.Replicas, AvailableReplicas: md.Spec.Replicas}
 		g.Expect(w.client.Status().Update(ctx, set)).To(Succeed())
-		md.Status = completeStatus(md)
-		g.Expect(w.client.Status().Update(ctx, md)).To(Succeed())
+		g.Eventually(func() error { return w.complete(ctx, md) }, patience, often).Should(Succeed())
 		g.Eventually(func() string { return w.pool(t).Status.Version }, patience, often).Should(Equal("1.36.3"))
 		g.Eventually(func() []string { return w.events(t) }, patience, often).Should(ContainElement("Normal VersionUpdated"))
 		g.Expect(slices.DeleteFunc(w.events(t), func(e string) bool { return e != "Warning ValidationFailed" })).To(HaveLen(1), "it was told once")

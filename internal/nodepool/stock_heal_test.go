@@ -178,7 +178,7 @@ func TestStockClusterAPIHeals(t *testing.T) {
 			w.upgraded(t)
 			g.Expect(w.client.Patch(t.Context(), w.pool(t), client.RawPatch(types.MergePatchType, body))).To(Succeed())
 			g.Eventually(func() string { return w.pool(t).Status.Version }, stockPatience, often).Should(Equal("1.36.4"))
-			g.Expect(w.deployment(t).Spec.Template.Spec.Version).To(Equal("v1.36.4"), "as the webhook spells it, once machines are replaced anyway")
+			g.Expect(w.deployment(t).Spec.Template.Spec.Version).To(Equal("1.36.4"), "as the older operator spells it, to which one may go back")
 			w.expectNoWrites(t, 20*time.Second)
 		})
 	}
@@ -191,4 +191,16 @@ func (w *world) upgraded(t testing.TB) {
 	g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "demo"}, hc)).To(Succeed())
 	hc.Status.Version.Desired.Version, hc.Status.Version.History[0].Version = "1.36.4", "1.36.4"
 	g.Expect(w.client.Status().Update(t.Context(), hc)).To(Succeed())
+}
+
+// TestOlderOperator goes back to an operator that knew nothing of Cluster API's webhooks, and on again. A template that differs replaces all machines.
+func TestOlderOperator(t *testing.T) {
+	g, w := NewWithT(t), newWorld(t)
+	g.Expect(w.client.Create(t.Context(), examplePool(w.ns))).To(Succeed())
+	g.Expect(w.settle(t.Context(), w.client)).To(Succeed())
+	made := w.deployment(t).Spec.Template
+	for _, c := range []client.WithWatch{asBefore(t, w.client), w.client} {
+		g.Expect(w.settle(t.Context(), c)).To(Succeed())
+		g.Expect(w.deployment(t).Spec.Template.Spec).To(Equal(made.Spec))
+	}
 }

@@ -64,15 +64,16 @@ func (p Pool) workloadSelector() metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: s}
 }
 
-// version is that of machines, as Cluster API's webhooks spell it. Operators that knew nothing of them left the v away. Where machines of
-// this generation were made so, it stays away: Cluster API would replace each of them for that letter.
+// version is that of machines. Cluster API's webhooks put a v before it, and its controllers take it either way. We leave it away, as older operators do:
+// Cluster API replaces each machine for that letter, and whoever goes back to an older operator would lose all of them. Where machines of this generation
+// have it, it stays, for the same reason.
 func (p Pool) version() string {
 	for _, t := range p.InUse {
 		if GenerationOf(t) == p.Now {
 			return t.Spec.Version
 		}
 	}
-	return "v" + p.Now.Version
+	return p.Now.Version
 }
 
 func (p Pool) key() string { return p.NodePool.Namespace + "/" + p.NodePool.Name }

@@ -30,7 +30,7 @@ func TestPodSecurity(t *testing.T) {
 	ns := env.Namespace(t) + "-restricted"
 	g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})).To(Succeed())
 	var files []string
-	for _, pattern := range []string{"testdata/*/*.yaml", "../hostedcluster/testdata/*/*.yaml"} {
+	for _, pattern := range []string{"../cli/render/testdata/golden/*/*/*.yaml", "../hostedcluster/testdata/*/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		g.Expect(err).NotTo(HaveOccurred())
 		files = append(files, found...)

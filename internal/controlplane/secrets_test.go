@@ -23,7 +23,7 @@ var readsAllSecrets = map[string]string{
 // TestSecretsOfComponents walks the Roles as they are rendered.
 func TestSecretsOfComponents(t *testing.T) {
 	g := NewWithT(t)
-	files, err := filepath.Glob(filepath.Join("testdata", "*", "role_*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "cli", "render", "testdata", "golden", "*", "*", "role_*.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files).NotTo(BeEmpty())
 	for _, file := range files {

@@ -97,6 +97,8 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 	} {
 		b = b.Watches(obj, own, builder.WithPredicates(contentChanged{}))
 	}
+	// The hypershift-operator's Deployments, this process's own among them, belong to nobody here, and count for Degraded all the same.
+	b = b.Watches(&appsv1.Deployment{}, all, builder.WithPredicates(contentChanged{}, predicate.NewPredicateFuncs(countedOfOthers)))
 	for _, kind := range []string{"CertificateSigningRequestApproval", "CertificateRevocationRequest"} {
 		// They start the operator of break-glass certificates. An old installation does not have them.
 		obj := &metav1.PartialObjectMetadata{}
@@ -110,6 +112,11 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	return nil
+}
+
+// countedOfOthers tells whether a Deployment counts for the control plane's conditions without being owned by the HostedControlPlane.
+func countedOfOthers(o client.Object) bool {
+	return o.GetLabels()[names.ManagedByLabel] == names.ControlPlaneOperator && metav1.GetControllerOf(o) == nil
 }
 
 // deletionBegan passes the update that sets a deletion timestamp.

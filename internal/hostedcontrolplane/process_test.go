@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/testenv"
@@ -56,6 +58,24 @@ func TestProcess(t *testing.T) {
 	g.Eventually(func() error {
 		return w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: pki.KCMClient}, &corev1.Secret{})
 	}).WithTimeout(30 * time.Second).Should(Succeed())
+
+	// The operator's own Deployment isn't owned by the HostedControlPlane. An operator that was killed finds itself unavailable when it starts.
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: names.ControlPlaneOperator, Labels: map[string]string{names.ManagedByLabel: names.ControlPlaneOperator}},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "own"}}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "own"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "own", Image: "own"}}}}},
+	}
+	g.Expect(w.c.Create(t.Context(), d)).To(Succeed())
+	for _, unavailable := range []int32{1, 0} {
+		d.Status = appsv1.DeploymentStatus{Replicas: 1, UnavailableReplicas: unavailable}
+		g.Expect(w.c.Status().Update(t.Context(), d)).To(Succeed())
+		want := "False"
+		if unavailable > 0 {
+			want = "True"
+		}
+		g.Eventually(func() string { return condition(w.read(), hyperv1.HostedControlPlaneDegraded) }).
+			WithTimeout(30*time.Second).Should(HavePrefix(want), "Degraded must follow Deployments that are counted, whoever owns them")
+	}
 
 	g.Expect(w.c.Delete(t.Context(), w.read())).To(Succeed())
 	g.Eventually(func() bool {

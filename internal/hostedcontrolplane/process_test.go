@@ -53,12 +53,6 @@ func TestProcess(t *testing.T) {
 
 	g.Eventually(func() bool { return !w.play() && !w.changesWithin(2*time.Second) }).WithTimeout(time.Minute).Should(BeTrue(), "it must come to rest")
 
-	// What somebody else breaks is repaired by an event.
-	g.Expect(w.c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: pki.KCMClient}})).To(Succeed())
-	g.Eventually(func() error {
-		return w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: pki.KCMClient}, &corev1.Secret{})
-	}).WithTimeout(30 * time.Second).Should(Succeed())
-
 	// The operator's own Deployment isn't owned by the HostedControlPlane. An operator that was killed finds itself unavailable when it starts.
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: names.ControlPlaneOperator, Labels: map[string]string{names.ManagedByLabel: names.ControlPlaneOperator}},
@@ -76,6 +70,12 @@ func TestProcess(t *testing.T) {
 		g.Eventually(func() string { return condition(w.read(), hyperv1.HostedControlPlaneDegraded) }).
 			WithTimeout(30*time.Second).Should(HavePrefix(want), "Degraded must follow Deployments that are counted, whoever owns them")
 	}
+
+	// What somebody else breaks is repaired by an event.
+	g.Expect(w.c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: pki.KCMClient}})).To(Succeed())
+	g.Eventually(func() error {
+		return w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: pki.KCMClient}, &corev1.Secret{})
+	}).WithTimeout(30 * time.Second).Should(Succeed())
 
 	g.Expect(w.c.Delete(t.Context(), w.read())).To(Succeed())
 	g.Eventually(func() bool {

@@ -118,7 +118,7 @@ test-all: kubernetes capi cross
 	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) | $(SLOWEST)
 
 .PHONY: e2e
-e2e: kubernetes build ## One run of make up's path in a state folder of its own (as root).
+e2e: kubernetes build ## One run of make up's path in a state folder of its own, and five minutes of an adversary (as root, 16 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-upgrade
@@ -134,7 +134,7 @@ e2e-brownfield: kubernetes build ## From standard Cluster API types to private o
 	go test -count=1 -v -timeout 45m -tags e2e,brownfield -run '^TestBrownfield$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
-e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes, an adversary (as root, 25 minutes).
+e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
 

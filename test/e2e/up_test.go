@@ -36,6 +36,7 @@ func TestUp(t *testing.T) {
 		{"When etcd is killed the hosted cluster should come back with its data", killEtcd},
 		{"When an operator is killed it should converge", killOperators},
 		{"When the node's kubelet and containerd are killed containers should go on, and new ones start", killNode},
+		{"When an adversary harms everything while users work every promise should hold", func(t *testing.T) { meetAdversary(t, 1, 5*time.Minute) }},
 		{"When the cluster is destroyed nothing of it should be left", destroy},
 		{"When down runs nothing should be left on the machine", func(t *testing.T) {
 			run(t, 3*time.Minute, "hypershift", "local", "down", "--state-dir", stateDir)

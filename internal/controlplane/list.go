@@ -13,12 +13,13 @@ import (
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/kubescheduler"
+	"hcp.internal/platform/internal/controlplane/openshift"
 	"hcp.internal/platform/internal/controlplane/pkioperator"
 	"hcp.internal/platform/internal/release"
 )
 
-// Components are the components that the control-plane-operator keeps, in the order in which it reconciles them. A new one is
-// a folder beside this file and a line here.
+// Components are the components of a Kubernetes release that the control-plane-operator keeps, in the order in which it reconciles them. A new one
+// is a folder beside this file and a line here. Those of OpenShift payloads are in folder openshift.
 func Components() []component.Component {
 	var list []component.Component
 	for _, c := range workloads() {
@@ -43,8 +44,12 @@ func workloads() []*component.WorkloadComponent {
 // own are the Components, made once: parsing all their manifests takes longer than planning them.
 var own = sync.OnceValue(Components)
 
-// ComponentsOf are the components of one control plane, in the order in which they are reconciled: the shards of etcd come right after it.
-func ComponentsOf(hcp *hyperv1.HostedControlPlane) []component.Component {
+// ComponentsOf are the components of one control plane, in the order in which they are reconciled: the shards of etcd come right after it. r is the
+// release of the control plane; nil means one of Kubernetes.
+func ComponentsOf(hcp *hyperv1.HostedControlPlane, r *release.Release) []component.Component {
+	if r != nil && !r.Kubernetes {
+		return openshift.ComponentsOf(hcp)
+	}
 	var list []component.Component
 	for _, c := range own() {
 		list = append(list, c)
@@ -64,4 +69,9 @@ var imageTags = sync.OnceValue(func() (tags []string) {
 })
 
 // MissingImages are the tags that components need and a release does not have, sorted.
-func MissingImages(r *release.Release) []string { return r.Missing(imageTags()...) }
+func MissingImages(r *release.Release) []string {
+	if !r.Kubernetes {
+		return r.Missing(openshift.ImageTags()...)
+	}
+	return r.Missing(imageTags()...)
+}

@@ -240,6 +240,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
 			CertRotationScale: os.Getenv(envCertRotation), BootstrapHosted: o.bootstrap,
 			CAPIProxyImage: os.Getenv(capiproxy.EnvImage), StoredCAPIGroups: true,
+			Environment: component.EnvironmentFrom(os.Getenv),
 		},
 	}
 	if o.started != nil {

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/release"
 )
 
 const (
@@ -106,7 +107,7 @@ func (r *Reconciler) observeState(ctx context.Context, obs *Observed) error {
 		return fmt.Errorf("listing deployments: %w", err)
 	}
 	obs.Deployments = deployments.Items
-	if obs.Components, err = r.reports(ctx, obs.HCP); err != nil {
+	if obs.Components, err = r.reports(ctx, obs.HCP, obs.Release); err != nil {
 		return err
 	}
 	if err := r.observeKubeconfigs(ctx, obs); err != nil {
@@ -163,14 +164,14 @@ func (r *Reconciler) get(ctx context.Context, namespace, name string, into clien
 }
 
 // reports lists the components' reports. Those of our own components are read one by one, because the list may not show yet what this pass wrote.
-func (r *Reconciler) reports(ctx context.Context, hcp *hyperv1.HostedControlPlane) ([]hyperv1.ControlPlaneComponent, error) {
+func (r *Reconciler) reports(ctx context.Context, hcp *hyperv1.HostedControlPlane, of *release.Release) ([]hyperv1.ControlPlaneComponent, error) {
 	namespace := hcp.Namespace
 	list := &hyperv1.ControlPlaneComponentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing reports of components: %w", err)
 	}
 	items := list.Items
-	for _, c := range r.Components(hcp) {
+	for _, c := range r.Components(hcp, of) {
 		report := hyperv1.ControlPlaneComponent{}
 		found, err := r.get(ctx, namespace, c.Name(), &report)
 		if err != nil {

@@ -49,9 +49,9 @@ func TestPlanRollout(t *testing.T) {
 		obs := wellObserved(func(o *Observed) {
 			o.Infra = endpoints.Status{APIHost: "api.example.com"}
 			o.Management = component.Management{Nodes: 3}
-			o.Release, o.UserRelease = &release.Release{Version: "2"}, &release.Release{Version: "1"}
+			o.Release, o.UserRelease = &release.Release{Version: "2", Kubernetes: true}, &release.Release{Version: "1", Kubernetes: true}
 		})
-		p := planRollout(obs, controlplane.ComponentsOf(obs.HCP), component.WorkloadContext{MetricsSet: "SRE"})
+		p := planRollout(obs, controlplane.ComponentsOf(obs.HCP, obs.Release), component.WorkloadContext{MetricsSet: "SRE"})
 		g.Expect(p.context.HCP).To(BeIdenticalTo(obs.HCP))
 		g.Expect(p.context.Release.Version + " " + p.context.UserRelease.Version).To(Equal("2 1"))
 		g.Expect(p.context.Infra.APIHost).To(Equal("api.example.com"))

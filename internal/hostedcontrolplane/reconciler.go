@@ -43,8 +43,8 @@ type Reconciler struct {
 	Live   client.Reader // uncached; for what is read rarely
 	Clock  clock.PassiveClock
 
-	// Components are those of a control plane, in the order in which they are reconciled.
-	Components func(*hyperv1.HostedControlPlane) []component.Component
+	// Components are those of a control plane, in the order in which they are reconciled. The release may be nil while it isn't known.
+	Components func(*hyperv1.HostedControlPlane, *release.Release) []component.Component
 	// EtcdSpaces say how much room the databases of etcd have; nil: nobody looks.
 	EtcdSpaces func() []defrag.Space
 	// MissingImages are the tags that they need and a release lacks.
@@ -168,7 +168,7 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 		return nil
 	}
 	troubleErr := r.observeRollout(ctx, obs)
-	err := errors.Join(troubleErr, r.rollOut(ctx, planRollout(*obs, r.Components(obs.HCP), r.context(*obs))))
+	err := errors.Join(troubleErr, r.rollOut(ctx, planRollout(*obs, r.Components(obs.HCP, obs.Release), r.context(*obs))))
 	obs.ComponentsCurrent = err == nil
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 )
@@ -185,7 +187,7 @@ func (o *options) list(l loaded) ([]component.Component, error) {
 	var list []component.Component
 	switch o.operator {
 	case controlPlaneOperator:
-		list = controlplane.ComponentsOf(l.hcp)
+		list = controlplane.ComponentsOf(l.hcp, l.release)
 	case hypershiftOperator:
 		var err error
 		if list, err = hostedcluster.PreviewComponents(l.hcp); err != nil {
@@ -220,7 +222,11 @@ func namesOf(list []component.Component) []string {
 	return all
 }
 
-func names() []string { return namesOf(controlplane.Components()) }
+func names() []string {
+	all := append(namesOf(controlplane.Components()), namesOf(openshift.Components())...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // errNotEmpty is for a folder that has something in it.
 var errNotEmpty = errors.New("is not empty: give a new folder, or --overwrite")

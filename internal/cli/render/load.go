@@ -195,8 +195,17 @@ func (o *options) context(l loaded) component.WorkloadContext {
 		OmitOwnerReference: o.operator == hypershiftOperator,
 		MetricsSet:         o.metricsSet, RegistryOverrides: o.overrides, RegistryMirrors: o.mirrors,
 		Unsigned: o.noSigning, EarlyMonitors: o.all,
+		Environment: component.EnvironmentFrom(func(name string) string {
+			if slices.Contains(countAsInput, name) {
+				return os.Getenv(name)
+			}
+			return ""
+		}),
 	}
 }
+
+// countAsInput are the variables that a preview reads: what the installation is, not the machine that it is previewed on.
+var countAsInput = []string{"MANAGED_SERVICE", "ENABLE_SIZE_TAGGING", "ARO_HCP_KEY_VAULT_USER_CLIENT_ID", "RHOBS_MONITORING", "ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS"}
 
 // kinds are those that a management cluster serves: all, or by kind.
 type kinds struct {

@@ -90,6 +90,8 @@ type WorkloadContext struct {
 	// RegistryOverrides is handed on to operators as their flag --registry-overrides: source=mirror,…
 	RegistryOverrides string
 
+	// Environment is what the process of the operator was told.
+	Environment Environment
 	// RegistryMirrors are the mirrors of the management cluster: source=mirror,…
 	RegistryMirrors string
 	// CAPIProxyImage is the image of the proxy beside programs that speak Cluster API, that of the installation rather than of a release, for it

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"slices"
 	"strings"
 
 	configv1 "hcp.internal/api/config/v1"
@@ -28,6 +29,12 @@ var old = append(append([]string{}, intermediate...),
 	"ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA",
 	"AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA256", "AES128-SHA", "AES256-SHA", "DES-CBC3-SHA",
 )
+
+// IntermediateCiphers and OldCiphers are the suites of the profiles of these names, as OpenSSL calls them.
+func IntermediateCiphers() []string { return slices.Clone(intermediate) }
+
+// OldCiphers is described at IntermediateCiphers.
+func OldCiphers() []string { return slices.Clone(old) }
 
 // iana maps the names that OpenSSL gives to cipher suites. What is not here, Go does not have.
 var iana = map[string]string{

@@ -1,0 +1,42 @@
+// Package openshift lists the components of a hosted control plane whose release is an OpenShift payload. Each is a folder beside this file and a
+// line in Components; what several have in common is in kit, what all have in common in the framework (../component).
+package openshift
+
+import (
+	"sync"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
+	"hcp.internal/platform/internal/controlplane/openshift/routecontrollermanager"
+)
+
+// workloads are the components that the control-plane-operator keeps, in the order in which it reconciles them.
+func workloads() []*component.WorkloadComponent {
+	return []*component.WorkloadComponent{
+		openshiftcontrollermanager.NewComponent(),
+		routecontrollermanager.NewComponent(),
+	}
+}
+
+// Components are what is parsed once: it takes longer than planning.
+var Components = sync.OnceValue(func() []component.Component {
+	var list []component.Component
+	for _, c := range workloads() {
+		list = append(list, c)
+	}
+	return list
+})
+
+// ComponentsOf are the components of one control plane.
+func ComponentsOf(*hyperv1.HostedControlPlane) []component.Component {
+	return Components()
+}
+
+// ImageTags are the tags of a payload that the components' containers name.
+var ImageTags = sync.OnceValue(func() (tags []string) {
+	for _, c := range workloads() {
+		tags = append(tags, c.ImageTags()...)
+	}
+	return tags
+})

@@ -153,9 +153,9 @@ func (r *run) play(ctx context.Context) error {
 	if err := watch.Recovered(ctx, r.world, plan.Demo, r.patience(recoverBound)); err != nil {
 		return fmt.Errorf("the demo cluster isn't healthy before anything is harmed: %w", err)
 	}
-	before, err := watch.StillMachine(ctx, r.StateDir, r.patience(prepareBound))
+	before, err := watch.StillMachine(ctx, r.world, r.patience(prepareBound))
 	if err != nil {
-		return err
+		return fmt.Errorf("the machine isn't at rest before anything is harmed: %w", err)
 	}
 	canary := fmt.Sprintf("canary-%d-%d", r.Seed, time.Now().UnixNano())
 	err = world.Until(ctx, r.patience(prepareBound), func(ctx context.Context) error {

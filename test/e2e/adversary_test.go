@@ -18,8 +18,10 @@ func meetAdversary(t *testing.T, seed uint64, length time.Duration) {
 	report, err := adversary.Run(t.Context(), adversary.Options{Seed: seed, Length: length, StateDir: stateDir, Root: root(t), Log: os.Stdout, Slack: 3})
 	for _, v := range report.Violations {
 		t.Errorf("seed %d: %s", seed, v)
+		findings = append(findings, v.String())
 	}
 	if err != nil {
+		findings = append(findings, err.Error())
 		t.Fatalf("playing seed %d: %v", seed, err)
 	}
 	t.Logf("seed %d: %d steps met somebody, %d nobody", seed, report.Played, report.Skipped)

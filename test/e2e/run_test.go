@@ -124,12 +124,18 @@ type step struct {
 	run  func(t *testing.T)
 }
 
+// findings are what a step found, for the end of the log.
+var findings []string
+
 // inOrder runs steps until the first one that fails.
 func inOrder(t *testing.T, steps []step) {
 	t.Helper()
 	for _, s := range steps {
 		if !t.Run(s.name, s.run) {
 			logState(t)
+			for _, f := range findings { // once more, as the state of the clusters is long
+				t.Log("What failed: " + f)
+			}
 			t.FailNow()
 		}
 	}

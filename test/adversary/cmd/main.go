@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		length   = flags.Duration("for", 20*time.Minute, fmt.Sprintf("About how long a seed takes (%s to %s); another length is another plan", plan.MinLength, plan.MaxLength))
 		stateDir = flags.String("state-dir", "/tmp/hcp-e2e", "State folder of the local cluster")
 		root     = flags.String("root", ".", "The repository, with what was built in its folder bin")
+		slack    = flags.Int("slack", 1, "By how much each bound of time is multiplied, on a machine that does something else besides")
 		only     = flags.Bool("plan", false, "Print what would be done, and do nothing")
 		heal     = flags.Bool("heal", false, "Undo what a run that was killed left behind, and do nothing else")
 	)
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if os.Geteuid() != 0 {
 			return errors.New("the adversary kills processes and cuts networks of pods: run it as root, on a machine of your own")
 		}
-		report, err := adversary.Run(ctx, adversary.Options{Seed: s, Length: *length, StateDir: *stateDir, Root: dir, Log: out})
+		report, err := adversary.Run(ctx, adversary.Options{Seed: s, Length: *length, StateDir: *stateDir, Root: dir, Log: out, Slack: *slack})
 		for _, v := range report.Violations {
 			fmt.Fprintln(os.Stderr, "Violated:", v)
 		}

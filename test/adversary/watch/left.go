@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"hcp.internal/platform/test/adversary/plan"
 	"hcp.internal/platform/test/adversary/world"
 )
 
@@ -74,21 +75,72 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 // stillFor is how long nothing may come or go on the machine before it is taken for what there is when nobody harms anything.
 const stillFor = 20 * time.Second
 
-// StillMachine looks until nothing has come or gone for a while: pods that are being replaced would make less of what there was. After patience it takes what
-// there is.
-func StillMachine(ctx context.Context, stateDir string, patience time.Duration) (Machine, error) {
-	seen, err := LookAtMachine(ctx, stateDir)
-	for begin, since := time.Now(), time.Now(); err == nil && time.Since(since) < stillFor && time.Since(begin) < patience; {
-		if !world.Wait(ctx, 2*time.Second) {
-			return nil, ctx.Err()
+// StillMachine looks until all pods run and nothing has come or gone for a while: a pod that is being replaced, or a container that waits to be started
+// again, would make less of what there was, and its return something that is left. It is an error when that doesn't happen within patience.
+func StillMachine(ctx context.Context, w *world.World, patience time.Duration) (Machine, error) {
+	seen, err := LookAtMachine(ctx, w.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	since := time.Now()
+	err = world.Until(ctx, patience, func(ctx context.Context) error {
+		now, err := LookAtMachine(ctx, w.StateDir)
+		if err == nil {
+			err = PodsRun(ctx, w)
 		}
-		var now Machine
-		if now, err = LookAtMachine(ctx, stateDir); err == nil && !maps.Equal(now.Counts(), seen.Counts()) {
+		was := seen
+		if now != nil {
+			seen = now
+		}
+		if err != nil || !maps.Equal(seen.Counts(), was.Counts()) {
 			since = time.Now()
 		}
-		seen = now
-	}
+		if err == nil && time.Since(since) < stillFor {
+			err = fmt.Errorf("something came or went on the machine %s ago: %v", time.Since(since).Round(time.Second), seen.Counts())
+		}
+		return err
+	})
 	return seen, err
+}
+
+// PodsRun returns an error while a pod of the management cluster or of the demo cluster starts, is not ready, or is being deleted. Pods that have ended have
+// nothing on the machine.
+func PodsRun(ctx context.Context, w *world.World) error {
+	demo, err := w.Hosted(ctx, plan.Demo)
+	if err != nil {
+		return err
+	}
+	for _, cfg := range []*rest.Config{w.Management, demo} {
+		c, err := world.NewClient(cfg)
+		if err != nil {
+			return err
+		}
+		pods := &corev1.PodList{}
+		if err := c.List(ctx, pods); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if err := podRuns(&pods.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func podRuns(p *corev1.Pod) error {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return nil
+	}
+	if !p.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("pod %s/%s is being deleted", p.Namespace, p.Name)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s/%s, which is %s, is not ready", p.Namespace, p.Name, p.Status.Phase)
 }
 
 // opens says that a line of a ruleset is the head of a table, chain, set or map, and no rule.

@@ -162,3 +162,20 @@ func TestPoolRests(t *testing.T) {
 	g.Expect(poolRests(pool(corev1.ConditionTrue, 2))).To(MatchError("NodePool p rolls: 1 of 2"))
 	g.Expect(poolRests(pool(corev1.ConditionFalse, 1))).To(MatchError("nobody has said whether generation 2 of NodePool p rolls"), "When it was changed since it should not believe what was said before")
 }
+
+func TestPodRuns(t *testing.T) {
+	now := metav1.Now()
+	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	for name, tc := range map[string]struct {
+		pod  corev1.Pod
+		runs bool
+	}{
+		"When a pod is ready it should run":                           {corev1.Pod{Status: corev1.PodStatus{Conditions: ready}}, true},
+		"When a pod has ended well it should count as running":        {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}, true},
+		"When a container waits to be started again it should not":    {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, false},
+		"When a pod that is ready is being deleted it should not":     {corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: corev1.PodStatus{Conditions: ready}}, false},
+		"When a pod has ended badly it should, as nothing of it runs": {corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}, true},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(podRuns(&tc.pod) == nil).To(Equal(tc.runs)) })
+	}
+}

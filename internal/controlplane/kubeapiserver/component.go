@@ -40,7 +40,9 @@ func NewComponent() *component.WorkloadComponent {
 		WithDependencies("etcd").
 		StartBeforeDependencies().
 		WithAdaptFunction(adaptDeployment).
-		WithManifestAdapter("audit-config.yaml", component.AdaptManifest(adaptAuditConfig)).
+		WithManifestAdapter("audit-config.yaml", component.AdaptManifest(func(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
+			return settings.WriteAuditConfig(ctx.HCP, cm)
+		})).
 		WithManifestAdapter("encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryptionConfig), component.Locked()).
 		WithManifestAdapter("auth-config.yaml", component.When(externalOIDC), component.AdaptManifest(adaptAuthentication)).
 		WithManifestAdapter("egress-selector.yaml", component.When(tunnelled), component.AdaptManifest(adaptEgressSelector)).
@@ -80,7 +82,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 			main.Env = append(main.Env, corev1.EnvVar{Name: env.name, Value: value})
 		}
 	}
-	if !auditing(settings.APIServer(hcp).Audit) {
+	if !settings.Auditing(hcp) {
 		component.RemoveContainer(pod, auditLogsContainer)
 	}
 	if ok, _ := encrypted(ctx); ok {

@@ -36,35 +36,6 @@ func contextOf(t *testing.T, hcp *hyperv1.HostedControlPlane, objs ...client.Obj
 	return component.WorkloadContext{Context: t.Context(), HCP: hcp, Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build()}
 }
 
-func TestAuditPolicy(t *testing.T) {
-	for name, tc := range map[string]struct {
-		audit  configv1.Audit
-		rules  int
-		logged bool
-		err    string
-	}{
-		"When no profile is named it should be Default":                 {rules: 4, logged: true},
-		"When it is None it should log nothing":                         {audit: configv1.Audit{Profile: configv1.NoneAuditProfileType}, rules: 3},
-		"When it is None but a group has a profile it should log":       {audit: configv1.Audit{Profile: configv1.NoneAuditProfileType, CustomRules: []configv1.AuditCustomRule{{Group: "g", Profile: configv1.DefaultAuditProfileType}}}, rules: 5, logged: true},
-		"When it is None also for a group it should log nothing":        {audit: configv1.Audit{Profile: configv1.NoneAuditProfileType, CustomRules: []configv1.AuditCustomRule{{Group: "g", Profile: configv1.NoneAuditProfileType}}}, rules: 4},
-		"When write requests are wanted it should keep credentials out": {audit: configv1.Audit{Profile: configv1.WriteRequestBodiesAuditProfileType}, rules: 5, logged: true},
-		"When all requests are wanted it should keep credentials out":   {audit: configv1.Audit{Profile: configv1.AllRequestBodiesAuditProfileType}, rules: 4, logged: true},
-		"When the profile of a group is unknown it should name it":      {audit: configv1.Audit{CustomRules: []configv1.AuditCustomRule{{Group: "g", Profile: "Loud"}}}, logged: true, err: `group g: unknown audit profile "Loud"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(auditing(tc.audit)).To(Equal(tc.logged))
-			policy, err := auditPolicy(tc.audit)
-			if tc.err != "" {
-				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
-				return
-			}
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(policy.Rules).To(HaveLen(tc.rules))
-		})
-	}
-}
-
 func TestAuthentication(t *testing.T) {
 	provider := func(mutate func(*configv1.OIDCProvider)) *hyperv1.HostedControlPlane {
 		p := configv1.OIDCProvider{Name: "corp", Issuer: configv1.TokenIssuer{URL: "https://issuer", Audiences: []configv1.TokenAudience{"a", "b"}}}

@@ -1,4 +1,4 @@
-package kubeapiserver
+package settings
 
 import (
 	"fmt"
@@ -9,19 +9,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1 "hcp.internal/api/config/v1"
-	"hcp.internal/platform/internal/controlplane/component"
-	"hcp.internal/platform/internal/controlplane/settings"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
+// Keys of a ConfigMap that holds an audit policy.
 const (
-	auditPolicyKey  = "policy.yaml"
-	auditProfileKey = "profile"
+	AuditPolicyKey  = "policy.yaml"
+	AuditProfileKey = "profile"
 )
 
-// adaptAuditConfig writes the audit policy that the profile stands for.
-func adaptAuditConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
-	audit := settings.APIServer(ctx.HCP).Audit
-	policy, err := auditPolicy(audit)
+// WriteAuditConfig makes a ConfigMap that of an audit profile: the policy that it stands for, and its name.
+func WriteAuditConfig(hcp *hyperv1.HostedControlPlane, cm *corev1.ConfigMap) error {
+	policy, err := auditPolicy(APIServer(hcp).Audit)
 	if err != nil {
 		return err
 	}
@@ -29,8 +28,13 @@ func adaptAuditConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error
 	if err != nil {
 		return fmt.Errorf("encoding the audit policy: %w", err)
 	}
-	cm.Data = map[string]string{auditPolicyKey: string(raw), auditProfileKey: string(profileOf(audit))}
+	cm.Data = map[string]string{AuditPolicyKey: string(raw), AuditProfileKey: string(AuditProfile(hcp))}
 	return nil
+}
+
+// AuditProfile is spec.configuration.apiServer.audit.profile; Default when it is unset.
+func AuditProfile(hcp *hyperv1.HostedControlPlane) configv1.AuditProfileType {
+	return profileOf(APIServer(hcp).Audit)
 }
 
 func profileOf(audit configv1.Audit) configv1.AuditProfileType {
@@ -40,8 +44,9 @@ func profileOf(audit configv1.Audit) configv1.AuditProfileType {
 	return audit.Profile
 }
 
-// auditing says whether anything is logged at all.
-func auditing(audit configv1.Audit) bool {
+// Auditing says whether anything is logged at all.
+func Auditing(hcp *hyperv1.HostedControlPlane) bool {
+	audit := APIServer(hcp).Audit
 	for _, rule := range audit.CustomRules {
 		if rule.Profile != configv1.NoneAuditProfileType {
 			return true

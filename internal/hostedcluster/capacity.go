@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
@@ -113,7 +114,7 @@ func (obs *observed) exists() bool {
 		return true
 	}
 	ns := obs.namespace
-	return ns != nil && ns.DeletionTimestamp.IsZero() && ns.Annotations[hyperv1.HostedClusterAnnotation] == backReference(obs.hc)
+	return ns != nil && ns.DeletionTimestamp.IsZero() && ns.Annotations[hyperv1.HostedClusterAnnotation] == names.BackReference(obs.hc)
 }
 
 // open tells that all other gates are.
@@ -192,9 +193,9 @@ func (c *Capacity) decide(ctx context.Context, obs *observed) (*admission, error
 		return admitted, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("finding out whether there is room for the control plane of %s: %w", backReference(obs.hc), err)
+		return nil, fmt.Errorf("finding out whether there is room for the control plane of %s: %w", names.BackReference(obs.hc), err)
 	}
-	verdict := capacity.Decide(w)[backReference(obs.hc)]
+	verdict := capacity.Decide(w)[names.BackReference(obs.hc)]
 	// A management cluster without a single node is none that its nodes tell anything about.
 	if !verdict.Admitted && len(w.Nodes)+w.Closed > 0 {
 		why, err := c.Grows(ctx)
@@ -210,7 +211,7 @@ func (c *Capacity) decide(ctx context.Context, obs *observed) (*admission, error
 	if c.granted == nil {
 		c.granted = map[types.UID]grant{}
 	}
-	c.granted[obs.hc.UID] = grant{namespaceOf(obs.hc), own}
+	c.granted[obs.hc.UID] = grant{names.NamespaceOf(obs.hc), own}
 	c.count(admitted.reason)
 	if _, waited := c.waiting[obs.hc.UID]; waited {
 		delete(c.waiting, obs.hc.UID)
@@ -287,6 +288,6 @@ func admittedCondition(obs *observed) *metav1.Condition {
 	if obs.admission.waits {
 		status = metav1.ConditionFalse
 	}
-	c := condition(hyperv1.ControlPlaneAdmitted, status, obs.admission.reason, obs.admission.message)
+	c := conditions.New(hyperv1.ControlPlaneAdmitted, status, obs.admission.reason, obs.admission.message)
 	return &c
 }

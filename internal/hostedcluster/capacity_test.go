@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -173,7 +174,7 @@ func TestCapacityLeavesWhatExists(t *testing.T) {
 	g.Expect(obs.admission.waits).To(BeFalse())
 
 	obs.hcp = nil
-	obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: backReference(obs.hc)}}}
+	obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.hc)}}}
 	g.Expect(r.admit(t.Context(), obs, time.Now())).To(Succeed())
 	g.Expect(obs.admission.waits).To(BeFalse(), "the operator died between the namespace and the HostedControlPlane")
 }

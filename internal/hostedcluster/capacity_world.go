@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/autoscaler/simulate"
 	"hcp.internal/platform/internal/capacity"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	packagepod "hcp.internal/platform/internal/packages/control/pod"
 	"hcp.internal/platform/internal/platform/machine"
@@ -134,13 +135,13 @@ func (c *Capacity) world(ctx context.Context, obs *observed) (w capacity.World, 
 		if err != nil {
 			continue // the pass over it says so
 		}
-		w.Queue = append(w.Queue, capacity.Candidate{Name: backReference(hc), Created: hc.CreationTimestamp.Time, Groups: groups, Spare: spare})
+		w.Queue = append(w.Queue, capacity.Candidate{Name: names.BackReference(hc), Created: hc.CreationTimestamp.Time, Groups: groups, Spare: spare})
 	}
 	groups, spare, err := c.Demands(ctx, hostedControlPlane(obs), obs.target)
 	if err != nil {
 		return w, nil, fmt.Errorf("%w: %w", errNoDemand, err)
 	}
-	w.Queue = append(w.Queue, capacity.Candidate{Name: backReference(obs.hc), Created: obs.hc.CreationTimestamp.Time, Groups: groups, Spare: spare})
+	w.Queue = append(w.Queue, capacity.Candidate{Name: names.BackReference(obs.hc), Created: obs.hc.CreationTimestamp.Time, Groups: groups, Spare: spare})
 	return w, groups, nil
 }
 
@@ -169,7 +170,7 @@ func (c *Capacity) room(ctx context.Context) (w capacity.World, started map[type
 		if !hcp.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if key, ok := parseBackReference(hcp.Annotations[hyperv1.HostedClusterAnnotation]); ok {
+		if key, ok := names.ParseBackReference(hcp.Annotations[hyperv1.HostedClusterAnnotation]); ok {
 			started[key] = true
 		}
 		groups, _, err := c.Demands(ctx, hcp, nil)

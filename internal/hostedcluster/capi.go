@@ -51,14 +51,14 @@ func infraCR(obs *observed) (client.Object, error) {
 	if obs.hcp != nil {
 		endpoint = obs.hcp.Status.ControlPlaneEndpoint
 	}
-	return obs.platform.InfraCR(obs.hc, namespaceOf(obs.hc), endpoint)
+	return obs.platform.InfraCR(obs.hc, names.NamespaceOf(obs.hc), endpoint)
 }
 
 // capiCluster is the Cluster that the machines belong to. Its endpoint is copied from the infrastructure by Cluster API itself.
 func capiCluster(hc *hyperv1.HostedCluster, infra client.Object, paused bool) *clusterv1.Cluster {
 	gvk := infra.GetObjectKind().GroupVersionKind()
 	return &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(hc), Name: hc.Spec.InfraID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(hc), Name: hc.Spec.InfraID},
 		Spec: clusterv1.ClusterSpec{
 			Paused:            ptr.To(paused),
 			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{APIGroup: hyperv1.GroupVersion.Group, Kind: "HostedControlPlane", Name: hc.Name},
@@ -180,11 +180,11 @@ func (r *Reconciler) remainingCluster(ctx context.Context, hc *hyperv1.HostedClu
 	if !r.Capabilities.ClusterAPI || hc.Spec.InfraID == "" {
 		return nil
 	}
-	ns := namespaceOf(hc)
+	ns := names.NamespaceOf(hc)
 	if left.cluster, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil || left.cluster == nil {
 		return err
 	}
-	if left.cluster.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
+	if left.cluster.Annotations[hyperv1.HostedClusterAnnotation] != names.BackReference(hc) {
 		left.cluster = nil
 		return nil
 	}
@@ -223,5 +223,5 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, hc *hyperv1.HostedCluste
 	if !ok {
 		return nil
 	}
-	return orphans.DeleteOrphanedMachines(ctx, r.Client, hc, namespaceOf(hc))
+	return orphans.DeleteOrphanedMachines(ctx, r.Client, hc, names.NamespaceOf(hc))
 }

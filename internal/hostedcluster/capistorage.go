@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/capiproxy"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/read"
@@ -34,7 +35,7 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 	case operator.Ours:
 		return true, nil
 	case operator.Unclaimed, operator.Contradictory:
-		hcp, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
+		hcp, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
 		if err != nil {
 			return false, err
 		}
@@ -74,7 +75,7 @@ func hasMachines(hc *hyperv1.HostedCluster) bool {
 	if err != nil || machinesDisabled(hc) {
 		return false
 	}
-	infra, err := p.InfraCR(hc, namespaceOf(hc), hyperv1.APIEndpoint{})
+	infra, err := p.InfraCR(hc, names.NamespaceOf(hc), hyperv1.APIEndpoint{})
 	return err != nil || infra != nil
 }
 
@@ -89,7 +90,7 @@ type storageEvidence struct {
 // before the first of these objects exists, and never loses it. Where it is gone already, or machines were disabled since, the objects
 // themselves are.
 func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, found storageEvidence) map[string]any {
-	own := hcp != nil && hcp.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc)
+	own := hcp != nil && hcp.Annotations[hyperv1.HostedClusterAnnotation] == names.BackReference(hc)
 	private := own && hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
 	legacy := !private && (own && found.machines || found.standard)
 	change := map[string]any{}
@@ -117,15 +118,15 @@ func (r *Reconciler) standsInStandard(ctx context.Context, hc *hyperv1.HostedClu
 	}
 	clusters := &metav1.PartialObjectMetadataList{}
 	clusters.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
-	err := r.Direct.List(ctx, clusters, client.InNamespace(namespaceOf(hc)))
+	err := r.Direct.List(ctx, clusters, client.InNamespace(names.NamespaceOf(hc)))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking for Clusters of HostedCluster %s in the standard group: %w", backReference(hc), err)
+		return false, fmt.Errorf("looking for Clusters of HostedCluster %s in the standard group: %w", names.BackReference(hc), err)
 	}
 	return slices.ContainsFunc(clusters.Items, func(c metav1.PartialObjectMetadata) bool {
-		return c.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc)
+		return c.Annotations[hyperv1.HostedClusterAnnotation] == names.BackReference(hc)
 	}), nil
 }
 
@@ -136,7 +137,7 @@ func (r *Reconciler) annotate(ctx context.Context, hc *hyperv1.HostedCluster, ch
 		return err
 	}
 	if err := r.Client.Patch(ctx, hc, client.RawPatch(types.MergePatchType, body)); err != nil {
-		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
+		return fmt.Errorf("annotating HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	ctrl.LoggerFrom(ctx).Info("noted where objects of Cluster API are stored", "annotations", change)
 	return nil
@@ -157,7 +158,7 @@ func (r *Reconciler) reportStorage(ctx context.Context, hc *hyperv1.HostedCluste
 // storage is condition PrivateCAPITypes.
 func storage(hc *hyperv1.HostedCluster) metav1.Condition {
 	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
-		c := condition(hyperv1.PrivateCAPITypes, status, reason, message)
+		c := conditions.New(hyperv1.PrivateCAPITypes, status, reason, message)
 		c.ObservedGeneration = hc.Generation
 		return c
 	}

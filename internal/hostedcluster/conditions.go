@@ -27,18 +27,6 @@ const (
 	messageWaiting          = "Waiting for hosted control plane to be healthy"
 )
 
-func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
-}
-
-func asExpected(conditionType string) metav1.Condition {
-	return condition(conditionType, metav1.ConditionTrue, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
-}
-
-func unknown(conditionType, message string) metav1.Condition {
-	return condition(conditionType, metav1.ConditionUnknown, hyperv1.StatusUnknownReason, message)
-}
-
 // bubbled are copied from the HostedControlPlane as they are, Unknown when absent.
 var bubbled = []string{
 	hyperv1.ClusterVersionSucceeding, hyperv1.ClusterVersionProgressing, hyperv1.ClusterVersionReleaseAccepted,
@@ -97,13 +85,13 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 
 func fromHCP(obs *observed, conditionType string) metav1.Condition {
 	if obs.hcp == nil {
-		return unknown(conditionType, messageHCPMissing)
+		return conditions.Unknown(conditionType, hyperv1.StatusUnknownReason, messageHCPMissing)
 	}
 	c := obs.hcpCondition(conditionType)
 	if c == nil {
-		return unknown(conditionType, messageConditionMissing)
+		return conditions.Unknown(conditionType, hyperv1.StatusUnknownReason, messageConditionMissing)
 	}
-	return condition(conditionType, c.Status, c.Reason, c.Message)
+	return conditions.New(conditionType, c.Status, c.Reason, c.Message)
 }
 
 func degraded(obs *observed) metav1.Condition {
@@ -120,32 +108,32 @@ func unmanagedEtcd(obs *observed) metav1.Condition {
 			continue
 		}
 		if err := ref.check(obs.hc.Namespace, obs.sources[ref.key()]); err != nil {
-			return condition(hyperv1.UnmanagedEtcdAvailable, metav1.ConditionFalse, hyperv1.UnmanagedEtcdMisconfiguredReason, err.Error())
+			return conditions.False(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdMisconfiguredReason, err.Error())
 		}
-		return condition(hyperv1.UnmanagedEtcdAvailable, metav1.ConditionTrue, hyperv1.UnmanagedEtcdAsExpectedReason, hyperv1.AllIsWellMessage)
+		return conditions.True(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdAsExpectedReason, hyperv1.AllIsWellMessage)
 	}
-	return condition(hyperv1.UnmanagedEtcdAvailable, metav1.ConditionFalse, hyperv1.UnmanagedEtcdMisconfiguredReason,
+	return conditions.False(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdMisconfiguredReason,
 		"spec.etcd.unmanaged.tls.clientSecret.name is empty: name a Secret with keys "+strings.Join(etcdClientKeys, ", "))
 }
 
 func validConfiguration(obs *observed) metav1.Condition {
 	if mistakes := validate(obs); len(mistakes) > 0 {
-		return condition(hyperv1.ValidHostedClusterConfiguration, metav1.ConditionFalse, hyperv1.InvalidConfigurationReason, strings.Join(mistakes, "; "))
+		return conditions.False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, strings.Join(mistakes, "; "))
 	}
-	return condition(hyperv1.ValidHostedClusterConfiguration, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Configuration passes validation")
+	return conditions.True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Configuration passes validation")
 }
 
 func supported(obs *observed) metav1.Condition {
 	if obs.platformErr != nil {
-		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
+		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
 	}
 	if err := hostedFlavour(obs); err != nil {
-		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, err.Error())
+		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, err.Error())
 	}
 	if err := speaksPrivately(obs); err != nil {
-		return condition(hyperv1.SupportedHostedCluster, metav1.ConditionFalse, hyperv1.UnsupportedHostedClusterReason, err.Error())
+		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, err.Error())
 	}
-	return condition(hyperv1.SupportedHostedCluster, metav1.ConditionTrue, hyperv1.AsExpectedReason, "HostedCluster is supported by operator configuration")
+	return conditions.True(hyperv1.SupportedHostedCluster, hyperv1.AsExpectedReason, "HostedCluster is supported by operator configuration")
 }
 
 // hostedFlavour refuses releases of OpenShift: their payload has components that this operator does not run. While the release can't be read, what
@@ -171,10 +159,10 @@ func hostedFlavour(obs *observed) error {
 func validReleaseImage(obs *observed) metav1.Condition {
 	last := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
 	if last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == obs.hc.Generation {
-		return condition(last.Type, last.Status, last.Reason, last.Message)
+		return conditions.New(last.Type, last.Status, last.Reason, last.Message)
 	}
 	invalid := func(reason string, err error) metav1.Condition {
-		return condition(hyperv1.ValidReleaseImage, metav1.ConditionFalse, reason, err.Error())
+		return conditions.False(hyperv1.ValidReleaseImage, reason, err.Error())
 	}
 	if _, err := obs.pullSecret(); err != nil {
 		if obs.sources[sourceKey{secretKind, obs.hc.Spec.PullSecret.Name}].missing {
@@ -193,7 +181,7 @@ func validReleaseImage(obs *observed) metav1.Condition {
 			return invalid(hyperv1.InvalidImageReason, err)
 		}
 	}
-	return condition(hyperv1.ValidReleaseImage, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Release image is valid")
+	return conditions.True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release image is valid")
 }
 
 func versionCheck(obs *observed, r *release.Release) release.VersionCheck {
@@ -214,16 +202,16 @@ func versionCheck(obs *observed, r *release.Release) release.VersionCheck {
 
 func reconciliationActive(pausedUntil *string, now time.Time) metav1.Condition {
 	active := func(reason, message string) metav1.Condition {
-		return condition(hyperv1.ReconciliationActive, metav1.ConditionTrue, reason, message)
+		return conditions.True(hyperv1.ReconciliationActive, reason, message)
 	}
 	p := pause.At(pausedUntil, now)
 	switch {
 	case p.Invalid:
 		return active(hyperv1.InvalidPausedUntilValueReason, fmt.Sprintf("spec.pausedUntil %q is neither a time nor true or false, so the cluster is not paused: write it like 2027-01-31T12:00:00Z", *pausedUntil))
 	case p.Active && p.Until.IsZero():
-		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until field removed")
+		return conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Reconciliation paused until field removed")
 	case p.Active:
-		return condition(hyperv1.ReconciliationActive, metav1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused until: "+p.Until.Format(time.RFC3339))
+		return conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Reconciliation paused until: "+p.Until.Format(time.RFC3339))
 	default:
 		return active(hyperv1.AsExpectedReason, "Reconciliation active on resource")
 	}
@@ -233,10 +221,10 @@ func reconciliationActive(pausedUntil *string, now time.Time) metav1.Condition {
 func validProxy(obs *observed, now time.Time) metav1.Condition {
 	config := obs.hc.Spec.Configuration
 	if config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
-		return asExpected(hyperv1.ValidProxyConfiguration)
+		return conditions.True(hyperv1.ValidProxyConfiguration, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
 	}
 	invalid := func(format string, args ...any) metav1.Condition {
-		return condition(hyperv1.ValidProxyConfiguration, metav1.ConditionFalse, hyperv1.ProxyCABundleInvalidReason,
+		return conditions.False(hyperv1.ValidProxyConfiguration, hyperv1.ProxyCABundleInvalidReason,
 			fmt.Sprintf("spec.configuration.proxy.trustedCA: ConfigMap %s/%s %s", obs.hc.Namespace, config.Proxy.TrustedCA.Name, fmt.Sprintf(format, args...)))
 	}
 	src := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}]
@@ -252,7 +240,7 @@ func validProxy(obs *observed, now time.Time) metav1.Condition {
 			return invalid("holds a certificate of %q that expired on %s: replace it", c.Subject.CommonName, c.NotAfter.UTC().Format(time.DateOnly))
 		}
 	}
-	return asExpected(hyperv1.ValidProxyConfiguration)
+	return conditions.True(hyperv1.ValidProxyConfiguration, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
 }
 
 // autoNode: none of the platforms here has Karpenter.
@@ -261,49 +249,49 @@ func autoNode(obs *observed) metav1.Condition {
 	if obs.hc.Spec.AutoNode != nil {
 		message = "spec.autoNode has no effect on platform " + string(obs.hc.Spec.Platform.Type)
 	}
-	return condition(hyperv1.AutoNodeEnabled, metav1.ConditionFalse, hyperv1.AutoNodeNotConfiguredReason, message)
+	return conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeNotConfiguredReason, message)
 }
 
 func platformCredentials(obs *observed) metav1.Condition {
 	switch {
 	case obs.platformErr != nil:
-		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionFalse, hyperv1.PlatformCredentialsNotFoundReason, obs.platformErr.Error())
+		return conditions.False(hyperv1.PlatformCredentialsFound, hyperv1.PlatformCredentialsNotFoundReason, obs.platformErr.Error())
 	case obs.credentialsErr != nil:
-		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionFalse, hyperv1.PlatformCredentialsNotFoundReason, obs.credentialsErr.Error())
+		return conditions.False(hyperv1.PlatformCredentialsFound, hyperv1.PlatformCredentialsNotFoundReason, obs.credentialsErr.Error())
 	}
 	if len(obs.credentials) == 0 {
-		return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("Platform %s needs no credentials", obs.hc.Spec.Platform.Type))
+		return conditions.True(hyperv1.PlatformCredentialsFound, hyperv1.AsExpectedReason, fmt.Sprintf("Platform %s needs no credentials", obs.hc.Spec.Platform.Type))
 	}
-	return condition(hyperv1.PlatformCredentialsFound, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Required platform credentials are found")
+	return conditions.True(hyperv1.PlatformCredentialsFound, hyperv1.AsExpectedReason, "Required platform credentials are found")
 }
 
 func ignitionEndpoint(obs *observed) metav1.Condition {
 	if obs.ignition == nil {
-		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.NotFoundReason, "Deployment ignition-server is not found: machines can't join yet")
+		return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.NotFoundReason, "Deployment ignition-server is not found: machines can't join yet")
 	}
 	if r := obs.ignition.Spec.Replicas; r != nil && *r == 0 {
-		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, "Deployment ignition-server has no replicas: it runs while there are NodePools")
+		return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason, "Deployment ignition-server has no replicas: it runs while there are NodePools")
 	}
 	for _, c := range obs.ignition.Status.Conditions {
 		if c.Type != "Available" {
 			continue
 		}
 		if c.Status == corev1.ConditionTrue && obs.ignitionEndpoint == "" {
-			return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason,
+			return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason,
 				"machines can't reach the ignition server: publish Ignition by NodePort with an address in spec.services")
 		}
 		if c.Status == corev1.ConditionTrue {
-			return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason, "Ignition server deployment is available")
+			return conditions.True(hyperv1.IgnitionEndpointAvailable, hyperv1.AsExpectedReason, "Ignition server deployment is available")
 		}
-		return condition(hyperv1.IgnitionEndpointAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, "Deployment ignition-server is not available yet")
+		return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason, "Deployment ignition-server is not available yet")
 	}
-	return unknown(hyperv1.IgnitionEndpointAvailable, "Deployment ignition-server has not reported its availability yet")
+	return conditions.Unknown(hyperv1.IgnitionEndpointAvailable, hyperv1.StatusUnknownReason, "Deployment ignition-server has not reported its availability yet")
 }
 
 // progressing is True until status.version wants what spec.release wants. A closed gate blocks the rollout, and its message is shown.
 func progressing(obs *observed, g gates) metav1.Condition {
 	blocked := func(message string) metav1.Condition {
-		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, hyperv1.BlockedReason, message)
+		return conditions.False(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason, message)
 	}
 	for _, gate := range g.list() {
 		if closed(gate) {
@@ -317,37 +305,37 @@ func progressing(obs *observed, g gates) metav1.Condition {
 		return blocked(fmt.Sprintf("looking up the release: %v", obs.releaseErr))
 	}
 	if a := obs.admission; a != nil && a.waits {
-		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, a.reason, a.message)
+		return conditions.False(hyperv1.HostedClusterProgressing, a.reason, a.message)
 	}
 	if v := obs.hc.Status.Version; v == nil || !obs.userRelease.Matches(v.Desired.Image) {
 		if reason, message := obs.rolloutTrouble(); reason != "" {
-			return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, reason, message)
+			return conditions.True(hyperv1.HostedClusterProgressing, reason, message)
 		}
-		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, hyperv1.ProgressingReason,
+		return conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason,
 			fmt.Sprintf("Working towards %s: the control plane has not taken up %s yet", obs.userRelease.Version, obs.userRelease.Image))
 	}
 	if reason, message := obs.rolloutTrouble(); reason != "" {
-		return condition(hyperv1.HostedClusterProgressing, metav1.ConditionTrue, reason, message)
+		return conditions.True(hyperv1.HostedClusterProgressing, reason, message)
 	}
-	return condition(hyperv1.HostedClusterProgressing, metav1.ConditionFalse, hyperv1.AsExpectedReason, "HostedCluster is at expected version")
+	return conditions.False(hyperv1.HostedClusterProgressing, hyperv1.AsExpectedReason, "HostedCluster is at expected version")
 }
 
 func available(obs *observed, progress metav1.Condition) metav1.Condition {
 	c := obs.hcpCondition(hyperv1.HostedControlPlaneAvailable)
 	switch {
 	case c != nil && c.Status == metav1.ConditionTrue:
-		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason, messageAvailable)
+		return conditions.True(hyperv1.HostedClusterAvailable, hyperv1.AsExpectedReason, messageAvailable)
 	case obs.operatorTrouble() != nil:
 		t := obs.operatorTrouble()
-		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, t.Reason, t.Message)
+		return conditions.False(hyperv1.HostedClusterAvailable, t.Reason, t.Message)
 	case c != nil:
-		return condition(hyperv1.HostedClusterAvailable, c.Status, c.Reason, c.Message)
+		return conditions.New(hyperv1.HostedClusterAvailable, c.Status, c.Reason, c.Message)
 	case progress.Reason == hyperv1.WaitingForCapacityReason:
-		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, progress.Reason, progress.Message)
+		return conditions.False(hyperv1.HostedClusterAvailable, progress.Reason, progress.Message)
 	case progress.Reason == hyperv1.BlockedReason:
-		return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, progress.Message)
+		return conditions.False(hyperv1.HostedClusterAvailable, hyperv1.WaitingForAvailableReason, progress.Message)
 	}
-	return condition(hyperv1.HostedClusterAvailable, metav1.ConditionFalse, hyperv1.WaitingForAvailableReason, messageWaiting)
+	return conditions.False(hyperv1.HostedClusterAvailable, hyperv1.WaitingForAvailableReason, messageWaiting)
 }
 
 // upgradeAllowed tells why the control plane may not move to the wanted release now; nil when it may, or need not.
@@ -378,9 +366,9 @@ func upgradeAllowed(obs *observed) error {
 
 // reconciliationSucceeded tells how the pass ended.
 func reconciliationSucceeded(err error, generation int64) metav1.Condition {
-	c := condition(hyperv1.ReconciliationSucceeded, metav1.ConditionTrue, hyperv1.ReconciliationSucceededReason, "The hosted cluster reconciliation has succeeded")
+	c := conditions.True(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationSucceededReason, "The hosted cluster reconciliation has succeeded")
 	if err != nil {
-		c = condition(hyperv1.ReconciliationSucceeded, metav1.ConditionFalse, hyperv1.ReconciliationErrorReason, err.Error())
+		c = conditions.False(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationErrorReason, err.Error())
 	}
 	c.ObservedGeneration = generation
 	return c

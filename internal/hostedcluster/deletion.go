@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
@@ -109,7 +110,7 @@ func planTeardown(r remains, now time.Time) teardown {
 	if r.namespace == nil || r.hc.Annotations[hyperv1.SkipControlPlaneNamespaceDeletionAnnotation] == "true" {
 		return teardown{}
 	}
-	if r.namespace.Annotations[hyperv1.HostedClusterAnnotation] != backReference(r.hc) {
+	if r.namespace.Annotations[hyperv1.HostedClusterAnnotation] != names.BackReference(r.hc) {
 		return teardown{} // it was never ours
 	}
 	if r.namespace.DeletionTimestamp.IsZero() {
@@ -257,7 +258,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	if wait := r.gracePeriod(hc); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, patch.Status(ctx, r.Client, before, hc)
 	}
-	r.uids.Forget(namespaceOf(hc))
+	r.uids.Forget(names.NamespaceOf(hc))
 	r.adopted.forget(client.ObjectKeyFromObject(hc))
 	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)
 	// An optimistic lock: somebody else may have added a finalizer since.
@@ -274,7 +275,7 @@ func hasFinalizer(hc *hyperv1.HostedCluster) bool {
 }
 
 func destroying(hc *hyperv1.HostedCluster, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	c := condition(hyperv1.HostedClusterDestroyed, status, reason, message)
+	c := conditions.New(hyperv1.HostedClusterDestroyed, status, reason, message)
 	c.ObservedGeneration = hc.Generation
 	return c
 }
@@ -373,7 +374,7 @@ func noPods(namespace string) *corev1.ResourceQuota {
 func (r *Reconciler) sweep(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	var errs []error
 	if p, err := platform.For(hc.Spec.Platform.Type); err == nil {
-		errs = append(errs, p.DeleteCredentials(ctx, r.Client, hc, namespaceOf(hc)))
+		errs = append(errs, p.DeleteCredentials(ctx, r.Client, hc, names.NamespaceOf(hc)))
 	}
 	owned := client.MatchingLabels{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}
 	for _, obj := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.ClusterRole{}} {

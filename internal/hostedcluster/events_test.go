@@ -51,7 +51,7 @@ func TestTellChanges(t *testing.T) {
 			told{"Normal RolloutStarted RollOut: Rolling out release r:1"}},
 		"When nothing changes it should tell nothing": {with(status(configv1.CompletedUpdate, "r:1", "1.36.3")), with(status(configv1.CompletedUpdate, "r:1", "1.36.3")), nil},
 		"When the configuration is invalid it should warn": {
-			with(nil), with(nil, condition(hyperv1.ValidHostedClusterConfiguration, metav1.ConditionFalse, hyperv1.InvalidConfigurationReason, "spec.x is wrong")),
+			with(nil), with(nil, conditions.False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, "spec.x is wrong")),
 			told{"Warning InvalidConfiguration Validate: spec.x is wrong"},
 		},
 		"When it is paused it should tell": {with(nil), with(nil, reconciliationActive(ptr.To("true"), noon)),

@@ -50,7 +50,7 @@ func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
 	}
 	hcp := &hyperv1.HostedControlPlane{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespaceOf(hc), Name: hc.Name,
+			Namespace: names.NamespaceOf(hc), Name: hc.Name,
 			Labels:      mirroredLabels(hc.Labels),
 			Annotations: hcpAnnotations(obs, live),
 		},
@@ -127,7 +127,7 @@ func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hy
 
 func hcpAnnotations(obs *observed, live *hyperv1.HostedControlPlane) map[string]string {
 	hc := obs.hc
-	annotations := map[string]string{hyperv1.HostedClusterAnnotation: backReference(hc)}
+	annotations := map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(hc)}
 	for _, k := range mirroredToHCP {
 		if v, ok := hc.Annotations[k]; ok {
 			annotations[k] = v

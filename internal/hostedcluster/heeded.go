@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/support"
 )
 
@@ -27,9 +28,9 @@ func fieldFindings(hc *hyperv1.HostedCluster) []support.Finding {
 func allFieldsHeeded(obs *observed) metav1.Condition {
 	found := append(fieldFindings(obs.hc), support.AnnotationFindings(obs.hc.Annotations)...)
 	if len(found) > 0 {
-		return condition(hyperv1.AllFieldsHeeded, metav1.ConditionFalse, hyperv1.FieldsNotHeededReason, support.Message(found))
+		return conditions.False(hyperv1.AllFieldsHeeded, hyperv1.FieldsNotHeededReason, support.Message(found))
 	}
-	return condition(hyperv1.AllFieldsHeeded, metav1.ConditionTrue, hyperv1.AsExpectedReason, messageAllHeeded)
+	return conditions.True(hyperv1.AllFieldsHeeded, hyperv1.AsExpectedReason, messageAllHeeded)
 }
 
 // fieldsAreNotRefused refuses what must not be left out silently, before anything is made. A cluster that exists goes on: what it has is told by

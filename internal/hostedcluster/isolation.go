@@ -37,7 +37,7 @@ func isReservedLabel(key string) bool {
 func policyInput(obs *observed) netpolicy.Input {
 	spec := &obs.hc.Spec
 	in := netpolicy.Input{
-		Namespace:   namespaceOf(obs.hc),
+		Namespace:   names.NamespaceOf(obs.hc),
 		Services:    spec.Services,
 		HasOAuth:    len(obs.target.Missing("oauth-server")) == 0,
 		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0 || len(obs.target.Missing("kubelet")) == 0,

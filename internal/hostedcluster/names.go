@@ -3,10 +3,7 @@ package hostedcluster
 import (
 	"strings"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/contract/names"
 )
 
 // OwnerNamespaceLabel and OwnerNameLabel on cluster-scoped objects name the HostedCluster, which can't be their owner by reference.
@@ -40,20 +37,6 @@ const (
 	sourceSigningKey   = "key"
 	sourceOldPublicKey = "old-key.pub"
 )
-
-// namespaceOf is Namespace of hc.
-func namespaceOf(hc *hyperv1.HostedCluster) string {
-	return names.ControlPlaneNamespace(hc.Namespace, hc.Name)
-}
-
-// backReference is the value of annotation hypershift.openshift.io/cluster.
-func backReference(hc *hyperv1.HostedCluster) string { return hc.Namespace + "/" + hc.Name }
-
-// parseBackReference is its inverse.
-func parseBackReference(s string) (client.ObjectKey, bool) {
-	namespace, name, ok := strings.Cut(s, "/")
-	return client.ObjectKey{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
-}
 
 // referencedBy is the annotation on a source object that hcName refers to. An annotation's name may have 63 characters, and the name of a
 // HostedCluster that gets a namespace has fewer.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Levels of Pod Security Admission.
@@ -23,9 +24,9 @@ var podSecurityLabels = []string{hyperv1.PodSecurityEnforceLabel, hyperv1.PodSec
 // The rest of desiredNamespace is applied after it.
 func newNamespace(obs *observed) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:        namespaceOf(obs.hc),
+		Name:        names.NamespaceOf(obs.hc),
 		Labels:      map[string]string{hyperv1.HostedControlPlaneLabel: "true"},
-		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: backReference(obs.hc)},
+		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.hc)},
 	}}
 }
 

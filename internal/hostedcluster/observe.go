@@ -98,7 +98,7 @@ type releases interface {
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
 	obs := observed{hc: hc, sources: map[sourceKey]sourceObject{}, caps: r.Capabilities, privateCAPI: r.PrivateCAPI}
-	ns := namespaceOf(hc)
+	ns := names.NamespaceOf(hc)
 	var err error
 	if obs.hcp, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
 		return obs, err
@@ -170,7 +170,7 @@ func (r *Reconciler) namespace(ctx context.Context, name string) (*corev1.Namesp
 func nodePools(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster) ([]hyperv1.NodePool, error) {
 	list := &hyperv1.NodePoolList{}
 	if err := reader.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing NodePools of %s: %w", backReference(hc), err)
+		return nil, fmt.Errorf("listing NodePools of %s: %w", names.BackReference(hc), err)
 	}
 	return slices.DeleteFunc(list.Items, func(np hyperv1.NodePool) bool { return np.Spec.ClusterName != hc.Name }), nil
 }
@@ -212,7 +212,7 @@ func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {
 		obs.platform = nil
 		return
 	}
-	obs.credentials, obs.credentialsErr = obs.platform.Credentials(ctx, r.Live, obs.hc, namespaceOf(obs.hc))
+	obs.credentials, obs.credentialsErr = obs.platform.Credentials(ctx, r.Live, obs.hc, names.NamespaceOf(obs.hc))
 }
 
 // pullSecretOf gives the content of the pull secret, and why there is none.
@@ -330,7 +330,7 @@ func (r *Reconciler) whose(ctx context.Context, hc *hyperv1.HostedCluster, name 
 	if err != nil || secret == nil {
 		return err
 	}
-	if secret.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) {
+	if secret.Annotations[hyperv1.HostedClusterAnnotation] == names.BackReference(hc) {
 		p.existing[name] = true
 	} else {
 		p.foreign[name] = true

@@ -139,7 +139,7 @@ func capiOperatorsStep(obs *observed, o operatorSettings) step {
 			return s
 		}
 		provider.Rules = obs.platform.CAPIProviderPolicyRules()
-		ns := namespaceOf(obs.hc)
+		ns := names.NamespaceOf(obs.hc)
 		s.shared, s.apply = []client.Object{capiRole()}, []client.Object{capiRoleBinding(obs.hc)}
 		s.certificate = &servingCertificate{secret: client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}, host: "capi-webhook-service." + ns + ".svc"}
 	}
@@ -183,7 +183,7 @@ func capiRole() *rbacv1.ClusterRole {
 }
 
 func capiRoleBinding(hc *hyperv1.HostedCluster) *rbacv1.ClusterRoleBinding {
-	ns := namespaceOf(hc)
+	ns := names.NamespaceOf(hc)
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRoleBinding(ns), Labels: map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: capiClusterRole},

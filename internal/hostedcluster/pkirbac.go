@@ -24,7 +24,7 @@ func pkiOperatorRights(hc *hyperv1.HostedCluster, operatorLabels map[string]stri
 		return nil
 	}
 	var objs []client.Object
-	rights := certsigner.ClusterRights(namespaceOf(hc))
+	rights := certsigner.ClusterRights(names.NamespaceOf(hc))
 	for _, name := range slices.Sorted(maps.Keys(rights)) {
 		labels := map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}
 		objs = append(objs,
@@ -32,7 +32,7 @@ func pkiOperatorRights(hc *hyperv1.HostedCluster, operatorLabels map[string]stri
 			&rbacv1.ClusterRoleBinding{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(labels)},
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespaceOf(hc), Name: names.PKIOperator}},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: names.NamespaceOf(hc), Name: names.PKIOperator}},
 			})
 	}
 	return objs

@@ -156,7 +156,7 @@ func copySteps(obs *observed) []step {
 			all[i].err = errors.Join(all[i].err, err)
 			continue
 		}
-		copied, err := ref.copyOf(namespaceOf(obs.hc), s)
+		copied, err := ref.copyOf(names.NamespaceOf(obs.hc), s)
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)
 			continue

@@ -174,7 +174,7 @@ func TestUpgradeAllowed(t *testing.T) {
 			obs.hc.Spec.Release.Image = image136
 			obs.target, obs.userRelease = releaseOf(image136), releaseOf(image136)
 			obs.hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image135, Version: "1.35.4"}}
-			conditions.Set(&obs.hc.Status.Conditions, noon, condition(hyperv1.ClusterVersionUpgradeable, upgradeable, "X", "etcd is sick"))
+			conditions.Set(&obs.hc.Status.Conditions, noon, conditions.New(hyperv1.ClusterVersionUpgradeable, upgradeable, "X", "etcd is sick"))
 			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image135}}
 			obs.hcp.Status.VersionStatus = obs.hc.Status.Version.DeepCopy()
 			obs.hcp.Status.Conditions = slices.Clone(obs.hc.Status.Conditions)

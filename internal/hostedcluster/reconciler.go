@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
@@ -126,7 +127,7 @@ func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error
 		return nil
 	}
 	if err := r.Client.Patch(ctx, hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("adding finalizer and IDs to HostedCluster %s: %w", backReference(hc), err)
+		return fmt.Errorf("adding finalizer and IDs to HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	r.adopted.add(hc, r.Clock.Now())
 	ctrl.LoggerFrom(ctx).Info("took on a hosted cluster", "infraID", hc.Spec.InfraID, "clusterID", hc.Spec.ClusterID)
@@ -136,7 +137,7 @@ func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error
 func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
 	obs, err := r.observe(ctx, hc)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("observing %s: %w", backReference(hc), err)
+		return ctrl.Result{}, fmt.Errorf("observing %s: %w", names.BackReference(hc), err)
 	}
 	if isPending(obs.releaseErr) {
 		return r.awaitRelease(ctx, hc, obs.releaseErr)
@@ -169,7 +170,7 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 		return nil
 	}
 	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HasBeenAvailableAnnotation, ptr.To("true"))); err != nil {
-		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
+		return fmt.Errorf("annotating HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	return nil
 }
@@ -181,7 +182,7 @@ func (r *Reconciler) endRestoration(ctx context.Context, hc *hyperv1.HostedClust
 		return nil
 	}
 	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HostedClusterRestoredFromBackupAnnotation, nil)); err != nil {
-		return fmt.Errorf("annotating HostedCluster %s: %w", backReference(hc), err)
+		return fmt.Errorf("annotating HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	return nil
 }

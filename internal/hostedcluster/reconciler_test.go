@@ -133,8 +133,8 @@ func TestOperator(t *testing.T) {
 		before := hcp.DeepCopy()
 		hcp.Status.KubeConfig = &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: "kubeconfig"}
 		hcp.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "10.97.0.1", Port: 6443}
-		conditions.Set(&hcp.Status.Conditions, time.Now(), condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionTrue, "AsExpected", "x"),
-			condition(hyperv1.HostedControlPlaneDegraded, metav1.ConditionFalse, "AsExpected", "x"), condition(hyperv1.EtcdAvailable, metav1.ConditionTrue, "QuorumAvailable", "x"))
+		conditions.Set(&hcp.Status.Conditions, time.Now(), conditions.True(hyperv1.HostedControlPlaneAvailable, "AsExpected", "x"),
+			conditions.False(hyperv1.HostedControlPlaneDegraded, "AsExpected", "x"), conditions.True(hyperv1.EtcdAvailable, "QuorumAvailable", "x"))
 		g.Expect(w.client.Status().Patch(ctx, hcp, client.MergeFrom(before))).To(Succeed())
 
 		g.Eventually(w.condition(ctx, "demo", hyperv1.HostedClusterAvailable), patience, often).Should(Equal("True/AsExpected"))

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/etcdrecovery"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pki"
 )
@@ -103,7 +104,7 @@ func (r *Reconciler) observeEtcds(ctx context.Context, obs *observed) error {
 	if !r.EtcdRecovery || obs.hcp == nil {
 		return nil
 	}
-	ns := namespaceOf(obs.hc)
+	ns := names.NamespaceOf(obs.hc)
 	for _, name := range recoverableEtcds(&obs.hc.Spec) {
 		e := etcdState{name: name}
 		var err error
@@ -143,13 +144,13 @@ func etcdRecoveryActive(obs *observed) metav1.Condition {
 	}
 	switch {
 	case len(failed) > 0:
-		return condition(hyperv1.EtcdRecoveryActive, metav1.ConditionFalse, hyperv1.EtcdRecoveryJobFailedReason,
+		return conditions.False(hyperv1.EtcdRecoveryActive, hyperv1.EtcdRecoveryJobFailedReason,
 			fmt.Sprintf("Job %s could not replace a failing member: read its logs, repair etcd, and delete the Job", strings.Join(failed, ", ")))
 	case len(working) > 0:
-		return condition(hyperv1.EtcdRecoveryActive, metav1.ConditionTrue, hyperv1.AsExpectedReason,
+		return conditions.True(hyperv1.EtcdRecoveryActive, hyperv1.AsExpectedReason,
 			fmt.Sprintf("Job %s replaces a failing member", strings.Join(working, ", ")))
 	}
-	return condition(hyperv1.EtcdRecoveryActive, metav1.ConditionFalse, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
+	return conditions.False(hyperv1.EtcdRecoveryActive, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
 }
 
 // recoveryStep starts Jobs and clears up after them. The Job is what tells that there is something to clear up, so it goes last.
@@ -165,7 +166,7 @@ func recoveryStep(obs *observed) step {
 			inUse = true
 		case recoveryOutlived:
 			outlived = true
-			s.delete = append(s.delete, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(obs.hc), Name: recoveryJob(e.name)}})
+			s.delete = append(s.delete, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(obs.hc), Name: recoveryJob(e.name)}})
 		}
 	}
 	switch {
@@ -187,7 +188,9 @@ func recoveryRecheck(obs *observed) time.Duration {
 
 // recoveryRights let the Job see members' pods, and delete one with its volume.
 func recoveryRights(hc *hyperv1.HostedCluster) []client.Object {
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespaceOf(hc), Name: name} }
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: names.NamespaceOf(hc), Name: name}
+	}
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta(recoveryAccount), ImagePullSecrets: []corev1.LocalObjectReference{{Name: names.PullSecret}}},
 		&rbacv1.Role{ObjectMeta: meta(recoveryName), Rules: []rbacv1.PolicyRule{
@@ -197,7 +200,7 @@ func recoveryRights(hc *hyperv1.HostedCluster) []client.Object {
 		}},
 		&rbacv1.RoleBinding{ObjectMeta: meta(recoveryName),
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: recoveryName},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespaceOf(hc), Name: recoveryAccount}}},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: names.NamespaceOf(hc), Name: recoveryAccount}}},
 	}
 }
 
@@ -209,10 +212,10 @@ func newRecoveryJob(obs *observed, etcd string) *batchv1.Job {
 		labels = map[string]string{}
 	}
 	maps.Copy(labels, map[string]string{
-		"app": recoveryJob(etcd), component.ControlPlaneComponentLabel: recoveryName, component.NeedManagementKASAccessLabel: "true", component.HostedControlPlaneLabel: namespaceOf(hc),
+		"app": recoveryJob(etcd), component.ControlPlaneComponentLabel: recoveryName, component.NeedManagementKASAccessLabel: "true", component.HostedControlPlaneLabel: names.NamespaceOf(hc),
 	})
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(hc), Name: recoveryJob(etcd), Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(hc), Name: recoveryJob(etcd), Labels: map[string]string{
 			recoveryClusterName: hc.Name, recoveryClusterNamespace: hc.Namespace,
 		}},
 		Spec: batchv1.JobSpec{
@@ -226,7 +229,7 @@ func newRecoveryJob(obs *observed, etcd string) *batchv1.Job {
 					Containers: []corev1.Container{{
 						Name: recoveryName, Image: obs.recoveryImage, ImagePullPolicy: corev1.PullIfNotPresent,
 						Command: []string{"/usr/bin/hypershift-operator", "recover-etcd", "run"},
-						Args:    []string{"--namespace=" + namespaceOf(hc), "--name=" + etcd},
+						Args:    []string{"--namespace=" + names.NamespaceOf(hc), "--name=" + etcd},
 						SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
 							Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 						TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

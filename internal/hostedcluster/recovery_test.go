@@ -73,7 +73,7 @@ func TestRecovery(t *testing.T) {
 		w.run(t, w.env.Config, func(r *Reconciler) { r.EtcdRecovery = true })
 		hc := w.hostedCluster(func(hc *hyperv1.HostedCluster) { hc.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable })
 		g.Expect(w.client.Create(t.Context(), hc)).To(Succeed())
-		ns := namespaceOf(hc)
+		ns := names.NamespaceOf(hc)
 		g.Eventually(func() error {
 			return w.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{})
 		}, patience, often).Should(Succeed())

@@ -34,7 +34,7 @@ type remains struct {
 // remains reads what is left, from the API server itself: a stale read would end a deletion too early.
 func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (remains, error) {
 	left := remains{hc: hc}
-	ns := namespaceOf(hc)
+	ns := names.NamespaceOf(hc)
 	var err error
 	if left.pools, err = nodePools(ctx, r.Live, hc); err != nil {
 		return left, err
@@ -43,7 +43,7 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	if left.hcp, err = read.Optional(ctx, r.Live, key, &hyperv1.HostedControlPlane{}); err != nil {
 		return left, err
 	}
-	if left.hcp != nil && left.hcp.Annotations[hyperv1.HostedClusterAnnotation] != backReference(hc) {
+	if left.hcp != nil && left.hcp.Annotations[hyperv1.HostedClusterAnnotation] != names.BackReference(hc) {
 		left.hcp = nil // another cluster's, whose namespace has the name that ours would have
 	}
 	if err := r.remainingCluster(ctx, hc, &left); err != nil {
@@ -52,7 +52,7 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 	if left.namespace, err = read.Optional(ctx, r.Live, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
 		return left, err
 	}
-	if left.hcp == nil && left.cluster == nil && len(left.pools) == 0 && left.namespace != nil && left.namespace.Annotations[hyperv1.HostedClusterAnnotation] == backReference(hc) {
+	if left.hcp == nil && left.cluster == nil && len(left.pools) == 0 && left.namespace != nil && left.namespace.Annotations[hyperv1.HostedClusterAnnotation] == names.BackReference(hc) {
 		if left.pods, err = r.podsOf(ctx, ns); err != nil {
 			return left, err
 		}

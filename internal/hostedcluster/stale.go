@@ -20,14 +20,14 @@ func (r *Reconciler) copies(ctx context.Context, hc *hyperv1.HostedCluster) ([]c
 	var found []client.Object
 	keep := func(obj client.Object) {
 		a := obj.GetAnnotations()
-		if a[copyOfAnnotation] != "" && a[hyperv1.HostedClusterAnnotation] == backReference(hc) && obj.GetDeletionTimestamp().IsZero() {
+		if a[copyOfAnnotation] != "" && a[hyperv1.HostedClusterAnnotation] == names.BackReference(hc) && obj.GetDeletionTimestamp().IsZero() {
 			found = append(found, obj)
 		}
 	}
 	secrets, configMaps := &corev1.SecretList{}, &corev1.ConfigMapList{}
 	for _, list := range []client.ObjectList{secrets, configMaps} {
-		if err := r.Client.List(ctx, list, client.InNamespace(namespaceOf(hc))); err != nil {
-			return nil, fmt.Errorf("listing copies in namespace %s: %w", namespaceOf(hc), err)
+		if err := r.Client.List(ctx, list, client.InNamespace(names.NamespaceOf(hc))); err != nil {
+			return nil, fmt.Errorf("listing copies in namespace %s: %w", names.NamespaceOf(hc), err)
 		}
 	}
 	for i := range secrets.Items {

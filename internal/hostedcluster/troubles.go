@@ -49,7 +49,7 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *observed) error {
 	}
 	var err error
 	if obs.troubles, err = trouble.Look(ctx, r.Live, obs.hcp.Namespace, lacking, nil, r.Clock.Now(), deployed...); err != nil {
-		return fmt.Errorf("looking why pods of %s do not run: %w", backReference(obs.hc), err)
+		return fmt.Errorf("looking why pods of %s do not run: %w", names.BackReference(obs.hc), err)
 	}
 	return nil
 }

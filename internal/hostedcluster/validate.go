@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/pki"
 )
@@ -51,7 +52,7 @@ func namespaceIsOurs(obs *observed) []string {
 		return nil
 	}
 	owner, ok := obs.namespace.Annotations[hyperv1.HostedClusterAnnotation]
-	if owner == backReference(obs.hc) {
+	if owner == names.BackReference(obs.hc) {
 		return nil
 	}
 	whose := "was not made for a hosted cluster"
@@ -63,7 +64,7 @@ func namespaceIsOurs(obs *observed) []string {
 }
 
 func namespaceNameFits(obs *observed) []string {
-	ns := namespaceOf(obs.hc)
+	ns := names.NamespaceOf(obs.hc)
 	if len(ns) > maxNamespaceName {
 		return []string{fmt.Sprintf("metadata.name: the control plane's namespace %s would have %d characters, at most %d are allowed: shorten the name of the HostedCluster or of its namespace",
 			ns, len(ns), maxNamespaceName)}
@@ -219,7 +220,7 @@ func namedCertificatesDoNotCollide(obs *observed) []string {
 // takenServerNames are the names that the control plane's own certificates serve, and what they are.
 func takenServerNames(hc *hyperv1.HostedCluster) map[string]string {
 	taken := map[string]string{}
-	ns := namespaceOf(hc)
+	ns := names.NamespaceOf(hc)
 	for _, name := range []string{
 		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 		"openshift", "openshift.default", "openshift.default.svc", "openshift.default.svc.cluster.local",

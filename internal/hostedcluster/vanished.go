@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/read"
 )
@@ -98,7 +99,7 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 	if err := r.sweep(ctx, hc); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.uids.Forget(namespaceOf(hc))
+	r.uids.Forget(names.NamespaceOf(hc))
 	r.adopted.forget(key)
 	ctrl.LoggerFrom(ctx).Info("removed what was left of a hosted cluster that was deleted as soon as it was created")
 	return ctrl.Result{}, nil

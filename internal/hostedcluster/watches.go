@@ -136,7 +136,7 @@ func (r *Reconciler) awaited(ctx context.Context, req ctrl.Request) bool {
 	if c == nil || c.ObservedGeneration != hc.Generation {
 		return true
 	}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespaceOf(hc), Name: hc.Name}, hcp); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, hcp); err != nil {
 		return c.Status == metav1.ConditionTrue
 	}
 	return conditions.IsTrue(hcp.Status.Conditions, hyperv1.HostedControlPlaneAvailable) != (c.Status == metav1.ConditionTrue)
@@ -144,7 +144,7 @@ func (r *Reconciler) awaited(ctx context.Context, req ctrl.Request) bool {
 
 // byAnnotation finds the HostedCluster of an object that we made, or that others made for it.
 func byAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
-	if key, ok := parseBackReference(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation]); ok {
+	if key, ok := names.ParseBackReference(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation]); ok {
 		return []reconcile.Request{{NamespacedName: key}}
 	}
 	return nil

@@ -68,7 +68,7 @@ type writer struct {
 }
 
 func newWriter(c client.Client, hc *hyperv1.HostedCluster, clk clock.PassiveClock) *writer {
-	stamped := stamper{c, backReference(hc)}
+	stamped := stamper{c, names.BackReference(hc)}
 	return &writer{client: stamped, applier: apply.New(stamped, names.HypershiftOperator), plain: c, hc: hc, clock: clk}
 }
 

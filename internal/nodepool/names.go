@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // Finalizer keeps a NodePool until its machines are gone.
@@ -22,14 +23,8 @@ const (
 // contentAnnotation on a token Secret is the hash of the configuration in it, also of what is not the user's.
 const contentAnnotation = "hypershift.openshift.io/config-content-hash"
 
-// keyOf is what objects of a pool have in annotation hypershift.openshift.io/nodePool.
-func keyOf(pool client.Object) string { return pool.GetNamespace() + "/" + pool.GetName() }
-
-// parseKey is its inverse.
-func parseKey(s string) (client.ObjectKey, bool) {
-	namespace, name, ok := strings.Cut(s, "/")
-	return client.ObjectKey{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
-}
+// keyOf is what objects of a pool have in annotation hypershift.openshift.io/nodePool. It is of the form of names.BackReference.
+func keyOf(pool client.Object) string { return names.BackReference(pool) }
 
 // splitComma gives the parts of a list that are not empty.
 func splitComma(s string) func(yield func(string) bool) {

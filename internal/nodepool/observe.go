@@ -92,7 +92,7 @@ func (r *Reconciler) observeNamespace(ctx context.Context, obs *observed) error 
 		obs.namespaceErr = fmt.Errorf("namespace %s does not exist yet", obs.namespace)
 	case err != nil:
 		return fmt.Errorf("reading Namespace %s: %w", obs.namespace, err)
-	case ns.Annotations[hyperv1.HostedClusterAnnotation] != keyOf(obs.hc):
+	case ns.Annotations[hyperv1.HostedClusterAnnotation] != names.BackReference(obs.hc):
 		obs.namespaceErr = fmt.Errorf("namespace %s belongs to another hosted cluster", obs.namespace)
 	case !ns.DeletionTimestamp.IsZero():
 		obs.namespaceErr = fmt.Errorf("namespace %s is being deleted", obs.namespace)

@@ -143,7 +143,7 @@ func poolOf(obj client.Object) string {
 
 // byAnnotation finds the NodePool of an object that we, or others for us, made.
 func byAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
-	if key, ok := parseKey(poolOf(obj)); ok {
+	if key, ok := names.ParseBackReference(poolOf(obj)); ok {
 		return []reconcile.Request{{NamespacedName: key}}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (r *Reconciler) byConfigMap(ctx context.Context, obj client.Object) []recon
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: obj.GetNamespace()}, ns); err != nil {
 		return nil // no control-plane namespace
 	}
-	if key, ok := parseKey(ns.Annotations[hyperv1.HostedClusterAnnotation]); ok {
+	if key, ok := names.ParseBackReference(ns.Annotations[hyperv1.HostedClusterAnnotation]); ok {
 		return r.byCluster(ctx, &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
 	}
 	return nil

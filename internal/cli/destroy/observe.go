@@ -83,7 +83,7 @@ func controlPlaneNamespace(ctx context.Context, c client.Client, hc *hyperv1.Hos
 		}
 		return nil, fmt.Errorf("reading Namespace %s: %w", name, err)
 	}
-	if namespace.Annotations[hyperv1.HostedClusterAnnotation] != hc.Namespace+"/"+hc.Name {
+	if namespace.Annotations[hyperv1.HostedClusterAnnotation] != names.BackReference(hc) {
 		return nil, nil
 	}
 	return namespace, nil

@@ -13,6 +13,26 @@ import (
 // maxMessage is the bound that the CustomResourceDefinitions put on a condition's message.
 const maxMessage = 32768
 
+// New is a condition that has not been set anywhere yet: Set says since when it is so.
+func New(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+}
+
+// True is New with status True.
+func True(conditionType, reason, message string) metav1.Condition {
+	return New(conditionType, metav1.ConditionTrue, reason, message)
+}
+
+// False is New with status False.
+func False(conditionType, reason, message string) metav1.Condition {
+	return New(conditionType, metav1.ConditionFalse, reason, message)
+}
+
+// Unknown is New with status Unknown.
+func Unknown(conditionType, reason, message string) metav1.Condition {
+	return New(conditionType, metav1.ConditionUnknown, reason, message)
+}
+
 // Set writes conds into list, each keyed by its type. The transition time of a condition moves to now only when its
 // status moves, so that setting the same conditions again changes nothing. Messages are cut at 32,768 bytes.
 func Set(list *[]metav1.Condition, now time.Time, conds ...metav1.Condition) {

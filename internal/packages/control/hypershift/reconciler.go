@@ -179,7 +179,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, cached cache.Cache) erro
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	owned := func(_ context.Context, obj client.Object) []reconcile.Request {
-		key, ok := parseKey(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation])
+		key, ok := names.ParseBackReference(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation])
 		if !ok {
 			return nil
 		}

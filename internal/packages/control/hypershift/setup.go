@@ -90,9 +90,3 @@ func ownImage(ctx context.Context, live client.Reader, namespace, pod string) (s
 	}
 	return "", nil
 }
-
-// parseKey reads {namespace}/{name}.
-func parseKey(text string) (client.ObjectKey, bool) {
-	namespace, name, ok := strings.Cut(text, "/")
-	return client.ObjectKey{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
-}

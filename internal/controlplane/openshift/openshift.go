@@ -7,6 +7,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/clusterpolicycontroller"
+	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
+	"hcp.internal/platform/internal/controlplane/openshift/openshiftapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/routecontrollermanager"
 )
@@ -14,8 +17,11 @@ import (
 // workloads are the components that the control-plane-operator keeps, in the order in which it reconciles them.
 func workloads() []*component.WorkloadComponent {
 	return []*component.WorkloadComponent{
+		openshiftapiserver.NewComponent(),
+		oauthapiserver.NewComponent(),
 		openshiftcontrollermanager.NewComponent(),
 		routecontrollermanager.NewComponent(),
+		clusterpolicycontroller.NewComponent(),
 	}
 }
 

@@ -18,11 +18,7 @@ import (
 // Name of the component.
 const Name = "openshift-controller-manager"
 
-const (
-	configKey = "config.yaml"
-	// observedBuild is the Build "cluster" of the hosted cluster, as the hosted-cluster-config-operator copies it here.
-	observedBuild, observedKey = "observed-config-build", "config"
-)
+const configKey = "config.yaml"
 
 //go:embed assets
 var assets embed.FS
@@ -89,17 +85,9 @@ func images(ctx component.WorkloadContext, cm *corev1.ConfigMap, config map[stri
 
 // builds takes over what the hosted cluster's Build says.
 func builds(ctx component.WorkloadContext, config map[string]any) error {
-	cm := &corev1.ConfigMap{}
-	err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: observedBuild}, cm)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	build, err := kit.Observed(ctx, kit.ObservedBuild)
 	if err != nil {
-		return fmt.Errorf("reading ConfigMap %s: %w", observedBuild, err)
-	}
-	build := map[string]any{}
-	if err := yaml.Unmarshal([]byte(cm.Data[observedKey]), &build); err != nil {
-		return fmt.Errorf("parsing key %s of ConfigMap %s: %w", observedKey, observedBuild, err)
+		return err
 	}
 	from, over := kit.Section(build, "spec", "buildDefaults"), kit.Section(build, "spec", "buildOverrides")
 	defaults, overrides := map[string]any{}, map[string]any{}

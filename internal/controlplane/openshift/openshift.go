@@ -8,6 +8,9 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterpolicycontroller"
+	"hcp.internal/platform/internal/controlplane/openshift/clusterstorageoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/csisnapshotcontrolleroperator"
+	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
@@ -22,6 +25,9 @@ func workloads() []*component.WorkloadComponent {
 		openshiftcontrollermanager.NewComponent(),
 		routecontrollermanager.NewComponent(),
 		clusterpolicycontroller.NewComponent(),
+		clusterstorageoperator.NewComponent(),
+		kubevirtcsicontroller.NewComponent(),
+		csisnapshotcontrolleroperator.NewComponent(),
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 // CertsDir is where the credentials of a managed identity are mounted.
 const CertsDir = "/mnt/certs"
 
+// AzureTokenFile is where a component with a workload identity has the token of its ServiceAccount.
+const AzureTokenFile = "/var/run/secrets/openshift/serviceaccount/token"
+
 // ARO says whether a control plane is one of Azure Red Hat OpenShift, whose components have managed identities.
 func ARO(ctx component.WorkloadContext) bool {
 	azure := ctx.HCP.Spec.Platform.Azure

@@ -1,0 +1,50 @@
+package clusterstorageoperator
+
+// images are variables for images of the payload of the control plane, by the tag there.
+var images = map[string]string{
+	"AWS_EBS_DRIVER_OPERATOR_IMAGE":               "aws-ebs-csi-driver-operator",
+	"GCP_PD_DRIVER_OPERATOR_IMAGE":                "gcp-pd-csi-driver-operator",
+	"OPENSTACK_CINDER_DRIVER_OPERATOR_IMAGE":      "openstack-cinder-csi-driver-operator",
+	"OVIRT_DRIVER_OPERATOR_IMAGE":                 "ovirt-csi-driver-operator",
+	"MANILA_DRIVER_OPERATOR_IMAGE":                "csi-driver-manila-operator",
+	"PROVISIONER_IMAGE":                           "csi-external-provisioner",
+	"ATTACHER_IMAGE":                              "csi-external-attacher",
+	"RESIZER_IMAGE":                               "csi-external-resizer",
+	"SNAPSHOTTER_IMAGE":                           "csi-external-snapshotter",
+	"VSPHERE_PROBLEM_DETECTOR_OPERATOR_IMAGE":     "vsphere-problem-detector",
+	"AZURE_DISK_DRIVER_OPERATOR_IMAGE":            "azure-disk-csi-driver-operator",
+	"AZURE_FILE_DRIVER_OPERATOR_IMAGE":            "azure-file-csi-driver-operator",
+	"VMWARE_VSPHERE_DRIVER_OPERATOR_IMAGE":        "vsphere-csi-driver-operator",
+	"VMWARE_VSPHERE_SYNCER_IMAGE":                 "vsphere-csi-driver-syncer",
+	"IBM_VPC_BLOCK_DRIVER_OPERATOR_IMAGE":         "ibm-vpc-block-csi-driver-operator",
+	"POWERVS_BLOCK_CSI_DRIVER_OPERATOR_IMAGE":     "powervs-block-csi-driver-operator",
+	"HYPERSHIFT_IMAGE":                            "token-minter",
+	"AWS_EBS_DRIVER_CONTROL_PLANE_IMAGE":          "aws-ebs-csi-driver",
+	"AZURE_DISK_DRIVER_CONTROL_PLANE_IMAGE":       "azure-disk-csi-driver",
+	"LIVENESS_PROBE_CONTROL_PLANE_IMAGE":          "csi-livenessprobe",
+	"AZURE_FILE_DRIVER_CONTROL_PLANE_IMAGE":       "azure-file-csi-driver",
+	"OPENSTACK_CINDER_DRIVER_CONTROL_PLANE_IMAGE": "openstack-cinder-csi-driver",
+	"MANILA_DRIVER_CONTROL_PLANE_IMAGE":           "csi-driver-manila",
+	"KUBE_RBAC_PROXY_CONTROL_PLANE_IMAGE":         "kube-rbac-proxy",
+	"TOOLS_IMAGE":                                 "tools",
+	"VOLUME_DATA_SOURCE_VALIDATOR_IMAGE":          "volume-data-source-validator",
+}
+
+// userImages are variables for images that run on nodes, by the tag in the payload of the hosted cluster.
+var userImages = map[string]string{
+	"AWS_EBS_DRIVER_IMAGE":                            "aws-ebs-csi-driver",
+	"GCP_PD_DRIVER_IMAGE":                             "gcp-pd-csi-driver",
+	"OPENSTACK_CINDER_DRIVER_IMAGE":                   "openstack-cinder-csi-driver",
+	"OVIRT_DRIVER_IMAGE":                              "ovirt-csi-driver",
+	"MANILA_DRIVER_IMAGE":                             "csi-driver-manila",
+	"MANILA_NFS_DRIVER_IMAGE":                         "csi-driver-nfs",
+	"NODE_DRIVER_REGISTRAR_IMAGE":                     "csi-node-driver-registrar",
+	"LIVENESS_PROBE_IMAGE":                            "csi-livenessprobe",
+	"AZURE_DISK_DRIVER_IMAGE":                         "azure-disk-csi-driver",
+	"AZURE_FILE_DRIVER_IMAGE":                         "azure-file-csi-driver",
+	"KUBE_RBAC_PROXY_IMAGE":                           "kube-rbac-proxy",
+	"VMWARE_VSPHERE_DRIVER_IMAGE":                     "vsphere-csi-driver",
+	"CLUSTER_CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE": "cluster-cloud-controller-manager-operator",
+	"IBM_VPC_BLOCK_DRIVER_IMAGE":                      "ibm-vpc-block-csi-driver",
+	"POWERVS_BLOCK_CSI_DRIVER_IMAGE":                  "powervs-block-csi-driver",
+}

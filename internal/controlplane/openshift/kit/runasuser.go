@@ -1,0 +1,20 @@
+package kit
+
+import (
+	"cmp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/controlplane/component"
+)
+
+// SetRunAsUser tells an operator, by variable RUN_AS_USER, which user the pods that it makes beside the control plane run as. It does nothing where
+// the management cluster gives pods a user.
+func SetRunAsUser(ctx component.WorkloadContext, c *corev1.Container) {
+	if !ctx.Management.SetDefaultSecurityContext {
+		return
+	}
+	uid := cmp.Or(ctx.Management.DefaultSecurityContextUID, component.DefaultSecurityContextUID)
+	SetEnv(c, "RUN_AS_USER", strconv.FormatInt(uid, 10))
+}

@@ -37,6 +37,7 @@ type options struct {
 	capabilities    string
 	nativeSidecars  bool
 	uid             int64
+	restricted      bool
 	overrides       string
 	mirrors         string
 	metricsSet      string
@@ -103,6 +104,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.capabilities, "management-capabilities", "none", "Kinds that the management cluster serves beyond Kubernetes: all, none, or names as Route,ServiceMonitor")
 	f.BoolVar(&o.nativeSidecars, "native-sidecars", false, "The management cluster is known to run init containers with restartPolicy Always (Kubernetes 1.29 and newer)")
 	f.Int64Var(&o.uid, "default-security-context-uid", 0, "User of the pods where the management cluster gives them none; 0 with SecurityContextConstraints among the capabilities: none")
+	f.BoolVar(&o.restricted, "restricted-pods", false, "Namespaces admit only pods of the restricted Pod Security Standard, as on a management cluster that is no OpenShift; matters for OpenShift payloads")
 	f.StringVar(&o.overrides, "registry-overrides", "", "Registries to replace in image references: source=destination,…")
 	f.StringVar(&o.mirrors, "image-mirrors", "", "Mirrors of the management cluster, as handed on to operators: source=mirror,…")
 	f.StringVar(&o.metricsSet, "metrics-set", "", "Metrics that are scraped: Telemetry, SRE or All (default Telemetry)")

@@ -189,7 +189,7 @@ func (o *options) context(l loaded) component.WorkloadContext {
 		HCP: l.hcp, Release: l.release, UserRelease: l.user, Infra: l.infra,
 		Capabilities: capabilities,
 		Management: component.Management{
-			NativeSidecars: o.nativeSidecars, DefaultSecurityContextUID: o.uid, SetDefaultSecurityContext: o.uid != 0 || !scc,
+			NativeSidecars: o.nativeSidecars, DefaultSecurityContextUID: o.uid, SetDefaultSecurityContext: o.uid != 0 || !scc, RestrictedPods: o.restricted,
 		},
 		OperatorImage: cmp.Or(image, "control-plane-operator"), CAPIProxyImage: cmp.Or(image, "control-plane-operator"), StoredCAPIGroups: true,
 		OmitOwnerReference: o.operator == hypershiftOperator,

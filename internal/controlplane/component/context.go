@@ -21,6 +21,8 @@ type Management struct {
 	SetDefaultSecurityContext bool
 	// DefaultSecurityContextUID is that user. Zero means DefaultSecurityContextUID.
 	DefaultSecurityContextUID int64
+	// RestrictedPods is true where the namespaces of control planes admit only pods that pass the restricted Pod Security Standard.
+	RestrictedPods bool
 	// NativeSidecars is true when init containers may have restartPolicy Always (Kubernetes 1.29 and newer).
 	NativeSidecars bool
 }

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 )
@@ -53,6 +55,44 @@ var defaults = []func(*scope) error{
 	sleep,
 }
 
+// payloadDefaults are defaults for a component of an OpenShift payload. Their order shows in the objects: what is injected comes after the modes of
+// volumes and the pull policies were set, and counts for the configuration hash, except for the prober.
+var payloadDefaults = []func(*scope) error{
+	managedBy,
+	replicas,
+	strategy,
+	volumeModes,
+	mainPullPolicy,
+	inject,
+	configHash,
+	injectProber,
+	tagsOrImages,
+	terminationMessages,
+	mainTmp,
+	serviceAccountToken,
+	payloadUser,
+	payloadRestrictions,
+	keepLiveResources,
+	priorityClass,
+	nodeSelector,
+	podLabels,
+	podAnnotations,
+	payloadTolerations,
+	nodeAffinity,
+	colocation,
+	resourceOverrides,
+	antiAffinity,
+	sleep,
+}
+
+// defaultsOf are the defaults for a release.
+func defaultsOf(ctx WorkloadContext) []func(*scope) error {
+	if ctx.Release.Kubernetes {
+		return defaults
+	}
+	return payloadDefaults
+}
+
 func managedBy(s *scope) error {
 	labels := s.workload.GetLabels()
 	if labels == nil {
@@ -84,8 +124,12 @@ func replicas(s *scope) error {
 }
 
 func (c *WorkloadComponent) defaultReplicas(ctx WorkloadContext) int32 {
+	single := !ctx.HighlyAvailable()
+	if !ctx.Release.Kubernetes { // an empty policy counts as highly available here, and for nothing else
+		single = ctx.HCP.Spec.ControllerAvailabilityPolicy == hyperv1.SingleReplica
+	}
 	switch {
-	case !ctx.HighlyAvailable():
+	case single:
 		return 1
 	case c.options.RequestServing && ctx.dedicatedRequestServing():
 		return 2
@@ -122,6 +166,10 @@ func strategy(s *scope) error {
 }
 
 func injectContainers(s *scope) error {
+	return errors.Join(inject(s), injectProber(s))
+}
+
+func inject(s *scope) error {
 	pod := &s.template.Spec
 	if s.c.kubeconfig.wanted(s.ctx) {
 		s.c.kubeconfig.mount(s.c.name, pod)
@@ -132,23 +180,30 @@ func injectContainers(s *scope) error {
 	if s.c.tokenMinter != nil {
 		s.c.tokenMinter.inject(s.ctx, pod)
 	}
-	if s.c.prober != nil {
-		s.c.prober.inject(s.ctx, pod)
-	}
 	if s.c.capi != nil {
 		s.c.capi.inject(s.ctx, pod)
 	}
 	return nil
 }
 
+func injectProber(s *scope) error {
+	if s.c.prober != nil {
+		s.c.prober.inject(s.ctx, &s.template.Spec)
+	}
+	return nil
+}
+
+// Modes of the files of volumes.
+const configMapMode, secretMode = int32(0o644), int32(0o640)
+
 func volumeModes(s *scope) error {
 	for i := range s.template.Spec.Volumes {
 		v := &s.template.Spec.Volumes[i]
 		switch {
 		case v.ConfigMap != nil:
-			v.ConfigMap.DefaultMode = ptr.To[int32](0o644)
+			v.ConfigMap.DefaultMode = ptr.To(configMapMode)
 		case v.Secret != nil:
-			v.Secret.DefaultMode = ptr.To[int32](0o640)
+			v.Secret.DefaultMode = ptr.To(secretMode)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,36 +34,35 @@ const (
 )
 
 func (p *AvailabilityProber) inject(ctx WorkloadContext, pod *corev1.PodSpec) {
-	args := []string{"availability-prober", "--target=" + readyURL(ctx.HCP)}
 	c := corev1.Container{
-		Name: proberContainer, Image: imageAvailabilityProber, Command: []string{sidecarCommand}, Resources: smallRequests(),
+		Name: proberContainer, Image: imageAvailabilityProber, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command: []string{operatorCommand, "availability-prober", "--target", InClusterURL(ctx.HCP) + "/readyz"},
 	}
 	if p.KubeconfigVolume != "" {
-		c.VolumeMounts = []corev1.VolumeMount{{Name: p.KubeconfigVolume, MountPath: proberKubeconfigDir, ReadOnly: true}}
-		args = append(args, "--kubeconfig="+proberKubeconfigDir+"/kubeconfig")
+		c.VolumeMounts = []corev1.VolumeMount{{Name: p.KubeconfigVolume, MountPath: proberKubeconfigDir}}
+		c.Command = append(c.Command, "--kubeconfig="+proberKubeconfigDir+"/kubeconfig")
 		for _, api := range p.RequiredAPIs {
-			args = append(args, "--required-api="+api.Group+","+api.Version+","+api.Kind)
+			c.Command = append(c.Command, "--required-api="+api.Group+","+api.Version+","+api.Kind)
 		}
 		if p.WaitForInfrastructureResource {
-			args = append(args, "--wait-for-infrastructure-resource")
+			c.Command = append(c.Command, "--wait-for-infrastructure-resource")
 		}
 		if p.WaitForLabeledPodsGone != "" {
-			args = append(args, "--wait-for-labeled-pods-gone="+p.WaitForLabeledPodsGone)
+			c.Command = append(c.Command, "--wait-for-labeled-pods-gone="+p.WaitForLabeledPodsGone)
 		}
 		if p.WaitForClusterRoleBinding != "" {
-			args = append(args, "--wait-for-cluster-rolebinding="+p.WaitForClusterRoleBinding)
+			c.Command = append(c.Command, "--wait-for-cluster-rolebinding="+p.WaitForClusterRoleBinding)
 		}
 	}
-	c.Args = args
 	pod.InitContainers = slices.Insert(pod.InitContainers, 0, c)
 }
 
-// readyURL is where the hosted API server says, inside its namespace, that it is ready.
-func readyURL(hcp *hyperv1.HostedControlPlane) string {
+// InClusterURL is the hosted API server as the pods beside it see it.
+func InClusterURL(hcp *hyperv1.HostedControlPlane) string {
 	if hcp.Spec.Platform.Type == hyperv1.IBMCloudPlatform {
-		return "https://kube-apiserver:2040/readyz"
+		return "https://kube-apiserver:2040"
 	}
-	return inClusterURL + "/readyz"
+	return "https://kube-apiserver:6443"
 }
 
 // smallRequests is what our sidecars ask for.
@@ -110,7 +110,7 @@ const (
 )
 
 func (t *TokenMinter) inject(ctx WorkloadContext, pod *corev1.PodSpec) {
-	if t.Type != APIServerToken && cloudTokens(ctx.HCP) {
+	if t.Type != APIServerToken && cloudTokens(ctx) {
 		t.injectOne(ctx, pod, CloudToken, cloudAudience, mintedTokenDir)
 	}
 	if t.Type != CloudToken {
@@ -118,11 +118,14 @@ func (t *TokenMinter) inject(ctx WorkloadContext, pod *corev1.PodSpec) {
 	}
 }
 
-// cloudTokens says whether the cloud of a platform takes tokens of ServiceAccounts.
-func cloudTokens(hcp *hyperv1.HostedControlPlane) bool {
-	switch hcp.Spec.Platform.Type {
-	case hyperv1.AWSPlatform, "GCP", hyperv1.AzurePlatform:
+// cloudTokens says whether the cloud of a platform takes tokens of ServiceAccounts. On Azure Red Hat OpenShift components have managed identities
+// instead.
+func cloudTokens(ctx WorkloadContext) bool {
+	switch ctx.HCP.Spec.Platform.Type {
+	case hyperv1.AWSPlatform, hyperv1.GCPPlatform:
 		return true
+	case hyperv1.AzurePlatform:
+		return ctx.Environment.ManagedService != AROHCP
 	}
 	return false
 }
@@ -130,9 +133,9 @@ func cloudTokens(hcp *hyperv1.HostedControlPlane) bool {
 func (t *TokenMinter) injectOne(ctx WorkloadContext, pod *corev1.PodSpec, kind TokenType, audience, mountPath string) {
 	volume := string(kind) + "-token"
 	c := corev1.Container{
-		Name: volume + "-minter", Image: imageTokenMinter, Command: []string{sidecarCommand}, Resources: smallRequests(),
+		Name: volume + "-minter", Image: imageTokenMinter, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command: []string{operatorCommand, "token-minter"}, Resources: smallRequests(),
 		Args: []string{
-			"token-minter",
 			"--token-audience=" + audience,
 			"--service-account-namespace=" + t.ServiceAccountNamespace,
 			"--service-account-name=" + t.ServiceAccountName,
@@ -151,7 +154,7 @@ func (t *TokenMinter) injectOne(ctx WorkloadContext, pod *corev1.PodSpec, kind T
 			name = "kubeconfig"
 		}
 		c.Args = append(c.Args, "--kubeconfig=/etc/kubernetes/kubeconfig")
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/etc/kubernetes", ReadOnly: true})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/etc/kubernetes"})
 	}
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
@@ -165,7 +168,7 @@ func (t *TokenMinter) injectOne(ctx WorkloadContext, pod *corev1.PodSpec, kind T
 	case ctx.Management.NativeSidecars:
 		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 		c.StartupProbe = &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{sidecarCommand, "token-minter", "check", "--token-file=" + tokenFile}}},
+			ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-f", tokenFile}}},
 			PeriodSeconds: tokenProbePeriod, FailureThreshold: tokenProbeFailures,
 		}
 		pod.InitContainers = append(pod.InitContainers, c)
@@ -195,14 +198,15 @@ type KonnectivityProxy struct {
 	ConnectDirectlyToCloudAPIs bool
 }
 
-// HTTPSProxyOptions are the flags of the HTTP CONNECT proxy.
+// HTTPSProxyOptions are the flags of the HTTP CONNECT proxy; that of the hosted cluster's own proxy is added.
 type HTTPSProxyOptions struct {
-	ServingPort                    int32
-	HTTPProxy, HTTPSProxy, NoProxy string
+	// ServingPort; 0 means the proxy's own default, 8090.
+	ServingPort int32
 }
 
 // Socks5ProxyOptions are the flags of the SOCKS proxy.
 type Socks5ProxyOptions struct {
+	// ServingPort; 0 means the proxy's own default, 8090.
 	ServingPort                     int32
 	ResolveFromGuestClusterDNS      bool
 	ResolveFromManagementClusterDNS bool
@@ -210,47 +214,30 @@ type Socks5ProxyOptions struct {
 }
 
 const (
-	konnectivityPort       = 8090
 	konnectivityCertVolume = "konnectivity-proxy-cert" // Secret konnectivity-client
 	konnectivityCAVolume   = "konnectivity-proxy-ca"   // ConfigMap konnectivity-ca-bundle
 	konnectivityCertDir    = "/etc/konnectivity/proxy-client"
 	konnectivityCADir      = "/etc/konnectivity/proxy-ca"
 	konnectivityKubeconfig = "/etc/kubernetes/secrets/kubeconfig"
+	trustBundleVolume      = "proxy-additional-trust-bundle"
 	trustBundleDir         = "/etc/pki/tls/certs"
 )
 
-// inject adds the proxies, where the release has a tunnel for them to use.
+// inject adds the proxies. Where the certificates and the server of the tunnel are is their default.
 func (k *KonnectivityProxy) inject(ctx WorkloadContext, pod *corev1.PodSpec) {
-	if !TunnelOffered(ctx) {
-		return
+	cert := SecretVolume(konnectivityCertVolume, "konnectivity-client")
+	cert.Secret.DefaultMode = ptr.To(secretMode)
+	pod.Volumes = append(pod.Volumes, cert, ConfigMapVolume(konnectivityCAVolume, "konnectivity-ca-bundle"))
+	bundle := trustBundles(ctx.HCP)
+	if bundle != nil {
+		pod.Volumes = append(pod.Volumes, *bundle)
 	}
-	pod.Volumes = append(pod.Volumes, SecretVolume(konnectivityCertVolume, "konnectivity-client"), ConfigMapVolume(konnectivityCAVolume, "konnectivity-ca-bundle"))
 	if k.Mode != Socks5Proxy {
-		c := k.container(ctx, HTTPSProxy, k.HTTPS.ServingPort)
-		for _, flag := range [][2]string{{"http-proxy", k.HTTPS.HTTPProxy}, {"https-proxy", k.HTTPS.HTTPSProxy}, {"no-proxy", k.HTTPS.NoProxy}} {
-			if flag[1] != "" {
-				c.Args = append(c.Args, "--"+flag[0]+"="+flag[1])
-			}
-		}
-		pod.Containers = append(pod.Containers, c)
+		pod.Containers = append(pod.Containers, k.container(ctx, HTTPSProxy, bundle))
 	}
 	if k.Mode != HTTPSProxy {
-		c := k.container(ctx, Socks5Proxy, k.Socks5.ServingPort)
-		for _, flag := range []struct {
-			name string
-			on   bool
-		}{
-			{"resolve-from-guest-cluster-dns", k.Socks5.ResolveFromGuestClusterDNS},
-			{"resolve-from-management-cluster-dns", k.Socks5.ResolveFromManagementClusterDNS},
-			{"disable-resolver", k.Socks5.DisableResolver},
-		} {
-			if flag.on {
-				c.Args = append(c.Args, "--"+flag.name)
-			}
-		}
-		pod.Containers = append(pod.Containers, c)
+		pod.Containers = append(pod.Containers, k.container(ctx, Socks5Proxy, bundle))
 	}
-	addTrustBundles(ctx, pod)
 }
 
 // TunnelOffered says whether the release has a tunnel to the nodes of the hosted cluster.
@@ -259,64 +246,108 @@ func TunnelOffered(ctx WorkloadContext) bool {
 	return ok
 }
 
-func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, port int32) corev1.Container {
-	if port == 0 {
-		port = konnectivityPort
-	}
-	name := "konnectivity-proxy-" + string(mode)
-	volume := k.KubeconfigVolume
-	if volume == "" {
-		volume = "kubeconfig"
-	}
+func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, bundle *corev1.Volume) corev1.Container {
 	c := corev1.Container{
-		Name: name, Image: ImageControlPlaneOperator, Resources: smallRequests(),
-		Command: []string{sidecarCommand},
-		Args: []string{
-			"konnectivity-" + string(mode) + "-proxy", "run",
-			"--konnectivity-hostname=konnectivity-server-local", "--konnectivity-port=" + strconv.Itoa(konnectivityPort),
-			"--serving-port=" + strconv.Itoa(int(port)),
-			"--ca-cert-path=" + konnectivityCADir + "/ca.crt",
-			"--tls-cert-path=" + konnectivityCertDir + "/tls.crt", "--tls-key-path=" + konnectivityCertDir + "/tls.key",
-		},
-		Env: []corev1.EnvVar{{Name: "KUBECONFIG", Value: konnectivityKubeconfig + "/kubeconfig"}},
+		Name: "konnectivity-proxy-" + string(mode), Image: ImageControlPlaneOperator, Resources: smallRequests(),
+		Command: []string{operatorCommand, "konnectivity-" + string(mode) + "-proxy"},
+		Args:    k.args(ctx.HCP, mode),
+		Env:     []corev1.EnvVar{{Name: "KUBECONFIG", Value: konnectivityKubeconfig + "/kubeconfig"}},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: konnectivityCertVolume, MountPath: konnectivityCertDir, ReadOnly: true},
-			{Name: konnectivityCAVolume, MountPath: konnectivityCADir, ReadOnly: true},
-			{Name: volume, MountPath: konnectivityKubeconfig, ReadOnly: true},
+			{Name: cmp.Or(k.KubeconfigVolume, "kubeconfig"), MountPath: konnectivityKubeconfig},
+			{Name: konnectivityCertVolume, MountPath: konnectivityCertDir},
+			{Name: konnectivityCAVolume, MountPath: konnectivityCADir},
 		},
 	}
 	if k.ConnectDirectlyToCloudAPIs {
-		c.Args = append(c.Args, "--connect-directly-to-cloud-apis")
+		ManagementProxy(ctx, &c)
 	}
-	if onlyIPv4(ctx.HCP) {
-		c.Args = append(c.Args, "--prefer-ipv4")
+	if bundle != nil {
+		for _, source := range bundle.Projected.Sources {
+			file := source.ConfigMap.Items[0].Path
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: bundle.Name, MountPath: trustBundleDir + "/" + file, SubPath: file})
+		}
 	}
 	return c
 }
 
+// args are the flags of a proxy, without those that have their default.
+func (k *KonnectivityProxy) args(hcp *hyperv1.HostedControlPlane, mode ProxyMode) []string {
+	args := []string{"run"}
+	port := k.HTTPS.ServingPort
+	if mode == Socks5Proxy {
+		port = k.Socks5.ServingPort
+	}
+	if port != 0 {
+		args = append(args, "--serving-port="+strconv.Itoa(int(port)))
+	}
+	if c := hcp.Spec.Configuration; mode == HTTPSProxy && c != nil && c.Proxy != nil {
+		args = append(args, "--http-proxy", c.Proxy.HTTPProxy, "--https-proxy", c.Proxy.HTTPSProxy, "--no-proxy", c.Proxy.NoProxy)
+	}
+	for _, flag := range []struct {
+		name string
+		on   bool
+	}{
+		{"connect-directly-to-cloud-apis", k.ConnectDirectlyToCloudAPIs},
+		{"resolve-from-guest-cluster-dns", mode == Socks5Proxy && k.Socks5.ResolveFromGuestClusterDNS},
+		{"resolve-from-management-cluster-dns", mode == Socks5Proxy && k.Socks5.ResolveFromManagementClusterDNS},
+		{"disable-resolver", mode == Socks5Proxy && k.Socks5.DisableResolver},
+		{"prefer-ipv4", onlyIPv4(hcp)},
+	} {
+		if flag.on {
+			args = append(args, "--"+flag.name+"=true")
+		}
+	}
+	return args
+}
+
+// onlyIPv4 says whether there are networks of Services, and all are IPv4.
 func onlyIPv4(hcp *hyperv1.HostedControlPlane) bool {
 	for _, n := range hcp.Spec.Networking.ServiceNetwork {
 		if strings.Contains(string(n.CIDR), ":") {
 			return false
 		}
 	}
-	return true
+	return len(hcp.Spec.Networking.ServiceNetwork) > 0
 }
 
-// addTrustBundles mounts the certificate authorities that the user wants trusted into the proxies.
-func addTrustBundles(ctx WorkloadContext, pod *corev1.PodSpec) {
-	bundle := ctx.HCP.Spec.AdditionalTrustBundle
-	if bundle == nil {
+// trustBundles are the certificate authorities that the user wants trusted, each in a file of its own; nil when there are none.
+func trustBundles(hcp *hyperv1.HostedControlPlane) *corev1.Volume {
+	var sources []corev1.VolumeProjection
+	add := func(configMap, file string) {
+		sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, Items: []corev1.KeyToPath{{Key: "ca-bundle.crt", Path: file}},
+		}})
+	}
+	if bundle := hcp.Spec.AdditionalTrustBundle; bundle != nil {
+		add(bundle.Name, "additional-ca-bundle.pem")
+	}
+	if c := hcp.Spec.Configuration; c != nil && c.Proxy != nil && c.Proxy.TrustedCA.Name != "" {
+		add(c.Proxy.TrustedCA.Name, "proxy-trusted-ca.pem")
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	return &corev1.Volume{Name: trustBundleVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: ptr.To(configMapMode)}}}
+}
+
+// ManagementProxy has a container use the proxy of the management cluster, for all but kube-apiserver, exceptions and what the operator itself
+// reaches without. Where there is no proxy the variables are taken from the container.
+func ManagementProxy(ctx WorkloadContext, c *corev1.Container, exceptions ...string) {
+	p := ctx.Environment.Proxy
+	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool {
+		return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, e.Name)
+	})
+	if p.HTTP == "" && p.HTTPS == "" {
 		return
 	}
-	const volume = "additional-trust-bundle"
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-		LocalObjectReference: *bundle,
-		Items:                []corev1.KeyToPath{{Key: "ca-bundle.crt", Path: "additional-ca-bundle.pem"}},
-	}}})
-	for i := range pod.Containers {
-		if strings.HasPrefix(pod.Containers[i].Name, "konnectivity-proxy-") {
-			pod.Containers[i].VolumeMounts = append(pod.Containers[i].VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: trustBundleDir, ReadOnly: true})
+	not := append([]string{"kube-apiserver"}, exceptions...)
+	if p.No != "" {
+		not = append(not, strings.Split(p.No, ",")...)
+	}
+	slices.Sort(not)
+	for _, v := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: p.HTTP}, {Name: "HTTPS_PROXY", Value: p.HTTPS}, {Name: "NO_PROXY", Value: strings.Join(slices.Compact(not), ",")}} {
+		if v.Value != "" {
+			c.Env = append(c.Env, v)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package component
 
 import (
 	"context"
-	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/release"
 )
 
 func TestInjection(t *testing.T) {
@@ -35,8 +36,8 @@ func TestInjection(t *testing.T) {
 		pod := render(t, b, contextOf(t, nil))
 		g.Expect(pod.InitContainers[0].Name).To(Equal("availability-prober"))
 		g.Expect(pod.InitContainers[0].Image).To(Equal("registry/hcp:1"))
-		g.Expect(pod.InitContainers[0].Args).To(Equal([]string{
-			"availability-prober", "--target=https://kube-apiserver:6443/readyz", "--kubeconfig=/var/kubeconfig/kubeconfig",
+		g.Expect(pod.InitContainers[0].Command).To(Equal([]string{
+			"/usr/bin/control-plane-operator", "availability-prober", "--target", "https://kube-apiserver:6443/readyz", "--kubeconfig=/var/kubeconfig/kubeconfig",
 			"--required-api=g,v1,K", "--wait-for-cluster-rolebinding=b",
 		}))
 	})
@@ -64,7 +65,7 @@ func TestInjection(t *testing.T) {
 		ctx.Management.NativeSidecars = true
 		pod := render(t, plain().InjectTokenMinterContainer(minter), ctx)
 		g.Expect(pod.InitContainers[0].RestartPolicy).To(HaveValue(Equal(corev1.ContainerRestartPolicyAlways)))
-		g.Expect(pod.InitContainers[0].StartupProbe.Exec.Command).To(ContainElement("check"))
+		g.Expect(pod.InitContainers[0].StartupProbe.Exec.Command).To(Equal([]string{"test", "-f", tokenFile}))
 	})
 	t.Run("When the token is needed once it should end before the others start", func(t *testing.T) {
 		g := NewWithT(t)
@@ -74,18 +75,64 @@ func TestInjection(t *testing.T) {
 		g.Expect(pod.InitContainers[0].RestartPolicy).To(BeNil())
 		g.Expect(pod.InitContainers[0].Args).To(ContainElements("--oneshot", "--kubeconfig-secret-name=admin", "--kubeconfig-secret-namespace=ns"))
 	})
-	t.Run("When the release has no tunnel it should have no proxy into it", func(t *testing.T) {
-		pod := render(t, plain().InjectKonnectivityContainer(KonnectivityProxy{Mode: DualProxy}), contextOf(t, nil))
-		NewWithT(t).Expect(pod.Containers).To(HaveLen(1))
-	})
-	t.Run("When the release has a tunnel it should have the proxies", func(t *testing.T) {
+	t.Run("When a component reaches the hosted cluster it should have the proxies, with what is not their default", func(t *testing.T) {
 		g := NewWithT(t)
-		ctx := contextOf(t, nil)
-		ctx.Release.Images = maps.Clone(ctx.Release.Images)
-		ctx.Release.Images["apiserver-network-proxy"] = "registry/anp:1"
-		pod := render(t, plain().InjectKonnectivityContainer(KonnectivityProxy{Mode: DualProxy, HTTPS: HTTPSProxyOptions{ServingPort: 8092}, Socks5: Socks5ProxyOptions{DisableResolver: true}}), ctx)
-		g.Expect(Container(&pod, "konnectivity-proxy-https").Args).To(ContainElement("--serving-port=8092"))
-		g.Expect(Container(&pod, "konnectivity-proxy-socks5").Args).To(ContainElements("--serving-port=8090", "--disable-resolver", "--prefer-ipv4"))
+		ctx := contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}
+		})
+		ctx.Environment.Proxy = Proxy{HTTPS: "http://proxy", No: "internal"}
+		k := KonnectivityProxy{Mode: DualProxy, HTTPS: HTTPSProxyOptions{ServingPort: 8092}, Socks5: Socks5ProxyOptions{DisableResolver: true}, ConnectDirectlyToCloudAPIs: true}
+		pod := render(t, plain().InjectKonnectivityContainer(k), ctx)
+		https := Container(&pod, "konnectivity-proxy-https")
+		g.Expect(https.Args).To(Equal([]string{"run", "--serving-port=8092", "--connect-directly-to-cloud-apis=true", "--prefer-ipv4=true"}))
+		g.Expect(https.Env).To(ContainElement(corev1.EnvVar{Name: "NO_PROXY", Value: "internal,kube-apiserver"}))
+		g.Expect(Container(&pod, "konnectivity-proxy-socks5").Args).To(Equal([]string{"run", "--connect-directly-to-cloud-apis=true", "--disable-resolver=true", "--prefer-ipv4=true"}))
+	})
+	t.Run("When the hosted cluster has a proxy and certificate authorities of its own the proxies should know them", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: "more"}
+			hcp.Spec.Networking.ServiceNetwork = nil
+			hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPSProxy: "http://p", TrustedCA: configv1.ConfigMapNameReference{Name: "ca"}}}
+		})
+		pod := render(t, plain().InjectKonnectivityContainer(KonnectivityProxy{Mode: HTTPSProxy}), ctx)
+		c := Container(&pod, "konnectivity-proxy-https")
+		g.Expect(c.Args).To(Equal([]string{"run", "--http-proxy", "", "--https-proxy", "http://p", "--no-proxy", ""}))
+		g.Expect(c.VolumeMounts).To(ContainElements(
+			corev1.VolumeMount{Name: "proxy-additional-trust-bundle", MountPath: "/etc/pki/tls/certs/additional-ca-bundle.pem", SubPath: "additional-ca-bundle.pem"},
+			corev1.VolumeMount{Name: "proxy-additional-trust-bundle", MountPath: "/etc/pki/tls/certs/proxy-trusted-ca.pem", SubPath: "proxy-trusted-ca.pem"}))
+	})
+	t.Run("When a component is of an OpenShift payload its pods should be as the published operators make them", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.ControllerAvailabilityPolicy, hcp.Spec.Platform.Type = "", hyperv1.GCPPlatform
+		})
+		ctx.Release = &release.Release{Version: "4.22.0", Placeholders: true}
+		b := plain().WithAdaptFunction(func(_ WorkloadContext, d *appsv1.Deployment) error {
+			pod := &d.Spec.Template.Spec
+			pod.InitContainers = []corev1.Container{{Name: "own", Image: "cli"}}
+			pod.Tolerations = []corev1.Toleration{{Key: "own"}}
+			pod.Containers[0].SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_BIND_SERVICE"}}}
+			return nil
+		}).InjectTokenMinterContainer(minter).InjectKonnectivityContainer(KonnectivityProxy{Mode: Socks5Proxy}).InjectAvailabilityProber(AvailabilityProber{})
+		d := deploymentOf(t, b.Build(), ctx)
+		pod := d.Spec.Template.Spec
+		g.Expect(d.Spec.Replicas).To(HaveValue(BeEquivalentTo(2)), "no policy counts as highly available")
+		for name, policy := range map[string]corev1.PullPolicy{"own": "", "main": "IfNotPresent", "konnectivity-proxy-socks5": "", "cloud-token-minter": "IfNotPresent", "availability-prober": "IfNotPresent"} {
+			c := Container(&pod, name)
+			g.Expect(c.ImagePullPolicy).To(Equal(policy), name)
+			g.Expect(c.SecurityContext.SeccompProfile).NotTo(BeNil(), name)
+		}
+		g.Expect(Container(&pod, "main").SecurityContext.Capabilities.Add).To(HaveLen(1), "what is added stays")
+		g.Expect(Container(&pod, "own").VolumeMounts).To(BeEmpty(), "init containers have no /tmp of theirs")
+		g.Expect(pod.Tolerations).NotTo(ContainElement(HaveField("Key", "own")))
+		modes := map[string]*int32{}
+		for _, v := range pod.Volumes {
+			if v.ConfigMap != nil {
+				modes[v.Name] = v.ConfigMap.DefaultMode
+			}
+		}
+		g.Expect(modes).To(HaveKeyWithValue("konnectivity-proxy-ca", BeNil()), "what is injected has modes of its own")
 	})
 	t.Run("When a ServiceAccount kubeconfig is asked for it should be signed and mounted", func(t *testing.T) {
 		g := NewWithT(t)

@@ -25,10 +25,6 @@ type ServiceAccountKubeconfig struct {
 
 const (
 	kubeconfigVolume = "service-account-kubeconfig"
-	kubeconfigMode   = int32(0o640)
-
-	// inClusterURL is the hosted API server as the pods beside it see it.
-	inClusterURL = "https://kube-apiserver:6443"
 
 	rootCA = "root-ca" // ConfigMap, key caKey
 	caKey  = "ca.crt"
@@ -72,7 +68,7 @@ func (k *ServiceAccountKubeconfig) render(ctx WorkloadContext, component string)
 		return nil, fmt.Errorf("issuing the certificate of %s/%s: %w", k.Namespace, k.Name, err)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: inClusterURL, CertificateAuthorityData: ca}
+	config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: InClusterURL(ctx.HCP), CertificateAuthorityData: ca}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
 	config.Contexts["admin"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}
 	config.CurrentContext = "admin"
@@ -93,12 +89,12 @@ func (k *ServiceAccountKubeconfig) render(ctx WorkloadContext, component string)
 // mount gives the containers the Secret.
 func (k *ServiceAccountKubeconfig) mount(component string, pod *corev1.PodSpec) {
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: kubeconfigVolume, VolumeSource: corev1.VolumeSource{
-		Secret: &corev1.SecretVolumeSource{SecretName: kubeconfigSecret(component), DefaultMode: ptr.To(kubeconfigMode)},
+		Secret: &corev1.SecretVolumeSource{SecretName: kubeconfigSecret(component), DefaultMode: ptr.To(secretMode)},
 	}})
 	for i := range pod.Containers {
 		if k.ContainerName == "" || pod.Containers[i].Name == k.ContainerName {
 			pod.Containers[i].VolumeMounts = append(pod.Containers[i].VolumeMounts,
-				corev1.VolumeMount{Name: kubeconfigVolume, MountPath: k.MountPath, ReadOnly: true})
+				corev1.VolumeMount{Name: kubeconfigVolume, MountPath: k.MountPath})
 		}
 	}
 }

@@ -53,6 +53,26 @@ var metricRulesOf = map[string]metricRules{
 	"kube-controller-manager": {sre: "kubeControllerManager", keep: []string{"pv_collector_total_pv_count"},
 		drop: []string{"etcd_(debugging|disk|request|server).*", "rest_client_request_latency_seconds_.*", "root_ca_cert_publisher_sync_duration_seconds_.*"}},
 	"kube-scheduler": {sre: "kubeScheduler"},
+
+	// Those of OpenShift payloads.
+	"openshift-apiserver": {sre: "openshiftAPIServer",
+		keep:        []string{"apiserver_storage_objects", "apiserver_request_total", "apiserver_current_inflight_requests"},
+		drop:        []string{"etcd_(debugging|disk|server).*", "apiserver_admission_controller_admission_latencies_seconds_.*", "apiserver_admission_step_admission_latencies_seconds_.*"},
+		histogram:   "apiserver_request_duration_seconds_bucket",
+		dropBuckets: strings.Split("0.15 0.25 0.3 0.35 0.4 0.45 0.6 0.7 0.8 0.9 1.25 1.5 1.75 2.5 3 3.5 4.5 6 7 8 9 15 25 30 50", " "),
+	},
+	"cluster-version-operator": {sre: "cvo", drop: []string{"etcd_(debugging|disk|server).*"}, keep: []string{
+		"cluster_version", "cluster_version_available_updates", "cluster_operator_up", "cluster_operator_conditions", "cluster_version_payload", "cluster_installer",
+	}},
+	"cluster-node-tuning-operator": {sre: "nodeTuningOperator", keep: []string{"nto_profile_calculated_total"}},
+	"openshift-controller-manager": {sre: "openshiftControllerManager", keep: []string{"openshift_build_status_phase_total"},
+		drop: []string{"etcd_(debugging|disk|request|server).*"}},
+	"openshift-route-controller-manager": {sre: "openshiftRouteControllerManager", drop: []string{"etcd_(debugging|disk|request|server).*"}},
+	"olm-operator":                       {sre: "olm", keep: []string{"csv_succeeded", "csv_abnormal"}, drop: []string{"etcd_(debugging|disk|server).*"}},
+	"catalog-operator": {sre: "catalogOperator", keep: []string{"subscription_sync_total", "olm_resolution_duration_seconds"},
+		drop: []string{"etcd_(debugging|disk|server).*"}},
+	"cluster-image-registry-operator": {sre: "registryOperator"},
+	"ingress-operator":                {sre: "registryOperator"},
 }
 
 // adaptMonitor points a ServiceMonitor or PodMonitor at this control plane, says whose its metrics are, and keeps those of the
@@ -101,7 +121,11 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 		return nil, nil
 	}
 	byName := func(action string, names []string) map[string]any {
-		return map[string]any{"action": action, "sourceLabels": []any{"__name__"}, "regex": strings.Join(names, "|")}
+		regex := strings.Join(names, "|")
+		if !ctx.Release.Kubernetes && len(names) > 1 {
+			regex = "(" + regex + ")"
+		}
+		return map[string]any{"action": action, "sourceLabels": []any{"__name__"}, "regex": regex}
 	}
 	switch cmp.Or(string(ctx.HCP.Spec.Monitoring.MetricsSet), ctx.MetricsSet) {
 	case metricsSRE:
@@ -118,7 +142,11 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 		return rules, nil
 	}
 	if len(r.keep) == 0 {
-		return []any{byName("drop", []string{".*"})}, nil
+		all := ".*"
+		if !ctx.Release.Kubernetes {
+			all = "(.*)"
+		}
+		return []any{byName("drop", []string{all})}, nil
 	}
 	return []any{byName("keep", r.keep)}, nil
 }

@@ -62,7 +62,7 @@ func (c *WorkloadComponent) Render(ctx WorkloadContext) (*Rendered, error) {
 		return nil, err
 	}
 	s := &scope{ctx: ctx, c: c, workload: workload, template: podTemplate(workload), live: live, rendered: out.Manifests}
-	for _, apply := range defaults {
+	for _, apply := range defaultsOf(ctx) {
 		if err := apply(s); err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func contextOf(t testing.TB, mutate func(*hyperv1.HostedControlPlane), objs ...c
 	}
 	return WorkloadContext{
 		Context: t.Context(), HCP: hcp, Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).Build(),
-		Release: &release.Release{Version: "1.36.3", Image: "release:1", Images: map[string]string{"web": "registry/web:1", "controlplane-operator": "registry/hcp:1"}},
+		Release: &release.Release{Kubernetes: true, Version: "1.36.3", Image: "release:1", Images: map[string]string{"web": "registry/web:1", "controlplane-operator": "registry/hcp:1"}},
 	}
 }
 

@@ -15,26 +15,29 @@ package component
 //	    --config-template=FILE                  as above
 //	    environment RESTORE_URL_ETCD            where the snapshot is. Nothing is done when the data folder is not empty.
 //	hcp-sidecar audit-tail FILE                 writes the lines that are added to FILE to standard output
-//	hcp-sidecar availability-prober             init container that ends when the hosted API server answers
-//	    --target=URL                            what has to answer 2xx; certificates are not verified
+//	hcp-sidecar capi-proxy                      shows Cluster API's objects under the standard groups, see capiproxy.go
+//	    --inject-token                          acts as the pod's ServiceAccount
+//	    --write-kubeconfig=FILE                 how programs in the pod reach it
+//
+// What components of OpenShift payloads have beside them are commands of the control-plane-operator, in the image with its tag:
+//
+//	control-plane-operator availability-prober  init container that ends when the hosted API server answers
+//	    --target URL                            what has to answer 2xx; certificates are not verified
 //	    --kubeconfig=FILE                       for the following
 //	    --required-api=GROUP,VERSION,KIND       repeated: must be served
 //	    --wait-for-infrastructure-resource
 //	    --wait-for-labeled-pods-gone=NAMESPACE/LABEL=VALUE
 //	    --wait-for-cluster-rolebinding=NAME
-//	hcp-sidecar token-minter                    keeps a token of a ServiceAccount of the hosted cluster in a file
+//	control-plane-operator token-minter         keeps a token of a ServiceAccount of the hosted cluster in a file
 //	    --token-audience --service-account-namespace --service-account-name --token-file
 //	    --kubeconfig | --kubeconfig-secret-namespace --kubeconfig-secret-name
 //	    --oneshot
-//	hcp-sidecar token-minter check --token-file succeeds when the file is there
-//	hcp-sidecar capi-proxy                      shows Cluster API's objects under the standard groups, see capiproxy.go
-//	    --inject-token                          acts as the pod's ServiceAccount
-//	    --write-kubeconfig=FILE                 how programs in the pod reach it
-//	hcp-sidecar konnectivity-https-proxy, konnectivity-socks5-proxy
-//	    not there yet: a release that offers them names an image with the tag controlplane-operator that does.
+//	control-plane-operator konnectivity-https-proxy run, konnectivity-socks5-proxy run
+//	    --serving-port --connect-directly-to-cloud-apis --prefer-ipv4 --http-proxy --https-proxy --no-proxy
+//	    --resolve-from-guest-cluster-dns --resolve-from-management-cluster-dns --disable-resolver
 const (
-	// sidecarCommand is in the image with the tag ImageControlPlaneOperator and those that are the same image.
-	sidecarCommand = "/usr/bin/hcp-sidecar"
+	// operatorCommand is in the image with the tag ImageControlPlaneOperator and those that are the same image.
+	operatorCommand = "/usr/bin/control-plane-operator"
 
 	// ImageControlPlaneOperator is the tag of our image in a release.
 	ImageControlPlaneOperator = "controlplane-operator"

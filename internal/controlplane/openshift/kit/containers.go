@@ -2,7 +2,6 @@ package kit
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,33 +26,13 @@ func UnsetEnv(c *corev1.Container, names ...string) {
 	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return slices.Contains(names, e.Name) })
 }
 
-// ManagementProxy has a container use the proxy of the management cluster, for all but kube-apiserver, exceptions and what the operator itself
-// reaches without. Where there is no proxy the variables are taken from the container.
+// ManagementProxy is component.ManagementProxy.
 func ManagementProxy(ctx component.WorkloadContext, c *corev1.Container, exceptions ...string) {
-	p := ctx.Environment.Proxy
-	UnsetEnv(c, "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-	if p.HTTP == "" && p.HTTPS == "" {
-		return
-	}
-	not := append([]string{"kube-apiserver"}, exceptions...)
-	if p.No != "" {
-		not = append(not, strings.Split(p.No, ",")...)
-	}
-	slices.Sort(not)
-	for _, v := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: p.HTTP}, {Name: "HTTPS_PROXY", Value: p.HTTPS}, {Name: "NO_PROXY", Value: strings.Join(slices.Compact(not), ",")}} {
-		if v.Value != "" {
-			c.Env = append(c.Env, v)
-		}
-	}
+	component.ManagementProxy(ctx, c, exceptions...)
 }
 
-// KubeAPIServerURL is where the hosted API server answers within its namespace.
-func KubeAPIServerURL(hcp *hyperv1.HostedControlPlane) string {
-	if hcp.Spec.Platform.Type == hyperv1.IBMCloudPlatform {
-		return "https://kube-apiserver:2040"
-	}
-	return "https://kube-apiserver:6443"
-}
+// KubeAPIServerURL is component.InClusterURL.
+func KubeAPIServerURL(hcp *hyperv1.HostedControlPlane) string { return component.InClusterURL(hcp) }
 
 // AddReadinessCheck adds a container that isn't ready while the hosted API server doesn't live, so that a pod which serves a part of the API
 // gets no requests then. It asks for /livez: /readyz would ask that very part of the API.
@@ -64,7 +43,7 @@ func AddReadinessCheck(ctx component.WorkloadContext, pod *corev1.PodSpec) {
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("10Mi"),
 		}},
 		ReadinessProbe: &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/bash", "-c", "curl -kfs " + KubeAPIServerURL(ctx.HCP) + "/livez > /dev/null"}}},
+			ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/bash", "-c", "curl -kfs " + component.InClusterURL(ctx.HCP) + "/livez > /dev/null"}}},
 			PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
 		},
 	})

@@ -57,9 +57,9 @@ func TestManagementProxy(t *testing.T) {
 		c := &corev1.Container{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "old"}, {Name: "A", Value: "b"}}}
 		ctx := component.WorkloadContext{}
 		ctx.Environment.Proxy = component.Proxy{HTTPS: "https://p", No: "z,kube-apiserver"}
-		ManagementProxy(ctx, c, "metadata.internal")
+		component.ManagementProxy(ctx, c, "metadata.internal")
 		g.Expect(c.Env).To(Equal([]corev1.EnvVar{{Name: "A", Value: "b"}, {Name: "HTTPS_PROXY", Value: "https://p"}, {Name: "NO_PROXY", Value: "kube-apiserver,metadata.internal,z"}}))
-		ManagementProxy(component.WorkloadContext{}, c)
+		component.ManagementProxy(component.WorkloadContext{}, c)
 		g.Expect(c.Env).To(Equal([]corev1.EnvVar{{Name: "A", Value: "b"}}))
 	})
 }

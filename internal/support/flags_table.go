@@ -95,7 +95,7 @@ var Programs = []Program{
 		{Command: "hypershift local up",
 			Heeded: "kubernetes-version pod-egress refresh-releases root skip-build skip-demo skip-install state-dir timeout with-release"},
 		{Command: "hypershift render components",
-			Heeded: "all component default-security-context-uid filename image-mirrors infra-status keep-going management-capabilities metrics-set native-sidecars no-defaults no-signing objects operator output output-dir overwrite placeholder-images registry-overrides release-metadata render-sensitive user-release-metadata with-status"},
+			Heeded: "all component default-security-context-uid filename image-mirrors infra-status keep-going management-capabilities metrics-set native-sidecars no-defaults no-signing objects operator output output-dir overwrite placeholder-images registry-overrides release-metadata render-sensitive restricted-pods user-release-metadata with-status"},
 		{Command: "hypershift rollout history",
 			Heeded: "context kubeconfig output revision"},
 		{Command: "hypershift rollout pause",

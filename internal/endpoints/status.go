@@ -33,6 +33,13 @@ type Status struct {
 	KonnectivityHost string
 	KonnectivityPort int32
 
+	// OAuthHost and OAuthPort are where users of the hosted cluster log in. Empty unless an OpenShift payload publishes it.
+	OAuthHost string
+	OAuthPort int32
+	// OpenShiftAPIHost, OAuthAPIServerHost and PackageServerAPIAddress are the ClusterIPs of the Services openshift-apiserver,
+	// openshift-oauth-apiserver and packageserver, which serve parts of the hosted API. Empty: the Services say.
+	OpenShiftAPIHost, OAuthAPIServerHost, PackageServerAPIAddress string
+
 	// APIServiceIP is the ClusterIP of Service kube-apiserver. Empty until it is assigned.
 	APIServiceIP string
 

@@ -100,8 +100,8 @@ func parseCertificate(data []byte) (*x509.Certificate, error) {
 	return nil, errNoCertificate
 }
 
-// onlyCertificates keeps the certificates of PEM data and drops everything else: people put private keys into such files.
-func onlyCertificates(data []byte) []byte {
+// OnlyCertificates keeps the certificates of PEM data and drops everything else: people put private keys into such files.
+func OnlyCertificates(data []byte) []byte {
 	var out bytes.Buffer
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {

@@ -21,14 +21,15 @@ type kubeconfig struct {
 	namedCertificates bool
 }
 
-func serverURL(host string, port int32) string {
+// ServerURL is where an API server is reached; an IPv6 address is put in brackets.
+func ServerURL(host string, port int32) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
 // kubeconfigs that can be made with what is known now.
 func (s Spec) kubeconfigs() []kubeconfig {
-	internal := serverURL(names.KubeAPIServer, s.InternalAPIPort)
-	localhost := serverURL("localhost", s.PodAPIPort)
+	internal := ServerURL(names.KubeAPIServer, s.InternalAPIPort)
+	localhost := ServerURL("localhost", s.PodAPIPort)
 	scope := func(v string) map[string]string { return map[string]string{KubeconfigScopeLabel: v} }
 
 	all := []kubeconfig{
@@ -48,11 +49,11 @@ func (s Spec) kubeconfigs() []kubeconfig {
 	}
 	name, key := s.AdminKubeconfigRef()
 	all = append(all,
-		kubeconfig{secret: name, key: key, client: SystemAdminClient, server: serverURL(s.APIHost, s.APIPort), labels: scope("external"), namedCertificates: true},
-		kubeconfig{secret: NodeBootstrapKubeconfig, key: KubeconfigKey, client: NodeBootstrapClient, server: serverURL(s.APIHost, s.APIPort), labels: scope("bootstrap")})
+		kubeconfig{secret: name, key: key, client: SystemAdminClient, server: ServerURL(s.APIHost, s.APIPort), labels: scope("external"), namedCertificates: true},
+		kubeconfig{secret: NodeBootstrapKubeconfig, key: KubeconfigKey, client: NodeBootstrapClient, server: ServerURL(s.APIHost, s.APIPort), labels: scope("bootstrap")})
 	if s.CustomAPIHost != "" {
 		all = append(all, kubeconfig{secret: CustomAdminKubeconfig, key: KubeconfigKey, client: SystemAdminClient,
-			server: serverURL(s.CustomAPIHost, s.APIPort), labels: scope("external"), namedCertificates: true})
+			server: ServerURL(s.CustomAPIHost, s.APIPort), labels: scope("external"), namedCertificates: true})
 	}
 	return all
 }
@@ -69,8 +70,8 @@ func (s Spec) AdminKubeconfigRef() (name, key string) {
 	return name, key
 }
 
-// renderKubeconfig gives the same bytes for the same input.
-func renderKubeconfig(server string, caPEM, certPEM, keyPEM []byte) ([]byte, error) {
+// RenderKubeconfig is a kubeconfig for one server and one client certificate, all in PEM. It gives the same bytes for the same input.
+func RenderKubeconfig(server string, caPEM, certPEM, keyPEM []byte) ([]byte, error) {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["cluster"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: caPEM}
 	cfg.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: certPEM, ClientKeyData: keyPEM}

@@ -282,24 +282,24 @@ func (p *planner) planBundles() {
 		return
 	}
 	client := p.secrets[EtcdClient]
-	if client == nil || len(onlyCertificates(client.Data[unmanagedEtcdCAKey])) == 0 {
+	if client == nil || len(OnlyCertificates(client.Data[unmanagedEtcdCAKey])) == 0 {
 		p.problem(fmt.Errorf("waiting for secret %s/%s with a certificate under %s: it is copied from spec.etcd.unmanaged.tls.clientSecret of the HostedCluster",
 			p.spec.Namespace, EtcdClient, unmanagedEtcdCAKey))
 		return
 	}
-	p.planBundle(EtcdCABundle, onlyCertificates(client.Data[unmanagedEtcdCAKey]))
+	p.planBundle(EtcdCABundle, OnlyCertificates(client.Data[unmanagedEtcdCAKey]))
 }
 
 // planClientCA writes whose client certificates the API server takes: ours, those that the control-plane-pki-operator adds, and the user's.
 func (p *planner) planClientCA() {
 	var total []byte
 	if cm := p.configMaps[TotalClientCABundle]; cm != nil {
-		total = onlyCertificates([]byte(cm.Data[names.CABundleKey]))
+		total = OnlyCertificates([]byte(cm.Data[names.CABundleKey]))
 	}
 	if name := p.spec.ClientCA; name != "" {
 		var user []byte
 		if cm := p.configMaps[name]; cm != nil {
-			user = onlyCertificates([]byte(cm.Data[names.CABundleKey]))
+			user = OnlyCertificates([]byte(cm.Data[names.CABundleKey]))
 		}
 		if len(user) == 0 {
 			p.problem(fmt.Errorf("waiting for config map %s/%s with certificates under %s: it is copied from the one that spec.configuration.apiServer.clientCA of the HostedCluster names",
@@ -348,11 +348,11 @@ func (p *planner) planKubeconfig(k kubeconfig) {
 	if k.namedCertificates {
 		for _, name := range p.spec.NamedCertificates {
 			if named := p.secrets[name]; named != nil {
-				trust = append(trust, onlyCertificates(named.Data[TLSCertKey])...)
+				trust = append(trust, OnlyCertificates(named.Data[TLSCertKey])...)
 			}
 		}
 	}
-	want, err := renderKubeconfig(k.server, trust, client.Data[TLSCertKey], client.Data[TLSKeyKey])
+	want, err := RenderKubeconfig(k.server, trust, client.Data[TLSCertKey], client.Data[TLSKeyKey])
 	if err != nil {
 		p.problem(err)
 		return

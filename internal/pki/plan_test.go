@@ -424,7 +424,7 @@ func TestKubeconfigs(t *testing.T) {
 			g.Expect(cfg.CAData).To(Equal(root), name)
 		}
 	}
-	g.Expect(serverURL("fd00::1", 6443)).To(Equal("https://[fd00::1]:6443"))
+	g.Expect(ServerURL("fd00::1", 6443)).To(Equal("https://[fd00::1]:6443"))
 }
 
 // TestProperties checks, over generated control planes and ages, what must hold whatever is stored.

@@ -49,7 +49,7 @@ type generations struct {
 }
 
 func generationsOf(stored *corev1.Secret, current pair) generations {
-	g := generations{current: current, previous: onlyCertificates(stored.Data[previousCertKey])}
+	g := generations{current: current, previous: OnlyCertificates(stored.Data[previousCertKey])}
 	if next, err := parsePair(stored.Data[nextCertKey], stored.Data[nextKeyKey]); err == nil {
 		g.next = next // one that can't be read has signed nothing, and is made anew
 	}

@@ -9,25 +9,39 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterpolicycontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterstorageoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/configoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/csisnapshotcontrolleroperator"
+	"hcp.internal/platform/internal/controlplane/openshift/featuregategenerator"
+	"hcp.internal/platform/internal/controlplane/openshift/konnectivityagent"
+	"hcp.internal/platform/internal/controlplane/openshift/kubecontrollermanager"
+	"hcp.internal/platform/internal/controlplane/openshift/kubescheduler"
 	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
+	"hcp.internal/platform/internal/controlplane/openshift/pkioperator"
 	"hcp.internal/platform/internal/controlplane/openshift/routecontrollermanager"
+	"hcp.internal/platform/internal/controlplane/openshift/storageversionmigrator"
 )
 
 // workloads are the components that the control-plane-operator keeps, in the order in which it reconciles them.
 func workloads() []*component.WorkloadComponent {
 	return []*component.WorkloadComponent{
+		pkioperator.NewComponent(),
+		featuregategenerator.NewComponent(),
+		kubecontrollermanager.NewComponent(),
+		kubescheduler.NewComponent(),
 		openshiftapiserver.NewComponent(),
 		oauthapiserver.NewComponent(),
 		openshiftcontrollermanager.NewComponent(),
 		routecontrollermanager.NewComponent(),
 		clusterpolicycontroller.NewComponent(),
+		configoperator.NewComponent(),
 		clusterstorageoperator.NewComponent(),
 		kubevirtcsicontroller.NewComponent(),
 		csisnapshotcontrolleroperator.NewComponent(),
+		konnectivityagent.NewComponent(),
+		storageversionmigrator.NewComponent(),
 	}
 }
 

@@ -1,8 +1,10 @@
 package kit
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -10,7 +12,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-// EditConfig changes the YAML of one key of a ConfigMap. What is written back is YAML with sorted keys.
+// EditConfig changes the YAML, or JSON, of one key of a ConfigMap. What is written back has sorted keys: JSON when the name of the key says so.
 func EditConfig(cm *corev1.ConfigMap, key string, edit func(config map[string]any) error) error {
 	config := map[string]any{}
 	if err := yaml.Unmarshal([]byte(cm.Data[key]), &config); err != nil {
@@ -19,7 +21,11 @@ func EditConfig(cm *corev1.ConfigMap, key string, edit func(config map[string]an
 	if err := edit(config); err != nil {
 		return err
 	}
-	out, err := yaml.Marshal(config)
+	write := yaml.Marshal
+	if strings.HasSuffix(key, ".json") {
+		write = json.Marshal
+	}
+	out, err := write(config)
 	if err != nil {
 		return fmt.Errorf("writing key %s of ConfigMap %s: %w", key, cm.Name, err)
 	}

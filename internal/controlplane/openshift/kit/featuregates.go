@@ -7,11 +7,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // FeatureGateConfigMap is where the featuregate-generator leaves the FeatureGate of the payload, under FeatureGateKey.
 const FeatureGateConfigMap, FeatureGateKey = "feature-gate", "feature-gate.yaml"
+
+// FeatureGateYAML is the FeatureGate of the hosted cluster as the user wants it, for the payload's render tool.
+func FeatureGateYAML(hcp *hyperv1.HostedControlPlane) (string, error) {
+	spec := configv1.FeatureGateSpec{}
+	if c := hcp.Spec.Configuration; c != nil && c.FeatureGate != nil {
+		spec = *c.FeatureGate
+	}
+	text, err := yaml.Marshal(map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "FeatureGate", "metadata": map[string]any{"name": "cluster"}, "spec": spec})
+	if err != nil {
+		return "", fmt.Errorf("writing the FeatureGate: %w", err)
+	}
+	return string(text), nil
+}
+
+// SetPayloadVersion tells a container that renders manifests of the payload of the hosted cluster's version.
+func SetPayloadVersion(ctx component.WorkloadContext, c *corev1.Container) {
+	SetEnv(c, "PAYLOAD_VERSION", ctx.UserRelease.Version)
+}
+
+// SetFeatureGate tells a container of FeatureGateYAML.
+func SetFeatureGate(ctx component.WorkloadContext, c *corev1.Container) error {
+	text, err := FeatureGateYAML(ctx.HCP)
+	if err != nil {
+		return err
+	}
+	SetEnv(c, "FEATURE_GATE_YAML", text)
+	return nil
+}
 
 // FeatureGates are the gates of the payload as X=true, in the order of the payload, and then Y=false. While the ConfigMap isn't there it is an
 // error: the component waits for it.

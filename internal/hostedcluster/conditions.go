@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
@@ -103,17 +105,14 @@ func degraded(obs *observed) metav1.Condition {
 }
 
 func unmanagedEtcd(obs *observed) metav1.Condition {
-	for _, ref := range references(&obs.hc.Spec) {
-		if ref.step != stepUnmanagedEtcd {
-			continue
-		}
-		if err := ref.check(obs.hc.Namespace, obs.sources[ref.key()]); err != nil {
+	if ref, found := sources.Find(&obs.hc.Spec, sources.UnmanagedEtcd); found {
+		if err := ref.Check(obs.hc.Namespace, obs.sources); err != nil {
 			return conditions.False(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdMisconfiguredReason, err.Error())
 		}
 		return conditions.True(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdAsExpectedReason, hyperv1.AllIsWellMessage)
 	}
 	return conditions.False(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdMisconfiguredReason,
-		"spec.etcd.unmanaged.tls.clientSecret.name is empty: name a Secret with keys "+strings.Join(etcdClientKeys, ", "))
+		"spec.etcd.unmanaged.tls.clientSecret.name is empty: name a Secret with keys "+strings.Join(sources.EtcdClientKeys, ", "))
 }
 
 func validConfiguration(obs *observed) metav1.Condition {
@@ -164,8 +163,8 @@ func validReleaseImage(obs *observed) metav1.Condition {
 	invalid := func(reason string, err error) metav1.Condition {
 		return conditions.False(hyperv1.ValidReleaseImage, reason, err.Error())
 	}
-	if _, err := obs.pullSecret(); err != nil {
-		if obs.sources[sourceKey{secretKind, obs.hc.Spec.PullSecret.Name}].missing {
+	if _, err := obs.sources.PullSecret(obs.hc); err != nil {
+		if obs.sources.Secret(obs.hc.Spec.PullSecret.Name).Missing {
 			return invalid(hyperv1.SecretNotFoundReason, err)
 		}
 		return invalid(hyperv1.InvalidImageReason, err)
@@ -227,11 +226,11 @@ func validProxy(obs *observed, now time.Time) metav1.Condition {
 		return conditions.False(hyperv1.ValidProxyConfiguration, hyperv1.ProxyCABundleInvalidReason,
 			fmt.Sprintf("spec.configuration.proxy.trustedCA: ConfigMap %s/%s %s", obs.hc.Namespace, config.Proxy.TrustedCA.Name, fmt.Sprintf(format, args...)))
 	}
-	src := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}]
-	if src.missing {
+	src := obs.sources.ConfigMap(config.Proxy.TrustedCA.Name)
+	if src.Missing {
 		return invalid("does not exist: create it with key %s, or remove the field", names.CABundleKey)
 	}
-	certs, err := cert.ParseCertsPEM(src.data[names.CABundleKey])
+	certs, err := cert.ParseCertsPEM(src.Data[names.CABundleKey])
 	if err != nil {
 		return invalid("has no PEM certificates under key %s: put them there", names.CABundleKey)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -380,7 +382,7 @@ func (r *Reconciler) sweep(ctx context.Context, hc *hyperv1.HostedCluster) error
 	for _, obj := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.ClusterRole{}} {
 		errs = append(errs, r.deleteOwned(ctx, obj, owned))
 	}
-	return errors.Join(append(errs, r.unmarkSources(ctx, hc))...)
+	return errors.Join(append(errs, sources.Unmark(ctx, r.Client, r.Live, hc))...)
 }
 
 // deleteOwned deletes all objects of a kind with the labels, one by one: install grants no right to delete collections.
@@ -402,24 +404,6 @@ func (r *Reconciler) deleteOwned(ctx context.Context, obj client.Object, labels 
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// unmarkSources takes our annotation off every object in the user's namespace that has it.
-func (r *Reconciler) unmarkSources(ctx context.Context, hc *hyperv1.HostedCluster) error {
-	s := step{}
-	for _, k := range []kind{secretKind, configMapKind} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(k.gvk())
-		if err := r.Live.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
-			return fmt.Errorf("listing %ss in %s: %w", k, hc.Namespace, err)
-		}
-		for _, item := range list.Items {
-			if _, ok := item.Annotations[referencedBy(hc.Name)]; ok {
-				s.unmark = append(s.unmark, sourceKey{k, item.Name})
-			}
-		}
-	}
-	return newWriter(r.Client, hc, r.Clock).execute(ctx, s)
 }
 
 // gracePeriod is how long the HostedCluster has to stay although everything is gone. It starts with the condition that says so.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,13 +40,13 @@ func TestGolden(t *testing.T) {
 			obs.operatorLabels = map[string]string{labelCustomKubeconfig: "true"}
 			obs.hcp = &hyperv1.HostedControlPlane{}
 			obs.published = publishedSecrets{kubeconfig: []byte("admin"), custom: []byte("custom"), existing: map[string]bool{}, foreign: map[string]bool{}}
-			for key, content := range map[sourceKey]map[string][]byte{
-				{secretKind, "ssh"}:   {"id_rsa.pub": []byte("ssh-ed25519 AAAA")},
-				{secretKind, "audit"}: {"webhook-kubeconfig": []byte("x")},
-				{secretKind, "key1"}:  {"key": []byte("0123456789abcdef0123456789abcdef")},
-				{configMapKind, "ca"}: {"ca-bundle.crt": []byte("PEM")},
+			for key, content := range map[sources.Key]map[string][]byte{
+				{Kind: sources.Secret, Name: "ssh"}:   {"id_rsa.pub": []byte("ssh-ed25519 AAAA")},
+				{Kind: sources.Secret, Name: "audit"}: {"webhook-kubeconfig": []byte("x")},
+				{Kind: sources.Secret, Name: "key1"}:  {"key": []byte("0123456789abcdef0123456789abcdef")},
+				{Kind: sources.ConfigMap, Name: "ca"}: {"ca-bundle.crt": []byte("PEM")},
 			} {
-				obs.sources[key] = sourceObject{data: content}
+				obs.sources[key] = sources.Object{Data: content}
 			}
 		}),
 	} {

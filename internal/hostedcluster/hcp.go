@@ -3,6 +3,8 @@ package hostedcluster
 import (
 	"strings"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,7 +58,7 @@ func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
 		},
 		Spec: hcpSpec(hc, &live.Spec),
 	}
-	if ca := proxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.sources[sourceKey{configMapKind, ca}].data[names.CABundleKey]) > 0 {
+	if ca := sources.ProxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.sources.ConfigMap(ca).Data[names.CABundleKey]) > 0 {
 		hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: names.UserCABundle}
 	}
 	return hcp

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,8 +55,8 @@ func TestFieldsOfHostedCluster(t *testing.T) {
 				return "", false
 			}
 			var named []string
-			for _, ref := range references(&hc.Spec) {
-				named = append(named, ref.step+" "+ref.field+" "+ref.name)
+			for _, ref := range sources.References(&hc.Spec) {
+				named = append(named, ref.Purpose+" "+ref.Field+" "+ref.Name)
 			}
 			return strings.Join(named, "\n"), true
 		}}.Run(t)

@@ -2,8 +2,6 @@ package hostedcluster
 
 import (
 	"strings"
-
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
 // OwnerNamespaceLabel and OwnerNameLabel on cluster-scoped objects name the HostedCluster, which can't be their owner by reference.
@@ -11,10 +9,6 @@ const (
 	OwnerNamespaceLabel = "hypershift.openshift.io/owner.namespace"
 	OwnerNameLabel      = "hypershift.openshift.io/owner.name"
 )
-
-// copyOfAnnotation is on copies of the user's objects in control-plane namespaces, with the name of the source. Only what bears it is
-// deleted when nothing refers to the source any more.
-const copyOfAnnotation = "hypershift.openshift.io/copy-of"
 
 // monitoringLabel lets an observability operator find control-plane namespaces.
 const monitoringLabel = "hypershift.openshift.io/monitoring"
@@ -27,20 +21,11 @@ const (
 // payloadTag is that of the control-plane-operator's image in OpenShift payloads.
 const payloadTag = "hypershift"
 
-// Keys of copies in the control-plane namespace, and of their sources.
+// Keys of Secrets that are published.
 const (
-	auditWebhookKey    = "webhook-kubeconfig"
-	kubeconfigKey      = "kubeconfig"
-	passwordKey        = "password"
-	signingPrivateKey  = "service-account.key"
-	signingPublicKey   = "service-account.pub"
-	sourceSigningKey   = "key"
-	sourceOldPublicKey = "old-key.pub"
+	kubeconfigKey = "kubeconfig"
+	passwordKey   = "password"
 )
-
-// referencedBy is the annotation on a source object that hcName refers to. An annotation's name may have 63 characters, and the name of a
-// HostedCluster that gets a namespace has fewer.
-func referencedBy(hcName string) string { return hyperv1.ReferencedResourceAnnotationPrefix + hcName }
 
 func adminKubeconfigName(hcName string) string   { return hcName + "-admin-kubeconfig" }
 func customKubeconfigName(hcName string) string  { return hcName + "-custom-admin-kubeconfig" }

@@ -2,16 +2,14 @@ package hostedcluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
+
+	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +35,7 @@ type observed struct {
 	pools     []hyperv1.NodePool
 	// capiCluster is Cluster API's view of the cluster; nil: there is none.
 	capiCluster *clusterv1.Cluster
-	sources     map[sourceKey]sourceObject // every object that references(hc.Spec) mentions
+	sources     sources.Set // every object that references(hc.Spec) mentions
 
 	platform    platform.Platform // nil with platformErr
 	platformErr error
@@ -97,7 +95,7 @@ type releases interface {
 
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
-	obs := observed{hc: hc, sources: map[sourceKey]sourceObject{}, caps: r.Capabilities, privateCAPI: r.PrivateCAPI}
+	obs := observed{hc: hc, caps: r.Capabilities, privateCAPI: r.PrivateCAPI}
 	ns := names.NamespaceOf(hc)
 	var err error
 	if obs.hcp, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
@@ -114,12 +112,10 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 			return obs, err
 		}
 	}
-	for _, ref := range references(&hc.Spec) {
-		if err := r.readSource(ctx, hc.Namespace, ref.key(), obs.sources); err != nil {
-			return obs, err
-		}
+	if obs.sources, err = sources.Read(ctx, r.Live, hc); err != nil {
+		return obs, err
 	}
-	if obs.copies, err = r.copies(ctx, hc); err != nil {
+	if obs.copies, err = sources.Copies(ctx, r.Client, hc); err != nil {
 		return obs, err
 	}
 	if obs.ignition, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &appsv1.Deployment{}); err != nil {
@@ -175,38 +171,6 @@ func nodePools(ctx context.Context, reader client.Reader, hc *hyperv1.HostedClus
 	return slices.DeleteFunc(list.Items, func(np hyperv1.NodePool) bool { return np.Spec.ClusterName != hc.Name }), nil
 }
 
-// readSource reads an object that the user wrote. It is read from the API server: a cache of all Secrets would be large and a risk.
-func (r *Reconciler) readSource(ctx context.Context, ns string, key sourceKey, into map[sourceKey]sourceObject) error {
-	if _, done := into[key]; done {
-		return nil
-	}
-	objectKey := client.ObjectKey{Namespace: ns, Name: key.name}
-	if key.kind == configMapKind {
-		cm, err := read.Optional(ctx, r.Live, objectKey, &corev1.ConfigMap{})
-		if err != nil || cm == nil {
-			into[key] = sourceObject{missing: true}
-			return err
-		}
-		data := map[string][]byte{}
-		maps.Copy(data, cm.BinaryData)
-		for k, v := range cm.Data {
-			data[k] = []byte(v)
-		}
-		into[key] = sourceObject{data: data, labels: cm.Labels, annotations: cm.Annotations, immutable: cm.Immutable}
-		return nil
-	}
-	secret, err := read.Optional(ctx, r.Live, objectKey, &corev1.Secret{})
-	if err != nil || secret == nil {
-		into[key] = sourceObject{missing: true}
-		return err
-	}
-	into[key] = sourceObject{data: secret.Data, labels: secret.Labels, annotations: secret.Annotations, secretType: secret.Type, immutable: secret.Immutable, uid: secret.UID, owners: sets.New[types.UID]()}
-	for _, owner := range secret.OwnerReferences {
-		into[key].owners.Insert(owner.UID)
-	}
-	return nil
-}
-
 func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {
 	if obs.platform, obs.platformErr = r.Platforms.For(obs.hc.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
@@ -215,35 +179,14 @@ func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {
 	obs.credentials, obs.credentialsErr = obs.platform.Credentials(ctx, r.Live, obs.hc, names.NamespaceOf(obs.hc))
 }
 
-// pullSecretOf gives the content of the pull secret, and why there is none.
-func (obs *observed) pullSecret() ([]byte, error) {
-	for _, ref := range references(&obs.hc.Spec) {
-		if ref.step == stepPullSecret {
-			s := obs.sources[ref.key()]
-			return s.data[names.DockerConfigKey], ref.check(obs.hc.Namespace, s)
-		}
-	}
-	return nil, errors.New("spec.pullSecret.name is empty: name a Secret of type kubernetes.io/dockerconfigjson")
-}
-
-// trustBundle are the authorities, in PEM, that spec.additionalTrustBundle names; nil: none, or they can't be had, which a condition says.
-func (obs *observed) trustBundle() []byte {
-	for _, ref := range references(&obs.hc.Spec) {
-		if ref.step == stepTrustBundle {
-			return obs.sources[ref.key()].data[names.CABundleKey]
-		}
-	}
-	return nil
-}
-
 // observeRelease looks the release up, and the image of the control-plane-operator and its labels.
 func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
-	secret, err := obs.pullSecret()
+	secret, err := obs.sources.PullSecret(obs.hc)
 	if err != nil {
 		obs.releaseErr = err
 		return
 	}
-	provider := release.WithTrustOf(operator.WithMirrorsOf(r.Releases, obs.hc), obs.trustBundle())
+	provider := release.WithTrustOf(operator.WithMirrorsOf(r.Releases, obs.hc), obs.sources.TrustBundle(&obs.hc.Spec))
 	spec := &obs.hc.Spec
 	if obs.userRelease, obs.releaseErr = provider.Lookup(ctx, spec.Release.Image, secret); obs.releaseErr != nil {
 		return

@@ -7,7 +7,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -59,12 +58,6 @@ func (d deployment) trouble(name string) (reason, message string) {
 		return t.Reason, t.Message
 	}
 	return "", ""
-}
-
-// ownedSecret is a Secret of the user that gets the HostedCluster as an owner. With the UID, one that is gone meanwhile is not made again.
-type ownedSecret struct {
-	name string
-	uid  types.UID
 }
 
 // servingCertificate is a Secret with a self-signed certificate that is made once.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +61,7 @@ func planFor(obs *observed, g gates, now time.Time, o options) plan {
 	}
 	if obs.namespace == nil && obs.target == nil {
 		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
-		_, err := obs.pullSecret()
+		_, err := obs.sources.PullSecret(obs.hc)
 		return plan{err: errors.Join(err, obs.releaseErr), steps: []step{markSources(obs)}}
 	}
 	p := plan{steps: steps(obs, o), recheckAfter: recoveryRecheck(obs)}
@@ -112,7 +114,7 @@ func steps(obs *observed, o options) []step {
 	}
 	all = append(all, step{name: stepCredentials, class: critical, apply: obs.credentials, err: obs.credentialsErr})
 	all = append(all, copySteps(obs)...)
-	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), staleCopies(obs), publish(obs))
+	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), removeCopies(obs), publish(obs))
 	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
 	if obs.target != nil {
 		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs))
@@ -142,26 +144,31 @@ func namespaceStep(obs *observed, o options) step {
 // copySteps are one step per kind of reference, in the order of references, critical ones first.
 func copySteps(obs *observed) []step {
 	var all []step
-	for _, ref := range references(&obs.hc.Spec) {
-		i := slices.IndexFunc(all, func(s step) bool { return s.name == ref.step })
+	for _, ref := range sources.References(&obs.hc.Spec) {
+		i := slices.IndexFunc(all, func(s step) bool { return s.name == ref.Purpose })
 		if i < 0 {
-			all, i = append(all, step{name: ref.step, class: ref.class}), len(all)
+			class := supporting
+			if ref.Critical {
+				class = critical
+			}
+			all, i = append(all, step{name: ref.Purpose, class: class}), len(all)
 		}
-		s := obs.sources[ref.key()]
-		err := ref.check(obs.hc.Namespace, s)
-		if ref.step == stepPullSecret && err == nil && credentials.Validate(s.data[names.DockerConfigKey]) != nil {
-			err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.name, credentials.Validate(s.data[names.DockerConfigKey]))
+		err := ref.Check(obs.hc.Namespace, obs.sources)
+		if ref.Purpose == sources.PullSecret && err == nil {
+			if invalid := credentials.Validate(obs.sources[ref.Key()].Data[names.DockerConfigKey]); invalid != nil {
+				err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.Name, invalid)
+			}
 		}
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)
 			continue
 		}
-		copied, err := ref.copyOf(names.NamespaceOf(obs.hc), s)
+		copied, err := ref.Copy(names.NamespaceOf(obs.hc), obs.sources)
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)
 			continue
 		}
-		if ref.step == stepTrustBundle {
+		if ref.Purpose == sources.TrustBundle {
 			appendProxyCA(obs, copied)
 		}
 		all[i].apply = append(all[i].apply, copied)
@@ -177,28 +184,25 @@ func appendProxyCA(obs *observed, bundle client.Object) {
 	if !ok || config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
 		return
 	}
-	if ca := obs.sources[sourceKey{configMapKind, config.Proxy.TrustedCA.Name}].data[names.CABundleKey]; len(ca) > 0 {
+	if ca := obs.sources.ConfigMap(config.Proxy.TrustedCA.Name).Data[names.CABundleKey]; len(ca) > 0 {
 		cm.Data[names.CABundleKey] = strings.TrimRight(cm.Data[names.CABundleKey], "\n") + "\n" + string(ca)
 	}
 }
 
-// markSources puts our annotation on every source that exists and lacks it. It is how people, and we at deletion, see who refers to it.
+// markSources puts our annotation on every source that exists and lacks it.
 func markSources(obs *observed) step {
-	s := step{name: stepReferences, class: supporting}
-	annotation := referencedBy(obs.hc.Name)
-	for key, src := range obs.sources {
-		if !src.missing && src.annotations[annotation] != "true" {
-			s.mark = append(s.mark, key)
-		}
-	}
-	sortSources(s.mark)
-	return s
+	return step{name: stepReferences, class: supporting, mark: obs.sources.Unmarked(obs.hc.Name)}
 }
 
-func sortSources(keys []sourceKey) {
-	slices.SortFunc(keys, func(a, b sourceKey) int {
-		return strings.Compare(string(a.kind)+"/"+a.name, string(b.kind)+"/"+b.name)
-	})
+// removeCopies deletes copies that nothing refers to any more.
+func removeCopies(obs *observed) step {
+	stale, err := sources.Stale(&obs.hc.Spec, obs.hcp, obs.copies)
+	return step{name: stepStaleCopies, class: supporting, delete: stale, err: err}
+}
+
+// ownCreated makes the HostedCluster an owner of what the CLI created for it. Each of these is one that the spec refers to.
+func ownCreated(obs *observed) step {
+	return step{name: stepCreatedSecrets, class: blockable, own: obs.sources.Created(obs.hc)}
 }
 
 func policies(obs *observed) step {

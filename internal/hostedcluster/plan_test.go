@@ -2,11 +2,6 @@ package hostedcluster
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +42,7 @@ func releaseOf(image string) *release.Release {
 func seen(mutate ...func(*observed)) *observed {
 	obs := &observed{
 		hc:             exampleHostedCluster("clusters", image135),
-		sources:        map[sourceKey]sourceObject{{secretKind, "pull"}: {data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}}},
+		sources:        sources.Set{{Kind: sources.Secret, Name: "pull"}: {Data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}}},
 		target:         releaseOf(image135),
 		userRelease:    releaseOf(image135),
 		operatorImage:  "reg.example.com/operator:1",
@@ -90,11 +87,11 @@ func TestValidate(t *testing.T) {
 		"When a label is not valid it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) { s.Labels = map[string]string{"a b": "c"} }), says: `spec.labels: "a b" is not a valid label name`},
 		"When a signing key is malformed it should say so": {world: func(obs *observed) {
 			obs.hc.Spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: "signer"}
-			obs.sources[sourceKey{secretKind, "signer"}] = sourceObject{data: map[string][]byte{"key": []byte("x")}}
+			obs.sources[sources.Key{Kind: sources.Secret, Name: "signer"}] = sources.Object{Data: map[string][]byte{"key": []byte("x")}}
 		}, says: `Secret clusters/signer: key "key" does not hold a private key in PEM form`},
 		"When the trust bundle is missing it should say so": {world: func(obs *observed) {
 			obs.hc.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: "ca"}
-			obs.sources[sourceKey{configMapKind, "ca"}] = sourceObject{missing: true}
+			obs.sources[sources.Key{Kind: sources.ConfigMap, Name: "ca"}] = sources.Object{Missing: true}
 		}, says: "spec.additionalTrustBundle names ConfigMap clusters/ca, which does not exist"},
 		"When a mirrored Secret would replace one of the control plane it should be refused": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{ServingCerts: configv1.APIServerServingCerts{
@@ -360,27 +357,6 @@ func fill(v reflect.Value) {
 	}
 }
 
-func TestSigningKey(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	t.Run("When a key is rotated it should accept the old one as well", func(t *testing.T) {
-		g := NewWithT(t)
-		pair, err := signingKeyPair(map[string][]byte{"key": private})
-		g.Expect(err).NotTo(HaveOccurred())
-		rotated, err := signingKeyPair(map[string][]byte{"key": private, "old-key.pub": pair["service-account.pub"]})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(strings.Count(string(rotated["service-account.pub"]), "BEGIN")).To(Equal(2))
-		g.Expect(rotated["service-account.key"]).To(Equal(private))
-	})
-	t.Run("When the old key is garbage it should say so", func(t *testing.T) {
-		_, err := signingKeyPair(map[string][]byte{"key": private, "old-key.pub": []byte("x")})
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`key "old-key.pub" does not hold public keys`)))
-	})
-}
-
 type recorder struct {
 	fails map[string]bool
 	ran   []string
@@ -437,7 +413,7 @@ func TestClosedGatesWriteNothing(t *testing.T) {
 			},
 			func() { obs.target, obs.userRelease = releaseOf("x:1.20.0"), releaseOf("x:1.20.0") },
 			func() {
-				obs.sources[sourceKey{secretKind, "pull"}] = sourceObject{missing: true}
+				obs.sources[sources.Key{Kind: sources.Secret, Name: "pull"}] = sources.Object{Missing: true}
 				obs.target, obs.userRelease = nil, nil
 				obs.releaseErr = errors.New("no secret")
 			},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,19 +25,10 @@ const (
 	blockable
 )
 
-// Names of the steps, as they appear in error messages.
+// Names of the steps, as they appear in error messages. Those that copy are named by what the sources are for.
 const (
 	stepNamespace      = "CPOImageAndNamespace"
 	stepCredentials    = "PlatformCredentials"
-	stepPullSecret     = "PullSecretSync"
-	stepEncryption     = "SecretEncryptionSync"
-	stepAuditWebhook   = "AuditWebhookSync"
-	stepSSHKey         = "SSHKeySync"
-	stepTrustBundle    = "AdditionalTrustBundle"
-	stepProxyCA        = "ProxyTrustBundle"
-	stepSigningKey     = "ServiceAccountSigningKey"
-	stepUnmanagedEtcd  = "UnmanagedEtcdMTLS"
-	stepGlobalConfig   = "GlobalConfigSync"
 	stepReferences     = "ReferencedResources"
 	stepStaleCopies    = "StaleCopies"
 	stepCreatedSecrets = "MonitoringAndCLISecrets"
@@ -61,12 +54,12 @@ type step struct {
 	delete []client.Object
 	// shared belongs to all hosted clusters together, so it does not bear the reference to one; it is applied before apply.
 	shared []client.Object
-	// mark and unmark put our reference on source objects, and take it off.
-	mark, unmark []sourceKey
+	// mark are source objects that get our reference.
+	mark []sources.Key
 	// initialized is a Cluster whose control plane has served.
 	initialized *clusterv1.Cluster
 	// own are Secrets of the user that go with the HostedCluster.
-	own []ownedSecret
+	own []sources.CreatedSecret
 	// certificate is made unless there is one; nil: none is needed.
 	certificate *servingCertificate
 	// deploy comes last, and only when everything else of the step has been done.

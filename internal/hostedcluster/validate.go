@@ -10,10 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
-	"hcp.internal/platform/internal/pki"
 )
 
 // validator finds one kind of mistake. Each message names the field, says what is wrong, and what to do.
@@ -170,20 +171,14 @@ func labelsAreValid(obs *observed) []string {
 // not among them: it has a condition of its own.
 func referencesAreUsable(obs *observed) []string {
 	var mistakes []string
-	taken := reserved.Clone()
-	for _, shard := range shards.Names(obs.hc.Spec.Etcd) {
-		taken.Insert(pki.EtcdShardServer(shard), pki.EtcdShardPeer(shard))
-	}
-	for _, ref := range references(&obs.hc.Spec) {
-		// The certificate for a user's own etcd is called as ours would be, of which there is none then.
-		ours := taken.Has(ref.target) && !(ref.step == stepUnmanagedEtcd && ref.target == pki.EtcdClient)
-		if (ref.mirrorMeta || ref.ownName) && ours {
-			mistakes = append(mistakes, fmt.Sprintf("%s: the name %s is taken by an object of the control plane: give the %s another name", ref.field, ref.name, ref.kind))
+	for _, ref := range sources.References(&obs.hc.Spec) {
+		if ref.Taken(&obs.hc.Spec) {
+			mistakes = append(mistakes, fmt.Sprintf("%s: the name %s is taken by an object of the control plane: give the %s another name", ref.Field, ref.Name, ref.Kind))
 		}
-		if ref.step != stepSigningKey && ref.step != stepTrustBundle {
+		if ref.Purpose != sources.SigningKey && ref.Purpose != sources.TrustBundle {
 			continue
 		}
-		if err := ref.check(obs.hc.Namespace, obs.sources[ref.key()]); err != nil {
+		if err := ref.Check(obs.hc.Namespace, obs.sources); err != nil {
 			mistakes = append(mistakes, err.Error())
 		}
 	}
@@ -206,7 +201,7 @@ func namedCertificatesDoNotCollide(obs *observed) []string {
 	taken := takenServerNames(obs.hc)
 	var mistakes []string
 	for i, named := range config.APIServer.ServingCerts.NamedCertificates {
-		names := append(slices.Clone(named.Names), certificateNames(obs.sources[sourceKey{secretKind, named.ServingCertificate.Name}].data["tls.crt"])...)
+		names := append(slices.Clone(named.Names), certificateNames(obs.sources.Secret(named.ServingCertificate.Name).Data["tls.crt"])...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			if what, ok := taken[strings.ToLower(name)]; ok {

@@ -41,10 +41,10 @@ func authenticationIsValid(obs *observed) []string {
 			say("%s", problem)
 		}
 		if name := p.Issuer.CertificateAuthority.Name; name != "" {
-			switch s := obs.sources[sourceKey{configMapKind, name}]; {
-			case s.missing:
+			switch s := obs.sources.ConfigMap(name); {
+			case s.Missing:
 				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s does not exist: create it, or name another", obs.hc.Namespace, name)
-			case len(s.data[names.CABundleKey]) == 0:
+			case len(s.Data[names.CABundleKey]) == 0:
 				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s has no key %q: add it", obs.hc.Namespace, name, names.CABundleKey)
 			}
 		}

@@ -3,6 +3,8 @@ package hostedcluster
 import (
 	"testing"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	. "github.com/onsi/gomega"
 
 	configv1 "hcp.internal/api/config/v1"
@@ -23,7 +25,7 @@ func TestAuthenticationIsValid(t *testing.T) {
 	const at = "spec.configuration.authentication.oidcProviders[0]"
 	for name, tc := range map[string]struct {
 		providers []configv1.OIDCProvider
-		sources   map[sourceKey]sourceObject
+		sources   sources.Set
 		want      []string
 	}{
 		"When everything is right it should find nothing": {providers: []configv1.OIDCProvider{provider(nil)}},
@@ -38,7 +40,7 @@ func TestAuthenticationIsValid(t *testing.T) {
 		"When the prefix is missing it should ask for it": {providers: []configv1.OIDCProvider{provider(func(p *configv1.OIDCProvider) { p.ClaimMappings.Username.PrefixPolicy = configv1.Prefix })},
 			want: []string{at + ".claimMappings.username.prefix: prefixPolicy is Prefix, so set prefixString"}},
 		"When the certificates are missing it should name the ConfigMap": {providers: []configv1.OIDCProvider{provider(func(p *configv1.OIDCProvider) { p.Issuer.CertificateAuthority.Name = "ca" })},
-			sources: map[sourceKey]sourceObject{{configMapKind, "ca"}: {missing: true}},
+			sources: sources.Set{{Kind: sources.ConfigMap, Name: "ca"}: {Missing: true}},
 			want:    []string{at + ".issuer.issuerCertificateAuthority: ConfigMap clusters/ca does not exist: create it, or name another"}},
 		"When two providers are the same it should say what to do": {providers: []configv1.OIDCProvider{provider(nil), provider(nil)}, want: []string{
 			`spec.configuration.authentication.oidcProviders[1].name: "corporate" is also the name of oidcProviders[0]: give every provider its own name`,

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -78,8 +80,8 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// SetupWithManager registers the controller. sources comes from NewSourceCache and has been added to the manager.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) error {
+// SetupWithManager registers the controller. referenced comes from NewSourceCache and has been added to the manager.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) error {
 	ours := handler.EnqueueRequestsFromMapFunc(byAnnotation)
 	b := ctrl.NewControllerManagedBy(mgr).Named("hostedcluster").
 		For(&hyperv1.HostedCluster{}, builder.WithPredicates(specOrMetadataChanged())).
@@ -105,10 +107,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 	for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &networkingv1.NetworkPolicy{}} {
 		b = b.Watches(obj, ours, builder.WithPredicates(notCreated()))
 	}
-	for _, k := range []kind{secretKind, configMapKind} {
+	for _, k := range []sources.Kind{sources.Secret, sources.ConfigMap} {
 		obj := &metav1.PartialObjectMetadata{}
-		obj.SetGroupVersionKind(k.gvk())
-		b = b.WatchesRawSource(source.Kind(sources, obj, handler.TypedEnqueueRequestsFromMapFunc(
+		obj.SetGroupVersionKind(k.GVK())
+		b = b.WatchesRawSource(source.Kind(referenced, obj, handler.TypedEnqueueRequestsFromMapFunc(
 			func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
 				return r.bySource(ctx, k, o)
 			})))
@@ -172,21 +174,21 @@ func (r *Reconciler) byNamespace(ctx context.Context, name string) []reconcile.R
 }
 
 // bySource finds the HostedClusters that mention an object, or publish it.
-func (r *Reconciler) bySource(ctx context.Context, k kind, obj client.Object) []reconcile.Request {
+func (r *Reconciler) bySource(ctx context.Context, k sources.Kind, obj client.Object) []reconcile.Request {
 	list := &hyperv1.HostedClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		for _, ref := range references(&list.Items[i].Spec) {
-			if ref.kind == k && ref.name == obj.GetName() {
+		for _, ref := range sources.References(&list.Items[i].Spec) {
+			if ref.Kind == k && ref.Name == obj.GetName() {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 				break
 			}
 		}
 	}
-	if len(requests) > 0 || k != secretKind {
+	if len(requests) > 0 || k != sources.Secret {
 		return requests
 	}
 	return r.byPublished(ctx, obj)

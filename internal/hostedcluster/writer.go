@@ -5,20 +5,19 @@ import (
 	"errors"
 	"fmt"
 
+	"hcp.internal/platform/internal/hostedcluster/sources"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/kube/apply"
-	"hcp.internal/platform/internal/kube/patch"
 )
 
 // stamper marks everything that is created or applied for one HostedCluster with the reference back to it, by which events find it, and with
@@ -85,16 +84,13 @@ func (w *writer) execute(ctx context.Context, s step) error {
 		errs = append(errs, w.applier.Delete(ctx, obj))
 	}
 	for _, key := range s.mark {
-		errs = append(errs, w.annotate(ctx, key, ptr.To("true")))
-	}
-	for _, key := range s.unmark {
-		errs = append(errs, w.annotate(ctx, key, nil))
+		errs = append(errs, sources.Mark(ctx, w.client, w.hc, key))
 	}
 	if s.initialized != nil {
 		errs = append(errs, markInitialized(ctx, w.client, s.initialized, w.clock.Now()))
 	}
 	for _, secret := range s.own {
-		errs = append(errs, addOwner(ctx, w.plain, w.hc, secret))
+		errs = append(errs, sources.AddOwner(ctx, w.plain, w.hc, secret))
 	}
 	if s.certificate != nil {
 		errs = append(errs, w.makeCertificate(ctx, *s.certificate))
@@ -137,17 +133,3 @@ func (w *writer) makeCertificate(ctx context.Context, c servingCertificate) erro
 	}
 	return nil
 }
-
-// annotate sets our reference on a source object. It is a merge patch of this one key, because several HostedClusters annotate the same
-// object as the same field owner: with server-side apply, each would take the others' annotation away.
-func (w *writer) annotate(ctx context.Context, key sourceKey, value *string) error {
-	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: w.hc.Namespace, Name: key.name}}
-	obj.SetGroupVersionKind(key.kind.gvk())
-	err := w.client.Patch(ctx, obj, patch.Annotation(referencedBy(w.hc.Name), value))
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("annotating %s %s/%s: %w", key.kind, w.hc.Namespace, key.name, err)
-	}
-	return nil
-}
-
-func (k kind) gvk() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(string(k)) }

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -40,17 +39,6 @@ func TestCopies(t *testing.T) {
 		g.Expect(copied("other")).To(Succeed())
 		g.Expect(copied("pull-secret")).To(Succeed())
 	})
-	t.Run("When the control plane may still read with a key its copy should stay", func(t *testing.T) {
-		g := NewWithT(t)
-		obs := &observed{hc: &hyperv1.HostedCluster{}, hcp: &hyperv1.HostedControlPlane{}, copies: []client.Object{
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "old-key"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "older-key"}},
-		}}
-		obs.hcp.Status.SecretEncryption.ActiveKey.AESCBC = &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: "old-key"}, DataHash: "x"}
-		s := staleCopies(obs)
-		g.Expect(s.err).NotTo(HaveOccurred())
-		g.Expect(s.delete).To(HaveLen(1))
-		g.Expect(s.delete[0].GetName()).To(Equal("older-key"))
-	})
 }
 
 func TestCreatedSecrets(t *testing.T) {
@@ -59,7 +47,7 @@ func TestCreatedSecrets(t *testing.T) {
 		w := newWorld(t)
 		pull := &corev1.Secret{}
 		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "pull"}, pull)).To(Succeed())
-		pull.Labels = map[string]string{safeToDeleteLabel: "true", autoCreatedForLabel: "demo-abcde"}
+		pull.Labels = map[string]string{"hypershift.openshift.io/safe-to-delete-with-cluster": "true", "hypershift.openshift.io/auto-created-for-infra": "demo-abcde"}
 		g.Expect(w.client.Update(t.Context(), pull)).To(Succeed())
 		g.Expect(w.client.Create(t.Context(), w.hostedCluster())).To(Succeed())
 		g.Expect(w.settle(t.Context(), w.client, "demo")).To(Succeed())

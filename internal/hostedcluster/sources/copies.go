@@ -1,4 +1,4 @@
-package hostedcluster
+package sources
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,18 +16,18 @@ import (
 	"hcp.internal/platform/internal/kube/apply"
 )
 
-// copies lists what was copied into the control-plane namespace, from the cache, which holds only what is ours.
-func (r *Reconciler) copies(ctx context.Context, hc *hyperv1.HostedCluster) ([]client.Object, error) {
+// Copies lists what was copied into the control-plane namespace. reader may be a cache that holds only what is ours.
+func Copies(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster) ([]client.Object, error) {
 	var found []client.Object
 	keep := func(obj client.Object) {
 		a := obj.GetAnnotations()
-		if a[copyOfAnnotation] != "" && a[hyperv1.HostedClusterAnnotation] == names.BackReference(hc) && obj.GetDeletionTimestamp().IsZero() {
+		if a[copyOf] != "" && a[hyperv1.HostedClusterAnnotation] == names.BackReference(hc) && obj.GetDeletionTimestamp().IsZero() {
 			found = append(found, obj)
 		}
 	}
 	secrets, configMaps := &corev1.SecretList{}, &corev1.ConfigMapList{}
 	for _, list := range []client.ObjectList{secrets, configMaps} {
-		if err := r.Client.List(ctx, list, client.InNamespace(names.NamespaceOf(hc))); err != nil {
+		if err := reader.List(ctx, list, client.InNamespace(names.NamespaceOf(hc))); err != nil {
 			return nil, fmt.Errorf("listing copies in namespace %s: %w", names.NamespaceOf(hc), err)
 		}
 	}
@@ -39,32 +40,31 @@ func (r *Reconciler) copies(ctx context.Context, hc *hyperv1.HostedCluster) ([]c
 	return found, nil
 }
 
-// staleCopies is the step that deletes copies that nothing refers to any more: neither the HostedCluster, nor the control plane as it is,
-// which may still read with an encryption key, or mount what the next pass tells it to leave.
-func staleCopies(obs *observed) step {
-	s := step{name: stepStaleCopies, class: supporting}
-	if len(obs.copies) == 0 || obs.hcp == nil {
-		return s
+// Stale are the copies that nothing refers to any more: neither the spec, nor the control plane as it is, which may still read with an
+// encryption key, or mount what the next pass tells it to leave.
+func Stale(spec *hyperv1.HostedClusterSpec, hcp *hyperv1.HostedControlPlane, copies []client.Object) ([]client.Object, error) {
+	if len(copies) == 0 || hcp == nil {
+		return nil, nil
 	}
-	wanted := sets.New[sourceKey]()
-	for _, ref := range references(&obs.hc.Spec) {
-		wanted.Insert(sourceKey{ref.kind, ref.target})
+	wanted := sets.New[Key]()
+	for _, ref := range References(spec) {
+		wanted.Insert(Key{ref.Kind, ref.target})
 	}
-	mentioned, err := mentions(obs.hcp)
+	mentioned, err := mentions(hcp)
 	if err != nil {
-		s.err = err
-		return s
+		return nil, err
 	}
-	for _, obj := range obs.copies {
-		kind := secretKind
+	var stale []client.Object
+	for _, obj := range copies {
+		kind := Secret
 		if _, ok := obj.(*corev1.ConfigMap); ok {
-			kind = configMapKind
+			kind = ConfigMap
 		}
-		if !wanted.Has(sourceKey{kind, obj.GetName()}) && !mentioned.Has(obj.GetName()) {
-			s.delete = append(s.delete, obj)
+		if !wanted.Has(Key{kind, obj.GetName()}) && !mentioned.Has(obj.GetName()) {
+			stale = append(stale, obj)
 		}
 	}
-	return s
+	return stale, nil
 }
 
 // mentions are all strings in the spec and status of a HostedControlPlane: the names of everything that it refers to are among them.
@@ -103,30 +103,29 @@ const (
 	autoCreatedForLabel = "hypershift.openshift.io/auto-created-for-infra"
 )
 
-// ownCreated is the step that makes the HostedCluster an owner of what the CLI created for it, so that it is deleted with it. Each of these
-// is one that the spec refers to.
-func ownCreated(obs *observed) step {
-	s := step{name: stepCreatedSecrets, class: blockable}
-	var names []sourceKey
-	for key, source := range obs.sources {
-		if key.kind == secretKind && !source.missing && source.labels[safeToDeleteLabel] == "true" && source.labels[autoCreatedForLabel] == obs.hc.Spec.InfraID &&
-			!source.owners.Has(obs.hc.UID) {
-			names = append(names, key)
-		}
-	}
-	sortSources(names)
-	for _, key := range names {
-		s.own = append(s.own, ownedSecret{name: key.name, uid: obs.sources[key].uid})
-	}
-	return s
+// CreatedSecret is a Secret of the user that gets the HostedCluster as an owner. With the UID, one that is gone meanwhile is not made again.
+type CreatedSecret struct {
+	name string
+	uid  types.UID
 }
 
-// addOwner is given a client that leaves no reference: the Secret is not ours, and must not look so. Owners are a list that each adds to
+// Created are the Secrets that the CLI made for the HostedCluster and that do not have it as an owner yet.
+func (s Set) Created(hc *hyperv1.HostedCluster) (secrets []CreatedSecret) {
+	keys := s.keys(func(key Key, source Object) bool {
+		return key.Kind == Secret && !source.Missing && source.labels[safeToDeleteLabel] == "true" && source.labels[autoCreatedForLabel] == hc.Spec.InfraID &&
+			!source.owners.Has(hc.UID)
+	})
+	for _, key := range keys {
+		secrets = append(secrets, CreatedSecret{name: key.Name, uid: s[key].uid})
+	}
+	return secrets
+}
+
+// AddOwner makes the HostedCluster an owner of a Secret, so that it is deleted with it. It is given a client that leaves no reference: the Secret is not ours, and must not look so. Owners are a list that each adds to
 // by UID, and a field owner of its own keeps what the other steps apply apart.
-func addOwner(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, to ownedSecret) error {
+func AddOwner(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, to CreatedSecret) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: hc.Namespace, Name: to.name, UID: to.uid}}
-	owner := ownerReference(hc)
-	owner.Controller, owner.BlockOwnerDeletion = nil, nil
+	owner := metav1.OwnerReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Name: hc.Name, UID: hc.UID}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": secret.Name, "namespace": secret.Namespace, "uid": secret.UID, "ownerReferences": []metav1.OwnerReference{owner}},

@@ -7,11 +7,16 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/cloudcredentialoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/clusterimageregistryoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/clusternodetuningoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterpolicycontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterstorageoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/configoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/csisnapshotcontrolleroperator"
+	"hcp.internal/platform/internal/controlplane/openshift/dnsoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/featuregategenerator"
+	"hcp.internal/platform/internal/controlplane/openshift/ingressoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/konnectivityagent"
 	"hcp.internal/platform/internal/controlplane/openshift/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/kubescheduler"
@@ -37,9 +42,14 @@ func workloads() []*component.WorkloadComponent {
 		routecontrollermanager.NewComponent(),
 		clusterpolicycontroller.NewComponent(),
 		configoperator.NewComponent(),
+		cloudcredentialoperator.NewComponent(),
 		clusterstorageoperator.NewComponent(),
 		kubevirtcsicontroller.NewComponent(),
+		clusternodetuningoperator.NewComponent(),
+		dnsoperator.NewComponent(),
+		ingressoperator.NewComponent(),
 		csisnapshotcontrolleroperator.NewComponent(),
+		clusterimageregistryoperator.NewComponent(),
 		konnectivityagent.NewComponent(),
 		storageversionmigrator.NewComponent(),
 	}

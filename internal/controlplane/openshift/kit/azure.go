@@ -95,3 +95,20 @@ func MountIdentity(pod *corev1.PodSpec, container, volume, class string) {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: CertsDir, ReadOnly: true})
 	}
 }
+
+// credentialsFile is the variable by which a component learns where the credentials of its managed identity are.
+const credentialsFile = "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"
+
+// UseIdentity gives a container the credentials of a managed identity that a SecretProviderClass fetches, on ARO.
+func UseIdentity(ctx component.WorkloadContext, pod *corev1.PodSpec, container, volume, class string, of func(*hyperv1.HostedControlPlane) *hyperv1.ManagedIdentity) error {
+	if !ARO(ctx) {
+		return nil
+	}
+	identity := of(ctx.HCP)
+	if identity == nil {
+		return fmt.Errorf("spec.platform.azure.azureAuthenticationConfig.managedIdentities lacks the identity of container %s", container)
+	}
+	MountIdentity(pod, container, volume, class)
+	SetEnv(component.Container(pod, container), credentialsFile, CertsDir+"/"+identity.CredentialsSecretName)
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/cloudcontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/cloudcredentialoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterimageregistryoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusternodetuningoperator"
@@ -42,6 +43,12 @@ func workloads() []*component.WorkloadComponent {
 		routecontrollermanager.NewComponent(),
 		clusterpolicycontroller.NewComponent(),
 		configoperator.NewComponent(),
+		cloudcontrollermanager.NewAWS(),
+		cloudcontrollermanager.NewAzure(),
+		cloudcontrollermanager.NewKubeVirt(),
+		cloudcontrollermanager.NewOpenStack(),
+		cloudcontrollermanager.NewPowerVS(),
+		cloudcontrollermanager.NewGCP(),
 		cloudcredentialoperator.NewComponent(),
 		clusterstorageoperator.NewComponent(),
 		kubevirtcsicontroller.NewComponent(),

@@ -22,6 +22,16 @@ func Mount(pod *corev1.PodSpec, container string, volume corev1.Volume, dir stri
 	}
 }
 
+// Volume is the volume of a pod by its name, nil when there is none.
+func Volume(pod *corev1.PodSpec, name string) *corev1.Volume {
+	for i := range pod.Volumes {
+		if pod.Volumes[i].Name == name {
+			return &pod.Volumes[i]
+		}
+	}
+	return nil
+}
+
 // trustedDir is where a container looks for certificates of authorities, besides those in its image.
 const trustedDir = "/etc/pki/tls/certs"
 

@@ -49,8 +49,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	pod := &d.Spec.Template.Spec
 	driver := component.Container(pod, "csi-driver")
 	driver.Args = append(driver.Args, "--infra-cluster-kubeconfig=/var/run/secrets/infracluster/kubeconfig")
-	pod.Volumes = append(pod.Volumes, component.SecretVolume("infracluster", kit.InfraKubeconfig))
-	driver.VolumeMounts = append(driver.VolumeMounts, corev1.VolumeMount{Name: "infracluster", MountPath: "/var/run/secrets/infracluster"})
+	kit.Mount(pod, driver.Name, component.SecretVolume("infracluster", kit.InfraKubeconfig), "/var/run/secrets/infracluster")
 	return nil
 }
 

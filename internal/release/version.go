@@ -28,6 +28,12 @@ func (v Version) Kubernetes() bool { return v.v.Major() == 1 }
 // String is the version without a leading v.
 func (v Version) String() string { return v.v.String() }
 
+// withoutBuild is the version without build metadata ("+…").
+func (v Version) withoutBuild() string {
+	text, _, _ := strings.Cut(v.v.String(), "+")
+	return text
+}
+
 // MinorString is "major.minor".
 func (v Version) MinorString() string { return fmt.Sprintf("%d.%d", v.v.Major(), v.v.Minor()) }
 

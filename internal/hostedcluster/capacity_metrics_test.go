@@ -11,11 +11,12 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
+	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 )
 
 func TestCapacityMetrics(t *testing.T) {
 	g := NewWithT(t)
-	hc := exampleHostedCluster("clusters", "x", func(hc *hyperv1.HostedCluster) { hc.UID, hc.Spec.ClusterID = "1", "id" })
+	hc := hostedclustertest.Example("clusters", "x", func(hc *hyperv1.HostedCluster) { hc.UID, hc.Spec.ClusterID = "1", "id" })
 	c := &Capacity{}
 	registry := prometheus.NewPedanticRegistry()
 	g.Expect(c.register(registry)).To(Succeed())

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/operator"
 )
 
@@ -162,7 +163,7 @@ func TestSpeaksPrivately(t *testing.T) {
 		"When types are standard any operator should do":                      {change: func(o *observed) { local(o); o.operatorLabels, o.privateCAPI = map[string]string{}, false }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obs := &observed{hc: exampleHostedCluster("clusters", "r/i:1"), privateCAPI: true, operatorImage: "r/cpo:1"}
+			obs := &observed{hc: hostedclustertest.Example("clusters", "r/i:1"), privateCAPI: true, operatorImage: "r/cpo:1"}
 			tc.change(obs)
 			err := speaksPrivately(obs)
 			if tc.err {

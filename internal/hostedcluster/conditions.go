@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/hostedcluster/sources"
+	"hcp.internal/platform/internal/hostedcluster/validate"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +69,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		absent = append(absent, hyperv1.EtcdRecoveryActive)
 	}
 	set = append(set, g.list()...)
-	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), allFieldsHeeded(obs))
+	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), validate.AllFieldsHeeded(obs.hc))
 	if obs.privateCAPI {
 		set = append(set, storage(obs.hc)) // else it is another operator's, see reportStorage
 	}
@@ -115,8 +116,15 @@ func unmanagedEtcd(obs *observed) metav1.Condition {
 		"spec.etcd.unmanaged.tls.clientSecret.name is empty: name a Secret with keys "+strings.Join(sources.EtcdClientKeys, ", "))
 }
 
+func validationInput(obs *observed) validate.Input {
+	return validate.Input{
+		HC: obs.hc, Namespace: obs.namespace, Routes: obs.caps.Routes, Sources: obs.sources,
+		Started: obs.hcp != nil || obs.namespace != nil || hasBeenAvailable(obs.hc),
+	}
+}
+
 func validConfiguration(obs *observed) metav1.Condition {
-	if mistakes := validate(obs); len(mistakes) > 0 {
+	if mistakes := validate.Mistakes(validationInput(obs)); len(mistakes) > 0 {
 		return conditions.False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, strings.Join(mistakes, "; "))
 	}
 	return conditions.True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Configuration passes validation")

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -47,7 +48,7 @@ func toldToEnd(at time.Time) metav1.PartialObjectMetadata {
 }
 
 func TestPlanTeardown(t *testing.T) {
-	hc := exampleHostedCluster("clusters", "x")
+	hc := hostedclustertest.Example("clusters", "x")
 	ours := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
 	terminating := ours.DeepCopy()
 	terminating.DeletionTimestamp = ago(time.Minute)
@@ -82,7 +83,7 @@ func TestPlanTeardown(t *testing.T) {
 		"When things lie outside the namespace its pods should have their time": {left: remains{namespace: terminating,
 			pods: []metav1.PartialObjectMetadata{endingIn(ptr.To[int64](135))}}, waits: "Namespace clusters-demo"},
 		"When the namespace is not ours it should leave it alone": {left: remains{namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}}}},
-		"When the namespace shall stay it should leave it alone": {left: remains{namespace: ours, hc: exampleHostedCluster("clusters", "x", func(hc *hyperv1.HostedCluster) {
+		"When the namespace shall stay it should leave it alone": {left: remains{namespace: ours, hc: hostedclustertest.Example("clusters", "x", func(hc *hyperv1.HostedCluster) {
 			hc.Annotations[hyperv1.SkipControlPlaneNamespaceDeletionAnnotation] = "true"
 		})}},
 	} {
@@ -105,7 +106,7 @@ func TestPlanTeardown(t *testing.T) {
 // A deletion on a contained platform ends for every history of its operator: whatever is left, some move follows that does not depend on it.
 func TestTeardownEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		left := remains{hc: exampleHostedCluster("clusters", "x"), contained: true, hcp: controlPlane(nil),
+		left := remains{hc: hostedclustertest.Example("clusters", "x"), contained: true, hcp: controlPlane(nil),
 			namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}}
 		now := noon
 		for range 100 {

@@ -11,7 +11,8 @@
 // spec refers to, network policies, and the control-plane-operator, which does the rest. It publishes kubeconfigs back beside the
 // HostedCluster.
 //
-// Rooms: management is what it has to know of the management cluster, metrics its metrics, sources the user's Secrets and ConfigMaps.
+// Rooms: management is what it has to know of the management cluster, metrics its metrics, sources the user's Secrets and ConfigMaps,
+// validate the mistakes in a spec.
 //
 // Gates. Before anything is written, the spec has to pass validation (ValidConfiguration), the platform has to be supported
 // (SupportedHostedCluster), the release has to be readable and in the supported range (ValidReleaseImage), and an upgrade has to be allowed.

@@ -21,6 +21,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/process"
@@ -64,38 +65,7 @@ func (w *world) pullSecret() *corev1.Secret {
 }
 
 func (w *world) hostedCluster(mutate ...func(*hyperv1.HostedCluster)) *hyperv1.HostedCluster {
-	return exampleHostedCluster(w.ns, w.image, mutate...)
-}
-
-// exampleHostedCluster is valid by default.
-func exampleHostedCluster(ns, image string, mutate ...func(*hyperv1.HostedCluster)) *hyperv1.HostedCluster {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo", Annotations: map[string]string{hyperv1.HostedClusterScopeAnnotation: ns}}}
-	hc.Spec = hyperv1.HostedClusterSpec{
-		Release:    hyperv1.Release{Image: image},
-		Platform:   hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
-		PullSecret: corev1.LocalObjectReference{Name: "pull"},
-		DNS:        hyperv1.DNSSpec{BaseDomain: "example.com"},
-		Networking: hyperv1.ClusterNetworking{
-			NetworkType:    hyperv1.Other,
-			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}},
-		},
-		Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
-			Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage},
-		}},
-		IssuerURL: "https://kubernetes.default.svc",
-	}
-	for _, s := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
-		t := hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.10"}}
-		if s == hyperv1.APIServer {
-			t = hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
-		}
-		hc.Spec.Services = append(hc.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: s, ServicePublishingStrategy: t})
-	}
-	for _, m := range mutate {
-		m(hc)
-	}
-	return hc
+	return hostedclustertest.Example(w.ns, w.image, mutate...)
 }
 
 // reconciler is one on an uncached client.

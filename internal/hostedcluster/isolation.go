@@ -18,21 +18,6 @@ import (
 	"hcp.internal/platform/internal/netpolicy"
 )
 
-// reservedLabels are labels of pods that our objects select by; so are all with reservedDomains.
-var reservedLabels = []string{"app", "name"}
-
-// reservedDomains are prefixes of labels that say what a pod is and whom it may talk to, each with its subdomains.
-var reservedDomains = []string{"hypershift.openshift.io", "cluster.x-k8s.io", "kubevirt.io", "network.openshift.io"}
-
-// isReservedLabel tells whether a user must not set the label of a control plane's pods.
-func isReservedLabel(key string) bool {
-	domain, _, qualified := strings.Cut(key, "/")
-	if !qualified {
-		return slices.Contains(reservedLabels, key)
-	}
-	return slices.ContainsFunc(reservedDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
-}
-
 // policyInput is what the network policies of a control plane depend on.
 func policyInput(obs *observed) netpolicy.Input {
 	spec := &obs.hc.Spec

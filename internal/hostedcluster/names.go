@@ -32,11 +32,10 @@ func customKubeconfigName(hcName string) string  { return hcName + "-custom-admi
 func kubeadminPasswordName(hcName string) string { return hcName + "-kubeadmin-password" }
 
 const (
-	maxInfraID       = 27 // cloud names are made of it
-	maxInfraIDName   = maxInfraID - 1 - infraIDSuffix
-	infraIDSuffix    = 5
-	infraIDAlphabet  = "abcdefghijklmnopqrstuvwxyz0123456789"
-	maxNamespaceName = 63
+	maxInfraID      = 27 // cloud names are made of it
+	maxInfraIDName  = maxInfraID - 1 - infraIDSuffix
+	infraIDSuffix   = 5
+	infraIDAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 )
 
 // infraIDFor makes "{name, at most 21 characters of [A-Za-z0-9-]}-{suffix}".

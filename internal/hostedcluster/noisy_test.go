@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/release"
@@ -28,7 +29,7 @@ func TestNoisyTenant(t *testing.T) {
 	secret.Namespace = noisy
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
 	for i := range 2 * concurrentReconciles {
-		hc := exampleHostedCluster(noisy, fmt.Sprintf("registry.example.com/release:%d", i), func(hc *hyperv1.HostedCluster) {
+		hc := hostedclustertest.Example(noisy, fmt.Sprintf("registry.example.com/release:%d", i), func(hc *hyperv1.HostedCluster) {
 			hc.Name = fmt.Sprintf("noisy-%d", i)
 			hc.Annotations[hyperv1.HostedClusterScopeAnnotation] = w.ns
 			for s := range 20 {

@@ -16,24 +16,6 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/management"
 )
 
-func TestReservedLabels(t *testing.T) {
-	for key, reserved := range map[string]bool{
-		"app": true, "name": true, "team": false, "app.kubernetes.io/part-of": false, "example.com/app": false, "nothypershift.openshift.io/x": false,
-		hyperv1.NeedManagementKASAccessLabel: true, hyperv1.ControlPlaneComponentLabel: true, "idp.hypershift.openshift.io/x": true,
-		"infrastructure.cluster.x-k8s.io/local-machine": true, "kubevirt.io": false, "kubevirt.io/vm": true, "network.openshift.io/policy-group": true,
-	} {
-		t.Run("When a label is "+key+" it should be known whose it is", func(t *testing.T) {
-			g := NewWithT(t)
-			obs := seen(func(o *observed) { o.hc.Spec.Labels = map[string]string{key: "x"} })
-			want := BeEmpty()
-			if reserved {
-				want = ConsistOf(And(HavePrefix(`spec.labels: "`+key+`"`), HaveSuffix("choose a label of your own")))
-			}
-			g.Expect(labelsAreValid(obs)).To(want)
-		})
-	}
-}
-
 func TestRegistriesByAddress(t *testing.T) {
 	obs := seen(func(o *observed) {
 		o.hc.Spec.Release.Image = "10.244.0.1:5000/release:1"

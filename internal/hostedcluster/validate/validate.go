@@ -1,4 +1,4 @@
-package hostedcluster
+package validate
 
 import (
 	"crypto/x509"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	corev1 "k8s.io/api/core/v1"
 
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
@@ -17,8 +17,21 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 )
 
+// Input is everything that validation looks at.
+type Input struct {
+	HC *hyperv1.HostedCluster
+	// Namespace is the one that the control plane is in, or would go into; nil: there is none.
+	Namespace *corev1.Namespace
+	// Started: something of the control plane has been made, or was there once.
+	Started bool
+	// Routes: the management cluster serves route.openshift.io/v1.
+	Routes bool
+	// Sources is every object that the spec mentions.
+	Sources sources.Set
+}
+
 // validator finds one kind of mistake. Each message names the field, says what is wrong, and what to do.
-type validator func(obs *observed) []string
+type validator func(in *Input) []string
 
 // validators are the semantic checks that the API server can't make. All run, so that a user sees every mistake at once.
 var validators = []validator{
@@ -38,22 +51,22 @@ var validators = []validator{
 	etcdShardsWork,
 }
 
-// validate returns the mistakes in the HostedCluster, in the order of the checks.
-func validate(obs *observed) []string {
+// Mistakes are those in the HostedCluster, in the order of the checks.
+func Mistakes(in Input) []string {
 	var mistakes []string
 	for _, v := range validators {
-		mistakes = append(mistakes, v(obs)...)
+		mistakes = append(mistakes, v(&in)...)
 	}
 	return mistakes
 }
 
 // namespaceIsOurs refuses a namespace that something else made: it may hold other things, and two names may lead to the same namespace.
-func namespaceIsOurs(obs *observed) []string {
-	if obs.namespace == nil {
+func namespaceIsOurs(in *Input) []string {
+	if in.Namespace == nil {
 		return nil
 	}
-	owner, ok := obs.namespace.Annotations[hyperv1.HostedClusterAnnotation]
-	if owner == names.BackReference(obs.hc) {
+	owner, ok := in.Namespace.Annotations[hyperv1.HostedClusterAnnotation]
+	if owner == names.BackReference(in.HC) {
 		return nil
 	}
 	whose := "was not made for a hosted cluster"
@@ -61,11 +74,14 @@ func namespaceIsOurs(obs *observed) []string {
 		whose = fmt.Sprintf("belongs to HostedCluster %s", owner)
 	}
 	return []string{fmt.Sprintf("metadata.name: the control plane would go into namespace %s, which exists and %s: choose another name for the HostedCluster, or remove that namespace",
-		obs.namespace.Name, whose)}
+		in.Namespace.Name, whose)}
 }
 
-func namespaceNameFits(obs *observed) []string {
-	ns := names.NamespaceOf(obs.hc)
+// maxNamespaceName is how many characters a namespace may have.
+const maxNamespaceName = 63
+
+func namespaceNameFits(in *Input) []string {
+	ns := names.NamespaceOf(in.HC)
 	if len(ns) > maxNamespaceName {
 		return []string{fmt.Sprintf("metadata.name: the control plane's namespace %s would have %d characters, at most %d are allowed: shorten the name of the HostedCluster or of its namespace",
 			ns, len(ns), maxNamespaceName)}
@@ -74,14 +90,14 @@ func namespaceNameFits(obs *observed) []string {
 }
 
 // etcdShardsWork: kube-apiserver says nothing of a wish that it doesn't heed, and shards can't change later.
-func etcdShardsWork(obs *observed) []string { return shards.Mistakes(obs.hc.Spec.Etcd) }
+func etcdShardsWork(in *Input) []string { return shards.Mistakes(in.HC.Spec.Etcd) }
 
-func routesAreServed(obs *observed) []string {
-	if obs.caps.Routes {
+func routesAreServed(in *Input) []string {
+	if in.Routes {
 		return nil
 	}
 	var mistakes []string
-	for i, s := range obs.hc.Spec.Services {
+	for i, s := range in.HC.Spec.Services {
 		if s.ServicePublishingStrategy.Type == hyperv1.Route {
 			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): type Route needs a management cluster with route.openshift.io/v1: use LoadBalancer or NodePort", i, s.Service))
 		}
@@ -90,14 +106,14 @@ func routesAreServed(obs *observed) []string {
 }
 
 // servicesAreUsable: the API server has to be published, and a service in only one way.
-func servicesAreUsable(obs *observed) []string {
+func servicesAreUsable(in *Input) []string {
 	var mistakes []string
 	seen := map[hyperv1.ServiceType]int{}
-	for i, s := range obs.hc.Spec.Services {
+	for i, s := range in.HC.Spec.Services {
 		first, again := seen[s.Service]
 		if !again {
 			seen[s.Service] = i
-		} else if obs.hc.Spec.Services[first].ServicePublishingStrategy.Type != s.ServicePublishingStrategy.Type {
+		} else if in.HC.Spec.Services[first].ServicePublishingStrategy.Type != s.ServicePublishingStrategy.Type {
 			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d]: %s is published in another way by spec.services[%d]: keep one of them", i, s.Service, first))
 		}
 	}
@@ -105,10 +121,10 @@ func servicesAreUsable(obs *observed) []string {
 	if !ok {
 		return append(mistakes, "spec.services: there is no entry for APIServer: say how the API server is published")
 	}
-	switch t := obs.hc.Spec.Services[i].ServicePublishingStrategy.Type; t {
+	switch t := in.HC.Spec.Services[i].ServicePublishingStrategy.Type; t {
 	case hyperv1.LoadBalancer, hyperv1.NodePort:
 	case hyperv1.Route:
-		if r := obs.hc.Spec.Services[i].ServicePublishingStrategy.Route; r == nil || r.Hostname == "" {
+		if r := in.HC.Spec.Services[i].ServicePublishingStrategy.Route; r == nil || r.Hostname == "" {
 			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): type Route needs route.hostname: set it", i))
 		}
 	default:
@@ -117,10 +133,10 @@ func servicesAreUsable(obs *observed) []string {
 	return mistakes
 }
 
-func hostnamesAreUnique(obs *observed) []string {
+func hostnamesAreUnique(in *Input) []string {
 	var mistakes []string
 	seen := map[string]int{}
-	for i, s := range obs.hc.Spec.Services {
+	for i, s := range in.HC.Spec.Services {
 		host := hostname(s.ServicePublishingStrategy)
 		if host == "" {
 			continue
@@ -144,64 +160,41 @@ func hostname(s hyperv1.ServicePublishingStrategy) string {
 	return ""
 }
 
-// labelsAreValid: they become labels and node selectors of pods, which the API server would refuse one by one later.
-func labelsAreValid(obs *observed) []string {
-	var mistakes []string
-	for _, field := range []struct {
-		name   string
-		labels map[string]string
-	}{{"spec.labels", obs.hc.Spec.Labels}, {"spec.nodeSelector", obs.hc.Spec.NodeSelector}} {
-		for k, v := range field.labels {
-			if field.name == "spec.labels" && isReservedLabel(k) {
-				mistakes = append(mistakes, fmt.Sprintf("spec.labels: %q decides what finds pods of the control plane and whom these may talk to: choose a label of your own", k))
-			}
-			if problems := validation.IsQualifiedName(k); len(problems) > 0 {
-				mistakes = append(mistakes, fmt.Sprintf("%s: %q is not a valid label name: %s", field.name, k, problems[0]))
-			}
-			if problems := validation.IsValidLabelValue(v); len(problems) > 0 {
-				mistakes = append(mistakes, fmt.Sprintf("%s[%s]: %q is not a valid label value: %s", field.name, k, v, problems[0]))
-			}
-		}
-	}
-	slices.Sort(mistakes)
-	return mistakes
-}
-
 // referencesAreUsable checks the objects whose content decides whether a control plane can start with this spec at all. The pull secret is
 // not among them: it has a condition of its own.
-func referencesAreUsable(obs *observed) []string {
+func referencesAreUsable(in *Input) []string {
 	var mistakes []string
-	for _, ref := range sources.References(&obs.hc.Spec) {
-		if ref.Taken(&obs.hc.Spec) {
+	for _, ref := range sources.References(&in.HC.Spec) {
+		if ref.Taken(&in.HC.Spec) {
 			mistakes = append(mistakes, fmt.Sprintf("%s: the name %s is taken by an object of the control plane: give the %s another name", ref.Field, ref.Name, ref.Kind))
 		}
 		if ref.Purpose != sources.SigningKey && ref.Purpose != sources.TrustBundle {
 			continue
 		}
-		if err := ref.Check(obs.hc.Namespace, obs.sources); err != nil {
+		if err := ref.Check(in.HC.Namespace, in.Sources); err != nil {
 			mistakes = append(mistakes, err.Error())
 		}
 	}
 	return mistakes
 }
 
-func signingKeyHasIssuer(obs *observed) []string {
-	if obs.hc.Spec.ServiceAccountSigningKey != nil && obs.hc.Spec.IssuerURL == "" {
+func signingKeyHasIssuer(in *Input) []string {
+	if in.HC.Spec.ServiceAccountSigningKey != nil && in.HC.Spec.IssuerURL == "" {
 		return []string{"spec.serviceAccountSigningKey: it needs spec.issuerURL: set the issuer whose keys these are"}
 	}
 	return nil
 }
 
 // namedCertificatesDoNotCollide: a user's certificate for a name by which the control plane itself calls the API server would break it.
-func namedCertificatesDoNotCollide(obs *observed) []string {
-	config := obs.hc.Spec.Configuration
-	if _, skip := obs.hc.Annotations[hyperv1.SkipKASConflictSANValidation]; skip || config == nil || config.APIServer == nil {
+func namedCertificatesDoNotCollide(in *Input) []string {
+	config := in.HC.Spec.Configuration
+	if _, skip := in.HC.Annotations[hyperv1.SkipKASConflictSANValidation]; skip || config == nil || config.APIServer == nil {
 		return nil
 	}
-	taken := takenServerNames(obs.hc)
+	taken := takenServerNames(in.HC)
 	var mistakes []string
 	for i, named := range config.APIServer.ServingCerts.NamedCertificates {
-		names := append(slices.Clone(named.Names), certificateNames(obs.sources.Secret(named.ServingCertificate.Name).Data["tls.crt"])...)
+		names := append(slices.Clone(named.Names), certificateNames(in.Sources.Secret(named.ServingCertificate.Name).Data["tls.crt"])...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			if what, ok := taken[strings.ToLower(name)]; ok {
@@ -283,8 +276,8 @@ const (
 	defaultAdvertiseAddressV6 = "fd00::1"
 )
 
-func networksMakeSense(obs *observed) []string {
-	n := &obs.hc.Spec.Networking
+func networksMakeSense(in *Input) []string {
+	n := &in.HC.Spec.Networking
 	blocks, mistakes := networks(n)
 	for i, a := range blocks {
 		for _, b := range blocks[:i] {
@@ -302,7 +295,7 @@ func networksMakeSense(obs *observed) []string {
 	}
 	mistakes = append(mistakes, familiesAgree(blocks, address, explicit)...)
 	if explicit {
-		mistakes = append(mistakes, advertisable(address, obs.hc.Spec.Services)...)
+		mistakes = append(mistakes, advertisable(address, in.HC.Spec.Services)...)
 	}
 	for _, b := range blocks {
 		if b.prefix.Contains(address) {
@@ -391,11 +384,11 @@ func nodePorts(c *hyperv1.ClusterConfiguration) (first, last int32) {
 	return first, last
 }
 
-func nodePortFits(obs *observed) []string {
+func nodePortFits(in *Input) []string {
 	var mistakes []string
-	blocks, _ := networks(&obs.hc.Spec.Networking)
-	first, last := nodePorts(obs.hc.Spec.Configuration)
-	for i, s := range obs.hc.Spec.Services {
+	blocks, _ := networks(&in.HC.Spec.Networking)
+	first, last := nodePorts(in.HC.Spec.Configuration)
+	for i, s := range in.HC.Spec.Services {
 		np := s.ServicePublishingStrategy.NodePort
 		if s.ServicePublishingStrategy.Type != hyperv1.NodePort || np == nil {
 			continue

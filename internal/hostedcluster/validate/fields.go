@@ -1,4 +1,4 @@
-package hostedcluster
+package validate
 
 import (
 	"fmt"
@@ -24,9 +24,9 @@ func fieldFindings(hc *hyperv1.HostedCluster) []support.Finding {
 	return support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type))
 }
 
-// allFieldsHeeded tells of fields and annotations that are set and that nobody acts on.
-func allFieldsHeeded(obs *observed) metav1.Condition {
-	found := append(fieldFindings(obs.hc), support.AnnotationFindings(obs.hc.Annotations)...)
+// AllFieldsHeeded is the condition of that name: it tells of fields and annotations that are set and that nobody acts on.
+func AllFieldsHeeded(hc *hyperv1.HostedCluster) metav1.Condition {
+	found := append(fieldFindings(hc), support.AnnotationFindings(hc.Annotations)...)
 	if len(found) > 0 {
 		return conditions.False(hyperv1.AllFieldsHeeded, hyperv1.FieldsNotHeededReason, support.Message(found))
 	}
@@ -35,12 +35,12 @@ func allFieldsHeeded(obs *observed) metav1.Condition {
 
 // fieldsAreNotRefused refuses what must not be left out silently, before anything is made. A cluster that exists goes on: what it has is told by
 // AllFieldsHeeded, and an upgrade of the operator stops nothing. Platforms have a condition of their own.
-func fieldsAreNotRefused(obs *observed) []string {
-	if obs.hcp != nil || obs.namespace != nil || hasBeenAvailable(obs.hc) {
+func fieldsAreNotRefused(in *Input) []string {
+	if in.Started {
 		return nil
 	}
 	var mistakes []string
-	for _, f := range fieldFindings(obs.hc) {
+	for _, f := range fieldFindings(in.HC) {
 		if f.Entry.Verdict == support.Refused && !strings.HasPrefix(f.Entry.Path, "spec.platform") {
 			mistakes = append(mistakes, f.String())
 		}

@@ -1,4 +1,4 @@
-package hostedcluster
+package validate
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 const defaultIssuer = "https://kubernetes.default.svc"
 
 // authenticationIsValid: kube-apiserver does not start with a configuration of OIDC that it finds wrong, and says so in its log only.
-func authenticationIsValid(obs *observed) []string {
-	config := obs.hc.Spec.Configuration
+func authenticationIsValid(in *Input) []string {
+	config := in.HC.Spec.Configuration
 	if config == nil || config.Authentication == nil || config.Authentication.Type != configv1.AuthenticationTypeOIDC {
 		return nil
 	}
@@ -34,18 +34,18 @@ func authenticationIsValid(obs *observed) []string {
 		} else {
 			issuers[p.Issuer.URL] = i
 		}
-		for _, problem := range issuerProblems(p.Issuer, cmp.Or(obs.hc.Spec.IssuerURL, defaultIssuer)) {
+		for _, problem := range issuerProblems(p.Issuer, cmp.Or(in.HC.Spec.IssuerURL, defaultIssuer)) {
 			say(".issuer%s", problem)
 		}
 		for _, problem := range mappingProblems(p) {
 			say("%s", problem)
 		}
 		if name := p.Issuer.CertificateAuthority.Name; name != "" {
-			switch s := obs.sources.ConfigMap(name); {
+			switch s := in.Sources.ConfigMap(name); {
 			case s.Missing:
-				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s does not exist: create it, or name another", obs.hc.Namespace, name)
+				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s does not exist: create it, or name another", in.HC.Namespace, name)
 			case len(s.Data[names.CABundleKey]) == 0:
-				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s has no key %q: add it", obs.hc.Namespace, name, names.CABundleKey)
+				say(".issuer.issuerCertificateAuthority: ConfigMap %s/%s has no key %q: add it", in.HC.Namespace, name, names.CABundleKey)
 			}
 		}
 	}

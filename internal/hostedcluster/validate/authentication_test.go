@@ -1,4 +1,4 @@
-package hostedcluster
+package validate
 
 import (
 	"testing"
@@ -50,7 +50,7 @@ func TestAuthenticationIsValid(t *testing.T) {
 			hc := &hyperv1.HostedCluster{}
 			hc.Namespace = "clusters"
 			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &configv1.AuthenticationSpec{Type: configv1.AuthenticationTypeOIDC, OIDCProviders: tc.providers}}
-			NewWithT(t).Expect(authenticationIsValid(&observed{hc: hc, sources: tc.sources})).To(Equal(tc.want))
+			NewWithT(t).Expect(authenticationIsValid(&Input{HC: hc, Sources: tc.sources})).To(Equal(tc.want))
 		})
 	}
 }

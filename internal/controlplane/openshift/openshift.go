@@ -10,6 +10,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/cloudcontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/cloudcredentialoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterimageregistryoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/clusternetworkoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusternodetuningoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterpolicycontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterstorageoperator"
@@ -52,6 +53,7 @@ func workloads() []*component.WorkloadComponent {
 		cloudcredentialoperator.NewComponent(),
 		clusterstorageoperator.NewComponent(),
 		kubevirtcsicontroller.NewComponent(),
+		clusternetworkoperator.NewComponent(),
 		clusternodetuningoperator.NewComponent(),
 		dnsoperator.NewComponent(),
 		ingressoperator.NewComponent(),

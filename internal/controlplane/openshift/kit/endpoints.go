@@ -91,3 +91,8 @@ func Published(ctx component.WorkloadContext) (host string, port int32) {
 	}
 	return ctx.Infra.APIHost, ctx.Infra.APIPort
 }
+
+// LocalAPIHost is the name of the API server in the private zone of the hosted cluster's network.
+func LocalAPIHost(hcp *hyperv1.HostedControlPlane) string {
+	return "api." + hcp.Name + ".hypershift.local"
+}

@@ -194,20 +194,22 @@ type KonnectivityProxy struct {
 	Socks5 Socks5ProxyOptions
 	// KubeconfigVolume names a volume of the pod with a key kubeconfig. Empty means "kubeconfig".
 	KubeconfigVolume string
-	// ConnectDirectlyToCloudAPIs reaches the APIs of the cloud from the management cluster.
-	ConnectDirectlyToCloudAPIs bool
 }
 
 // HTTPSProxyOptions are the flags of the HTTP CONNECT proxy; that of the hosted cluster's own proxy is added.
 type HTTPSProxyOptions struct {
 	// ServingPort; 0 means the proxy's own default, 8090.
 	ServingPort int32
+	// ConnectDirectlyToCloudAPIs reaches the APIs of the cloud from the management cluster.
+	ConnectDirectlyToCloudAPIs bool
 }
 
 // Socks5ProxyOptions are the flags of the SOCKS proxy.
 type Socks5ProxyOptions struct {
 	// ServingPort; 0 means the proxy's own default, 8090.
-	ServingPort                     int32
+	ServingPort int32
+	// ConnectDirectlyToCloudAPIs reaches the APIs of the cloud from the management cluster.
+	ConnectDirectlyToCloudAPIs      bool
 	ResolveFromGuestClusterDNS      bool
 	ResolveFromManagementClusterDNS bool
 	DisableResolver                 bool
@@ -258,7 +260,7 @@ func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, bundl
 			{Name: konnectivityCAVolume, MountPath: konnectivityCADir},
 		},
 	}
-	if k.ConnectDirectlyToCloudAPIs {
+	if k.direct(mode) {
 		ManagementProxy(ctx, &c)
 	}
 	if bundle != nil {
@@ -268,6 +270,11 @@ func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, bundl
 		}
 	}
 	return c
+}
+
+// direct says whether a proxy reaches the APIs of the cloud from the management cluster.
+func (k *KonnectivityProxy) direct(mode ProxyMode) bool {
+	return mode == HTTPSProxy && k.HTTPS.ConnectDirectlyToCloudAPIs || mode == Socks5Proxy && k.Socks5.ConnectDirectlyToCloudAPIs
 }
 
 // args are the flags of a proxy, without those that have their default.
@@ -287,7 +294,7 @@ func (k *KonnectivityProxy) args(hcp *hyperv1.HostedControlPlane, mode ProxyMode
 		name string
 		on   bool
 	}{
-		{"connect-directly-to-cloud-apis", k.ConnectDirectlyToCloudAPIs},
+		{"connect-directly-to-cloud-apis", k.direct(mode)},
 		{"resolve-from-guest-cluster-dns", mode == Socks5Proxy && k.Socks5.ResolveFromGuestClusterDNS},
 		{"resolve-from-management-cluster-dns", mode == Socks5Proxy && k.Socks5.ResolveFromManagementClusterDNS},
 		{"disable-resolver", mode == Socks5Proxy && k.Socks5.DisableResolver},

@@ -81,12 +81,12 @@ func TestInjection(t *testing.T) {
 			hcp.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}
 		})
 		ctx.Environment.Proxy = Proxy{HTTPS: "http://proxy", No: "internal"}
-		k := KonnectivityProxy{Mode: DualProxy, HTTPS: HTTPSProxyOptions{ServingPort: 8092}, Socks5: Socks5ProxyOptions{DisableResolver: true}, ConnectDirectlyToCloudAPIs: true}
+		k := KonnectivityProxy{Mode: DualProxy, HTTPS: HTTPSProxyOptions{ServingPort: 8092, ConnectDirectlyToCloudAPIs: true}, Socks5: Socks5ProxyOptions{DisableResolver: true}}
 		pod := render(t, plain().InjectKonnectivityContainer(k), ctx)
 		https := Container(&pod, "konnectivity-proxy-https")
 		g.Expect(https.Args).To(Equal([]string{"run", "--serving-port=8092", "--connect-directly-to-cloud-apis=true", "--prefer-ipv4=true"}))
 		g.Expect(https.Env).To(ContainElement(corev1.EnvVar{Name: "NO_PROXY", Value: "internal,kube-apiserver"}))
-		g.Expect(Container(&pod, "konnectivity-proxy-socks5").Args).To(Equal([]string{"run", "--connect-directly-to-cloud-apis=true", "--disable-resolver=true", "--prefer-ipv4=true"}))
+		g.Expect(Container(&pod, "konnectivity-proxy-socks5").Args).To(Equal([]string{"run", "--disable-resolver=true", "--prefer-ipv4=true"}))
 	})
 	t.Run("When the hosted cluster has a proxy and certificate authorities of its own the proxies should know them", func(t *testing.T) {
 		g := NewWithT(t)

@@ -32,7 +32,7 @@ func NewComponent() *component.WorkloadComponent {
 		WithDependencies("openshift-apiserver").
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
-		InjectKonnectivityContainer(component.KonnectivityProxy{Mode: component.HTTPSProxy, ConnectDirectlyToCloudAPIs: true, KubeconfigVolume: kubeconfigVolume}).
+		InjectKonnectivityContainer(component.KonnectivityProxy{Mode: component.HTTPSProxy, HTTPS: component.HTTPSProxyOptions{ConnectDirectlyToCloudAPIs: true}, KubeconfigVolume: kubeconfigVolume}).
 		InjectServiceAccountKubeconfig(component.ServiceAccountKubeconfig{Namespace: guestNamespace, Name: Name, MountPath: "/etc/kubernetes", ContainerName: Name}).
 		InjectTokenMinterContainer(component.TokenMinter{
 			Type: component.CloudToken, ServiceAccountNamespace: guestNamespace, ServiceAccountName: Name, KubeconfigVolume: kubeconfigVolume,

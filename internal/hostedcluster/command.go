@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
+
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/capiadmission"
@@ -99,7 +101,7 @@ which it can't find out by itself there.`,
 	fs.BoolVar(&f.enableOCPMonitoring, "enable-ocp-cluster-monitoring", false, "label control-plane namespaces for the monitoring of an OpenShift management cluster")
 	fs.BoolVar(&f.enableCIDebugOutput, "enable-ci-debug-output", false, "let control-plane operators log more")
 	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
-	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(EnvCapacity, CapacityAuto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
+	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(admission.EnvMode, admission.Auto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
 }
@@ -179,7 +181,7 @@ func lease() string {
 }
 
 func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extensions []operator.Extension) error {
-	if err := CheckCapacityMode("--control-plane-capacity", f.capacity); err != nil {
+	if err := admission.CheckMode("--control-plane-capacity", f.capacity); err != nil {
 		return err
 	}
 	overrides, err := rewrite.ParseOverrides(f.registryOverrides)
@@ -226,11 +228,11 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		return err
 	}
 	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
-	r.Capacity = newCapacity(r, f.capacity)
-	if err := errors.Join(r.Capacity.register(ctrlmetrics.Registry), r.SetupWithManager(mgr, sources)); err != nil {
+	r.Admission = r.newQueue(f.capacity)
+	if err := errors.Join(r.Admission.Register(ctrlmetrics.Registry), r.SetupWithManager(mgr, sources)); err != nil {
 		return err
 	}
-	if err := setupMachineRoom(mgr, r.Capacity); err != nil {
+	if err := (&admission.Machines{Client: mgr.GetClient(), Queue: r.Admission}).SetupWithManager(mgr); err != nil {
 		return err
 	}
 	if err := addFleet(mgr, cfg, f.namespace, r.Clock); err != nil {

@@ -311,8 +311,8 @@ func progressing(obs *observed, g gates) metav1.Condition {
 	if obs.releaseErr != nil {
 		return blocked(fmt.Sprintf("looking up the release: %v", obs.releaseErr))
 	}
-	if a := obs.admission; a != nil && a.waits {
-		return conditions.False(hyperv1.HostedClusterProgressing, a.reason, a.message)
+	if a := obs.admission; a != nil && a.Waits {
+		return conditions.False(hyperv1.HostedClusterProgressing, a.Reason, a.Message)
 	}
 	if v := obs.hc.Status.Version; v == nil || !obs.userRelease.Matches(v.Desired.Image) {
 		if reason, message := obs.rolloutTrouble(); reason != "" {

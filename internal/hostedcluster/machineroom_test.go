@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
+
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -37,13 +39,13 @@ func TestMachineRoom(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "default"}}
 	g.Expect(client.IgnoreAlreadyExists(w.client.Create(t.Context(), account))).To(Succeed())
 	w.room(t, "machines-"+w.ns, "250m")
-	c := &Capacity{
+	c := &admission.Queue{
 		Reader: w.client, Clock: clock.RealClock{}, Grows: func(context.Context) (string, error) { return "", nil },
 		Demands: func(context.Context, *hyperv1.HostedControlPlane, *release.Release) ([]capacity.Group, *capacity.Group, error) {
 			return nil, nil, nil
 		},
 	}
-	m := &machineRoom{client: w.client, capacity: c}
+	m := &admission.Machines{Client: w.client, Queue: c}
 	var pods []*corev1.Pod
 	for i := range 3 {
 		pods = append(pods, w.machinePod(t, fmt.Sprintf("m%d", i), "100m"))
@@ -66,6 +68,6 @@ func TestMachineRoom(t *testing.T) {
 	g.Expect(gates()).To(Equal("m0 0 m1 0 m2 1 "))
 	g.Expect(pods[2].ResourceVersion).To(Equal(version), "nothing is written when nothing changed")
 
-	m.capacity = nil
+	m.Queue = nil
 	g.Expect(gates()).To(Equal("m0 0 m1 0 m2 0 "), "where capacity is ignored machines are let through at once")
 }

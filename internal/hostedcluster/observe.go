@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -76,7 +77,7 @@ type observed struct {
 	troubles []trouble.Trouble
 
 	// admission is what became of the question whether there is room; nil: nobody asked.
-	admission *admission
+	admission *admission.Decision
 }
 
 // publishedSecrets is what the control plane offers for publication, and what is published already.

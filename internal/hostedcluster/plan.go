@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,8 +57,8 @@ func planFor(obs *observed, g gates, now time.Time, o options) plan {
 	if g.upgrade != nil {
 		return plan{}
 	}
-	if obs.admission != nil && obs.admission.waits {
-		return plan{steps: []step{markSources(obs)}, recheckAfter: capacityRecheck}
+	if obs.admission != nil && obs.admission.Waits {
+		return plan{steps: []step{markSources(obs)}, recheckAfter: admission.Recheck}
 	}
 	if obs.namespace == nil && obs.target == nil {
 		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.

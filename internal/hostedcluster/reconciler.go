@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -57,8 +59,8 @@ type Reconciler struct {
 	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
 	CAPIProxyImage string
 
-	// Capacity decides when control planes may start; nil: at once.
-	Capacity *Capacity
+	// Admission decides when control planes may start; nil: at once.
+	Admission *admission.Queue
 
 	// EtcdRecovery: a member of etcd that can't start any more is replaced.
 	EtcdRecovery bool
@@ -88,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
-		r.Capacity.forgetKey(req.NamespacedName)
+		r.Admission.ForgetKey(req.NamespacedName)
 		return r.removeVanished(ctx, req.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -97,7 +99,7 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 		return ctrl.Result{}, err
 	}
 	if !hc.DeletionTimestamp.IsZero() {
-		r.Capacity.freed(hc.UID)
+		r.Admission.Freed(hc.UID)
 		return r.finalize(ctx, hc)
 	}
 	if err := r.adopt(ctx, hc); err != nil {

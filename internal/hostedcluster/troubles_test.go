@@ -3,6 +3,8 @@ package hostedcluster
 import (
 	"testing"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
+
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,7 +47,7 @@ func TestTroubles(t *testing.T) {
 		},
 		"When it waits for room both should say so": {
 			world: []func(*observed){func(obs *observed) {
-				obs.admission = &admission{waits: true, reason: hyperv1.WaitingForCapacityReason, message: "no room"}
+				obs.admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason, Message: "no room"}
 			}},
 			available: "False WaitingForCapacity no room", progressing: "False WaitingForCapacity no room",
 		},
@@ -62,7 +64,9 @@ func TestTroubles(t *testing.T) {
 	}
 	t.Run("When it waits for room nothing should be made", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) { obs.admission = &admission{waits: true, reason: hyperv1.WaitingForCapacityReason} })
+		obs := seen(func(obs *observed) {
+			obs.admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason}
+		})
 		setStatus(obs, noon)
 		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {
 			g.Expect(s.create == nil && len(s.apply) == 0).To(BeTrue(), s.name)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -71,11 +72,11 @@ func CacheOptions() cache.Options {
 			&clusterv1.MachineSet{}:          owned,
 			&clusterv1.Machine{}:             owned,
 			&clusterv1.MachineHealthCheck{}:  owned,
-			&corev1.Node{}:                   {Transform: keepPlace},
+			&corev1.Node{}:                   {Transform: admission.KeepNode},
 			&discoveryv1.EndpointSlice{}: {
 				Namespaces: map[string]cache.Config{management.APIEndpoints.Namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, management.APIEndpoints.Name)}},
 			},
-			&corev1.Pod{}: {Transform: keepForCapacity},
+			&corev1.Pod{}: {Transform: admission.KeepPod},
 		},
 	}
 }
@@ -92,10 +93,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) 
 		Watches(&corev1.Secret{}, ours).
 		Watches(&hyperv1.ControlPlaneComponent{}, ours).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(deploymentMatters()))
-	if c := r.Capacity; c != nil {
-		room := handler.EnqueueRequestsFromMapFunc(c.requests)
-		b = b.Watches(&corev1.Pod{}, room, builder.WithPredicates(roomChanged())).Watches(&corev1.Node{}, room, builder.WithPredicates(roomChanged())).
-			WatchesRawSource(source.Channel(c.wake, &handler.EnqueueRequestForObject{}))
+	if c := r.Admission; c != nil {
+		room := handler.EnqueueRequestsFromMapFunc(c.Requests)
+		b = b.Watches(&corev1.Pod{}, room, builder.WithPredicates(admission.RoomChanged())).Watches(&corev1.Node{}, room, builder.WithPredicates(admission.RoomChanged())).
+			WatchesRawSource(source.Channel(c.Wake, &handler.EnqueueRequestForObject{}))
 	}
 	if r.EtcdRecovery {
 		b = b.Watches(&batchv1.Job{}, ours).

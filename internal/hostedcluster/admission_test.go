@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/admission"
+
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,59 +18,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/capacity"
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/conditions"
 	packagepod "hcp.internal/platform/internal/packages/control/pod"
 )
 
-func TestKeepForCapacity(t *testing.T) {
-	g := NewWithT(t)
-	always := corev1.ContainerRestartPolicyAlways
-	request := func(cpu string) corev1.ResourceRequirements {
-		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "etcd-0", Annotations: map[string]string{"large": "yes"}, Labels: map[string]string{component.ControlPlaneComponentLabel: "etcd", "other": "x"}}}
-	pod.Spec.Containers = []corev1.Container{{Name: "etcd", Env: []corev1.EnvVar{{Name: "SECRET", Value: "hunter2"}}, Resources: request("300m")}}
-	pod.Spec.InitContainers = []corev1.Container{{Resources: request("1")}, {RestartPolicy: &always, Resources: request("50m")}}
-	kept, err := keepForCapacity(pod)
-	g.Expect(err).NotTo(HaveOccurred())
-	got := kept.(*corev1.Pod)
-	g.Expect(got.Spec.Containers).To(HaveLen(1))
-	g.Expect(got.Spec.Containers[0].Resources.Requests.Cpu().String()).To(Equal("1"), "an init container that ends counts while it runs")
-	g.Expect(got.Spec.Containers[0].Env).To(BeEmpty())
-	g.Expect(got.Labels).To(Equal(map[string]string{component.ControlPlaneComponentLabel: "etcd"}))
-}
-
-func TestConnectorsHaveTheirRoom(t *testing.T) {
-	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo"}}
-	t.Run("When the connector has no pod yet it should be kept room for, and no longer when it has", func(t *testing.T) {
-		g := NewWithT(t)
-		group := connectorOf(hcp)
-		g.Expect(group.Pod.Requests).To(HaveKeyWithValue(corev1.ResourceCPU, int64(5)))
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: "x", Labels: map[string]string{connectorLabel: group.Component}}}
-		kept := func(node string) corev1.Pod {
-			pod.Spec.NodeName = node
-			out, err := keepForCapacity(pod)
-			g.Expect(err).NotTo(HaveOccurred())
-			return *out.(*corev1.Pod)
-		}
-		hosted := map[string]bool{hcp.Namespace: true}
-		missing := func(pods ...corev1.Pod) []capacity.Group {
-			return tallyOf(pods, hosted).missing(hcp.Namespace, []capacity.Group{group})
-		}
-		g.Expect(missing()).To(HaveLen(1))
-		g.Expect(missing(kept(""))).To(HaveLen(1))
-		g.Expect(missing(kept("node"))).To(BeEmpty())
-	})
+func TestConnectorsWithoutPackages(t *testing.T) {
 	t.Run("When the operator of packages is not installed there should be none", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
-		d := &demands{management: w.reconciler(w.client).Management, controlPlaneOperator: operatorOptions()}
+		r := w.reconciler(w.client)
 		count := func() int {
-			groups, _, err := d.of(t.Context(), hostedControlPlane(&observed{hc: w.hostedCluster()}), nil)
+			groups, _, err := r.newQueue(admission.Wait).Demands(t.Context(), hostedControlPlane(&observed{hc: w.hostedCluster()}), nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			n := 0
 			for _, group := range groups {
@@ -80,8 +43,8 @@ func TestConnectorsHaveTheirRoom(t *testing.T) {
 		}
 		g.Expect(count()).To(BeZero())
 		mapper := meta.NewDefaultRESTMapper(nil)
-		mapper.Add(phaseKind, meta.RESTScopeNamespace)
-		d.management = &management.Cluster{Reader: w.client, Mapper: meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{mapper, w.client.RESTMapper()}}, NativeSidecars: true, Clock: clock.RealClock{}}
+		mapper.Add(packagesv1.GroupVersion.WithKind("ObjectSetPhase"), meta.RESTScopeNamespace)
+		r.Management = &management.Cluster{Reader: w.client, Mapper: meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{mapper, w.client.RESTMapper()}}, NativeSidecars: true, Clock: clock.RealClock{}}
 		g.Expect(count()).To(Equal(1))
 	})
 }
@@ -115,7 +78,7 @@ func TestCapacity(t *testing.T) {
 		hc.Spec.ControllerAvailabilityPolicy = hyperv1.SingleReplica // three of everything is the default
 		hc.Spec.NodeSelector, hc.Spec.Tolerations = map[string]string{"of": w.ns}, []corev1.Toleration{{Key: "of", Value: w.ns}}
 	}
-	w.run(t, rest.CopyConfig(w.env.Config), func(r *Reconciler) { r.Capacity = newCapacity(r, CapacityWait) })
+	w.run(t, rest.CopyConfig(w.env.Config), func(r *Reconciler) { r.Admission = r.newQueue(admission.Wait) })
 	for i := range 4 {
 		hc := w.hostedCluster(selected, func(hc *hyperv1.HostedCluster) { hc.Name = fmt.Sprintf("c%d", i) })
 		g.Expect(w.client.Create(t.Context(), hc)).To(Succeed())
@@ -169,12 +132,12 @@ func TestCapacityLeavesWhatExists(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t)
 	obs := &observed{hc: w.hostedCluster(), hcp: &hyperv1.HostedControlPlane{}}
-	r := &Reconciler{Capacity: &Capacity{}} // which can't be asked
+	r := &Reconciler{Admission: &admission.Queue{}} // which can't be asked
 	g.Expect(r.admit(t.Context(), obs, time.Now())).To(Succeed())
-	g.Expect(obs.admission.waits).To(BeFalse())
+	g.Expect(obs.admission.Waits).To(BeFalse())
 
 	obs.hcp = nil
 	obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.hc)}}}
 	g.Expect(r.admit(t.Context(), obs, time.Now())).To(Succeed())
-	g.Expect(obs.admission.waits).To(BeFalse(), "the operator died between the namespace and the HostedControlPlane")
+	g.Expect(obs.admission.Waits).To(BeFalse(), "the operator died between the namespace and the HostedControlPlane")
 }

@@ -1,4 +1,4 @@
-package hostedcluster
+package admission
 
 import (
 	"context"
@@ -26,9 +26,9 @@ import (
 // connectorLabel is on the pod of a connector.
 const connectorLabel = "app.kubernetes.io/name"
 
-// keepForCapacity keeps of a pod what it asks for and what decides where it may be: all pods of a management cluster are in the cache, and
+// KeepPod keeps of a pod what it asks for and what decides where it may be: all pods of a management cluster are in the cache, and
 // those of thousands of hosted clusters are many. Containers become one with the sum.
-func keepForCapacity(obj any) (any, error) {
+func KeepPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil
@@ -62,8 +62,8 @@ func keepForCapacity(obj any) (any, error) {
 	return out, nil
 }
 
-// keepPlace keeps of a node what pods are placed by.
-func keepPlace(obj any) (any, error) {
+// KeepNode keeps of a node what pods are placed by.
+func KeepNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return obj, nil
@@ -81,8 +81,8 @@ func keepPlace(obj any) (any, error) {
 	return out, nil
 }
 
-// roomChanged passes what may make room: pods that end, and nodes that change at all, of which caches hold what counts.
-func roomChanged() predicate.Predicate {
+// RoomChanged passes what may make room: pods that end, and nodes that change at all, of which caches hold what counts.
+func RoomChanged() predicate.Predicate {
 	ended := func(obj client.Object) bool { pod, ok := obj.(*corev1.Pod); return ok && terminal(pod) }
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { _, node := e.Object.(*corev1.Node); return node },
@@ -113,8 +113,8 @@ func takesPods(n *corev1.Node) bool {
 }
 
 // world reads everything that a decision about a HostedCluster looks at. own are the pods of its control plane.
-func (c *Capacity) world(ctx context.Context, obs *observed) (w capacity.World, own []capacity.Group, _ error) {
-	w, started, t, err := c.room(ctx)
+func (q *Queue) world(ctx context.Context, one Candidate) (w capacity.World, own []capacity.Group, _ error) {
+	w, started, t, err := q.room(ctx)
 	if err != nil {
 		return w, nil, err
 	}
@@ -122,35 +122,35 @@ func (c *Capacity) world(ctx context.Context, obs *observed) (w capacity.World, 
 		w.Others = append(w.Others, m.Groups...)
 	}
 	hcs := &hyperv1.HostedClusterList{}
-	if err := c.Reader.List(ctx, hcs, client.UnsafeDisableDeepCopy); err != nil {
+	if err := q.Reader.List(ctx, hcs, client.UnsafeDisableDeepCopy); err != nil {
 		return w, nil, fmt.Errorf("listing HostedClusters: %w", err)
 	}
-	now := c.Clock.Now()
+	now := q.Clock.Now()
 	for i := range hcs.Items {
 		hc := &hcs.Items[i]
-		if hc.UID == obs.hc.UID || started[client.ObjectKeyFromObject(hc)] || !c.queued(hc, now) {
+		if hc.UID == one.HostedCluster.UID || started[client.ObjectKeyFromObject(hc)] || !q.queued(hc, now) {
 			continue
 		}
-		groups, spare, err := c.Demands(ctx, hostedControlPlane(&observed{hc: hc}), nil)
+		groups, spare, err := q.Demands(ctx, q.Render(hc), nil)
 		if err != nil {
 			continue // the pass over it says so
 		}
 		w.Queue = append(w.Queue, capacity.Candidate{Name: names.BackReference(hc), Created: hc.CreationTimestamp.Time, Groups: groups, Spare: spare})
 	}
-	groups, spare, err := c.Demands(ctx, hostedControlPlane(obs), obs.target)
+	groups, spare, err := q.Demands(ctx, one.ControlPlane, one.Release)
 	if err != nil {
 		return w, nil, fmt.Errorf("%w: %w", errNoDemand, err)
 	}
-	w.Queue = append(w.Queue, capacity.Candidate{Name: names.BackReference(obs.hc), Created: obs.hc.CreationTimestamp.Time, Groups: groups, Spare: spare})
+	w.Queue = append(w.Queue, capacity.Candidate{Name: names.BackReference(one.HostedCluster), Created: one.HostedCluster.CreationTimestamp.Time, Groups: groups, Spare: spare})
 	return w, groups, nil
 }
 
 // room reads what there is room for, without a queue. started are the HostedClusters that have a HostedControlPlane.
-func (c *Capacity) room(ctx context.Context) (w capacity.World, started map[types.NamespacedName]bool, _ *tally, _ error) {
+func (q *Queue) room(ctx context.Context) (w capacity.World, started map[types.NamespacedName]bool, _ *tally, _ error) {
 	hcps := &hyperv1.HostedControlPlaneList{}
 	pods, nodes := &corev1.PodList{}, &corev1.NodeList{}
 	for _, list := range []client.ObjectList{hcps, pods, nodes} {
-		if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := q.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return w, nil, nil, fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
@@ -158,7 +158,7 @@ func (c *Capacity) room(ctx context.Context) (w capacity.World, started map[type
 	for i := range hcps.Items {
 		hosted[hcps.Items[i].Namespace] = true
 	}
-	for _, g := range c.granted {
+	for _, g := range q.granted {
 		hosted[g.namespace] = true
 	}
 	t := tallyOf(pods.Items, hosted)
@@ -173,13 +173,13 @@ func (c *Capacity) room(ctx context.Context) (w capacity.World, started map[type
 		if key, ok := names.ParseBackReference(hcp.Annotations[hyperv1.HostedClusterAnnotation]); ok {
 			started[key] = true
 		}
-		groups, _, err := c.Demands(ctx, hcp, nil)
+		groups, _, err := q.Demands(ctx, hcp, nil)
 		if err != nil {
 			continue // its control-plane-operator says what is wrong with it, and it takes no pods for that
 		}
 		w.Reserved = append(w.Reserved, t.missing(hcp.Namespace, groups)...)
 	}
-	for _, g := range c.granted {
+	for _, g := range q.granted {
 		if !slices.ContainsFunc(hcps.Items, func(hcp hyperv1.HostedControlPlane) bool { return hcp.Namespace == g.namespace }) {
 			w.Reserved = append(w.Reserved, t.missing(g.namespace, g.groups)...)
 		}

@@ -1,4 +1,4 @@
-package hostedcluster
+package admission
 
 import (
 	"context"
@@ -23,11 +23,11 @@ import (
 	"hcp.internal/platform/internal/platform/machine"
 )
 
-// machineRoom takes the scheduling gate off pods of machines when there is room for them that no control plane has been promised. Machines of
+// Machines takes the scheduling gate off pods of machines when there is room for them that no control plane has been promised. Machines of
 // hosted clusters that run come before control planes that wait: what runs may grow.
-type machineRoom struct {
-	client   client.Client
-	capacity *Capacity // nil: the gate goes at once
+type Machines struct {
+	Client client.Client
+	Queue  *Queue // nil: the gate goes at once
 
 	mu       sync.Mutex
 	waiting  map[types.NamespacedName]bool
@@ -43,21 +43,20 @@ func gateIndex(pod *corev1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == machine.RoomGate })
 }
 
-// setupMachineRoom adds the controller.
-func setupMachineRoom(mgr ctrl.Manager, c *Capacity) error {
-	m := &machineRoom{client: mgr.GetClient(), capacity: c}
+// SetupWithManager adds the controller.
+func (m *Machines) SetupWithManager(mgr ctrl.Manager) error {
 	gated := predicate.NewPredicateFuncs(func(obj client.Object) bool { pod, ok := obj.(*corev1.Pod); return ok && gatedMachine(pod) })
 	b := ctrl.NewControllerManagedBy(mgr).Named("machineroom").
 		Watches(&corev1.Pod{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(gated))
-	if c != nil {
+	if m.Queue != nil {
 		room := handler.EnqueueRequestsFromMapFunc(m.requests)
-		b = b.Watches(&corev1.Pod{}, room, builder.WithPredicates(roomChanged())).Watches(&corev1.Node{}, room, builder.WithPredicates(roomChanged()))
+		b = b.Watches(&corev1.Pod{}, room, builder.WithPredicates(RoomChanged())).Watches(&corev1.Node{}, room, builder.WithPredicates(RoomChanged()))
 	}
 	return b.Complete(outcome.Wrap(m))
 }
 
 // requests are passes over all machines that wait.
-func (m *machineRoom) requests(context.Context, client.Object) []reconcile.Request {
+func (m *Machines) requests(context.Context, client.Object) []reconcile.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []reconcile.Request
@@ -68,9 +67,9 @@ func (m *machineRoom) requests(context.Context, client.Object) []reconcile.Reque
 }
 
 // Reconcile lets one machine through, or says what there is no room for.
-func (m *machineRoom) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pod := &corev1.Pod{}
-	err := m.client.Get(ctx, req.NamespacedName, pod)
+	err := m.Client.Get(ctx, req.NamespacedName, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
@@ -81,7 +80,7 @@ func (m *machineRoom) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		delete(m.released, pod.UID)
 		return ctrl.Result{}, nil
 	}
-	if m.capacity == nil {
+	if m.Queue == nil {
 		return ctrl.Result{}, m.open(ctx, pod)
 	}
 	if m.waiting == nil {
@@ -103,13 +102,13 @@ func (m *machineRoom) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		return ctrl.Result{}, nil
 	}
 	m.waiting[req.NamespacedName] = true
-	return ctrl.Result{RequeueAfter: capacityRecheck}, m.say(ctx, pod, verdict.MachineMessage(closed))
+	return ctrl.Result{RequeueAfter: Recheck}, m.say(ctx, pod, verdict.MachineMessage(closed))
 }
 
 // decide looks at the machines that wait, with this one among them. Those that were let through a moment ago are admitted again, being the
 // older ones, and keep their room that way until caches show them.
-func (m *machineRoom) decide(ctx context.Context, name string) (capacity.Verdict, int, error) {
-	c := m.capacity
+func (m *Machines) decide(ctx context.Context, name string) (capacity.Verdict, int, error) {
+	c := m.Queue
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, _, t, err := c.room(ctx)
@@ -126,7 +125,7 @@ func (m *machineRoom) decide(ctx context.Context, name string) (capacity.Verdict
 }
 
 // open takes the gate off, and no other.
-func (m *machineRoom) open(ctx context.Context, pod *corev1.Pod) error {
+func (m *Machines) open(ctx context.Context, pod *corev1.Pod) error {
 	i := gateIndex(pod)
 	path := fmt.Sprintf("/spec/schedulingGates/%d", i)
 	patch, err := json.Marshal([]map[string]any{
@@ -135,18 +134,18 @@ func (m *machineRoom) open(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	if err := m.client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
+	if err := m.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("letting machine %s/%s be scheduled: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil
 }
 
 // say writes on the pod what there is no room for; its provider reports it.
-func (m *machineRoom) say(ctx context.Context, pod *corev1.Pod, message string) error {
+func (m *Machines) say(ctx context.Context, pod *corev1.Pod, message string) error {
 	if pod.Annotations[machine.WaitingForRoomAnnotation] == message {
 		return nil
 	}
-	if err := m.client.Patch(ctx, pod.DeepCopy(), patch.Annotation(machine.WaitingForRoomAnnotation, &message), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
+	if err := m.Client.Patch(ctx, pod.DeepCopy(), patch.Annotation(machine.WaitingForRoomAnnotation, &message), client.FieldOwner(names.HypershiftOperator)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("annotating pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package hostedcluster
+package admission
 
 import (
 	"context"
@@ -57,7 +57,7 @@ type demanded struct {
 	spare  *capacity.Group
 }
 
-// of is Capacity.Demands.
+// of is Queue.Demands.
 func (d *demands) of(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *release.Release) ([]capacity.Group, *capacity.Group, error) {
 	management, err := d.management.Describe(ctx)
 	if err != nil {

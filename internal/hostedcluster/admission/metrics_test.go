@@ -1,4 +1,4 @@
-package hostedcluster
+package admission
 
 import (
 	"strings"
@@ -17,11 +17,11 @@ import (
 func TestCapacityMetrics(t *testing.T) {
 	g := NewWithT(t)
 	hc := hostedclustertest.Example("clusters", "x", func(hc *hyperv1.HostedCluster) { hc.UID, hc.Spec.ClusterID = "1", "id" })
-	c := &Capacity{}
+	c := &Queue{}
 	registry := prometheus.NewPedanticRegistry()
-	g.Expect(c.register(registry)).To(Succeed())
-	g.Expect((&Capacity{}).register(registry)).To(Succeed(), "another operator of a test")
-	g.Expect((*Capacity)(nil).register(registry)).To(Succeed())
+	g.Expect(c.Register(registry)).To(Succeed())
+	g.Expect((&Queue{}).Register(registry)).To(Succeed(), "another operator of a test")
+	g.Expect((*Queue)(nil).Register(registry)).To(Succeed())
 	for range 2 { // it is decided once, and looked at again and again
 		c.remember(hc, capacity.Amounts{corev1.ResourceCPU: 245, corev1.ResourceMemory: 1 << 20})
 	}
@@ -38,6 +38,6 @@ hypershift_control_plane_admissions_total{decision="Waiting"} 1
 hypershift_cluster_capacity_missing{_id="id",name="demo",namespace="clusters",resource="cpu",unit="core"} 0.245
 hypershift_cluster_capacity_missing{_id="id",name="demo",namespace="clusters",resource="memory",unit="byte"} 1.048576e+06
 ` + counted)
-	c.forget(hc.UID)
+	c.Forget(hc.UID)
 	expect(counted)
 }

@@ -1,4 +1,4 @@
-package hostedcluster
+package admission
 
 import (
 	"cmp"
@@ -29,41 +29,41 @@ var decisions = map[string]string{
 	hyperv1.AsExpectedReason: "Admitted", hyperv1.WaitingForCapacityReason: "Waiting", hyperv1.CapacityGrowsReason: "CapacityGrows",
 }
 
-var _ prometheus.Collector = (*Capacity)(nil)
+var _ prometheus.Collector = (*Queue)(nil)
 
 // count counts a decision. The caller holds the lock.
-func (c *Capacity) count(reason string) {
-	if c.decided == nil {
-		c.decided = map[string]float64{}
+func (q *Queue) count(reason string) {
+	if q.decided == nil {
+		q.decided = map[string]float64{}
 	}
-	c.decided[decisions[reason]]++
+	q.decided[decisions[reason]]++
 }
 
-// register adds the metrics to those of the process.
-func (c *Capacity) register(r prometheus.Registerer) error {
-	if c == nil {
+// Register adds the metrics to those of the process.
+func (q *Queue) Register(r prometheus.Registerer) error {
+	if q == nil {
 		return nil
 	}
-	if err := r.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) { // by another operator of a test
+	if err := r.Register(q); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) { // by another operator of a test
 		return fmt.Errorf("registering metrics of capacity: %w", err)
 	}
 	return nil
 }
 
 // Describe implements prometheus.Collector.
-func (c *Capacity) Describe(ch chan<- *prometheus.Desc) {
+func (q *Queue) Describe(ch chan<- *prometheus.Desc) {
 	ch <- capacityMissing
 	ch <- admissions
 }
 
 // Collect implements prometheus.Collector.
-func (c *Capacity) Collect(ch chan<- prometheus.Metric) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for decision, n := range c.decided {
+func (q *Queue) Collect(ch chan<- prometheus.Metric) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for decision, n := range q.decided {
 		ch <- prometheus.MustNewConstMetric(admissions, prometheus.CounterValue, n, decision)
 	}
-	for _, w := range c.waiting {
+	for _, w := range q.waiting {
 		for _, m := range baseUnits(w.missing) {
 			ch <- prometheus.MustNewConstMetric(capacityMissing, prometheus.GaugeValue, m.value, w.key.Namespace, w.key.Name, w.clusterID, m.resource, m.unit)
 		}

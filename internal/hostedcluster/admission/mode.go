@@ -1,4 +1,4 @@
-package hostedcluster
+package admission
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,14 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/operator"
 )
 
-// CapacityModes are the values of --control-plane-capacity.
-var CapacityModes = []string{CapacityAuto, CapacityWait, CapacityIgnore}
+// modes are the values of --control-plane-capacity.
+var modes = []string{Auto, Wait, Ignore}
 
-// EnvCapacity is the variable that the flag's default comes from.
-const EnvCapacity = "CONTROL_PLANE_CAPACITY"
+// EnvMode is the variable that the flag's default comes from.
+const EnvMode = "CONTROL_PLANE_CAPACITY"
 
 // growsFresh is how long an answer of growth is believed. It is asked for only while something waits.
 const growsFresh = time.Minute
@@ -95,29 +99,45 @@ func (g *growth) look(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// CheckCapacityMode is what a flag or variable with a mode is checked with; name is what it is called.
-func CheckCapacityMode(name, mode string) error {
-	if slices.Contains(CapacityModes, mode) {
+// CheckMode is what a flag or variable with a mode is checked with; name is what it is called.
+func CheckMode(name, mode string) error {
+	if slices.Contains(modes, mode) {
 		return nil
 	}
-	return fmt.Errorf("%s %q: must be one of %s", name, mode, strings.Join(CapacityModes, ", "))
+	return fmt.Errorf("%s %q: must be one of %s", name, mode, strings.Join(modes, ", "))
 }
 
-// newCapacity makes the one of an operator; nil when the mode ignores capacity.
-func newCapacity(r *Reconciler, mode string) *Capacity {
-	if mode == CapacityIgnore {
+// Options are what a queue is made from.
+type Options struct {
+	Reader client.Reader // from caches, see KeepPod
+	Live   client.Reader // uncached
+	Clock  clock.PassiveClock
+
+	Management   *management.Cluster
+	Capabilities operator.Capabilities
+	// Operator tells which HostedClusters are in the queue.
+	Operator operator.Identity
+	// ControlPlaneOperator is what operators of control planes are told of the installation.
+	ControlPlaneOperator cpo.Options
+	// Render makes the control plane of a HostedCluster as it would be without its NodePools.
+	Render func(*hyperv1.HostedCluster) *hyperv1.HostedControlPlane
+}
+
+// New makes the queue of an operator; nil when the mode ignores capacity.
+func New(mode string, o Options) *Queue {
+	if mode == Ignore {
 		return nil
 	}
-	c := &Capacity{
-		Reader: r.Client, Clock: r.Clock, Operator: operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope},
+	c := &Queue{
+		Reader: o.Reader, Clock: o.Clock, Operator: o.Operator, Render: o.Render,
 		Grows: func(context.Context) (string, error) { return "", nil },
-		wake:  make(chan event.GenericEvent, wakeBuffer),
+		Wake:  make(chan event.GenericEvent, wakeBuffer),
 	}
-	if mode == CapacityAuto {
-		g := &growth{live: r.Live, mapper: r.Management.Mapper, clock: r.Clock}
+	if mode == Auto {
+		g := &growth{live: o.Live, mapper: o.Management.Mapper, clock: o.Clock}
 		c.Grows = g.Why
 	}
-	d := &demands{management: r.Management, capabilities: r.Capabilities, controlPlaneOperator: r.ControlPlaneOperator}
+	d := &demands{management: o.Management, capabilities: o.Capabilities, controlPlaneOperator: o.ControlPlaneOperator}
 	c.Demands = d.of
 	return c
 }

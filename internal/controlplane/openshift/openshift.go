@@ -3,6 +3,8 @@
 package openshift
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -24,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/kubescheduler"
 	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
+	"hcp.internal/platform/internal/controlplane/openshift/olm"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/pkioperator"
@@ -61,6 +64,13 @@ func workloads() []*component.WorkloadComponent {
 		clusterimageregistryoperator.NewComponent(),
 		konnectivityagent.NewComponent(),
 		storageversionmigrator.NewComponent(),
+		olm.NewCatalogOperator(),
+		olm.NewOperator(),
+		olm.NewPackageServer(),
+		olm.NewCollectProfiles(),
+		olm.NewRedHatCatalog(),
+		olm.NewCommunityCatalog(),
+		olm.NewCertifiedCatalog(),
 	}
 }
 
@@ -78,10 +88,10 @@ func ComponentsOf(*hyperv1.HostedControlPlane) []component.Component {
 	return Components()
 }
 
-// ImageTags are the tags of a payload that the components' containers name.
+// ImageTags are the tags of a payload that the components' containers name. What has a colon in it is an image by itself, or a tag of an ImageStream.
 var ImageTags = sync.OnceValue(func() (tags []string) {
 	for _, c := range workloads() {
 		tags = append(tags, c.ImageTags()...)
 	}
-	return tags
+	return slices.DeleteFunc(tags, func(tag string) bool { return strings.Contains(tag, ":") })
 })

@@ -30,15 +30,9 @@ func externalOIDC(ctx component.WorkloadContext) (bool, error) {
 
 // adaptAuthentication writes which tokens kube-apiserver takes from whom.
 func adaptAuthentication(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
-	config := apiserverv1.AuthenticationConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AuthenticationConfiguration"},
-	}
-	for _, provider := range settings.Authentication(ctx.HCP).OIDCProviders {
-		jwt, err := jwtOf(ctx, provider)
-		if err != nil {
-			return fmt.Errorf("OIDC provider %q: %w", provider.Name, err)
-		}
-		config.JWT = append(config.JWT, jwt)
+	config, err := Authentication(ctx)
+	if err != nil {
+		return err
 	}
 	raw, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -46,6 +40,21 @@ func adaptAuthentication(ctx component.WorkloadContext, cm *corev1.ConfigMap) er
 	}
 	cm.Data = map[string]string{authenticationKey: string(raw) + "\n"}
 	return nil
+}
+
+// Authentication says which tokens kube-apiserver takes from whom: a JWT authenticator for each of the OIDC providers.
+func Authentication(ctx component.WorkloadContext) (apiserverv1.AuthenticationConfiguration, error) {
+	config := apiserverv1.AuthenticationConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AuthenticationConfiguration"},
+	}
+	for _, provider := range settings.Authentication(ctx.HCP).OIDCProviders {
+		jwt, err := jwtOf(ctx, provider)
+		if err != nil {
+			return config, fmt.Errorf("OIDC provider %q: %w", provider.Name, err)
+		}
+		config.JWT = append(config.JWT, jwt)
+	}
+	return config, nil
 }
 
 func jwtOf(ctx component.WorkloadContext, provider configv1.OIDCProvider) (apiserverv1.JWTAuthenticator, error) {

@@ -86,7 +86,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		component.RemoveContainer(pod, auditLogsContainer)
 	}
 	if ok, _ := encrypted(ctx); ok {
-		raw, _, err := encryptionConfig(ctx)
+		raw, _, err := AESConfig(ctx)
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func TestEncryptionInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			raw, _, err := encryptionConfig(contextOf(t, tc.hcp, tc.objs...))
+			raw, _, err := AESConfig(contextOf(t, tc.hcp, tc.objs...))
 			if tc.err != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
 				return

@@ -18,7 +18,7 @@ func encrypted(ctx component.WorkloadContext) (bool, error) {
 // adaptEncryptionConfig writes the encryption configuration, in the place of the one that it was decided from: a key that
 // another process added since must not go.
 func adaptEncryptionConfig(ctx component.WorkloadContext, secret *corev1.Secret) error {
-	raw, version, err := encryptionConfig(ctx)
+	raw, version, err := AESConfig(ctx)
 	if err != nil {
 		return err
 	}
@@ -26,8 +26,8 @@ func adaptEncryptionConfig(ctx component.WorkloadContext, secret *corev1.Secret)
 	return nil
 }
 
-// encryptionConfig is the next encryption configuration, and the resourceVersion of the present one.
-func encryptionConfig(ctx component.WorkloadContext) (raw []byte, version string, err error) {
+// AESConfig is the next encryption configuration, and the resourceVersion of the present one.
+func AESConfig(ctx component.WorkloadContext) (raw []byte, version string, err error) {
 	spec := ctx.HCP.Spec.SecretEncryption
 	if spec.Type != hyperv1.AESCBC {
 		return nil, "", fmt.Errorf("spec.secretEncryption.type %s is not supported on platform %s: use aescbc", spec.Type, ctx.HCP.Spec.Platform.Type)

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/featuregategenerator"
 	"hcp.internal/platform/internal/controlplane/openshift/ingressoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/konnectivityagent"
+	"hcp.internal/platform/internal/controlplane/openshift/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/kubescheduler"
 	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
@@ -39,6 +40,7 @@ func workloads() []*component.WorkloadComponent {
 	return []*component.WorkloadComponent{
 		pkioperator.NewComponent(),
 		featuregategenerator.NewComponent(),
+		kubeapiserver.NewComponent(),
 		kubecontrollermanager.NewComponent(),
 		kubescheduler.NewComponent(),
 		openshiftapiserver.NewComponent(),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/hostedcluster/validate"
 
@@ -64,7 +65,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		absent = append(absent, hyperv1.UnmanagedEtcdAvailable)
 	}
 	if len(obs.etcds) > 0 {
-		set = append(set, etcdRecoveryActive(obs))
+		set = append(set, recovery.Active(obs.etcds))
 	} else {
 		absent = append(absent, hyperv1.EtcdRecoveryActive)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -70,7 +71,7 @@ type observed struct {
 	operatorsErr error
 
 	// etcds are those whose members are replaced when they fail; none when that is switched off. recoveryImage is what does it.
-	etcds         []etcdState
+	etcds         []recovery.Etcd
 	recoveryImage string
 
 	// troubles are why pods that this operator deploys do not run, the likeliest root cause first.
@@ -146,8 +147,10 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	}
 	r.observeOperators(ctx, &obs)
 	obs.recoveryImage = r.OperatorImage
-	if err := r.observeEtcds(ctx, &obs); err != nil {
-		return obs, err
+	if r.EtcdRecovery && obs.hcp != nil {
+		if obs.etcds, err = recovery.Observe(ctx, r.Client, r.Live, hc); err != nil {
+			return obs, err
+		}
 	}
 	r.observePlatform(ctx, &obs)
 	r.observeRelease(ctx, &obs)

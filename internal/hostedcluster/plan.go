@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +66,7 @@ func planFor(obs *observed, g gates, now time.Time, o options) plan {
 		_, err := obs.sources.PullSecret(obs.hc)
 		return plan{err: errors.Join(err, obs.releaseErr), steps: []step{markSources(obs)}}
 	}
-	p := plan{steps: steps(obs, o), recheckAfter: recoveryRecheck(obs)}
+	p := plan{steps: steps(obs, o), recheckAfter: recovery.Recheck(obs.etcds)}
 	unheard := obs.hcp != nil && obs.hcpCondition(hyperv1.HostedControlPlaneAvailable) == nil
 	if (unheard || len(obs.troubles) > 0) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
 		p.recheckAfter = troubleRecheck
@@ -204,6 +205,12 @@ func removeCopies(obs *observed) step {
 // ownCreated makes the HostedCluster an owner of what the CLI created for it. Each of these is one that the spec refers to.
 func ownCreated(obs *observed) step {
 	return step{name: stepCreatedSecrets, class: blockable, own: obs.sources.Created(obs.hc)}
+}
+
+// recoveryStep replaces members of etcd that fail.
+func recoveryStep(obs *observed) step {
+	write, remove := recovery.Plan(obs.hc, obs.etcds, recovery.Options{Image: obs.recoveryImage, UID: obs.uid})
+	return step{name: stepRecovery, class: supporting, apply: write, delete: remove}
 }
 
 func policies(obs *observed) step {

@@ -16,56 +16,6 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 )
 
-func jobThat(kinds ...batchv1.JobConditionType) *batchv1.Job {
-	job := &batchv1.Job{}
-	for _, kind := range kinds {
-		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue})
-	}
-	return job
-}
-
-func setWith(ready int32) *appsv1.StatefulSet {
-	return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.StatefulSetStatus{ReadyReplicas: ready}}
-}
-
-func TestRecoveryState(t *testing.T) {
-	for name, tc := range map[string]struct {
-		etcd etcdState
-		want recoveryState
-		cond string
-	}{
-		"When all is well there should be nothing to do":                        {etcd: etcdState{set: setWith(3), pods: 3}, want: recoveryIdle, cond: "False/AsExpected"},
-		"When a member is not ready but does not crash it should wait":          {etcd: etcdState{set: setWith(2), pods: 3}, want: recoveryIdle, cond: "False/AsExpected"},
-		"When a member crashes it should start a Job":                           {etcd: etcdState{set: setWith(2), pods: 3, failing: []string{"etcd-1"}}, want: recoveryDue, cond: "False/AsExpected"},
-		"When the members are not all there it should wait":                     {etcd: etcdState{set: setWith(1), pods: 2, failing: []string{"etcd-1"}}, want: recoveryIdle, cond: "False/AsExpected"},
-		"When the Job works it should be active":                                {etcd: etcdState{set: setWith(2), pods: 3, failing: []string{"etcd-1"}, job: jobThat()}, want: recoveryRuns, cond: "True/AsExpected"},
-		"When the Job has done it should be cleared away":                       {etcd: etcdState{set: setWith(3), job: jobThat(batchv1.JobComplete)}, want: recoveryOutlived, cond: "False/AsExpected"},
-		"When the Job failed a person should look":                              {etcd: etcdState{set: setWith(2), pods: 3, failing: []string{"etcd-1"}, job: jobThat(batchv1.JobFailed)}, want: recoveryFailed, cond: "False/EtcdRecoveryJobFailed"},
-		"When the Job failed and etcd is whole again it should be cleared away": {etcd: etcdState{set: setWith(3), job: jobThat(batchv1.JobFailed)}, want: recoveryOutlived, cond: "False/AsExpected"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			tc.etcd.name = "etcd"
-			g.Expect(tc.etcd.state()).To(Equal(tc.want))
-			c := etcdRecoveryActive(&observed{etcds: []etcdState{tc.etcd}})
-			g.Expect(string(c.Status) + "/" + c.Reason).To(Equal(tc.cond))
-		})
-	}
-}
-
-func TestRecoverableEtcds(t *testing.T) {
-	g := NewWithT(t)
-	spec := &hyperv1.HostedClusterSpec{Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
-		Shards: []hyperv1.ManagedEtcdShard{{Name: "events", Replicas: 1}, {Name: "pods", Replicas: 3}}}}}
-	g.Expect(recoverableEtcds(spec)).To(Equal([]string{"etcd-pods"}))
-	spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
-	g.Expect(recoverableEtcds(spec)).To(Equal([]string{"etcd", "etcd-pods"}))
-	spec.Etcd.ManagementType = hyperv1.Unmanaged
-	g.Expect(recoverableEtcds(spec)).To(BeEmpty())
-	g.Expect(recoveryJob("etcd")).To(Equal("etcd-recovery"))
-	g.Expect(recoveryJob("etcd-pods")).To(Equal("etcd-recovery-pods"))
-}
-
 func TestRecovery(t *testing.T) {
 	t.Run("When a member of etcd crashes a Job should replace it, be reported, and be gone when it has done", func(t *testing.T) {
 		g := NewWithT(t)
@@ -94,7 +44,7 @@ func TestRecovery(t *testing.T) {
 		g.Expect(pod.Containers[0].Command).To(Equal([]string{"/usr/bin/hypershift-operator", "recover-etcd", "run"}))
 		g.Expect(pod.Containers[0].Args).To(ContainElement("--namespace=" + ns))
 		g.Expect(pod.ServiceAccountName).To(Equal("etcd-recovery-sa"))
-		g.Expect(job.Labels).To(And(HaveKeyWithValue(recoveryClusterName, hc.Name), HaveKeyWithValue(recoveryClusterNamespace, hc.Namespace)))
+		g.Expect(job.Labels).To(And(HaveKeyWithValue("hypershift.openshift.io/cluster-name", hc.Name), HaveKeyWithValue("hypershift.openshift.io/cluster-namespace", hc.Namespace)))
 		for _, obj := range []client.Object{&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}} {
 			name := "etcd-recovery"
 			if _, ok := obj.(*corev1.ServiceAccount); ok {

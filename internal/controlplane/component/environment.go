@@ -14,6 +14,8 @@ type Environment struct {
 	RHOBSMonitoring bool
 	// CVOMetricsAccess lets the cluster-version-operator read the metrics of the management cluster.
 	CVOMetricsAccess bool
+	// CVOPrometheusURL is where it reads them; empty: at the management cluster's own monitoring.
+	CVOPrometheusURL string
 	// ImageMirrors are the mirrors of the management cluster as the operator got them.
 	ImageMirrors string
 }
@@ -32,5 +34,6 @@ func EnvironmentFrom(getenv func(string) string) Environment {
 		ManagedService: getenv("MANAGED_SERVICE"), KeyVaultClientID: getenv("ARO_HCP_KEY_VAULT_USER_CLIENT_ID"),
 		SizeTagging: getenv("ENABLE_SIZE_TAGGING") == "1", RHOBSMonitoring: getenv("RHOBS_MONITORING") == "1",
 		CVOMetricsAccess: getenv("ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS") == "1", ImageMirrors: getenv("OPENSHIFT_IMG_OVERRIDES"),
+		CVOPrometheusURL: getenv("CVO_PROMETHEUS_URL"),
 	}
 }

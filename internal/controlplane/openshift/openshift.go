@@ -16,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/clusternodetuningoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterpolicycontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterstorageoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/clusterversionoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/configoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/csisnapshotcontrolleroperator"
 	"hcp.internal/platform/internal/controlplane/openshift/dnsoperator"
@@ -45,6 +46,7 @@ func workloads() []*component.WorkloadComponent {
 		kubescheduler.NewComponent(),
 		openshiftapiserver.NewComponent(),
 		oauthapiserver.NewComponent(),
+		clusterversionoperator.NewComponent(),
 		openshiftcontrollermanager.NewComponent(),
 		routecontrollermanager.NewComponent(),
 		clusterpolicycontroller.NewComponent(),

@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/configoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/csisnapshotcontrolleroperator"
 	"hcp.internal/platform/internal/controlplane/openshift/dnsoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/etcd"
 	"hcp.internal/platform/internal/controlplane/openshift/featuregategenerator"
 	"hcp.internal/platform/internal/controlplane/openshift/ingressoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/konnectivityagent"
@@ -40,6 +41,7 @@ import (
 func workloads() []*component.WorkloadComponent {
 	return []*component.WorkloadComponent{
 		pkioperator.NewComponent(),
+		etcd.NewComponent(),
 		featuregategenerator.NewComponent(),
 		kubeapiserver.NewComponent(),
 		kubecontrollermanager.NewComponent(),
@@ -87,9 +89,16 @@ var Components = sync.OnceValue(func() []component.Component {
 	return list
 })
 
-// ComponentsOf are the components of one control plane.
-func ComponentsOf(*hyperv1.HostedControlPlane) []component.Component {
-	return Components()
+// ComponentsOf are the components of one control plane: the shards of etcd come right after it.
+func ComponentsOf(hcp *hyperv1.HostedControlPlane) []component.Component {
+	var list []component.Component
+	for _, c := range Components() {
+		list = append(list, c)
+		if c.Name() == etcd.Name {
+			list = append(list, etcd.Shards(hcp)...)
+		}
+	}
+	return list
 }
 
 // ImageTags are the tags of a payload that the components' containers name. What has a colon in it is an image by itself, or a tag of an ImageStream.

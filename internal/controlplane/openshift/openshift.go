@@ -9,8 +9,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/awsnodeterminationhandler"
 	"hcp.internal/platform/internal/controlplane/openshift/cloudcontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/cloudcredentialoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/clusterautoscaler"
 	"hcp.internal/platform/internal/controlplane/openshift/clusterimageregistryoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusternetworkoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/clusternodetuningoperator"
@@ -28,6 +30,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/kubescheduler"
 	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
+	"hcp.internal/platform/internal/controlplane/openshift/machineapprover"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/olm"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftapiserver"
@@ -48,6 +51,7 @@ func workloads() []*component.WorkloadComponent {
 		kubescheduler.NewComponent(),
 		openshiftapiserver.NewComponent(),
 		oauthapiserver.NewComponent(),
+		clusterautoscaler.NewComponent(),
 		clusterversionoperator.NewComponent(),
 		openshiftcontrollermanager.NewComponent(),
 		routecontrollermanager.NewComponent(),
@@ -65,6 +69,8 @@ func workloads() []*component.WorkloadComponent {
 		clusternetworkoperator.NewComponent(),
 		clusternodetuningoperator.NewComponent(),
 		dnsoperator.NewComponent(),
+		machineapprover.NewComponent(),
+		awsnodeterminationhandler.NewComponent(),
 		ingressoperator.NewComponent(),
 		csisnapshotcontrolleroperator.NewComponent(),
 		clusterimageregistryoperator.NewComponent(),

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
 	"hcp.internal/platform/internal/sidecar/prober"
 	"hcp.internal/platform/internal/sidecar/tokenminter"
+	"hcp.internal/platform/internal/sidecar/tunnelproxy"
 	"hcp.internal/platform/internal/sidecar/waitdns"
 )
 
@@ -43,6 +44,8 @@ var roles = []func() *cobra.Command{
 	boot.Command,
 	pauseCommand,
 	tokenminter.Command,
+	tunnelproxy.HTTPSCommand,
+	tunnelproxy.Socks5Command,
 	versionCommand,
 	waitdns.Command,
 }

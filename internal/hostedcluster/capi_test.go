@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -130,84 +129,6 @@ func TestClusterAPI(t *testing.T) {
 		g.Expect(w.client.Create(t.Context(), w.withMachines(t))).To(Succeed())
 		g.Expect(w.settle(t.Context(), w.client, "demo")).To(MatchError(ContainSubstring("run hypershift install")))
 	})
-}
-
-func TestTeardownOfCluster(t *testing.T) {
-	deleted := metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-	at := func(seconds int) time.Time { return deleted.Add(time.Duration(seconds) * time.Second) }
-	left := func(change func(*remains)) remains {
-		r := remains{
-			hc:        &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}},
-			namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}},
-			cluster:   &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo-abcde"}},
-			manager:   &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: 1}},
-			contained: true,
-		}
-		change(&r)
-		return r
-	}
-	being := func(r *remains) { r.cluster.DeletionTimestamp = &deleted }
-	for name, tc := range map[string]struct {
-		left  remains
-		after int
-		check func(Gomega, teardown)
-	}{
-		"When the cluster is still there it should delete it and the control plane, and keep the namespace": {
-			left: left(func(r *remains) { r.hcp = &hyperv1.HostedControlPlane{} }),
-			check: func(g Gomega, p teardown) {
-				g.Expect(p.delete).To(HaveLen(2))
-				g.Expect(p.waiting).To(HaveLen(2))
-			}},
-		"When it is paused it should be let go on": {
-			left:  left(func(r *remains) { r.cluster.Spec.Paused = ptr.To(true) }),
-			check: func(g Gomega, p teardown) { g.Expect(p.unpauseCluster).To(BeTrue()) }},
-		"When the manager works it should have its time": {
-			left: left(being), after: 60,
-			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeFalse()) }},
-		"When the manager works and does not remove the finalizer it should be removed": {
-			left: left(being), after: 180,
-			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeTrue()) }},
-		"When the manager is gone it should not be waited for": {
-			left: left(func(r *remains) { being(r); r.manager = nil }), after: 2,
-			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeTrue()) }},
-		"When the control plane is still there the manager should be left alone": {
-			left: left(func(r *remains) { being(r); r.manager = nil; r.hcp = &hyperv1.HostedControlPlane{} }), after: 600,
-			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeFalse()) }},
-		"When the machines are outside of the namespace nothing should be forced": {
-			left: left(func(r *remains) { being(r); r.manager = nil; r.contained = false }), after: 600,
-			check: func(g Gomega, p teardown) { g.Expect(p.stripCluster).To(BeFalse()) }},
-		"When machines have to go with the cluster Cluster API should know, for it drains none then": {
-			left: left(func(r *remains) {
-				r.hcp = &hyperv1.HostedControlPlane{}
-				r.pools = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}}
-			}),
-			check: func(g Gomega, p teardown) {
-				g.Expect(p.delete).To(ConsistOf(BeAssignableToTypeOf(&clusterv1.Cluster{})))
-				g.Expect(p.waiting).To(ConsistOf(ContainSubstring("NodePool")))
-			}},
-		"When machines wait for a manager that does not run they should not for ever": {
-			left: left(func(r *remains) {
-				r.manager.Status.AvailableReplicas = 0
-				r.pools = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}}
-			}), after: 60,
-			check: func(g Gomega, p teardown) { g.Expect(p.orphans).To(BeTrue()) }},
-		"When all that remove machines work they should have all the time they need": {
-			left: left(func(r *remains) {
-				r.provider = r.manager
-				r.pools = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}}
-			}), after: 3600,
-			check: func(g Gomega, p teardown) { g.Expect(p.orphans).To(BeFalse()) }},
-		"When the namespace ends with those who would remove machines they should not be waited for": {
-			left:  left(func(r *remains) { r.cluster = nil; r.namespace.DeletionTimestamp = &deleted }),
-			check: func(g Gomega, p teardown) { g.Expect(p.orphans).To(BeTrue()) }},
-		"When it is gone the namespace should go": {
-			left: left(func(r *remains) { r.cluster = nil }),
-			check: func(g Gomega, p teardown) {
-				g.Expect(p.delete).To(ConsistOf(BeAssignableToTypeOf(&corev1.Namespace{})))
-			}},
-	} {
-		t.Run(name, func(t *testing.T) { tc.check(NewWithT(t), planTeardown(tc.left, at(tc.after))) })
-	}
 }
 
 func TestOrphanedMachines(t *testing.T) {

@@ -13,11 +13,11 @@
 //
 // Rooms: management is what it has to know of the management cluster, metrics its metrics, sources the user's Secrets and ConfigMaps,
 // validate the mistakes in a spec, admission the queue of control planes that wait for room,
-// recovery the replacement of members of etcd.
+// recovery the replacement of members of etcd, teardown the removal of all that was made.
 //
 // Gates. Before anything is written, the spec has to pass validation (ValidConfiguration), the platform has to be supported
 // (SupportedHostedCluster), the release has to be readable and in the supported range (ValidReleaseImage), and an upgrade has to be allowed.
 // A closed gate leaves everything as it is; it is tried again when an object it depends on changes, and from time to time.
 //
-// Deletion runs the other way round, see deletion.go: what owns things outside the namespace goes first, the namespace last.
+// Deletion runs the other way round, see package teardown: what owns things outside the namespace goes first, the namespace last.
 package hostedcluster

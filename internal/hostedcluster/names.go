@@ -4,12 +4,6 @@ import (
 	"strings"
 )
 
-// OwnerNamespaceLabel and OwnerNameLabel on cluster-scoped objects name the HostedCluster, which can't be their owner by reference.
-const (
-	OwnerNamespaceLabel = "hypershift.openshift.io/owner.namespace"
-	OwnerNameLabel      = "hypershift.openshift.io/owner.name"
-)
-
 // monitoringLabel lets an observability operator find control-plane namespaces.
 const monitoringLabel = "hypershift.openshift.io/monitoring"
 

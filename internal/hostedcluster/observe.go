@@ -2,8 +2,6 @@ package hostedcluster
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
@@ -106,7 +104,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	if obs.namespace, err = r.namespace(ctx, ns); err != nil {
 		return obs, err
 	}
-	if obs.pools, err = nodePools(ctx, r.Client, hc); err != nil {
+	if obs.pools, err = operator.NodePoolsOf(ctx, r.Client, hc); err != nil {
 		return obs, err
 	}
 	if r.Capabilities.ClusterAPI && hc.Spec.InfraID != "" {
@@ -165,14 +163,6 @@ func (r *Reconciler) namespace(ctx context.Context, name string) (*corev1.Namesp
 		return ns, err
 	}
 	return read.Optional(ctx, r.Live, client.ObjectKey{Name: name}, &corev1.Namespace{})
-}
-
-func nodePools(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster) ([]hyperv1.NodePool, error) {
-	list := &hyperv1.NodePoolList{}
-	if err := reader.List(ctx, list, client.InNamespace(hc.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing NodePools of %s: %w", names.BackReference(hc), err)
-	}
-	return slices.DeleteFunc(list.Items, func(np hyperv1.NodePool) bool { return np.Spec.ClusterName != hc.Name }), nil
 }
 
 func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {

@@ -179,11 +179,18 @@ func capiRole() *rbacv1.ClusterRole {
 func capiRoleBinding(hc *hyperv1.HostedCluster) *rbacv1.ClusterRoleBinding {
 	ns := names.NamespaceOf(hc)
 	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRoleBinding(ns), Labels: map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}},
+		ObjectMeta: metav1.ObjectMeta{Name: capiClusterRoleBinding(ns), Labels: map[string]string{names.OwnerNamespaceLabel: hc.Namespace, names.OwnerNameLabel: hc.Name}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: capiClusterRole},
 		Subjects: []rbacv1.Subject{
 			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: clusterapi.Name},
 			{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: capiprovider.Name},
 		},
 	}
+}
+
+// Cluster-scoped rights of the Cluster API programs: to find out which version of a kind follows which version of the contract.
+const capiClusterRole = "hypershift-cluster-api"
+
+func capiClusterRoleBinding(hcpNamespace string) string {
+	return "hypershift-cluster-api-" + hcpNamespace
 }

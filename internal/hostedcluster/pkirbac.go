@@ -26,7 +26,7 @@ func pkiOperatorRights(hc *hyperv1.HostedCluster, operatorLabels map[string]stri
 	var objs []client.Object
 	rights := certsigner.ClusterRights(names.NamespaceOf(hc))
 	for _, name := range slices.Sorted(maps.Keys(rights)) {
-		labels := map[string]string{OwnerNamespaceLabel: hc.Namespace, OwnerNameLabel: hc.Name}
+		labels := map[string]string{names.OwnerNamespaceLabel: hc.Namespace, names.OwnerNameLabel: hc.Name}
 		objs = append(objs,
 			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Rules: rights[name]},
 			&rbacv1.ClusterRoleBinding{

@@ -10,6 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/hostedcluster/teardown"
+
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/outcome"
@@ -89,14 +91,15 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 		return ctrl.Result{}, outcome.ErrStale
 	}
 	r.adopted.keep(key)
-	left, err := r.remains(ctx, hc)
+	remover := r.remover()
+	left, err := remover.Observe(ctx, hc)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if next := planTeardown(left, r.Clock.Now()); !next.done() {
-		return ctrl.Result{RequeueAfter: next.recheckAfter}, r.teardown(ctx, left, next)
+	if next := teardown.PlanFor(left, r.Clock.Now()); !next.Done() {
+		return ctrl.Result{RequeueAfter: next.RecheckAfter}, remover.Apply(ctx, left, next)
 	}
-	if err := r.sweep(ctx, hc); err != nil {
+	if err := remover.Sweep(ctx, hc); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.uids.Forget(names.NamespaceOf(hc))

@@ -30,3 +30,9 @@ func ParseBackReference(s string) (_ types.NamespacedName, ok bool) {
 	namespace, name, ok := strings.Cut(s, "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
 }
+
+// OwnerNamespaceLabel and OwnerNameLabel on cluster-scoped objects name the HostedCluster, which can't be their owner by reference.
+const (
+	OwnerNamespaceLabel = "hypershift.openshift.io/owner.namespace"
+	OwnerNameLabel      = "hypershift.openshift.io/owner.name"
+)

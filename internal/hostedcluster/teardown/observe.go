@@ -1,4 +1,4 @@
-package hostedcluster
+package teardown
 
 import (
 	"context"
@@ -12,12 +12,15 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/capiprovider"
+	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/kube/read"
+	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 )
 
-// remains is what of a hosted cluster is still there.
-type remains struct {
+// Observed is what of a hosted cluster is still there.
+type Observed struct {
 	hc        *hyperv1.HostedCluster
 	hcp       *hyperv1.HostedControlPlane
 	namespace *corev1.Namespace
@@ -31,12 +34,21 @@ type remains struct {
 	contained bool
 }
 
-// remains reads what is left, from the API server itself: a stale read would end a deletion too early.
-func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (remains, error) {
-	left := remains{hc: hc}
+// Remover takes away what was made for a HostedCluster, move by move.
+type Remover struct {
+	Client client.Client
+	// Live is uncached: a stale read would end a deletion too early.
+	Live client.Reader
+	// clusterAPI: the management cluster serves the kinds of Cluster API.
+	ClusterAPI bool
+}
+
+// Observe reads what is left, from the API server itself: a stale read would end a deletion too early.
+func (r Remover) Observe(ctx context.Context, hc *hyperv1.HostedCluster) (Observed, error) {
+	left := Observed{hc: hc}
 	ns := names.NamespaceOf(hc)
 	var err error
-	if left.pools, err = nodePools(ctx, r.Live, hc); err != nil {
+	if left.pools, err = operator.NodePoolsOf(ctx, r.Live, hc); err != nil {
 		return left, err
 	}
 	key := client.ObjectKey{Namespace: ns, Name: hc.Name}
@@ -73,11 +85,31 @@ func (r *Reconciler) remains(ctx context.Context, hc *hyperv1.HostedCluster) (re
 }
 
 // podsOf lists the pods of a control plane that is gone.
-func (r *Reconciler) podsOf(ctx context.Context, ns string) ([]metav1.PartialObjectMetadata, error) {
+func (r Remover) podsOf(ctx context.Context, ns string) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	if err := r.Live.List(ctx, list, client.InNamespace(ns)); err != nil {
 		return nil, fmt.Errorf("listing pods of namespace %s: %w", ns, err)
 	}
 	return list.Items, nil
+}
+
+// remainingCluster reads the CAPI Cluster and its manager.
+func (r Remover) remainingCluster(ctx context.Context, hc *hyperv1.HostedCluster, left *Observed) (err error) {
+	if !r.ClusterAPI || hc.Spec.InfraID == "" {
+		return nil
+	}
+	ns := names.NamespaceOf(hc)
+	if left.cluster, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: hc.Spec.InfraID}, &clusterv1.Cluster{}); err != nil || left.cluster == nil {
+		return err
+	}
+	if left.cluster.Annotations[hyperv1.HostedClusterAnnotation] != names.BackReference(hc) {
+		left.cluster = nil
+		return nil
+	}
+	if left.manager, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: clusterapi.Name}, &appsv1.Deployment{}); err != nil {
+		return err
+	}
+	left.provider, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: capiprovider.Name}, &appsv1.Deployment{})
+	return err
 }

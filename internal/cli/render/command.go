@@ -100,7 +100,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.userRelease, "user-release-metadata", "", "Release of spec.releaseImage, where it is another than that of the control plane")
 	f.BoolVar(&o.placeholders, "placeholder-images", false, "Let a tag that the release lacks stand for itself, instead of failing")
 	f.StringArrayVar(&o.objects, "objects", nil, "File or folder of objects that exist in the namespace, for example Secrets and ready ControlPlaneComponents (repeatable)")
-	f.StringVar(&o.infra, "infra-status", "", "File with the published hosts and ports: {apiHost, apiPort, advertiseAddress, konnectivityHost, konnectivityPort}")
+	f.StringVar(&o.infra, "infra-status", "", "File with the published hosts and ports: {apiHost, apiPort, advertiseAddress, konnectivityHost, konnectivityPort, oauthHost, oauthPort}")
 	f.StringVar(&o.capabilities, "management-capabilities", "none", "Kinds that the management cluster serves beyond Kubernetes: all, none, or names as Route,ServiceMonitor")
 	f.BoolVar(&o.nativeSidecars, "native-sidecars", false, "The management cluster is known to run init containers with restartPolicy Always (Kubernetes 1.29 and newer)")
 	f.Int64Var(&o.uid, "default-security-context-uid", 0, "User of the pods where the management cluster gives them none; 0 with SecurityContextConstraints among the capabilities: none")

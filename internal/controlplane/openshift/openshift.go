@@ -32,6 +32,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/machineapprover"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
+	"hcp.internal/platform/internal/controlplane/openshift/oauthserver"
 	"hcp.internal/platform/internal/controlplane/openshift/olm"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
@@ -54,6 +55,7 @@ func workloads() []*component.WorkloadComponent {
 		clusterautoscaler.NewComponent(),
 		clusterversionoperator.NewComponent(),
 		openshiftcontrollermanager.NewComponent(),
+		oauthserver.NewComponent(),
 		routecontrollermanager.NewComponent(),
 		clusterpolicycontroller.NewComponent(),
 		configoperator.NewComponent(),

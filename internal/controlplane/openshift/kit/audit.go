@@ -60,15 +60,15 @@ func Audit(ctx component.WorkloadContext, pod *corev1.PodSpec, container, volume
 	if ref.Name == "" {
 		return errors.New("spec.auditWebhook.name is empty: name a Secret whose key " + auditWebhookKey + " is a kubeconfig, or remove spec.auditWebhook")
 	}
-	if err := present(ctx, &corev1.Secret{}, "spec.auditWebhook.name", ref.Name, auditWebhookKey); err != nil {
+	if err := Present(ctx, &corev1.Secret{}, "spec.auditWebhook.name", ref.Name, auditWebhookKey); err != nil {
 		return err
 	}
 	Mount(pod, container, component.SecretVolume(volume, ref.Name), AuditWebhookDir)
 	return nil
 }
 
-// present is an error unless an object that a field of the HostedControlPlane names is in its namespace. Previews do without.
-func present(ctx component.WorkloadContext, obj client.Object, field, name, key string) error {
+// Present is an error unless an object that a field of the HostedControlPlane names is in its namespace. Previews do without.
+func Present(ctx component.WorkloadContext, obj client.Object, field, name, key string) error {
 	if ctx.Unconditional {
 		return nil
 	}

@@ -2,19 +2,16 @@ package hostedcluster
 
 import (
 	"context"
-	"fmt"
 	"net/http/httptest"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -24,131 +21,12 @@ import (
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
-	"hcp.internal/platform/internal/operator"
 )
 
 const (
 	scopeKey, privateKey = hyperv1.HostedClusterScopeAnnotation, hyperv1.PrivateCAPITypesAnnotation
-	lockKey, failedKey   = hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation
+	lockKey              = hyperv1.PrivateCAPIMigrationInProgressAnnotation
 )
-
-// The operators that can run beside each other in one management cluster.
-var (
-	newOperator    = operator.Identity{PrivateCAPI: true}
-	legacyOperator = operator.Identity{Scope: ptr.To(hyperv1.LegacyScope)}
-	otherOperator  = operator.Identity{PrivateCAPI: true, Scope: ptr.To("other")}
-)
-
-func TestOwns(t *testing.T) {
-	for name, tc := range map[string]struct {
-		annotations        map[string]string
-		new, legacy, other operator.Ownership
-	}{
-		"When it is new it should be claimed by the new operator":           {new: operator.Unclaimed},
-		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: operator.Ours},
-		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: operator.Ours},
-		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: operator.Ours},
-		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: operator.Ours},
-		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: operator.Contradictory},
-		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: operator.Unclaimed},
-		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: operator.Ours},
-		"When it is being moved nobody should touch it":                     {annotations: map[string]string{lockKey: "true", scopeKey: "legacy"}},
-		"When it is private and being moved nobody should touch it":         {annotations: map[string]string{lockKey: "true", privateKey: "true"}},
-		"When it is both and being moved nobody should touch it":            {annotations: map[string]string{lockKey: "true", privateKey: "true", scopeKey: "legacy"}},
-		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: operator.Ours},
-		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: operator.Unclaimed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(newOperator.Owns(tc.annotations)).To(Equal(tc.new), "new operator")
-			g.Expect(legacyOperator.Owns(tc.annotations)).To(Equal(tc.legacy), "legacy operator")
-			g.Expect(otherOperator.Owns(tc.annotations)).To(Equal(tc.other), "operator of another scope")
-		})
-	}
-	t.Run("When there are standard types only it should be as ever, and private ones should be left alone", func(t *testing.T) {
-		g := NewWithT(t)
-		g.Expect(operator.Identity{}.Owns(nil)).To(Equal(operator.Ours))
-		g.Expect(operator.Identity{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.Ours))
-		g.Expect(operator.Identity{}.Owns(map[string]string{privateKey: "true"})).To(Equal(operator.NotOurs))
-		g.Expect(operator.Identity{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.NotOurs))
-	})
-}
-
-func TestOneOwner(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		annotations := map[string]string{}
-		for key, values := range map[string][]string{
-			scopeKey: {"", "legacy", "other", "third"}, privateKey: {"", "true", "false"}, lockKey: {"", "true", "false"}, failedKey: {"", "x"},
-		} {
-			if v := rapid.SampledFrom(append(values, "absent")).Draw(t, key); v != "absent" {
-				annotations[key] = v
-			}
-		}
-		owners := 0
-		for _, o := range []operator.Identity{newOperator, legacyOperator, otherOperator} {
-			if o.Owns(annotations) != operator.NotOurs {
-				owners++
-			}
-		}
-		if owners > 1 || (annotations[lockKey] == "true" && owners > 0) {
-			t.Fatalf("%d owners of %v", owners, annotations)
-		}
-	})
-}
-
-func TestClaim(t *testing.T) {
-	hcp := func(annotations map[string]string) *hyperv1.HostedControlPlane {
-		out := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
-		for k, v := range annotations {
-			out.Annotations[k] = v
-		}
-		return out
-	}
-	for name, tc := range map[string]struct {
-		annotations map[string]string
-		hcp         *hyperv1.HostedControlPlane
-		noMachines  bool
-		standard    bool
-		want        map[string]any
-	}{
-		"When nothing has been made for it it should become private":                           {want: map[string]any{}},
-		"When its control plane is from before it should be marked":                            {hcp: hcp(nil), want: map[string]any{scopeKey: "legacy"}},
-		"When somebody took its annotation off it should become private":                       {hcp: hcp(map[string]string{privateKey: "true"}), want: map[string]any{}},
-		"When it has no machines there is nothing to move":                                     {hcp: hcp(nil), noMachines: true, want: map[string]any{}},
-		"When its control plane is gone and its Cluster isn't it should be marked":             {standard: true, want: map[string]any{scopeKey: "legacy"}},
-		"When machines were disabled since and its Cluster is still there it should be marked": {hcp: hcp(nil), noMachines: true, standard: true, want: map[string]any{scopeKey: "legacy"}},
-		"When its control plane is private a Cluster that was left behind doesn't change that": {hcp: hcp(map[string]string{privateKey: "true"}), standard: true, want: map[string]any{}},
-		"When the control plane is another hosted cluster's it says nothing":                   {hcp: hcp(map[string]string{hyperv1.HostedClusterAnnotation: "a/b"}), want: map[string]any{}},
-		"When it is said to be both and is private the scope should go":                        {annotations: map[string]string{privateKey: "true", scopeKey: "legacy"}, hcp: hcp(map[string]string{privateKey: "true"}), want: map[string]any{scopeKey: nil, privateKey: "true"}},
-		"When it is said to be both and is from before private should go":                      {annotations: map[string]string{privateKey: "true", scopeKey: "legacy"}, hcp: hcp(nil), want: map[string]any{privateKey: nil}},
-		"When it is said to be both and nothing is there it should be private":                 {annotations: map[string]string{privateKey: "true", scopeKey: "legacy"}, want: map[string]any{scopeKey: nil, privateKey: "true"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", Annotations: tc.annotations}}
-			NewWithT(t).Expect(claim(hc, tc.hcp, storageEvidence{machines: !tc.noMachines, standard: tc.standard})).To(Equal(tc.want))
-		})
-	}
-}
-
-func TestStorageCondition(t *testing.T) {
-	for name, tc := range map[string]struct {
-		annotations map[string]string
-		want        string
-	}{
-		"When it is private":                {map[string]string{privateKey: "true"}, "True/PrivateTypesInUse"},
-		"When it is from before":            {map[string]string{scopeKey: "legacy"}, "False/AwaitingMigration"},
-		"When its move was taken back":      {map[string]string{scopeKey: "legacy", failedKey: "x"}, "False/MigrationFailed"},
-		"When it is being moved":            {map[string]string{scopeKey: "legacy", lockKey: "true"}, "Unknown/Migrating"},
-		"When it is looked after by others": {map[string]string{scopeKey: "other"}, "False/ForeignScope"},
-	} {
-		t.Run(name+" it should say "+tc.want, func(t *testing.T) {
-			c := storage(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
-			g := NewWithT(t)
-			g.Expect(fmt.Sprintf("%s/%s", c.Status, c.Reason)).To(Equal(tc.want))
-			g.Expect(c.Message).NotTo(BeEmpty())
-		})
-	}
-}
 
 func TestSpeaksPrivately(t *testing.T) {
 	local := func(o *observed) { o.hc.Spec.Platform.Type = hyperv1.LocalPlatform }

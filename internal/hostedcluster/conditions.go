@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/hostedcluster/validate"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -72,7 +74,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 	set = append(set, g.list()...)
 	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), validate.AllFieldsHeeded(obs.hc))
 	if obs.privateCAPI {
-		set = append(set, storage(obs.hc)) // else it is another operator's, see reportStorage
+		set = append(set, capi.StorageCondition(obs.hc)) // else it is another operator's, see capi.Storage
 	}
 	if c := admittedCondition(obs); c != nil {
 		set = append(set, *c)
@@ -380,4 +382,14 @@ func reconciliationSucceeded(err error, generation int64) metav1.Condition {
 	}
 	c.ObservedGeneration = generation
 	return c
+}
+
+// speaksPrivately tells why the control-plane-operator would look for machines where there are none: it is from before private types. Labels
+// that could not be read say nothing.
+func speaksPrivately(obs *observed) error {
+	if !obs.privateCAPI || obs.operatorLabels == nil || obs.operatorLabels[capiproxy.ImageLabel] == "true" || !capi.HasMachines(obs.hc) {
+		return nil
+	}
+	return fmt.Errorf("the control-plane-operator of this release, %s, does not know private types of Cluster API (image label %s): "+
+		"use a newer release, or name an image that does by annotation %s", obs.operatorImage, capiproxy.ImageLabel, hyperv1.ControlPlaneOperatorImageAnnotation)
 }

@@ -13,7 +13,7 @@
 //
 // Rooms: management is what it has to know of the management cluster, metrics its metrics, sources the user's Secrets and ConfigMaps,
 // validate the mistakes in a spec, admission the queue of control planes that wait for room,
-// recovery the replacement of members of etcd, teardown the removal of all that was made.
+// capi the objects of Cluster API and where they are stored, recovery the replacement of members of etcd, teardown the removal of all that was made.
 //
 // Gates. Before anything is written, the spec has to pass validation (ValidConfiguration), the platform has to be supported
 // (SupportedHostedCluster), the release has to be readable and in the supported range (ValidReleaseImage), and an upgrade has to be allowed.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"hcp.internal/platform/internal/hostedcluster/capi"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -120,7 +122,7 @@ func capiOperatorsStep(obs *observed, o operatorSettings) step {
 	if s.err != nil {
 		return s
 	}
-	infra, err := infraCR(obs)
+	infra, err := capi.Infrastructure(obs.platform, obs.hc, obs.hcp)
 	if err != nil {
 		s.err = err
 		return s

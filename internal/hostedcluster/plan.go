@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
@@ -84,8 +85,8 @@ func pausedPlan(obs *observed, p pause.Pause, now time.Time) plan {
 		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.hc, obs.hcp)}}}
 	}
 	if obs.capiCluster != nil && obs.capiCluster.DeletionTimestamp.IsZero() {
-		if infra, err := infraCR(obs); infra != nil && err == nil {
-			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capiCluster(obs.hc, infra, true)}})
+		if infra, err := capi.Infrastructure(obs.platform, obs.hc, obs.hcp); infra != nil && err == nil {
+			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capi.Cluster(obs.hc, infra, true)}})
 		}
 	}
 	if !p.Until.IsZero() {
@@ -211,6 +212,28 @@ func ownCreated(obs *observed) step {
 func recoveryStep(obs *observed) step {
 	write, remove := recovery.Plan(obs.hc, obs.etcds, recovery.Options{Image: obs.recoveryImage, UID: obs.uid})
 	return step{name: stepRecovery, class: supporting, apply: write, delete: remove}
+}
+
+// capiStep makes the Cluster and its infrastructure object. It is empty on platforms without Cluster API.
+func capiStep(obs *observed) step {
+	s := step{name: stepCAPICluster, class: critical}
+	infra, err := capi.Infrastructure(obs.platform, obs.hc, obs.hcp)
+	if infra == nil || err != nil {
+		s.err = err
+		return s
+	}
+	if !obs.caps.ClusterAPI {
+		s.err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.hc.Spec.Platform.Type)
+		return s
+	}
+	if obs.hcp == nil {
+		return s // what refers to it comes after it
+	}
+	s.apply = []client.Object{infra, capi.Cluster(obs.hc, infra, false)}
+	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !capi.Initialized(obs.capiCluster) {
+		s.initialized = obs.capiCluster
+	}
+	return s
 }
 
 func policies(obs *observed) step {

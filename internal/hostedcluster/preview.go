@@ -1,6 +1,8 @@
 package hostedcluster
 
 import (
+	"hcp.internal/platform/internal/hostedcluster/capi"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -33,7 +35,7 @@ func PreviewComponents(hcp *hyperv1.HostedControlPlane) ([]component.Component, 
 			ObjectMeta: metav1.ObjectMeta{Name: hcp.Name, Namespace: hcp.Namespace, Annotations: hcp.Annotations},
 			Spec:       hyperv1.HostedClusterSpec{Platform: hcp.Spec.Platform, InfraID: hcp.Spec.InfraID},
 		}
-		infra, err := infraCR(&observed{hc: hc, platform: p})
+		infra, err := capi.Infrastructure(p, hc, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +96,7 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	if settled, err := r.settleStorage(ctx, hc); !settled || err != nil {
+	if settled, err := r.storage().Settle(ctx, hc); !settled || err != nil {
 		return ctrl.Result{}, err
 	}
 	if !hc.DeletionTimestamp.IsZero() {
@@ -106,6 +107,15 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 		return ctrl.Result{}, err
 	}
 	return r.reconcile(ctx, hc)
+}
+
+func (r *Reconciler) operator() operator.Identity {
+	return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
+}
+
+// storage knows where objects of Cluster API are stored.
+func (r *Reconciler) storage() capi.Storage {
+	return capi.Storage{Client: r.Client, Live: r.Live, Direct: r.Direct, Clock: r.Clock, Operator: r.operator()}
 }
 
 // adopt stores our finalizer, before the first object exists that a crash could leak, and the IDs that everything else is named after. The

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -226,7 +227,7 @@ func seenOfCluster(obj client.Object) any {
 	if !ok {
 		return changes.Content(obj)
 	}
-	return []any{changes.MetaOf(cluster, "hypershift.openshift.io/"), cluster.Finalizers, cluster.Spec, initialized(cluster)}
+	return []any{changes.MetaOf(cluster, "hypershift.openshift.io/"), cluster.Finalizers, cluster.Spec, capi.Initialized(cluster)}
 }
 
 // notCreated leaves out creations: we made the object.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +88,7 @@ func (w *writer) execute(ctx context.Context, s step) error {
 		errs = append(errs, sources.Mark(ctx, w.client, w.hc, key))
 	}
 	if s.initialized != nil {
-		errs = append(errs, markInitialized(ctx, w.client, s.initialized, w.clock.Now()))
+		errs = append(errs, capi.MarkInitialized(ctx, w.client, s.initialized, w.clock.Now()))
 	}
 	for _, secret := range s.own {
 		errs = append(errs, sources.AddOwner(ctx, w.plain, w.hc, secret))

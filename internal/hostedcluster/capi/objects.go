@@ -1,4 +1,4 @@
-package hostedcluster
+package capi
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/platform"
 )
 
 // machinesDisabled tells that the user manages machines with something else.
@@ -22,20 +23,20 @@ func machinesDisabled(hc *hyperv1.HostedCluster) bool {
 	return disabled
 }
 
-// infraCR is the platform's cluster object, nil when there is none to be.
-func infraCR(obs *observed) (client.Object, error) {
-	if obs.platform == nil || machinesDisabled(obs.hc) {
+// Infrastructure is the platform's cluster object, nil when there is none to be. hcp may be nil.
+func Infrastructure(p platform.Platform, hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) (client.Object, error) {
+	if p == nil || machinesDisabled(hc) {
 		return nil, nil
 	}
 	endpoint := hyperv1.APIEndpoint{}
-	if obs.hcp != nil {
-		endpoint = obs.hcp.Status.ControlPlaneEndpoint
+	if hcp != nil {
+		endpoint = hcp.Status.ControlPlaneEndpoint
 	}
-	return obs.platform.InfraCR(obs.hc, names.NamespaceOf(obs.hc), endpoint)
+	return p.InfraCR(hc, names.NamespaceOf(hc), endpoint)
 }
 
-// capiCluster is the Cluster that the machines belong to. Its endpoint is copied from the infrastructure by Cluster API itself.
-func capiCluster(hc *hyperv1.HostedCluster, infra client.Object, paused bool) *clusterv1.Cluster {
+// Cluster is the Cluster that the machines belong to. Its endpoint is copied from the infrastructure by Cluster API itself.
+func Cluster(hc *hyperv1.HostedCluster, infra client.Object, paused bool) *clusterv1.Cluster {
 	gvk := infra.GetObjectKind().GroupVersionKind()
 	return &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(hc), Name: hc.Spec.InfraID},
@@ -47,37 +48,15 @@ func capiCluster(hc *hyperv1.HostedCluster, infra client.Object, paused bool) *c
 	}
 }
 
-// capiStep makes the Cluster and its infrastructure object. It is empty on platforms without Cluster API.
-func capiStep(obs *observed) step {
-	s := step{name: stepCAPICluster, class: critical}
-	infra, err := infraCR(obs)
-	if infra == nil || err != nil {
-		s.err = err
-		return s
-	}
-	if !obs.caps.ClusterAPI {
-		s.err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.hc.Spec.Platform.Type)
-		return s
-	}
-	if obs.hcp == nil {
-		return s // what refers to it comes after it
-	}
-	s.apply = []client.Object{infra, capiCluster(obs.hc, infra, false)}
-	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !initialized(obs.capiCluster) {
-		s.initialized = obs.capiCluster
-	}
-	return s
-}
-
-// initialized tells whether Cluster API knows that the control plane has served: one controller looks at the field, others at the condition.
-func initialized(cluster *clusterv1.Cluster) bool {
+// Initialized tells whether Cluster API knows that the control plane has served: one controller looks at the field, others at the condition.
+func Initialized(cluster *clusterv1.Cluster) bool {
 	return ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) &&
 		conditions.IsTrue(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
 }
 
-// markInitialized tells Cluster API that the control plane has served. It would look for that in a field of version v1beta2 of its contract,
+// MarkInitialized tells Cluster API that the control plane has served. It would look for that in a field of version v1beta2 of its contract,
 // which a HostedControlPlane, whose schema is fixed, does not have. Cluster API itself never takes it back, nor a condition that is True.
-func markInitialized(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
+func MarkInitialized(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, now time.Time) error {
 	after := cluster.DeepCopy()
 	after.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	conditions.Set(&after.Status.Conditions, now, metav1.Condition{

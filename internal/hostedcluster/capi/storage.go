@@ -1,4 +1,4 @@
-package hostedcluster
+package capi
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
@@ -24,14 +24,20 @@ import (
 	"hcp.internal/platform/internal/platform"
 )
 
-func (r *Reconciler) operator() operator.Identity {
-	return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
+// Storage finds out, and notes on HostedClusters, where their objects of Cluster API are stored.
+type Storage struct {
+	Client client.Client
+	Live   client.Reader // uncached
+	// Direct reaches the management cluster under the names that are stored there, uncached; nil: nobody looks at these.
+	Direct   client.Reader
+	Clock    clock.PassiveClock
+	Operator operator.Identity
 }
 
-// settleStorage tells whether a hosted cluster is ours, after it has found out what is not clear from its annotations. What is not ours gets no
+// Settle tells whether a hosted cluster is ours, after it has found out what is not clear from its annotations. What is not ours gets no
 // more than condition PrivateCAPITypes.
-func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluster) (ours bool, err error) {
-	switch owns := r.operator().Owns(hc.Annotations); owns {
+func (r Storage) Settle(ctx context.Context, hc *hyperv1.HostedCluster) (ours bool, err error) {
+	switch owns := r.Operator.Owns(hc.Annotations); owns {
 	case operator.Ours:
 		return true, nil
 	case operator.Unclaimed, operator.Contradictory:
@@ -43,7 +49,7 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 		if err != nil {
 			return false, err
 		}
-		change := claim(hc, hcp, storageEvidence{machines: hasMachines(hc), standard: standard})
+		change := claim(hc, hcp, evidence{machines: HasMachines(hc), standard: standard})
 		if owns == operator.Contradictory {
 			ctrl.LoggerFrom(ctx).Info("Invalid annotation state detected", "repair", change)
 		}
@@ -59,18 +65,8 @@ func (r *Reconciler) settleStorage(ctx context.Context, hc *hyperv1.HostedCluste
 	return false, r.reportStorage(ctx, hc)
 }
 
-// speaksPrivately tells why the control-plane-operator would look for machines where there are none: it is from before private types. Labels
-// that could not be read say nothing.
-func speaksPrivately(obs *observed) error {
-	if !obs.privateCAPI || obs.operatorLabels == nil || obs.operatorLabels[capiproxy.ImageLabel] == "true" || !hasMachines(obs.hc) {
-		return nil
-	}
-	return fmt.Errorf("the control-plane-operator of this release, %s, does not know private types of Cluster API (image label %s): "+
-		"use a newer release, or name an image that does by annotation %s", obs.operatorImage, capiproxy.ImageLabel, hyperv1.ControlPlaneOperatorImageAnnotation)
-}
-
-// hasMachines is false on platforms where there is nothing of Cluster API to be stored.
-func hasMachines(hc *hyperv1.HostedCluster) bool {
+// HasMachines is false on platforms where there is nothing of Cluster API to be stored.
+func HasMachines(hc *hyperv1.HostedCluster) bool {
 	p, err := platform.For(hc.Spec.Platform.Type)
 	if err != nil || machinesDisabled(hc) {
 		return false
@@ -79,8 +75,8 @@ func hasMachines(hc *hyperv1.HostedCluster) bool {
 	return err != nil || infra != nil
 }
 
-// storageEvidence is what shows, besides a HostedControlPlane, where a hosted cluster's objects of Cluster API are.
-type storageEvidence struct {
+// evidence is what shows, besides a HostedControlPlane, where a hosted cluster's objects of Cluster API are.
+type evidence struct {
 	machines bool // it has, or may have, such objects
 	standard bool // there are some in the standard groups
 }
@@ -89,7 +85,7 @@ type storageEvidence struct {
 // are; nothing if it may be taken on as private. The evidence is its HostedControlPlane, nil when there is none: it bears the annotation from
 // before the first of these objects exists, and never loses it. Where it is gone already, or machines were disabled since, the objects
 // themselves are.
-func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, found storageEvidence) map[string]any {
+func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, found evidence) map[string]any {
 	own := hcp != nil && hcp.Annotations[hyperv1.HostedClusterAnnotation] == names.BackReference(hc)
 	private := own && hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
 	legacy := !private && (own && found.machines || found.standard)
@@ -112,7 +108,7 @@ func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, found sto
 
 // standsInStandard tells whether a hosted cluster has a Cluster in the standard group, which our own client doesn't see with private types.
 // Without a right to look there is none: who installs private types keeps that right for as long as hosted clusters need standard ones.
-func (r *Reconciler) standsInStandard(ctx context.Context, hc *hyperv1.HostedCluster) (bool, error) {
+func (r Storage) standsInStandard(ctx context.Context, hc *hyperv1.HostedCluster) (bool, error) {
 	if r.Direct == nil {
 		return false, nil
 	}
@@ -131,7 +127,7 @@ func (r *Reconciler) standsInStandard(ctx context.Context, hc *hyperv1.HostedClu
 }
 
 // annotate changes annotations in one patch, which fails if the object is not the one that was looked at.
-func (r *Reconciler) annotate(ctx context.Context, hc *hyperv1.HostedCluster, change map[string]any) error {
+func (r Storage) annotate(ctx context.Context, hc *hyperv1.HostedCluster, change map[string]any) error {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": hc.ResourceVersion, "annotations": change}})
 	if err != nil {
 		return err
@@ -144,19 +140,19 @@ func (r *Reconciler) annotate(ctx context.Context, hc *hyperv1.HostedCluster, ch
 }
 
 // reportStorage keeps condition PrivateCAPITypes of a hosted cluster that the operator for private types leaves to another.
-func (r *Reconciler) reportStorage(ctx context.Context, hc *hyperv1.HostedCluster) error {
+func (r Storage) reportStorage(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	scope := hc.Annotations[hyperv1.HostedClusterScopeAnnotation]
 	migrating := hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
-	if !r.PrivateCAPI || r.Scope != nil || (scope != hyperv1.LegacyScope && !migrating) {
+	if !r.Operator.PrivateCAPI || r.Operator.Scope != nil || (scope != hyperv1.LegacyScope && !migrating) {
 		return nil // the condition is another operator's
 	}
 	before := hc.DeepCopy()
-	conditions.Set(&hc.Status.Conditions, r.Clock.Now(), storage(hc))
+	conditions.Set(&hc.Status.Conditions, r.Clock.Now(), StorageCondition(hc))
 	return patch.Status(ctx, r.Client, before, hc)
 }
 
-// storage is condition PrivateCAPITypes.
-func storage(hc *hyperv1.HostedCluster) metav1.Condition {
+// StorageCondition is condition PrivateCAPITypes.
+func StorageCondition(hc *hyperv1.HostedCluster) metav1.Condition {
 	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		c := conditions.New(hyperv1.PrivateCAPITypes, status, reason, message)
 		c.ObservedGeneration = hc.Generation

@@ -1,0 +1,82 @@
+package operator_test
+
+import (
+	"testing"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"hcp.internal/platform/internal/operator"
+)
+
+const (
+	scopeKey, privateKey = hyperv1.HostedClusterScopeAnnotation, hyperv1.PrivateCAPITypesAnnotation
+	lockKey, failedKey   = hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation
+)
+
+// The operators that can run beside each other in one management cluster.
+var (
+	newOperator    = operator.Identity{PrivateCAPI: true}
+	legacyOperator = operator.Identity{Scope: ptr.To(hyperv1.LegacyScope)}
+	otherOperator  = operator.Identity{PrivateCAPI: true, Scope: ptr.To("other")}
+)
+
+func TestOwns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations        map[string]string
+		new, legacy, other operator.Ownership
+	}{
+		"When it is new it should be claimed by the new operator":           {new: operator.Unclaimed},
+		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: operator.Ours},
+		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: operator.Ours},
+		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: operator.Ours},
+		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: operator.Ours},
+		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: operator.Contradictory},
+		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: operator.Unclaimed},
+		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: operator.Ours},
+		"When it is being moved nobody should touch it":                     {annotations: map[string]string{lockKey: "true", scopeKey: "legacy"}},
+		"When it is private and being moved nobody should touch it":         {annotations: map[string]string{lockKey: "true", privateKey: "true"}},
+		"When it is both and being moved nobody should touch it":            {annotations: map[string]string{lockKey: "true", privateKey: "true", scopeKey: "legacy"}},
+		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: operator.Ours},
+		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: operator.Unclaimed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(newOperator.Owns(tc.annotations)).To(Equal(tc.new), "new operator")
+			g.Expect(legacyOperator.Owns(tc.annotations)).To(Equal(tc.legacy), "legacy operator")
+			g.Expect(otherOperator.Owns(tc.annotations)).To(Equal(tc.other), "operator of another scope")
+		})
+	}
+	t.Run("When there are standard types only it should be as ever, and private ones should be left alone", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(operator.Identity{}.Owns(nil)).To(Equal(operator.Ours))
+		g.Expect(operator.Identity{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.Ours))
+		g.Expect(operator.Identity{}.Owns(map[string]string{privateKey: "true"})).To(Equal(operator.NotOurs))
+		g.Expect(operator.Identity{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.NotOurs))
+	})
+}
+
+func TestOneOwner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		annotations := map[string]string{}
+		for key, values := range map[string][]string{
+			scopeKey: {"", "legacy", "other", "third"}, privateKey: {"", "true", "false"}, lockKey: {"", "true", "false"}, failedKey: {"", "x"},
+		} {
+			if v := rapid.SampledFrom(append(values, "absent")).Draw(t, key); v != "absent" {
+				annotations[key] = v
+			}
+		}
+		owners := 0
+		for _, o := range []operator.Identity{newOperator, legacyOperator, otherOperator} {
+			if o.Owns(annotations) != operator.NotOurs {
+				owners++
+			}
+		}
+		if owners > 1 || (annotations[lockKey] == "true" && owners > 0) {
+			t.Fatalf("%d owners of %v", owners, annotations)
+		}
+	})
+}

@@ -10,7 +10,11 @@ import (
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	payloadprovider "hcp.internal/platform/internal/controlplane/openshift/capiprovider"
+	payloadclusterapi "hcp.internal/platform/internal/controlplane/openshift/clusterapi"
+	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
 	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/release"
 )
 
 // PreviewControlPlane is the HostedControlPlane that the operator makes of a HostedCluster and its NodePools. An empty spec.infraID becomes the
@@ -26,8 +30,11 @@ func PreviewControlPlane(hc *hyperv1.HostedCluster, pools []hyperv1.NodePool) *h
 }
 
 // PreviewComponents are the components that this operator keeps for a control plane: its operator, and Cluster API with the provider of the
-// platform where it has one.
-func PreviewComponents(hcp *hyperv1.HostedControlPlane) ([]component.Component, error) {
+// platform where it has one. r is the release of the control plane.
+func PreviewComponents(hcp *hyperv1.HostedControlPlane, r *release.Release) ([]component.Component, error) {
+	if !r.Kubernetes {
+		return payloadComponents(hcp), nil
+	}
 	provider := capiprovider.Options{}
 	p, err := platform.For(hcp.Spec.Platform.Type)
 	if err == nil {
@@ -54,4 +61,19 @@ func PreviewComponents(hcp *hyperv1.HostedControlPlane) ([]component.Component, 
 		list = append(list, capiprovider.NewComponent(provider))
 	}
 	return list, nil
+}
+
+// payloadComponents are PreviewComponents of an OpenShift payload.
+func payloadComponents(hcp *hyperv1.HostedControlPlane) []component.Component {
+	o := operatorOptions()
+	list := []component.Component{
+		controlplaneoperator.NewComponent(controlplaneoperator.Options{
+			CertRotationScale: o.CertRotationScale, FeatureSet: o.FeatureSet, DefaultIngressDomain: o.DefaultIngressDomain,
+		}),
+		payloadclusterapi.NewComponent(),
+	}
+	if payloadprovider.Offered(hcp) {
+		list = append(list, payloadprovider.NewComponent(hcp.Spec.Platform.Type))
+	}
+	return list
 }

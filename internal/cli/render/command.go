@@ -192,7 +192,7 @@ func (o *options) list(l loaded) ([]component.Component, error) {
 		list = controlplane.ComponentsOf(l.hcp, l.release)
 	case hypershiftOperator:
 		var err error
-		if list, err = hostedcluster.PreviewComponents(l.hcp); err != nil {
+		if list, err = hostedcluster.PreviewComponents(l.hcp, l.release); err != nil {
 			return nil, err
 		}
 	default:

@@ -20,7 +20,7 @@ var scenarios = []string{"plain", "tech-preview", "modern-tls", "ibmcloud", "gcp
 // TestOpenShift is the golden test of the components of OpenShift payloads. What the scenario plain consists of is in testdata/openshift/golden/plain;
 // of the others only what differs from it: files with other content, and gone.txt with those that are not there.
 func TestOpenShift(t *testing.T) {
-	for name, value := range map[string]string{"MANAGED_SERVICE": "", "ENABLE_SIZE_TAGGING": "", "HYPERSHIFT_FEATURESET": "", "RHOBS_MONITORING": "",
+	for name, value := range map[string]string{"MANAGED_SERVICE": "", "CERT_ROTATION_SCALE": "", "DEFAULT_INGRESS_DOMAIN": "", "ENABLE_SIZE_TAGGING": "", "HYPERSHIFT_FEATURESET": "", "RHOBS_MONITORING": "",
 		"ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS": "", "ARO_HCP_KEY_VAULT_USER_CLIENT_ID": "11111111-0000-0000-0000-000000000000"} {
 		t.Setenv(name, value)
 	}
@@ -51,15 +51,17 @@ func renderScenario(t *testing.T, root, name string) map[string]string {
 	if err := os.WriteFile(file, patched(t, root, name), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "out")
-	_, said, err := run(t, "", "--no-signing", "--no-defaults", "--all", "--placeholder-images", "--management-capabilities", "all", "--output-dir", dir,
-		"-f", file, "--release-metadata", filepath.Join(root, "release.json"), "--objects", filepath.Join(root, "objects.yaml"), "--infra-status", filepath.Join(root, "infra.yaml"))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	got := files(t, dir)
-	for path, content := range got {
-		got[path] = configHash.ReplaceAllString(content, "${1}…")
+	got := map[string]string{}
+	for _, operator := range []string{controlPlaneOperator, hypershiftOperator} {
+		dir := filepath.Join(t.TempDir(), operator)
+		_, said, err := run(t, "", "--no-signing", "--no-defaults", "--all", "--placeholder-images", "--management-capabilities", "all", "--output-dir", dir, "--operator", operator,
+			"-f", file, "--release-metadata", filepath.Join(root, "release.json"), "--objects", filepath.Join(root, "objects.yaml"), "--infra-status", filepath.Join(root, "infra.yaml"))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		for path, content := range files(t, dir) {
+			got[path] = configHash.ReplaceAllString(content, "${1}…")
+		}
 	}
 	return got
 }

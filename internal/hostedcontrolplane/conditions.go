@@ -211,11 +211,23 @@ func validReleaseInfo(obs Observed, _ []metav1.Condition) metav1.Condition {
 func validIDPConfiguration(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.ValidIDPConfiguration
 	c := obs.HCP.Spec.Configuration
-	if c != nil && c.OAuth != nil && len(c.OAuth.IdentityProviders) > 0 {
-		return conditionFalse(kind, hyperv1.InvalidConfigurationReason,
-			"spec.configuration.oauth.identityProviders: there is no OAuth server that could ask them: use type OIDC in spec.configuration.authentication")
+	switch {
+	case obs.OAuth && obs.IDPProblem != nil:
+		return conditionFalse(kind, hyperv1.IDPConfigurationErrorReason, obs.IDPProblem.Error())
+	case obs.OAuth:
+		cond := conditionTrue(kind)
+		cond.Reason = hyperv1.IDPConfigurationValidReason
+		return cond
+	case c == nil || c.OAuth == nil || len(c.OAuth.IdentityProviders) == 0:
+		return conditionTrue(kind)
+	case obs.Release == nil:
+		if before := conditions.Get(obs.HCP.Status.Conditions, kind); before != nil {
+			return *before // not looked at in this pass
+		}
+		return conditionUnknown(kind, "the release, which may have an OAuth server, has not been read yet")
 	}
-	return conditionTrue(kind)
+	return conditionFalse(kind, hyperv1.InvalidConfigurationReason,
+		"spec.configuration.oauth.identityProviders: there is no OAuth server that could ask them: use type OIDC in spec.configuration.authentication")
 }
 
 func reconciliationActive(obs Observed, _ []metav1.Condition) metav1.Condition {

@@ -248,6 +248,16 @@ func TestConditions(t *testing.T) {
 			obs:  wellObserved(func(o *Observed) { o.MissingImages = []string{"etcd", "kube-scheduler"} }),
 			want: map[string]string{"ValidReleaseInfo": "False MissingReleaseImages release 1.36.3 lacks images: etcd, kube-scheduler"},
 		},
+		"When the OAuth server leaves a provider out it should say which": {
+			obs: wellObserved(func(o *Observed) {
+				o.OAuth, o.IDPProblem = true, errors.New("failed to initialize identity providers: x")
+			}),
+			want: map[string]string{"ValidIDPConfiguration": "False IDPConfigurationError failed to initialize identity providers: x"},
+		},
+		"When the OAuth server asks all providers it should say so": {
+			obs:  wellObserved(func(o *Observed) { o.OAuth = true }),
+			want: map[string]string{"ValidIDPConfiguration": "True IDPConfigurationValid All is well"},
+		},
 		"When the release cannot be read it should be unknown and say why": {
 			obs: wellObserved(func(o *Observed) {
 				o.Release, o.UserRelease, o.ReleaseErr = nil, nil, errors.New("registry unreachable")

@@ -16,6 +16,8 @@ import (
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	"hcp.internal/platform/internal/controlplane/openshift/oauthserver"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
@@ -64,6 +66,16 @@ func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, err
 		}
 	}
 	return len(list.Items) > 0, nil
+}
+
+// observeIdentityProviders asks the component that runs the OAuth server which identity providers it leaves out.
+func (r *Reconciler) observeIdentityProviders(ctx context.Context, obs *Observed) {
+	if obs.Release == nil || obs.Release.Kubernetes || !kit.OAuthEnabled(obs.HCP) {
+		return
+	}
+	wctx := r.context(*obs)
+	wctx.Context, wctx.Reader, wctx.HCP = ctx, r.Client, obs.HCP
+	obs.OAuth, obs.IDPProblem = true, oauthserver.ProvidersProblem(wctx)
 }
 
 // observeRollout reads what components are told beside their own objects.

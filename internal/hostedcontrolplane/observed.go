@@ -30,6 +30,10 @@ type Observed struct {
 	ReleaseErr, UserReleaseErr error
 	// MissingImages are tags that components need and the release lacks.
 	MissingImages []string
+	// OAuth is true when the release brings an OAuth server that users log in by, and IDPProblem says which of its identity providers are left out,
+	// and why; nil: none is.
+	OAuth      bool
+	IDPProblem error
 
 	// Infra is where the API is published; InfraErr says why that could not be read.
 	Infra    endpoints.Status

@@ -164,6 +164,7 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 	}
 	obs.Release, obs.UserRelease = releases.controlPlane, releases.user
 	obs.MissingImages = missingImages(obs.HCP, r.MissingImages(obs.Release))
+	r.observeIdentityProviders(ctx, obs)
 	if !obs.Infra.Ready() {
 		return nil
 	}

@@ -280,4 +280,10 @@ const (
 
 	// AutoNodeEvaluationFailedReason means that the state of Karpenter could not be read.
 	AutoNodeEvaluationFailedReason = "AutoNodeEvaluationFailed"
+
+	// IDPConfigurationValidReason means that the OAuth server asks all identity providers of spec.configuration.oauth.
+	IDPConfigurationValidReason = "IDPConfigurationValid"
+
+	// IDPConfigurationErrorReason means that it leaves some out; the message says which, and why.
+	IDPConfigurationErrorReason = "IDPConfigurationError"
 )

@@ -20,6 +20,7 @@ type manifestAdapter struct {
 	predicates        []Predicate
 	reconcileExisting bool
 	skip              bool
+	skipWhen          []Predicate
 	locked            bool
 }
 
@@ -69,6 +70,24 @@ func Locked() ManifestOption {
 // SkipManifest neither creates nor deletes the manifest: another writer does.
 func SkipManifest() ManifestOption {
 	return func(a *manifestAdapter) { a.skip = true }
+}
+
+// SkipWhen is SkipManifest while p holds.
+func SkipWhen(p Predicate) ManifestOption {
+	return func(a *manifestAdapter) { a.skipWhen = append(a.skipWhen, p) }
+}
+
+// skipped says whether the manifest is another writer's.
+func (a *manifestAdapter) skipped(ctx WorkloadContext) (bool, error) {
+	if a == nil || a.skip {
+		return a != nil, nil
+	}
+	for _, p := range a.skipWhen {
+		if yes, err := p(ctx); yes || err != nil {
+			return yes, err
+		}
+	}
+	return false, nil
 }
 
 // SetHostedClusterAnnotation puts the reference to the HostedCluster on the manifest.

@@ -76,8 +76,8 @@ func (c *WorkloadComponent) Render(ctx WorkloadContext) (*Rendered, error) {
 
 func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Rendered) error {
 	adapter := c.adapters[m.file]
-	if adapter != nil && adapter.skip {
-		return nil
+	if skip, err := adapter.skipped(ctx); skip || err != nil {
+		return err
 	}
 	usable, err := accessible(ctx, m.object.GetObjectKind().GroupVersionKind())
 	if err != nil || !usable {

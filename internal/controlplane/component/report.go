@@ -120,7 +120,11 @@ func (c *WorkloadComponent) resources(ctx WorkloadContext) ([]hyperv1.ComponentR
 		if err != nil {
 			return nil, err
 		}
-		if usable && wanted {
+		skipped, err := c.adapters[m.file].skipped(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if usable && wanted && !skipped {
 			list = append(list, hyperv1.ComponentResource{Kind: gvk.Kind, Group: gvk.Group, Name: m.object.GetName()})
 		}
 	}

@@ -22,8 +22,11 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/configoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/csisnapshotcontrolleroperator"
 	"hcp.internal/platform/internal/controlplane/openshift/dnsoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/endpointresolver"
 	"hcp.internal/platform/internal/controlplane/openshift/etcd"
 	"hcp.internal/platform/internal/controlplane/openshift/featuregategenerator"
+	"hcp.internal/platform/internal/controlplane/openshift/ignitionserver"
+	"hcp.internal/platform/internal/controlplane/openshift/ignitionserverproxy"
 	"hcp.internal/platform/internal/controlplane/openshift/ingressoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/konnectivityagent"
 	"hcp.internal/platform/internal/controlplane/openshift/kubeapiserver"
@@ -31,6 +34,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/kubescheduler"
 	"hcp.internal/platform/internal/controlplane/openshift/kubevirtcsicontroller"
 	"hcp.internal/platform/internal/controlplane/openshift/machineapprover"
+	"hcp.internal/platform/internal/controlplane/openshift/metricsproxy"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver"
 	"hcp.internal/platform/internal/controlplane/openshift/olm"
@@ -38,6 +42,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/openshiftcontrollermanager"
 	"hcp.internal/platform/internal/controlplane/openshift/pkioperator"
 	"hcp.internal/platform/internal/controlplane/openshift/routecontrollermanager"
+	"hcp.internal/platform/internal/controlplane/openshift/router"
 	"hcp.internal/platform/internal/controlplane/openshift/storageversionmigrator"
 )
 
@@ -77,6 +82,11 @@ func workloads() []*component.WorkloadComponent {
 		csisnapshotcontrolleroperator.NewComponent(),
 		clusterimageregistryoperator.NewComponent(),
 		konnectivityagent.NewComponent(),
+		ignitionserver.NewComponent(),
+		ignitionserverproxy.NewComponent(),
+		endpointresolver.NewComponent(),
+		metricsproxy.NewComponent(),
+		router.NewComponent(),
 		storageversionmigrator.NewComponent(),
 		olm.NewCatalogOperator(),
 		olm.NewOperator(),

@@ -18,8 +18,9 @@ import (
 type AvailabilityProber struct {
 	// KubeconfigVolume names a volume of the pod with a key kubeconfig. It is needed for everything that follows.
 	KubeconfigVolume string
-	// RequiredAPIs must be served.
-	RequiredAPIs []schema.GroupVersionKind
+	// RequiredAPIs must be served, and then those that RequiredAPIsOf a control plane are, unless it is nil.
+	RequiredAPIs   []schema.GroupVersionKind
+	RequiredAPIsOf func(*hyperv1.HostedControlPlane) []schema.GroupVersionKind
 	// WaitForInfrastructureResource waits for the Infrastructure "cluster" of OpenShift.
 	WaitForInfrastructureResource bool
 	// WaitForLabeledPodsGone waits until no pod with the label, "namespace/label=value", is left.
@@ -41,7 +42,11 @@ func (p *AvailabilityProber) inject(ctx WorkloadContext, pod *corev1.PodSpec) {
 	if p.KubeconfigVolume != "" {
 		c.VolumeMounts = []corev1.VolumeMount{{Name: p.KubeconfigVolume, MountPath: proberKubeconfigDir}}
 		c.Command = append(c.Command, "--kubeconfig="+proberKubeconfigDir+"/kubeconfig")
-		for _, api := range p.RequiredAPIs {
+		required := p.RequiredAPIs
+		if p.RequiredAPIsOf != nil {
+			required = slices.Concat(required, p.RequiredAPIsOf(ctx.HCP))
+		}
+		for _, api := range required {
 			c.Command = append(c.Command, "--required-api="+api.Group+","+api.Version+","+api.Kind)
 		}
 		if p.WaitForInfrastructureResource {

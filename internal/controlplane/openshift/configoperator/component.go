@@ -33,7 +33,7 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("role.yaml", component.AdaptManifest(adaptRole)).
-		InjectAvailabilityProber(component.AvailabilityProber{KubeconfigVolume: "kubeconfig", RequiredAPIs: requiredAPIs()}).
+		InjectAvailabilityProber(component.AvailabilityProber{KubeconfigVolume: "kubeconfig", RequiredAPIs: requiredAPIs(), RequiredAPIsOf: ingressAPI}).
 		Build()
 }
 
@@ -47,6 +47,14 @@ func requiredAPIs() []schema.GroupVersionKind {
 		list = append(list, schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: kind})
 	}
 	return list
+}
+
+// ingressAPI is the kind that only hosted clusters with ingress have.
+func ingressAPI(hcp *hyperv1.HostedControlPlane) []schema.GroupVersionKind {
+	if !kit.HasCapability(hcp, hyperv1.IngressCapability) {
+		return nil
+	}
+	return []schema.GroupVersionKind{{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"}}
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

@@ -65,6 +65,16 @@ func (c cluster) defragmented(ctx component.WorkloadContext) (bool, error) {
 	return ctx.HighlyAvailable(), nil
 }
 
+// anyDefragmented says whether the main etcd or one of its shards is defragmented: all do that as the same ServiceAccount.
+func anyDefragmented(ctx component.WorkloadContext) (bool, error) {
+	for _, s := range shards.Managed(ctx.HCP.Spec.Etcd) {
+		if ok, _ := shardCluster(s.Name).defragmented(ctx); ok {
+			return true, nil
+		}
+	}
+	return mainCluster.defragmented(ctx)
+}
+
 // adaptScheduling puts members on the nodes that the spec asks for; a shard that says nothing goes where the main etcd goes.
 func (c cluster) adaptScheduling(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) {
 	s, _ := c.spec(hcp)

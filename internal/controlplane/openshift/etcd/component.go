@@ -59,7 +59,7 @@ func newComponent(c cluster) *component.WorkloadComponent {
 			b.WithManifestAdapter(file, component.SkipManifest())
 			continue
 		}
-		b.WithManifestAdapter(file, component.When(c.defragmented))
+		b.WithManifestAdapter(file, component.When(anyDefragmented))
 	}
 	if !c.shard {
 		return b.WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).Build()

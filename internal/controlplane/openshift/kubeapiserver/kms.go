@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -32,6 +33,7 @@ func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMS
 		addAWSKMS(ctx, pod, kms.AWS)
 	case kms.Provider == hyperv1.Azure && kms.Azure != nil:
 		addAzureKMS(ctx, pod, kms.Azure)
+		return aliasVault(ctx, pod, kms.Azure)
 	case kms.Provider == hyperv1.IBMCloud && kms.IBMCloud != nil:
 		return addIBMKMS(ctx, pod, kms.IBMCloud)
 	}
@@ -130,6 +132,43 @@ func addAzureKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv
 		pod.Containers = append(pod.Containers, kmsTokenMinter("azure-kms-token-minter", token))
 	}
 	mountSocket(pod, azureSocketDir)
+}
+
+// aliasVault has a vault without a public address be reached by the router, which has an interface in the virtual network of the hosted cluster.
+func aliasVault(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.AzureKMSSpec) error {
+	const router = "private-router"
+	if kms.KeyVaultAccess != hyperv1.AzureKeyVaultPrivate || !kit.ARO(ctx) {
+		return nil
+	}
+	service := &corev1.Service{}
+	err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: router}, service)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading Service %s: %w", router, err)
+	}
+	if service.Spec.ClusterIP == "" {
+		if ctx.Unsigned {
+			return nil
+		}
+		return fmt.Errorf("waiting for the ClusterIP of Service %s, by which the key vault is reached", router)
+	}
+	pod.HostAliases = append(pod.HostAliases, corev1.HostAlias{IP: service.Spec.ClusterIP, Hostnames: []string{vaultHost(ctx.HCP, kms)}})
+	return nil
+}
+
+// vaultHost is the DNS name of the vault.
+func vaultHost(hcp *hyperv1.HostedControlPlane, kms *hyperv1.AzureKMSSpec) string {
+	kind := "vault"
+	if kms.KeyVaultType == hyperv1.AzureManagedHSM {
+		kind = "managedhsm"
+	}
+	domain := "azure.net"
+	switch hcp.Spec.Platform.Azure.Cloud {
+	case "AzureUSGovernmentCloud":
+		domain = "usgovcloudapi.net"
+	case "AzureChinaCloud":
+		domain = "azure.cn"
+	}
+	return kms.ActiveKey.KeyVaultName + "." + kind + "." + domain
 }
 
 func addIBMKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.IBMCloudKMSSpec) error {

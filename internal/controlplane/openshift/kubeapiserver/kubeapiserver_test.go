@@ -1,0 +1,129 @@
+package kubeapiserver
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	"hcp.internal/platform/internal/kube/static"
+	"hcp.internal/platform/internal/release"
+)
+
+const gates = `{status: {featureGates: [{enabled: [{name: OpenShiftPodSecurityAdmission}, {name: DynamicResourceAllocation}], disabled: [{name: ValidatingAdmissionPolicy}]}]}}`
+
+func contextOf(t *testing.T, change func(*hyperv1.HostedControlPlane), objs ...client.Object) component.WorkloadContext {
+	t.Helper()
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}
+	hcp.Spec.Etcd.ManagementType = hyperv1.Managed
+	if change != nil {
+		change(hcp)
+	}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	objs = append(objs, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kit.FeatureGateConfigMap, Namespace: "ns"}, Data: map[string]string{kit.FeatureGateKey: gates}})
+	reader, err := static.NewReader(scheme, objs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release.Release{Version: "4.22.0"}
+	ctx := component.WorkloadContext{Context: t.Context(), Reader: reader, HCP: hcp, Release: r, UserRelease: r, Unsigned: true}
+	ctx.Infra.AdvertiseAddress = "172.20.0.1"
+	return ctx
+}
+
+func configOf(t *testing.T, ctx component.WorkloadContext) map[string]any {
+	t.Helper()
+	cm, config := &corev1.ConfigMap{}, map[string]any{}
+	if err := adaptConfig(ctx, cm); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(cm.Data["config.json"]), &config); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func TestConfig(t *testing.T) {
+	t.Run("When gates are on what belongs to them should be, and forced ones whatever the payload says", func(t *testing.T) {
+		g := NewWithT(t)
+		config := configOf(t, contextOf(t, nil))
+		args := config["apiServerArguments"].(map[string]any)
+		g.Expect(args["feature-gates"]).To(Equal([]any{"DynamicResourceAllocation=true", "OpenShiftPodSecurityAdmission=true", "StructuredAuthenticationConfiguration=true", "ValidatingAdmissionPolicy=true"}))
+		g.Expect(args["runtime-config"]).To(ContainElement("resource.k8s.io/v1beta1=true"))
+		g.Expect(config["admission"]).To(HaveKeyWithValue("pluginConfig", HaveKeyWithValue("PodSecurity", HaveKeyWithValue("configuration", HaveKeyWithValue("defaults", HaveKeyWithValue("enforce", "restricted"))))))
+		g.Expect(config).To(HaveKey("authConfig"))
+	})
+	t.Run("When users come from an OIDC provider OpenShift's own should be unknown", func(t *testing.T) {
+		g := NewWithT(t)
+		config := configOf(t, contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &configv1.AuthenticationSpec{
+				Type: configv1.AuthenticationTypeOIDC, OIDCProviders: []configv1.OIDCProvider{{Name: "p"}},
+			}}
+		}))
+		args := config["apiServerArguments"].(map[string]any)
+		g.Expect(args).To(HaveKey("authentication-config"))
+		g.Expect(args).NotTo(HaveKey("authentication-token-webhook-config-file"))
+		g.Expect(args["disable-admission-plugins"]).To(HaveLen(2))
+		g.Expect(config).NotTo(HaveKey("authConfig"))
+	})
+	t.Run("When the gates are not known yet the component should wait", func(t *testing.T) {
+		ctx := contextOf(t, nil)
+		ctx.HCP.Namespace = "elsewhere"
+		NewWithT(t).Expect(adaptConfig(ctx, &corev1.ConfigMap{})).To(MatchError(ContainSubstring("featuregate-generator")))
+	})
+}
+
+func TestKMS(t *testing.T) {
+	encrypted := func(kms *hyperv1.KMSSpec) func(*hyperv1.HostedControlPlane) {
+		return func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{}}
+			hcp.Spec.Platform.Azure.AzureAuthenticationConfig.AzureAuthenticationConfigType = hyperv1.AzureAuthenticationTypeManagedIdentities
+			hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: kms}
+		}
+	}
+	t.Run("When there is a backup key both plugins should run, and the active key write", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: hyperv1.AWSKMSKeyEntry{ARN: "a"}, BackupKey: &hyperv1.AWSKMSKeyEntry{ARN: "b"}}}))
+		raw, _, err := encryptionConfig(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Index(string(raw), awsActiveSocket)).To(BeNumerically("<", strings.Index(string(raw), awsBackupSocket)))
+		pod := &corev1.PodSpec{Containers: []corev1.Container{{Name: Name, LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: httpGet("livez?exclude=etcd", 1, "HTTPS")}}}}}
+		g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP))).To(Succeed())
+		g.Expect(component.Container(pod, Name).LivenessProbe.HTTPGet.Path).To(Equal("livez?exclude=etcd&exclude=kms-provider-0&exclude=kms-provider-1"))
+		g.Expect(component.Container(pod, "aws-kms-backup")).NotTo(BeNil())
+	})
+	t.Run("When the vault is private the router should be its address", func(t *testing.T) {
+		g := NewWithT(t)
+		router := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "private-router", Namespace: "ns"}, Spec: corev1.ServiceSpec{ClusterIP: "172.30.0.9"}}
+		ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.Azure, Azure: &hyperv1.AzureKMSSpec{
+			ActiveKey: hyperv1.AzureKMSKey{KeyVaultName: "v"}, KeyVaultAccess: hyperv1.AzureKeyVaultPrivate,
+		}}), router)
+		pod := &corev1.PodSpec{Containers: []corev1.Container{{Name: Name}}}
+		g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP))).To(Succeed())
+		g.Expect(pod.HostAliases).To(Equal([]corev1.HostAlias{{IP: "172.30.0.9", Hostnames: []string{"v.vault.azure.net"}}}))
+	})
+	for name, tc := range map[string]struct {
+		kms  *hyperv1.KMSSpec
+		says string
+	}{
+		"has no section":            {nil, "spec.secretEncryption.kms is missing"},
+		"has that of another cloud": {&hyperv1.KMSSpec{Provider: hyperv1.AWS, Azure: &hyperv1.AzureKMSSpec{}}, "spec.secretEncryption.kms.provider"},
+	} {
+		t.Run("When the KMS "+name+" it should be said", func(t *testing.T) {
+			_, _, err := encryptionConfig(contextOf(t, encrypted(tc.kms)))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.says)))
+		})
+	}
+}

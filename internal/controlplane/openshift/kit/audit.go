@@ -24,9 +24,29 @@ const (
 // auditLogs is the container that prints the audit log of the one beside it.
 const auditLogs = "audit-logs"
 
-// AuditConfig writes the audit policy of the control plane into a ConfigMap.
+// AuditConfig writes the audit policy of the control plane into a ConfigMap, as OpenShift's API servers have it: it says the same as that of
+// Kubernetes releases, in OpenShift's words, and deletions of whole collections of identities are logged without their bodies.
 func AuditConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
-	return settings.WriteAuditConfig(ctx.HCP, cm)
+	if err := settings.WriteAuditConfig(ctx.HCP, cm); err != nil {
+		return err
+	}
+	return EditConfig(cm, settings.AuditPolicyKey, func(policy map[string]any) error {
+		Section(policy, "metadata")["name"] = "policy"
+		rules, _ := policy["rules"].([]any)
+		for _, r := range rules {
+			rule, _ := r.(map[string]any)
+			resources, _ := rule["resources"].([]any)
+			switch {
+			case rule["level"] == "None" && rule["users"] != nil:
+				rule["namespaces"] = List([]string{""})
+			case rule["level"] == "Metadata" && len(resources) == 0:
+				rule["omitStages"] = policy["omitStages"]
+			case rule["level"] == "RequestResponse" && len(resources) > 0:
+				rule["verbs"] = List([]string{"create", "update", "patch", "delete"})
+			}
+		}
+		return nil
+	})
 }
 
 // AuditWebhookSettings are how a server sends audit events to the webhook: names of flags with their values. There are none without a webhook.

@@ -44,7 +44,7 @@ const hosted = "hosted"
 func Sets() []string { return []string{DefaultSet, TechPreviewSet} }
 
 // HostedCRDs returns the CustomResourceDefinitions of kinds that belong in hosted clusters, sorted by name. No operator installs them yet: they are of
-// Karpenter, which no platform here has.
+// Karpenter, which no platform here has. Tests of the API install them, so that they stay what Karpenter expects.
 func HostedCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if err := read(path.Join("crd", hosted), byName); err != nil {

@@ -83,12 +83,7 @@ func TestRoles(t *testing.T) {
 			g.Expect(cmd.Name()).To(Equal(r.name))
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
 			cmd.SetArgs([]string{"--help"})
-			err := cmd.ExecuteContext(t.Context())
-			if r.commands == nil {
-				g.Expect(err).To(MatchError(ContainSubstring("doesn't have " + r.name)))
-			} else {
-				g.Expect(err).NotTo(HaveOccurred())
-			}
+			g.Expect(cmd.ExecuteContext(t.Context())).To(Succeed())
 		})
 	}
 }

@@ -34,7 +34,7 @@ import (
 type role struct {
 	name  string
 	short string
-	// commands returns the subcommands. Nil: this build doesn't have the role yet.
+	// commands returns the subcommands.
 	commands func() []*cobra.Command
 	// whole says that the only command is the program itself.
 	whole bool
@@ -52,14 +52,6 @@ func (r role) helper(args []string) string {
 
 // command is the root command of the role.
 func (r role) command() *cobra.Command {
-	if r.commands == nil {
-		return &cobra.Command{
-			Use: r.name, Short: r.short, DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error {
-				return fmt.Errorf("this build doesn't have %s yet", r.name)
-			},
-		}
-	}
 	if r.whole {
 		cmd := r.commands()[0]
 		cmd.Use = r.name

@@ -39,7 +39,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Admit gives what the webhooks make of an object that is created, and the reasons why they refuse it.
+// Admit gives what the webhooks make of an object that is created, and the reasons why they refuse it. Tests of what renders such objects, as
+// the goldens of NodePools, ask it whether a stock Cluster API would take them.
 //
 // They write a release's version with a v before it. On objects that are in use nothing may do that: Cluster API replaces every machine whose
 // template has another version, however little it differs. So the renderer decides how to spell it.

@@ -56,7 +56,7 @@ func TestSeveralServers(t *testing.T) {
 	all := func() int {
 		n := 0
 		for _, s := range servers {
-			n += s.AgentCount()
+			n += s.agents.count()
 		}
 		return n
 	}
@@ -120,7 +120,7 @@ func TestReconnect(t *testing.T) {
 		_, err = io.ReadFull(conn, got)
 		g.Expect(err).NotTo(HaveOccurred())
 		_ = conn.Close()
-		g.Eventually(s.AgentCount).Should(BeZero())
+		g.Eventually(s.agents.count).Should(BeZero())
 	})
 }
 
@@ -170,7 +170,7 @@ func TestHostileAgents(t *testing.T) {
 			g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
 			go behave(conn)
 			w.agent(s.back)
-			g.Eventually(func() int { return s.AgentCount() }).Should(BeNumerically(">=", 1))
+			g.Eventually(func() int { return s.agents.count() }).Should(BeNumerically(">=", 1))
 			where := echo(t)
 			for range 3 {
 				_ = w.mustDial(s.front, where)
@@ -194,7 +194,7 @@ func TestHostileAgents(t *testing.T) {
 			defer resp.Body.Close()
 			g.Expect(resp.StatusCode).To(Equal(want))
 		}
-		g.Expect(s.AgentCount()).To(BeZero())
+		g.Expect(s.agents.count()).To(BeZero())
 	})
 	t.Run("When clients without certificates pile up honest ones should still get in", func(t *testing.T) {
 		w := newWorld(t)
@@ -207,7 +207,7 @@ func TestHostileAgents(t *testing.T) {
 			t.Cleanup(func() { _ = c.Close() })
 		}
 		w.agent(s.back)
-		NewWithT(t).Eventually(s.AgentCount).WithTimeout(handshakeTimeout + 10*time.Second).Should(Equal(1))
+		NewWithT(t).Eventually(s.agents.count).WithTimeout(handshakeTimeout + 10*time.Second).Should(Equal(1))
 	})
 }
 

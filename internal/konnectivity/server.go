@@ -79,9 +79,6 @@ func NewServer(o ServerOptions) (*Server, error) {
 	}, nil
 }
 
-// AgentCount is how many agents are connected.
-func (s *Server) AgentCount() int { return s.agents.count() }
-
 // Serve answers on both listeners until ctx ends; then no new tunnels are made and those that exist get a few seconds.
 func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 	frontServer := s.httpServer("front", http.HandlerFunc(s.connect))

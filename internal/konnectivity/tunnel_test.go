@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 	g.Expect(body).To(ContainSubstring("no agent is connected"))
 
 	w.agent(s.back, func(o *AgentOptions) { o.Allow = nil })
-	g.Eventually(s.AgentCount).Should(Equal(1))
+	g.Eventually(s.agents.count).Should(Equal(1))
 	for name, tc := range map[string]struct {
 		target string
 		status int
@@ -173,10 +173,10 @@ func TestRefusals(t *testing.T) {
 		NewWithT(t).Expect(status).To(BeZero(), body)
 	})
 	t.Run("When kube-apiserver's certificate joins as an agent it should be turned away", func(t *testing.T) {
-		before := s.AgentCount()
+		before := s.agents.count()
 		_, stop := w.agent(s.back, func(o *AgentOptions) { o.Files = w.client })
 		defer stop()
-		NewWithT(t).Consistently(s.AgentCount).WithTimeout(300 * time.Millisecond).Should(Equal(before))
+		NewWithT(t).Consistently(s.agents.count).WithTimeout(300 * time.Millisecond).Should(Equal(before))
 	})
 }
 
@@ -199,10 +199,10 @@ func TestLimits(t *testing.T) {
 		w := newWorld(t)
 		s := w.server(func(o *ServerOptions) { o.MaxAgents = 1 })
 		w.agent(s.back)
-		g.Eventually(s.AgentCount).Should(Equal(1))
+		g.Eventually(s.agents.count).Should(Equal(1))
 		second, _ := w.agent(s.back)
 		g.Consistently(func() int { have, _ := second.Connected(); return have }).WithTimeout(300 * time.Millisecond).Should(BeZero())
-		g.Expect(s.AgentCount()).To(Equal(1))
+		g.Expect(s.agents.count()).To(Equal(1))
 	})
 }
 
@@ -251,10 +251,10 @@ func TestWaitForAgent(t *testing.T) {
 		s := w.server()
 		beForgiving(s, patience)
 		_, leave := w.agent(s.back)
-		g.Eventually(s.AgentCount).WithTimeout(patience).Should(Equal(1))
+		g.Eventually(s.agents.count).WithTimeout(patience).Should(Equal(1))
 		expectNobody(s) // that it leaves is what gives hope
 		leave()
-		g.Eventually(s.AgentCount).WithTimeout(patience).Should(BeZero())
+		g.Eventually(s.agents.count).WithTimeout(patience).Should(BeZero())
 		g.Expect(s.agents.hopeful()).To(BeTemporally(">", time.Now().Add(-patience)))
 		beForgiving(s, patience)
 		status := ask(w, s, echo(t))

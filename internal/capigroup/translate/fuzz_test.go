@@ -185,8 +185,8 @@ func FuzzText(f *testing.F) {
 	}
 	f.Add(`299 - "cluster.hypershift.openshift.io/v1beta1 Machine is deprecated; use \"v1beta2\"" "Sat, 21 Nov 2026 15:00:00 GMT"`)
 	f.Fuzz(func(t *testing.T, s string) {
-		if Text(Text(s)) != s {
-			t.Fatalf("%q became %q became %q", s, Text(s), Text(Text(s)))
+		if formText.text(formText.text(s)) != s {
+			t.Fatalf("%q became %q became %q", s, formText.text(s), formText.text(formText.text(s)))
 		}
 		Warning(s)
 		fieldSelector(s, formCRD)

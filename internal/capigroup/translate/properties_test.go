@@ -30,8 +30,8 @@ func TestSigma(t *testing.T) {
 					t.Fatalf("form %d: %q gives %q gives %q", f, s, once, f.text(once))
 				}
 			}
-			if once := Text(s); Text(once) != s {
-				t.Fatalf("text: %q gives %q gives %q", s, once, Text(once))
+			if once := formText.text(s); formText.text(once) != s {
+				t.Fatalf("text: %q gives %q gives %q", s, once, formText.text(once))
 			}
 		})
 	})
@@ -44,7 +44,7 @@ func TestSigma(t *testing.T) {
 			g.Expect(GroupVersion(s)).To(Equal(s))
 		}
 		g.Expect(CRDName("cluster.x-k8s.io")).To(Equal("cluster.x-k8s.io"))
-		g.Expect(APIServiceName("v1beta1." + Standard)).To(Equal("v1beta1." + Private))
+		g.Expect(formAPIService.text("v1beta1." + Standard)).To(Equal("v1beta1." + Private))
 	})
 	t.Run("When a text names groups it should rename whole tokens only", func(t *testing.T) {
 		g := NewWithT(t)
@@ -60,7 +60,7 @@ func TestSigma(t *testing.T) {
 			`Machine.machine.` + Private:                                                 `Machine.machine.` + Private,
 			`x@` + Private:                                                               `x@` + Private,
 		} {
-			g.Expect(Text(in)).To(Equal(out))
+			g.Expect(formText.text(in)).To(Equal(out))
 		}
 		g.Expect(Warning(`299 - "` + Private + `/v1beta1 Machine is deprecated; use \"v1beta2\""`)).To(Equal(`299 - "` + Standard + `/v1beta1 Machine is deprecated; use \"v1beta2\""`))
 		for _, same := range []string{"", "299", `299 - "unterminated ` + Private, `299 - ` + Private, `299 - "x\`} {

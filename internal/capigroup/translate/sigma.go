@@ -33,9 +33,6 @@ func GroupVersion(gv string) string { return formGV.text(gv) }
 // CRDName is σ for "plural.group", the name of a CustomResourceDefinition.
 func CRDName(name string) string { return formCRD.text(name) }
 
-// APIServiceName is σ for "version.group".
-func APIServiceName(name string) string { return formAPIService.text(name) }
-
 // swap returns how many bytes of g stay and what follows them in the other view; repl is empty if σ leaves g alone.
 func swap[T string | []byte](g T) (keep int, repl string) {
 	if n := prefix(g, Standard); n >= 0 && n+len(Private) <= maxGroup {
@@ -115,7 +112,7 @@ const (
 	formAPIService       // version.group
 	formURL              // /apis/group/…
 	formCount            // count/plural.group, of a ResourceQuota
-	formText             // a sentence, see Text
+	formText             // a sentence, see appendText
 	formNamedText        // a sentence about objects that are named by a group
 	formShort            // a short name or category of a mirrored kind
 	formDefinition       // a definition's name in an OpenAPI document

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Text renames the groups that a message of the API server names: whole tokens of a group, or of a resource with its group, at the
+// appendText renames the groups that a message of the API server names: whole tokens of a group, or of a resource with its group, at the
 // start or after a space, quote, parenthesis, slash or equals sign. A token before a slash is a group only if a version follows;
 // else it is the domain of a label or annotation.
-func Text(s string) string { return formText.text(s) }
-
-// appendText is Text. named says that the message is about objects which are named by a group, whatever the kind is called: any word may
+//
+// named says that the message is about objects which are named by a group, whatever the kind is called: any word may
 // be before that group then.
 func appendText(dst, s []byte, named bool) (out []byte, changed, theirs bool) {
 	out = dst

@@ -289,21 +289,6 @@ func (r *Reconciler) render(ctx context.Context, ot *v1alpha1.ObjectTemplate, co
 	return obj, nil
 }
 
-// Render makes the object of a template from one source, as the Reconciler does from all of them.
-func Render(ctx context.Context, spec v1alpha1.ObjectTemplateSpec, source *unstructured.Unstructured, environment any) (*unstructured.Unstructured, error) {
-	config, values := map[string]any{}, gotemplate.NewPaths()
-	for _, s := range spec.Sources {
-		if err := copyItems(values, s.Items, source, config); err != nil {
-			return nil, err
-		}
-	}
-	data, err := json.Marshal(map[string]any{"config": config, "environment": environment})
-	if err != nil {
-		return nil, err
-	}
-	return manifest(ctx, spec.Template, data)
-}
-
 // manifest renders a template that gives the YAML of one object. data is JSON.
 func manifest(ctx context.Context, text string, data []byte) (*unstructured.Unstructured, error) {
 	plain := map[string]any{}

@@ -25,7 +25,7 @@ var madeByOthers = map[string][]string{
 		etcd-client-tls etcd-peer-tls etcd-server-tls kas-server-crt kas-server-private-crt kas-aggregator-crt kas-kubelet-client-crt kcm-server scheduler-server
 		openshift-apiserver-cert openshift-oauth-apiserver-cert oauth-server-crt openshift-controller-manager-cert openshift-route-controller-manager-cert cluster-policy-controller-cert
 		packageserver-cert olm-operator-serving-cert catalog-operator-serving-cert cvo-server node-tuning-operator-tls cluster-image-registry-operator
-		csi-snapshot-controller-operator-serving-cert cluster-storage-operator-serving-cert ignition-server-serving-cert ignition-server-ca-cert
+		csi-snapshot-controller-operator-serving-cert cluster-storage-operator-serving-cert ignition-server ignition-server-serving-cert ignition-server-ca-cert
 		aws-pod-identity-webhook-serving-cert azure-workload-identity-webhook-serving-cert metrics-proxy-serving-cert endpoint-resolver-serving-cert endpoint-resolver-ca
 		cloud-controller-creds cloud-controller-manager-creds control-plane-operator-creds node-management-creds aws-node-termination-handler-creds`),
 	"ConfigMap": strings.Fields("client-ca root-ca etcd-ca etcd-metrics-ca aggregator-client-ca kubelet-client-ca konnectivity-ca-bundle oauth-master-ca-bundle"),

@@ -118,6 +118,9 @@ func (ctx WorkloadContext) complete() WorkloadContext {
 	return ctx
 }
 
+// Preview says that nothing is waited for: what others would have made may be absent, and is left out.
+func (ctx WorkloadContext) Preview() bool { return ctx.Unconditional || ctx.Unsigned }
+
 // HighlyAvailable says whether the control plane has to survive the loss of one replica.
 func (ctx WorkloadContext) HighlyAvailable() bool {
 	return ctx.HCP.Spec.ControllerAvailabilityPolicy == hyperv1.HighlyAvailable

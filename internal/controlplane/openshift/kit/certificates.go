@@ -28,7 +28,7 @@ func Certificate() []component.ManifestOption {
 				secret.ResourceVersion, secret.Labels, secret.Annotations, secret.OwnerReferences = live.ResourceVersion, live.Labels, live.Annotations, live.OwnerReferences
 				secret.Type, secret.Data = live.Type, live.Data
 				return nil
-			case apierrors.IsNotFound(err) && (ctx.Unsigned || ctx.Unconditional):
+			case apierrors.IsNotFound(err) && ctx.Preview():
 				return nil
 			case apierrors.IsNotFound(err):
 				return fmt.Errorf("waiting for Secret %s, which the control plane's PKI makes", client.ObjectKeyFromObject(secret))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -44,11 +45,15 @@ func SetFeatureGate(ctx component.WorkloadContext, c *corev1.Container) error {
 }
 
 // FeatureGates are the gates of the payload as X=true, in the order of the payload, and then Y=false. While the ConfigMap isn't there it is an
-// error: the component waits for it.
+// error: the component waits for it. A preview of everything has none then.
 func FeatureGates(ctx component.WorkloadContext) ([]string, error) {
 	cm := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: FeatureGateConfigMap}
-	if err := ctx.Reader.Get(ctx.Context, key, cm); err != nil {
+	err := ctx.Reader.Get(ctx.Context, key, cm)
+	if apierrors.IsNotFound(err) && ctx.Unconditional {
+		return nil, nil // a preview that wasn't given it shows the rest
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading ConfigMap %s, which the featuregate-generator makes: %w", key, err)
 	}
 	type gates struct {

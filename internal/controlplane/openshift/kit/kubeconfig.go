@@ -64,7 +64,7 @@ func (k Kubeconfig) render(ctx component.WorkloadContext) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(cert[pki.TLSCertKey]) == 0 && !ctx.Unsigned {
+	if len(cert[pki.TLSCertKey]) == 0 && !ctx.Preview() {
 		return nil, fmt.Errorf("waiting for the client certificate in Secret %s", k.Client)
 	}
 	return pki.RenderKubeconfig(server, trust, cert[pki.TLSCertKey], cert[pki.TLSKeyKey])
@@ -84,7 +84,7 @@ func RootCA(ctx component.WorkloadContext) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(signer[pki.CACertKey]) == 0 && !ctx.Unsigned {
+	if len(signer[pki.CACertKey]) == 0 && !ctx.Preview() {
 		return nil, errors.New("waiting for the root certificate authority in Secret " + pki.RootCA)
 	}
 	return bytes.Clone(signer[pki.CACertKey]), nil

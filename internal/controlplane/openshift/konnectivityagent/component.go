@@ -63,7 +63,7 @@ func address(ctx component.WorkloadContext, known, service string) (string, erro
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("reading Service %s: %w", service, err)
 	}
-	if s.Spec.ClusterIP == "" && !ctx.Unsigned {
+	if s.Spec.ClusterIP == "" && !ctx.Preview() {
 		return "", fmt.Errorf("waiting for the ClusterIP of Service %s", service)
 	}
 	return s.Spec.ClusterIP, nil

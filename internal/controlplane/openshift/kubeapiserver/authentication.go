@@ -79,7 +79,7 @@ func adaptTokenWebhook(ctx component.WorkloadContext, secret *corev1.Secret) err
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading Secret %s: %w", authenticatorCert, err)
 	}
-	if len(cert.Data[pki.TLSCertKey]) == 0 && !ctx.Unsigned {
+	if len(cert.Data[pki.TLSCertKey]) == 0 && !ctx.Preview() {
 		return errors.New("waiting for the client certificate in Secret " + authenticatorCert)
 	}
 	const cluster, user, context = "local-cluster", "openshift-authenticator", "local-context"

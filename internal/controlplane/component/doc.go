@@ -22,9 +22,9 @@
 // of its dependencies is created at once (StartBeforeDependencies), its images are pulled and its programs loaded while the
 // others start. It reports WaitingForDependencies all the same, and nothing of it changes any more until they are there.
 //
-// # For OpenShift payloads
+// # Two kinds of releases
 //
-// What no component uses yet is for those of OpenShift payloads, which are written next: jobs and cron jobs (olm-collect-profiles), the availability
-// prober, konnectivity's proxies, token minters and kubeconfigs of ServiceAccounts (cluster-network-operator, ingress-operator and others), restarts for
-// objects that are not mounted, the rollout of operands (cluster-network-operator), and manifests by annotation, by platform, or made once.
+// Components of Kubernetes releases (../) and of OpenShift payloads (../openshift) are made with the same builder. The defaults differ: those of payloads
+// (payloadDefaults) give the objects that the published operators make, and what is injected beside a container is a command of the
+// control-plane-operator's image.
 package component

@@ -34,6 +34,8 @@ type Observed struct {
 	// and why; nil: none is.
 	OAuth      bool
 	IDPProblem error
+	// Kubeadmin says whether the first administrator has a password. nil when the pass did not look.
+	Kubeadmin *bool
 
 	// Infra is where the API is published; InfraErr says why that could not be read.
 	Infra    endpoints.Status

@@ -165,6 +165,9 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 	obs.Release, obs.UserRelease = releases.controlPlane, releases.user
 	obs.MissingImages = missingImages(obs.HCP, r.MissingImages(obs.Release))
 	r.observeIdentityProviders(ctx, obs)
+	if err := r.keepKubeadmin(ctx, obs); err != nil {
+		return err
+	}
 	if !obs.Infra.Ready() {
 		return nil
 	}

@@ -62,6 +62,7 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 		status.KubeConfig = obs.AdminKubeconfig
 	}
 	status.CustomKubeconfig = obs.CustomKubeconfig
+	reportKubeadmin(status, obs)
 }
 
 // reportVersions moves the histories when the releases are known.

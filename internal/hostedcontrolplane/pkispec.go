@@ -13,8 +13,10 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/release"
 )
 
 // pkiSpec is what the control plane's certificates depend on. Annotations that cannot be read are problems to report, and count as absent.
@@ -47,6 +49,14 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 	}
 	_, s.Disabled = hcp.Annotations[pki.DisableAnnotation]
 	return s, readAnnotations(hcp, &s)
+}
+
+// payloadSpec is what the certificates of an OpenShift payload depend on, nil for a release of Kubernetes or one that isn't known.
+func payloadSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, r *release.Release) *pki.Payload {
+	if r == nil || r.Kubernetes {
+		return nil
+	}
+	return &pki.Payload{OAuthHost: infra.OAuthHost, AppsDomain: kit.IngressDomain(hcp)}
 }
 
 func readAnnotations(hcp *hyperv1.HostedControlPlane, s *pki.Spec) []error {

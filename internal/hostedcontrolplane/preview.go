@@ -63,6 +63,7 @@ func Preview(ctx context.Context, in PreviewInput) error {
 	}
 	objs := in.Objects
 	spec, problems := pkiSpec(wctx.HCP, wctx.Infra, pki.Spec{})
+	spec.Payload = payloadSpec(wctx.HCP, wctx.Infra, wctx.Release)
 	if !wctx.Unsigned && !spec.Disabled {
 		if err := errors.Join(problems...); err != nil {
 			return err

@@ -197,6 +197,7 @@ func (r *Reconciler) certify(ctx context.Context, obs *Observed) error {
 	}
 	spec, problems := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
 	spec.TrustRolledOut, obs.PKIProblems = rolledOut, problems
+	spec.Payload = payloadSpec(obs.HCP, obs.Infra, obs.Release)
 	found, err := pki.Observe(ctx, r.Client, spec)
 	if err != nil {
 		return fmt.Errorf("looking at certificates: %w", err)

@@ -71,6 +71,9 @@ type Spec struct {
 	// NamedCertificates are Secrets whose certificates join the trust bundle of the admin kubeconfig.
 	NamedCertificates []string
 
+	// Payload is what an OpenShift payload needs besides; nil for a release of Kubernetes.
+	Payload *Payload
+
 	// UnmanagedEtcd is true when etcd runs elsewhere: its client certificate was copied here and is not issued.
 	UnmanagedEtcd bool
 	// EtcdShards are the names of the shards of etcd that run here, sorted. Each is an etcd with certificates of its own, from the same authority.
@@ -264,6 +267,7 @@ func (s Spec) leaves() ([]leaf, error) {
 	if !s.UnmanagedEtcd {
 		all = append(all, s.etcdLeaves()...)
 	}
+	all = append(all, s.payloadLeaves()...)
 	if s.APIHost == "" {
 		return all, nil
 	}

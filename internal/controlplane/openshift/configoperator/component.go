@@ -2,6 +2,7 @@
 package configoperator
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 
@@ -80,7 +81,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	image := kit.Image(ctx, Name)
 	for _, e := range [][2]string{
 		{"OPENSHIFT_RELEASE_VERSION", ctx.Release.Version},
-		{"KUBERNETES_VERSION", ctx.Release.KubernetesVersion},
+		{"KUBERNETES_VERSION", cmp.Or(ctx.Release.ComponentVersions["kubernetes"], ctx.Release.KubernetesVersion)},
 		{"OPERATE_ON_RELEASE_IMAGE", hcp.Spec.ReleaseImage},
 		{"OPENSHIFT_IMG_OVERRIDES", kit.MapFlag(ctx.RegistryMirrors)},
 		{"HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE", image},

@@ -21,9 +21,6 @@ import (
 const (
 	authenticationKey = "auth.json"
 	oauthMetadataKey  = "oauthMetadata.json"
-
-	// authenticatorCert is the Secret of the certificate by which the server asks the OAuth API server whose a token is.
-	authenticatorCert = "openshift-authenticator-cert"
 )
 
 // authenticationVersion is the one that all payloads read.
@@ -75,12 +72,12 @@ func adaptTokenWebhook(ctx component.WorkloadContext, secret *corev1.Secret) err
 		return err
 	}
 	cert := &corev1.Secret{}
-	err = ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: authenticatorCert}, cert)
+	err = ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.AuthenticatorClient}, cert)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading Secret %s: %w", authenticatorCert, err)
+		return fmt.Errorf("reading Secret %s: %w", pki.AuthenticatorClient, err)
 	}
 	if len(cert.Data[pki.TLSCertKey]) == 0 && !ctx.Preview() {
-		return errors.New("waiting for the client certificate in Secret " + authenticatorCert)
+		return errors.New("waiting for the client certificate in Secret " + pki.AuthenticatorClient)
 	}
 	const cluster, user, context = "local-cluster", "openshift-authenticator", "local-context"
 	config := clientcmdapi.NewConfig()

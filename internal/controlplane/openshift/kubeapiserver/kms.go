@@ -146,7 +146,7 @@ func aliasVault(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1
 		return fmt.Errorf("reading Service %s: %w", router, err)
 	}
 	if service.Spec.ClusterIP == "" {
-		if ctx.Unsigned {
+		if ctx.Preview() {
 			return nil
 		}
 		return fmt.Errorf("waiting for the ClusterIP of Service %s, by which the key vault is reached", router)

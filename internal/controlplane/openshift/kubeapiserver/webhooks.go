@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,7 +104,11 @@ func webhookKubeconfig(account string) component.ManifestOption {
 			return fmt.Errorf("reading Secret %s: %w", secret.Name, err)
 		}
 		signer := &corev1.Secret{}
-		if err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.ClusterSigner}, signer); err != nil {
+		err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.ClusterSigner}, signer)
+		if apierrors.IsNotFound(err) && ctx.Preview() {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("reading signer %s: %w", pki.ClusterSigner, err)
 		}
 		cert, key, err := ctx.Signer.ClientCertificate(ctx.Context, ctx.HCP, component.Subject{

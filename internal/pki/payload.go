@@ -1,0 +1,63 @@
+package pki
+
+// Payload is what the certificates of an OpenShift payload's components depend on, beside the rest of a Spec.
+type Payload struct {
+	// OAuthHost is where users log in. Optional: its certificate waits for it.
+	OAuthHost string
+	// AppsDomain is the domain of Routes in the hosted cluster. Optional.
+	AppsDomain string
+}
+
+// AuthenticatorClient is the certificate by which kube-apiserver asks the OAuth API server whose a token is.
+const AuthenticatorClient = "openshift-authenticator-cert"
+
+// payloadServices are serving certificates by their Secret: the common name, and the Service whose names it bears.
+var payloadServices = []struct{ secret, name, service string }{
+	{"openshift-apiserver-cert", "openshift-apiserver", "openshift-apiserver"},
+	{"openshift-oauth-apiserver-cert", "openshift-oauth-apiserver", "openshift-oauth-apiserver"},
+	{"packageserver-cert", "packageserver", "packageserver"},
+	{"cvo-server", "cluster-version-operator", "cluster-version-operator"},
+	{"openshift-controller-manager-cert", "openshift-controller-manager", "openshift-controller-manager"},
+	{"openshift-route-controller-manager-cert", "openshift-controller-manager", "openshift-controller-manager"},
+	{"cluster-policy-controller-cert", "openshift-controller-manager", "openshift-controller-manager"},
+	{"node-tuning-operator-tls", "node-tuning-operator", "node-tuning-operator"},
+	{"catalog-operator-serving-cert", "catalog-operator-metrics", "catalog-operator-metrics"},
+	{"olm-operator-serving-cert", "olm-operator-metrics", "olm-operator-metrics"},
+	{"cluster-image-registry-operator", "cluster-image-registry-operator", "cluster-image-registry-operator"},
+	{"cluster-storage-operator-serving-cert", "cluster-storage-operator", "cluster-storage-operator"},
+	{"csi-snapshot-controller-operator-serving-cert", "csi-snapshot-controller-operator", "csi-snapshot-controller-operator"},
+}
+
+// aggregated are the Services that also exist in the hosted cluster, in its namespace default.
+var aggregated = map[string]bool{"openshift-apiserver": true, "openshift-oauth-apiserver": true, "packageserver": true}
+
+// payloadLeaves are the certificates that an OpenShift payload needs beside those of every control plane.
+func (s Spec) payloadLeaves() []leaf {
+	if s.Payload == nil {
+		return nil
+	}
+	openshift := []string{"openshift"}
+	all := []leaf{
+		{secret: AuthenticatorClient, signer: ClusterSigner, name: "system:serviceaccount:openshift-oauth-apiserver:openshift-authenticator", orgs: openshift, usages: clientAuth},
+		leaf{secret: "mcs-crt", signer: RootCA, name: "machine-config-server", orgs: openshift, usages: serverAuth}.
+			withHosts("*.machine-config-server." + s.Namespace + ".svc.cluster.local"),
+	}
+	for _, webhook := range []string{"aws-pod-identity-webhook", "azure-workload-identity-webhook"} {
+		all = append(all, leaf{secret: webhook + "-serving-cert", signer: RootCA, name: "127.0.0.1", usages: bothAuth}.withHosts("127.0.0.1"))
+	}
+	for _, p := range payloadServices {
+		hosts := append(s.serviceNames(p.service), "localhost")
+		if aggregated[p.service] {
+			hosts = append(hosts, p.service+".default.svc", p.service+".default.svc.cluster.local")
+		}
+		all = append(all, leaf{secret: p.secret, signer: RootCA, name: p.name, orgs: openshift, usages: bothAuth}.withHosts(hosts...))
+	}
+	if host := s.Payload.OAuthHost; host != "" {
+		all = append(all, leaf{secret: "oauth-server-crt", signer: RootCA, name: "openshift-oauth", orgs: openshift, usages: bothAuth}.
+			withHosts(host, "oauth-openshift."+s.Namespace+".svc.cluster.local"))
+	}
+	if domain := s.Payload.AppsDomain; domain != "" {
+		all = append(all, leaf{secret: "ingress-crt", signer: RootCA, name: "openshift-ingress", orgs: openshift, usages: bothAuth}.withHosts("*."+domain))
+	}
+	return all
+}

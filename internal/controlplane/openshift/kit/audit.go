@@ -89,7 +89,7 @@ func Audit(ctx component.WorkloadContext, pod *corev1.PodSpec, container, volume
 
 // Present is an error unless an object that a field of the HostedControlPlane names is in its namespace. Previews do without.
 func Present(ctx component.WorkloadContext, obj client.Object, field, name, key string) error {
-	if ctx.Unconditional {
+	if ctx.Preview() {
 		return nil
 	}
 	kind := "Secret"

@@ -14,7 +14,7 @@ import (
 
 // adaptConfig tells the server who it is, where users and the console reach it, and who may log in.
 func adaptConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
-	if !ctx.Unconditional && (ctx.Infra.OAuthHost == "" || ctx.Infra.OAuthPort == 0) {
+	if !ctx.Preview() && (ctx.Infra.OAuthHost == "" || ctx.Infra.OAuthPort == 0) {
 		return errors.New("waiting for the address of the OAuth server: spec.services must publish OAuthServer, and the management cluster give it a host and a port")
 	}
 	return kit.EditConfig(cm, "config.yaml", func(config map[string]any) error {

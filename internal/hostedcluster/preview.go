@@ -13,6 +13,7 @@ import (
 	payloadprovider "hcp.internal/platform/internal/controlplane/openshift/capiprovider"
 	payloadclusterapi "hcp.internal/platform/internal/controlplane/openshift/clusterapi"
 	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
+	"hcp.internal/platform/internal/controlplane/openshift/karpenteroperator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -75,5 +76,5 @@ func payloadComponents(hcp *hyperv1.HostedControlPlane) []component.Component {
 	if payloadprovider.Offered(hcp) {
 		list = append(list, payloadprovider.NewComponent(hcp.Spec.Platform.Type))
 	}
-	return list
+	return append(list, karpenteroperator.NewComponent())
 }

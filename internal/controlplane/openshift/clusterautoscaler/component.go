@@ -31,8 +31,8 @@ func NewComponent() *component.WorkloadComponent {
 }
 
 func wanted(ctx component.WorkloadContext) (bool, error) {
-	if !kit.ManagesMachines(ctx.HCP) {
-		return false, nil
+	if managed, err := kit.WithMachines(ctx); !managed || err != nil {
+		return false, err
 	}
 	return kit.HasKubeconfig(ctx, pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID))
 }

@@ -66,11 +66,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	}
 	addCloud(ctx, pod, main)
 	kit.ManagementProxy(ctx, main)
-	if bundle := hcp.Spec.AdditionalTrustBundle; bundle != nil {
-		volume := component.ConfigMapVolume("trusted-ca", bundle.Name)
-		volume.ConfigMap.Items = []corev1.KeyToPath{{Key: names.CABundleKey, Path: "user-ca-bundle.pem"}}
-		component.AddVolume(pod, Name, volume, "/etc/pki/tls/certs")
-	}
+	kit.UserTrust(ctx, pod)
 	return nil
 }
 

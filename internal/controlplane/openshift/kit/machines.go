@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -26,10 +25,4 @@ func HasKubeconfig(ctx component.WorkloadContext, secret string) (bool, error) {
 		return false, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return true, nil
-}
-
-// ManagesMachines says whether machines of the hosted cluster are ours to manage.
-func ManagesMachines(hcp *hyperv1.HostedControlPlane) bool {
-	_, disabled := hcp.Annotations[hyperv1.DisableMachineManagement]
-	return !disabled
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,14 +53,17 @@ func TrustBundles(ctx component.WorkloadContext, pod *corev1.PodSpec, container 
 	if c := ctx.HCP.Spec.Configuration; c != nil && c.Image != nil && c.Image.AdditionalTrustedCA.Name != "" {
 		cm := &corev1.ConfigMap{}
 		name := c.Image.AdditionalTrustedCA.Name
-		if err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: name}, cm); err != nil {
+		err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: name}, cm)
+		if err != nil && !(apierrors.IsNotFound(err) && ctx.Preview()) {
 			return fmt.Errorf("spec.configuration.image.additionalTrustedCA: reading ConfigMap %s: %w", name, err)
 		}
 		var items []corev1.KeyToPath
 		for i, key := range slices.Sorted(maps.Keys(cm.Data)) {
 			items = append(items, corev1.KeyToPath{Key: key, Path: fmt.Sprintf("image-registry-%d.pem", i+1)})
 		}
-		add(name, items...)
+		if len(items) > 0 { // none: a preview without the object
+			add(name, items...)
+		}
 	}
 	if len(files) == 0 {
 		return nil

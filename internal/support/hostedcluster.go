@@ -41,7 +41,7 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.configuration.authentication.oauthMetadata", Verdict: NotHeeded, Text: openShiftOnly},
 	{Path: "spec.configuration.authentication.oidcProviders", Verdict: Heeded, By: byComponents},
 	{Path: "spec.configuration.authentication.oidcProviders[].externalClaimsSources", Verdict: NotHeeded, Text: "kube-apiserver takes claims from the token alone: have the issuer put them there"},
-	{Path: "spec.configuration.authentication.oidcProviders[].name", Verdict: Heeded, By: "test internal/hostedcluster.TestAuthenticationIsValid"},
+	{Path: "spec.configuration.authentication.oidcProviders[].name", Verdict: Heeded, By: "test internal/hostedcluster/validate.TestAuthenticationIsValid"},
 	{Path: "spec.configuration.authentication.oidcProviders[].oidcClients", Verdict: NotHeeded, Text: openShiftOnly},
 	{Path: "spec.configuration.authentication.serviceAccountIssuer", Verdict: NotHeeded, Text: "the issuer of ServiceAccount tokens is spec.issuerURL: set that"},
 	{Path: "spec.configuration.authentication.type", Verdict: Heeded, By: byComponents},

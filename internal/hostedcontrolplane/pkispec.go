@@ -56,7 +56,9 @@ func payloadSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, r *rel
 	if r == nil || r.Kubernetes {
 		return nil
 	}
-	return &pki.Payload{OAuthHost: infra.OAuthHost, AppsDomain: kit.IngressDomain(hcp)}
+	return &pki.Payload{
+		OAuthHost: infra.OAuthHost, AppsDomain: kit.IngressDomain(hcp), MetricsForwarding: kit.ForwardsMetrics(hcp), MetricsHost: kit.MetricsProxyHost(hcp),
+	}
 }
 
 func readAnnotations(hcp *hyperv1.HostedControlPlane, s *pki.Spec) []error {

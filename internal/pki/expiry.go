@@ -55,7 +55,7 @@ func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
 // earliestAuthority is when the first authority of a control plane ends, of those that this package makes; zero when there is none.
 func earliestAuthority(secrets []corev1.Secret) time.Time {
 	ours := map[string]bool{}
-	for _, a := range (Spec{IgnitionServer: true}).authorities() {
+	for _, a := range (Spec{IgnitionServer: true, Payload: &Payload{MetricsForwarding: true}}).authorities() {
 		ours[a.secret] = true
 	}
 	var first time.Time

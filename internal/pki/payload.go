@@ -6,7 +6,18 @@ type Payload struct {
 	OAuthHost string
 	// AppsDomain is the domain of Routes in the hosted cluster. Optional.
 	AppsDomain string
+	// MetricsForwarding is true where the metrics of the control plane are offered to the hosted cluster, and MetricsHost is where. The host is optional.
+	MetricsForwarding bool
+	MetricsHost       string
 }
+
+// Secrets of what forwards metrics: each of its two servers has an authority of its own.
+const (
+	EndpointResolverCA      = "endpoint-resolver-ca"
+	EndpointResolverServing = "endpoint-resolver-serving-cert"
+	MetricsProxyCA          = "metrics-proxy-ca-cert"
+	MetricsProxyServing     = "metrics-proxy-serving-cert"
+)
 
 // AuthenticatorClient is the certificate by which kube-apiserver asks the OAuth API server whose a token is.
 const AuthenticatorClient = "openshift-authenticator-cert"
@@ -25,6 +36,7 @@ var payloadServices = []struct{ secret, name, service string }{
 	{"olm-operator-serving-cert", "olm-operator-metrics", "olm-operator-metrics"},
 	{"cluster-image-registry-operator", "cluster-image-registry-operator", "cluster-image-registry-operator"},
 	{"cluster-storage-operator-serving-cert", "cluster-storage-operator", "cluster-storage-operator"},
+	{"ignition-server", "ignition-server", "ignition-server"}, // behind its proxy
 	{"csi-snapshot-controller-operator-serving-cert", "csi-snapshot-controller-operator", "csi-snapshot-controller-operator"},
 }
 
@@ -52,6 +64,12 @@ func (s Spec) payloadLeaves() []leaf {
 		}
 		all = append(all, leaf{secret: p.secret, signer: RootCA, name: p.name, orgs: openshift, usages: bothAuth}.withHosts(hosts...))
 	}
+	if s.Payload.MetricsForwarding {
+		all = append(all,
+			leaf{secret: EndpointResolverServing, signer: EndpointResolverCA, name: "endpoint-resolver", orgs: openshift, usages: serverAuth}.withHosts(s.serviceNames("endpoint-resolver")...),
+			leaf{secret: MetricsProxyServing, signer: MetricsProxyCA, name: "metrics-proxy", orgs: openshift, usages: serverAuth}.
+				withHosts(append([]string{s.Payload.MetricsHost}, s.serviceNames("metrics-proxy")...)...))
+	}
 	if host := s.Payload.OAuthHost; host != "" {
 		all = append(all, leaf{secret: "oauth-server-crt", signer: RootCA, name: "openshift-oauth", orgs: openshift, usages: bothAuth}.
 			withHosts(host, "oauth-openshift."+s.Namespace+".svc.cluster.local"))
@@ -60,4 +78,12 @@ func (s Spec) payloadLeaves() []leaf {
 		all = append(all, leaf{secret: "ingress-crt", signer: RootCA, name: "openshift-ingress", orgs: openshift, usages: bothAuth}.withHosts("*."+domain))
 	}
 	return all
+}
+
+// payloadAuthorities are those that an OpenShift payload needs beside those of every control plane.
+func (s Spec) payloadAuthorities() []authority {
+	if s.Payload == nil || !s.Payload.MetricsForwarding {
+		return nil
+	}
+	return []authority{{EndpointResolverCA, "endpoint-resolver-ca", authorityOrgUnit}, {MetricsProxyCA, "metrics-proxy-ca", authorityOrgUnit}}
 }

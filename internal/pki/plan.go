@@ -122,9 +122,10 @@ func (p *planner) secret(name string) *corev1.Secret {
 	return s
 }
 
-// typeOf the Secret, when it is made. Those of the ignition server have the type that others know them by.
+// typeOf the Secret, when it is made. Those of the ignition server, and of what forwards metrics, have the type that others know them by.
 func typeOf(name string) corev1.SecretType {
-	if name == IgnitionCA || name == IgnitionServing {
+	switch name {
+	case IgnitionCA, IgnitionServing, EndpointResolverCA, EndpointResolverServing, MetricsProxyCA, MetricsProxyServing:
 		return corev1.SecretTypeTLS
 	}
 	return corev1.SecretTypeOpaque

@@ -180,7 +180,7 @@ func (s Spec) authorities() []authority {
 			authority{EtcdSigner, "etcd-signer", authorityOrgUnit},
 			authority{EtcdMetricsSigner, "etcd-metrics-signer", authorityOrgUnit})
 	}
-	return all
+	return append(all, s.payloadAuthorities()...)
 }
 
 var (

@@ -1,8 +1,11 @@
 package kit
 
 import (
+	"strings"
+
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/endpoints"
 )
 
 // ForwardsMetrics says whether the metrics of the control plane are offered to the hosted cluster.
@@ -14,4 +17,19 @@ func ForwardsMetrics(hcp *hyperv1.HostedControlPlane) bool {
 // WithForwardedMetrics is ForwardsMetrics as a predicate.
 func WithForwardedMetrics(ctx component.WorkloadContext) (bool, error) {
 	return ForwardsMetrics(ctx.HCP), nil
+}
+
+// MetricsProxyHost is the name by which the hosted cluster reaches the metrics of the control plane, beside that of the ignition server; empty where
+// the router of the management cluster chooses one.
+func MetricsProxyHost(hcp *hyperv1.HostedControlPlane) string {
+	const name = "metrics-proxy"
+	if Private(hcp) {
+		return internalHost(name, hcp)
+	}
+	if s := endpoints.StrategyFor(hcp, hyperv1.Ignition); s != nil && s.Route != nil {
+		if _, domain, ok := strings.Cut(string(s.Route.Hostname), "."); ok {
+			return name + "-" + hcp.Name + "." + domain
+		}
+	}
+	return ""
 }

@@ -70,8 +70,12 @@ func RoutesAreOurs(ctx component.WorkloadContext) bool {
 func InternalRoute(ctx component.WorkloadContext, route *unstructured.Unstructured) error {
 	setLabel(route, RouterLabel, ctx.HCP.Namespace)
 	setLabel(route, internalRouteLabel, "true")
-	host := strings.TrimSuffix(route.GetName(), "-internal") + ".apps." + ctx.HCP.Name + ".hypershift.local"
-	return unstructured.SetNestedField(route.Object, host, "spec", "host")
+	return unstructured.SetNestedField(route.Object, internalHost(route.GetName(), ctx.HCP), "spec", "host")
+}
+
+// internalHost is the name of a Route inside the virtual network.
+func internalHost(route string, hcp *hyperv1.HostedControlPlane) string {
+	return strings.TrimSuffix(route, "-internal") + ".apps." + hcp.Name + ".hypershift.local"
 }
 
 // ExternalRoute gives a Route the name that the user chose; the router chooses one when he didn't.

@@ -15,7 +15,6 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
-	"hcp.internal/platform/internal/endpoints"
 )
 
 // Name of the component.
@@ -67,11 +66,5 @@ func adaptRoute(ctx component.WorkloadContext, route *unstructured.Unstructured)
 	if kit.Private(ctx.HCP) {
 		return kit.InternalRoute(ctx, route)
 	}
-	host := ""
-	if s := endpoints.StrategyFor(ctx.HCP, hyperv1.Ignition); s != nil && s.Route != nil {
-		if _, domain, ok := strings.Cut(string(s.Route.Hostname), "."); ok {
-			host = Name + "-" + ctx.HCP.Name + "." + domain
-		}
-	}
-	return kit.ExternalRoute(ctx, route, host)
+	return kit.ExternalRoute(ctx, route, kit.MetricsProxyHost(ctx.HCP))
 }

@@ -33,7 +33,7 @@ func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMS
 		addAWSKMS(ctx, pod, kms.AWS)
 	case kms.Provider == hyperv1.Azure && kms.Azure != nil:
 		addAzureKMS(ctx, pod, kms.Azure)
-		return aliasVault(ctx, pod, kms.Azure)
+		return aliasVault(ctx, pod)
 	case kms.Provider == hyperv1.IBMCloud && kms.IBMCloud != nil:
 		return addIBMKMS(ctx, pod, kms.IBMCloud)
 	}
@@ -135,9 +135,10 @@ func addAzureKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv
 }
 
 // aliasVault has a vault without a public address be reached by the router, which has an interface in the virtual network of the hosted cluster.
-func aliasVault(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.AzureKMSSpec) error {
+func aliasVault(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
 	const router = "private-router"
-	if kms.KeyVaultAccess != hyperv1.AzureKeyVaultPrivate || !kit.ARO(ctx) {
+	vault := kit.PrivateKeyVault(ctx)
+	if vault == "" {
 		return nil
 	}
 	service := &corev1.Service{}
@@ -151,24 +152,8 @@ func aliasVault(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1
 		}
 		return fmt.Errorf("waiting for the ClusterIP of Service %s, by which the key vault is reached", router)
 	}
-	pod.HostAliases = append(pod.HostAliases, corev1.HostAlias{IP: service.Spec.ClusterIP, Hostnames: []string{vaultHost(ctx.HCP, kms)}})
+	pod.HostAliases = append(pod.HostAliases, corev1.HostAlias{IP: service.Spec.ClusterIP, Hostnames: []string{vault}})
 	return nil
-}
-
-// vaultHost is the DNS name of the vault.
-func vaultHost(hcp *hyperv1.HostedControlPlane, kms *hyperv1.AzureKMSSpec) string {
-	kind := "vault"
-	if kms.KeyVaultType == hyperv1.AzureManagedHSM {
-		kind = "managedhsm"
-	}
-	domain := "azure.net"
-	switch hcp.Spec.Platform.Azure.Cloud {
-	case "AzureUSGovernmentCloud":
-		domain = "usgovcloudapi.net"
-	case "AzureChinaCloud":
-		domain = "azure.cn"
-	}
-	return kms.ActiveKey.KeyVaultName + "." + kind + "." + domain
 }
 
 func addIBMKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.IBMCloudKMSSpec) error {

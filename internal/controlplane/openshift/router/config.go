@@ -51,6 +51,9 @@ listen health_check_http_url
 // api is the backend of kube-apiserver, and apiService its Service whatever a Route says.
 const api, apiService = "kube_api", "kube-apiserver"
 
+// azureDNS resolves private names in a virtual network.
+const azureDNS = "168.63.129.16:53"
+
 // backend is where connections of a Route go.
 type backend struct {
 	name string
@@ -102,6 +105,13 @@ func config(ctx component.WorkloadContext, routes map[string]route) (string, err
 	}
 	if _, ok := routes["metrics-proxy"]; !ok && kit.ForwardsMetrics(ctx.HCP) && (labelled || kit.Private(ctx.HCP)) && !ctx.Unconditional {
 		return "", fmt.Errorf("waiting for Route metrics-proxy")
+	}
+	if vault := kit.PrivateKeyVault(ctx); vault != "" {
+		if errs := validation.IsDNS1123Subdomain(strings.ToLower(vault)); len(errs) > 0 {
+			return "", fmt.Errorf("spec.secretEncryption.kms.azure.activeKey.keyVaultName: %q is no DNS name: %s", vault, strings.Join(errs, ", "))
+		}
+		fmt.Fprintf(&rules, "\n  acl is_keyvault req_ssl_sni -i %s\n  use_backend keyvault if is_keyvault\n", vault)
+		fmt.Fprintf(&servers, "\nresolvers azure_dns\n  nameserver azure %s\n\nbackend keyvault\n  server keyvault %s:443 resolvers azure_dns\n", azureDNS, vault)
 	}
 	text := head + frontend + rules.String()
 	if made[api] {

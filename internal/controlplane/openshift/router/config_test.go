@@ -61,6 +61,24 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+func TestKeyVault(t *testing.T) {
+	t.Run("When the key vault of ARO is private it should be reached by its private name", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := bare.Context(t, bare.HostedControlPlane(func(hcp *hyperv1.HostedControlPlane) {
+			azure := &hyperv1.AzurePlatformSpec{}
+			azure.AzureAuthenticationConfig.AzureAuthenticationConfigType = hyperv1.AzureAuthenticationTypeManagedIdentities
+			hcp.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: azure}
+			kms := &hyperv1.AzureKMSSpec{KeyVaultAccess: hyperv1.AzureKeyVaultPrivate}
+			kms.ActiveKey.KeyVaultName = "demo-kv"
+			hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{KMS: &hyperv1.KMSSpec{Azure: kms}}
+		}))
+		got, err := config(ctx, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(And(ContainSubstring("-i demo-kv.vault.azure.net\n"), ContainSubstring("nameserver azure 168.63.129.16:53"),
+			ContainSubstring("server keyvault demo-kv.vault.azure.net:443 resolvers azure_dns")))
+	})
+}
+
 func TestWanted(t *testing.T) {
 	on := func(platform hyperv1.PlatformSpec) component.WorkloadContext {
 		return component.WorkloadContext{HCP: &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{Platform: platform}}}

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,6 +67,9 @@ array:
     objectType: secret
 `
 
+// vaultName is what may be put there: a name of the key vault, or an encoding.
+var vaultName = regexp.MustCompile(`^[0-9a-zA-Z-]{1,127}$`)
+
 // SecretProviderClass has a manifest of that kind, which exists on ARO alone, fetch the credentials of an identity from the key vault.
 func SecretProviderClass(of func(*hyperv1.HostedControlPlane) *hyperv1.ManagedIdentity) []component.ManifestOption {
 	return []component.ManifestOption{
@@ -74,6 +78,9 @@ func SecretProviderClass(of func(*hyperv1.HostedControlPlane) *hyperv1.ManagedId
 			all, identity := ManagedIdentities(ctx.HCP), of(ctx.HCP)
 			if all == nil || identity == nil {
 				return fmt.Errorf("spec.platform.azure.azureAuthenticationConfig.managedIdentities lacks the identity that SecretProviderClass %s is for", u.GetName())
+			}
+			if !vaultName.MatchString(identity.CredentialsSecretName) || !vaultName.MatchString(string(identity.ObjectEncoding)) {
+				return fmt.Errorf("the identity of SecretProviderClass %s: credentialsSecretName %q and objectEncoding %q must be letters, digits and dashes", u.GetName(), identity.CredentialsSecretName, identity.ObjectEncoding)
 			}
 			return unstructured.SetNestedField(u.Object, map[string]any{
 				"provider": "azure",

@@ -80,3 +80,11 @@ func TestEditConfig(t *testing.T) {
 		g.Expect(EditConfig(cm, "c", nil)).To(MatchError(ContainSubstring("parsing key c")))
 	})
 }
+
+func TestVaultName(t *testing.T) {
+	for name, ok := range map[string]bool{"demo-cpo": true, "utf-8": true, "": false, "a\n    objectType: key": false, "a: b": false} {
+		t.Run("When a name is to be put into the vault's list it should be one", func(t *testing.T) {
+			NewWithT(t).Expect(vaultName.MatchString(name)).To(Equal(ok), name)
+		})
+	}
+}

@@ -86,10 +86,11 @@ func Socks5Command() *cobra.Command {
 }
 
 func (o *options) command(name, short string, serve func(context.Context, net.Listener, *slog.Logger) error) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	example := "  control-plane-operator " + name + " run --serving-port=8090"
+	cmd := &cobra.Command{Use: name, Short: short, Example: example, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	run := &cobra.Command{
 		Use: "run", Short: short, Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
-		Example: "  control-plane-operator " + name + " run --serving-port=8090",
+		Example: example,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.complete(); err != nil {
 				return err

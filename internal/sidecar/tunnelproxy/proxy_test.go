@@ -75,7 +75,7 @@ func hostedAPI(t *testing.T) func() (*kubeapi.Client, error) {
 
 func TestDialer(t *testing.T) {
 	target := hello(t, "here")
-	for name, tc := range map[string]struct {
+	for name, tc := range map[string]*struct {
 		dialer Dialer
 		to     string
 		want   string

@@ -146,6 +146,7 @@ func ManagementFromEnv(getenv func(string) string) (component.Management, error)
 	}
 	m.DefaultSecurityContextUID = number(envSecurityContextUID, 64)
 	m.SetDefaultSecurityContext = m.DefaultSecurityContextUID > 0
+	m.RestrictedPods = m.SetDefaultSecurityContext
 	m.Nodes, m.Zones = int(number(envNodes, 32)), int(number(envZones, 32))
 	m.NativeSidecars = getenv(envNativeSidecars) == "true"
 	return m, errors.Join(errs...)

@@ -187,7 +187,8 @@ func killOperators(t *testing.T) {
 func replaceScheduler(t *testing.T) {
 	t.Helper()
 	management().run(t, "delete", "deployment", "-n", "clusters-demo", "kube-scheduler")
-	eventually(t, 3*time.Minute, "the deleted scheduler", func() error {
+	// An operator that was killed before it could give its lease back is followed when that ends: 137 s, and up to 26 s until it is tried for again.
+	eventually(t, 5*time.Minute, "the deleted scheduler", func() error {
 		got, err := management().try(t, "get", "deployment", "-n", "clusters-demo", "kube-scheduler", "-o", "jsonpath={.status.readyReplicas}")
 		if err != nil || got != "1" {
 			return errors.Join(fmt.Errorf("%q ready", got), err)

@@ -96,7 +96,7 @@ deps: ## Install what tests and local mode need from Debian, by package name.
 
 .PHONY: test
 test: deps kubernetes capi test-all ## Everything that gives the same answer each time: unit, property, API server and end-to-end tests (as root).
-	$(MAKE) e2e TEST_FLAGS="$(TEST_FLAGS) -short"
+	@$(MAKE) --no-print-directory e2e TEST_FLAGS="$(TEST_FLAGS) -short"
 
 .PHONY: test-unit
 test-unit: kubernetes capi ## Unit, property and API server tests, without the race detector.

@@ -87,7 +87,6 @@ func (r *Reconciler) observeOperators(ctx context.Context, obs *observed) {
 		return
 	}
 	obs.nodes.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
-	obs.nodes.RestrictedPods = obs.nodes.SetDefaultSecurityContext
 	obs.nodes.DefaultSecurityContextUID = obs.uid
 	mirrors, err := r.Mirrors.Get(ctx)
 	obs.mirrors, obs.operatorsErr = management.FormatMirrors(mirrors), err

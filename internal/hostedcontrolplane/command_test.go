@@ -134,7 +134,7 @@ func TestManagementCluster(t *testing.T) {
 		g := NewWithT(t)
 		m := newManagementCluster(c, c.RESTMapper(), "default", clk, component.Management{})
 		facts := m.Facts(t.Context())
-		g.Expect(facts).To(Equal(component.Management{Nodes: 2, Zones: 2, SetDefaultSecurityContext: true, RestrictedPods: true, NativeSidecars: true}))
+		g.Expect(facts).To(Equal(component.Management{Nodes: 2, Zones: 2, SetDefaultSecurityContext: true, NativeSidecars: true}))
 	})
 	t.Run("When it was told it should believe that", func(t *testing.T) {
 		g := NewWithT(t)

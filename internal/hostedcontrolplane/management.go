@@ -133,7 +133,7 @@ func (m *managementCluster) Facts(ctx context.Context) component.Management {
 	if err != nil {
 		log.V(1).Info("assuming no SecurityContextConstraints", "reason", err.Error())
 	}
-	facts.SetDefaultSecurityContext, facts.RestrictedPods = !scc, !scc
+	facts.SetDefaultSecurityContext = !scc
 	if facts.Nodes, facts.Zones, err = countNodes(ctx, m.live); err != nil {
 		log.V(1).Info("assuming enough nodes and zones", "reason", err.Error())
 	}

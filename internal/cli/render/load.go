@@ -189,12 +189,12 @@ func (o *options) context(l loaded) component.WorkloadContext {
 		HCP: l.hcp, Release: l.release, UserRelease: l.user, Infra: l.infra,
 		Capabilities: capabilities,
 		Management: component.Management{
-			NativeSidecars: o.nativeSidecars, DefaultSecurityContextUID: o.uid, SetDefaultSecurityContext: o.uid != 0 || !scc, RestrictedPods: o.restricted,
+			NativeSidecars: o.nativeSidecars, DefaultSecurityContextUID: o.uid, SetDefaultSecurityContext: o.uid != 0 || !scc,
 		},
 		OperatorImage: cmp.Or(image, "control-plane-operator"), CAPIProxyImage: cmp.Or(image, "control-plane-operator"), StoredCAPIGroups: true,
 		OmitOwnerReference: o.operator == hypershiftOperator,
 		MetricsSet:         o.metricsSet, RegistryOverrides: o.overrides, RegistryMirrors: o.mirrors,
-		Unsigned: o.noSigning, EarlyMonitors: o.all,
+		Unsigned: o.noSigning, EarlyMonitors: o.all, RestrictedPods: &o.restricted,
 		Environment: component.EnvironmentFrom(func(name string) string {
 			if slices.Contains(countAsInput, name) {
 				return os.Getenv(name)

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,10 +22,13 @@ type Management struct {
 	SetDefaultSecurityContext bool
 	// DefaultSecurityContextUID is that user. Zero means DefaultSecurityContextUID.
 	DefaultSecurityContextUID int64
-	// RestrictedPods is true where the namespaces of control planes admit only pods that pass the restricted Pod Security Standard.
-	RestrictedPods bool
 	// NativeSidecars is true when init containers may have restartPolicy Always (Kubernetes 1.29 and newer).
 	NativeSidecars bool
+}
+
+// User is the default user of pods.
+func (m Management) User() int64 {
+	return cmp.Or(m.DefaultSecurityContextUID, DefaultSecurityContextUID)
 }
 
 // DefaultSecurityContextUID is the user of control plane pods when the namespace does not have one of its own.
@@ -83,6 +87,9 @@ type WorkloadContext struct {
 	Unconditional bool
 	// Unsigned leaves out what needs a certificate; for previews.
 	Unsigned bool
+	// RestrictedPods says whether namespaces admit only pods that pass the restricted Pod Security Standard. nil: where pods get a default user. For
+	// previews, which show a payload's pods as they are published unless told.
+	RestrictedPods *bool
 	// EarlyMonitors renders monitors before the hosted cluster has come up once; for previews.
 	EarlyMonitors bool
 	// EnableCIDebugOutput makes our own programs log more.

@@ -298,10 +298,7 @@ func defaultUser(s *scope) error {
 	if pod.SecurityContext == nil {
 		pod.SecurityContext = &corev1.PodSecurityContext{}
 	}
-	uid := s.ctx.Management.DefaultSecurityContextUID
-	if uid == 0 {
-		uid = DefaultSecurityContextUID
-	}
+	uid := s.ctx.Management.User()
 	pod.SecurityContext.RunAsUser = ptr.To(uid)
 	if isEtcd(s.c.name) {
 		pod.SecurityContext.FSGroup = ptr.To(uid) // The volume of a member belongs to root when it is made.

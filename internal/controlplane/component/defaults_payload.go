@@ -64,7 +64,7 @@ func payloadUser(s *scope) error {
 // payloadRestrictions has the containers pass the restricted Pod Security Standard on Google Cloud, whose management clusters have no
 // SecurityContextConstraints, and wherever the namespace admits nothing else.
 func payloadRestrictions(s *scope) error {
-	if s.ctx.HCP.Spec.Platform.Type != hyperv1.GCPPlatform && !s.ctx.Management.RestrictedPods {
+	if s.ctx.HCP.Spec.Platform.Type != hyperv1.GCPPlatform && !ptr.Deref(s.ctx.RestrictedPods, s.ctx.Management.SetDefaultSecurityContext) {
 		return nil
 	}
 	forEachContainer(&s.template.Spec, func(c *corev1.Container) {

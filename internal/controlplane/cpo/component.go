@@ -109,11 +109,7 @@ const (
 func managementEnv(m component.Management) [][2]string {
 	var env [][2]string
 	if m.SetDefaultSecurityContext {
-		uid := m.DefaultSecurityContextUID
-		if uid == 0 {
-			uid = component.DefaultSecurityContextUID
-		}
-		env = append(env, [2]string{envSecurityContextUID, strconv.FormatInt(uid, 10)})
+		env = append(env, [2]string{envSecurityContextUID, strconv.FormatInt(m.User(), 10)})
 	}
 	for _, count := range []struct {
 		name string
@@ -146,7 +142,6 @@ func ManagementFromEnv(getenv func(string) string) (component.Management, error)
 	}
 	m.DefaultSecurityContextUID = number(envSecurityContextUID, 64)
 	m.SetDefaultSecurityContext = m.DefaultSecurityContextUID > 0
-	m.RestrictedPods = m.SetDefaultSecurityContext
 	m.Nodes, m.Zones = int(number(envNodes, 32)), int(number(envZones, 32))
 	m.NativeSidecars = getenv(envNativeSidecars) == "true"
 	return m, errors.Join(errs...)

@@ -20,8 +20,8 @@ func TestManagementEnv(t *testing.T) {
 		"When nothing is known it should stay unknown":            {},
 		"When there are few nodes it should say how many":         {in: component.Management{Nodes: 2, Zones: 1, NativeSidecars: true}, out: component.Management{Nodes: 2, Zones: 1, NativeSidecars: true}},
 		"When there are many nodes it should say enough":          {in: component.Management{Nodes: 250, Zones: 4}, out: component.Management{Nodes: 3, Zones: 3}},
-		"When the namespace has a user it should be that":         {in: component.Management{SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042}, out: component.Management{SetDefaultSecurityContext: true, RestrictedPods: true, DefaultSecurityContextUID: 10042}},
-		"When the namespace has no user it should be the default": {in: component.Management{SetDefaultSecurityContext: true}, out: component.Management{SetDefaultSecurityContext: true, RestrictedPods: true, DefaultSecurityContextUID: component.DefaultSecurityContextUID}},
+		"When the namespace has a user it should be that":         {in: component.Management{SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042}, out: component.Management{SetDefaultSecurityContext: true, DefaultSecurityContextUID: 10042}},
+		"When the namespace has no user it should be the default": {in: component.Management{SetDefaultSecurityContext: true}, out: component.Management{SetDefaultSecurityContext: true, DefaultSecurityContextUID: component.DefaultSecurityContextUID}},
 		"When users are given by others it should be none":        {in: component.Management{DefaultSecurityContextUID: 7}},
 	} {
 		t.Run(name, func(t *testing.T) {

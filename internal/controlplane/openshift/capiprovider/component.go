@@ -60,7 +60,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		d.Spec.Template.Labels[k] = v
 	}
 	d.Spec.Template.Spec.ServiceAccountName = Name
-	kit.ManagementProxy(ctx, &d.Spec.Template.Spec.Containers[0])
+	component.ManagementProxy(ctx, &d.Spec.Template.Spec.Containers[0])
 	return nil
 }
 

@@ -8,13 +8,12 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
-	"hcp.internal/platform/internal/controlplane/openshift/kit"
 )
 
 // NewAWS makes the component of this platform.
 func NewAWS() *component.WorkloadComponent {
 	adapt := func(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
-		kit.ManagementProxy(ctx, component.Container(pod, Container))
+		component.ManagementProxy(ctx, component.Container(pod, Container))
 		return nil
 	}
 	return builder("aws", hyperv1.AWSPlatform, component.Options{MultiZoneSpread: true}, adapt).

@@ -37,6 +37,6 @@ func NewComponent() *component.WorkloadComponent {
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	c := component.Container(&d.Spec.Template.Spec, Name)
 	kit.SetEnv(c, "RELEASE_VERSION", ctx.Release.Version)
-	kit.ManagementProxy(ctx, c)
+	component.ManagementProxy(ctx, c)
 	return nil
 }

@@ -23,25 +23,20 @@ var assets embed.FS
 // NewComponent makes the component.
 func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
-		WithPredicate(wanted).
+		WithPredicate(kit.WithMachinesAndKubeconfig(kubeconfig)).
 		InjectAvailabilityProber(component.AvailabilityProber{}).
 		WithAdaptFunction(adaptDeployment).
 		SpeaksClusterAPI(component.CAPIClient{KubeconfigFlag: "cloud-config"}).
 		Build()
 }
 
-func wanted(ctx component.WorkloadContext) (bool, error) {
-	if managed, err := kit.WithMachines(ctx); !managed || err != nil {
-		return false, err
-	}
-	return kit.HasKubeconfig(ctx, pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID))
-}
+func kubeconfig(hcp *hyperv1.HostedControlPlane) string { return pki.CAPIKubeconfig(hcp.Spec.InfraID) }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	pod := &d.Spec.Template.Spec
 	main := component.Container(pod, Name)
 	main.Args = append(main.Args, options(ctx.HCP)...)
-	kit.Volume(pod, "kubeconfig").Secret.SecretName = pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)
+	kit.Volume(pod, "kubeconfig").Secret.SecretName = kubeconfig(ctx.HCP)
 	if image := strings.TrimSpace(ctx.HCP.Annotations[hyperv1.ClusterAutoscalerImage]); image != "" {
 		main.Image = image
 	}

@@ -52,6 +52,6 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	kit.SetEnv(c, "IMAGE", kit.UserImage(ctx, "docker-registry"))
 	kit.SetEnv(c, "IMAGE_PRUNER", kit.UserImage(ctx, "cli"))
 	kit.SetEnv(c, "OPERATOR_IMAGE_VERSION", ctx.UserRelease.Version)
-	kit.ManagementProxy(ctx, c)
+	component.ManagementProxy(ctx, c)
 	return kit.UseIdentity(ctx, pod, Name, identityVolume, identityClass, identity)
 }

@@ -51,7 +51,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		kit.SetEnv(main, "ARO_HCP_SECRET_PROVIDER_CLASS_FOR_DISK", diskClass)
 		kit.SetEnv(main, "ARO_HCP_SECRET_PROVIDER_CLASS_FOR_FILE", fileClass)
 	}
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	return nil
 }
 

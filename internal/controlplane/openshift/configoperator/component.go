@@ -94,7 +94,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	if ctx.Environment.ManagedService != "" {
 		kit.SetEnv(main, "MANAGED_SERVICE", ctx.Environment.ManagedService)
 	}
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		return err
 	}
 	addCloud(ctx, pod, main)
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	kit.UserTrust(ctx, pod)
 	return nil
 }

@@ -47,7 +47,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	main := component.Container(pod, Name)
 	kit.SetEnv(main, "OPENSHIFT_IMG_OVERRIDES", kit.MapFlag(ctx.RegistryMirrors))
 	main.Args = append(main.Args, "--registry-overrides", kit.MapFlag(ctx.RegistryOverrides), "--platform", string(ctx.HCP.Spec.Platform.Type))
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	kit.UserTrust(ctx, pod)
 	if ctx.HCP.Spec.Platform.Type == hyperv1.IBMCloudPlatform { // no proxy is in front of it
 		kit.Volume(pod, "serving-cert").Secret.SecretName = "ignition-server-serving-cert"

@@ -39,7 +39,7 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	pod := &d.Spec.Template.Spec
-	kit.ManagementProxy(ctx, component.Container(pod, "haproxy"))
+	component.ManagementProxy(ctx, component.Container(pod, "haproxy"))
 	kit.UserTrust(ctx, pod)
 	return nil
 }

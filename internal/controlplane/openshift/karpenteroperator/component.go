@@ -78,7 +78,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	if ctx.Environment.RHOBSMonitoring {
 		kit.SetEnv(main, "RHOBS_MONITORING", "1")
 	}
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -25,14 +24,6 @@ func SetEnv(c *corev1.Container, name, value string) {
 func UnsetEnv(c *corev1.Container, names ...string) {
 	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return slices.Contains(names, e.Name) })
 }
-
-// ManagementProxy is component.ManagementProxy.
-func ManagementProxy(ctx component.WorkloadContext, c *corev1.Container, exceptions ...string) {
-	component.ManagementProxy(ctx, c, exceptions...)
-}
-
-// KubeAPIServerURL is component.InClusterURL.
-func KubeAPIServerURL(hcp *hyperv1.HostedControlPlane) string { return component.InClusterURL(hcp) }
 
 // AddReadinessCheck adds a container that isn't ready while the hosted API server doesn't live, so that a pod which serves a part of the API
 // gets no requests then. It asks for /livez: /readyz would ask that very part of the API.

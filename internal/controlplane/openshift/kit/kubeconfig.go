@@ -43,7 +43,7 @@ func (k Kubeconfig) Adapt() component.ManifestOption {
 }
 
 func (k Kubeconfig) render(ctx component.WorkloadContext) ([]byte, error) {
-	server := KubeAPIServerURL(ctx.HCP)
+	server := component.InClusterURL(ctx.HCP)
 	if k.Server != nil {
 		server = k.Server(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -25,4 +26,14 @@ func HasKubeconfig(ctx component.WorkloadContext, secret string) (bool, error) {
 		return false, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return true, nil
+}
+
+// WithMachinesAndKubeconfig is the predicate of what looks after machines and their nodes: WithMachines, and HasKubeconfig of a Secret.
+func WithMachinesAndKubeconfig(secret func(*hyperv1.HostedControlPlane) string) component.Predicate {
+	return func(ctx component.WorkloadContext) (bool, error) {
+		if managed, err := WithMachines(ctx); !managed || err != nil {
+			return false, err
+		}
+		return HasKubeconfig(ctx, secret(ctx.HCP))
+	}
 }

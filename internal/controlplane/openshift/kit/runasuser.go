@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"cmp"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,5 @@ func SetRunAsUser(ctx component.WorkloadContext, c *corev1.Container) {
 	if !ctx.Management.SetDefaultSecurityContext {
 		return
 	}
-	uid := cmp.Or(ctx.Management.DefaultSecurityContextUID, component.DefaultSecurityContextUID)
-	SetEnv(c, "RUN_AS_USER", strconv.FormatInt(uid, 10))
+	SetEnv(c, "RUN_AS_USER", strconv.FormatInt(ctx.Management.User(), 10))
 }

@@ -74,7 +74,7 @@ func adaptMain(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
 			kit.SetEnv(main, e[0], value)
 		}
 	}
-	kit.ManagementProxy(ctx, main, append(settings.ClusterCIDRs(hcp), settings.ServiceCIDRs(hcp)...)...)
+	component.ManagementProxy(ctx, main, append(settings.ClusterCIDRs(hcp), settings.ServiceCIDRs(hcp)...)...)
 	return nil
 }
 

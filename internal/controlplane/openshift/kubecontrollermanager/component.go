@@ -43,7 +43,7 @@ func NewComponent() *component.WorkloadComponent {
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	main := component.Container(&d.Spec.Template.Spec, Name)
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	if pods := settings.ClusterCIDRs(ctx.HCP); len(pods) > 0 {
 		main.Args = append(main.Args, "--cluster-cidr="+pods[0])
 	}

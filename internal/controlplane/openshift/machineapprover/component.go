@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
@@ -20,18 +21,11 @@ var assets embed.FS
 // NewComponent makes the component.
 func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
-		WithPredicate(wanted).
+		WithPredicate(kit.WithMachinesAndKubeconfig(func(*hyperv1.HostedControlPlane) string { return names.ServiceNetworkKubeconfig })).
 		InjectAvailabilityProber(component.AvailabilityProber{}).
 		WithAdaptFunction(adaptDeployment).
 		SpeaksClusterAPI(component.CAPIClient{KubeconfigFlag: "management-cluster-kubeconfig"}).
 		Build()
-}
-
-func wanted(ctx component.WorkloadContext) (bool, error) {
-	if managed, err := kit.WithMachines(ctx); !managed || err != nil {
-		return false, err
-	}
-	return kit.HasKubeconfig(ctx, names.ServiceNetworkKubeconfig)
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

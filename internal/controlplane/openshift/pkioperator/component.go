@@ -43,7 +43,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	main := component.Container(&d.Spec.Template.Spec, Name)
 	kit.SetEnv(main, "HOSTED_CONTROL_PLANE_NAME", ctx.HCP.Name)
 	kit.SetEnv(main, "CERT_ROTATION_SCALE", scale.String())
-	kit.ManagementProxy(ctx, main)
+	component.ManagementProxy(ctx, main)
 	return nil
 }
 

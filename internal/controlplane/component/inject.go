@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // AvailabilityProber asks for an init container that ends when the hosted API server answers.
@@ -227,7 +228,6 @@ const (
 	konnectivityCADir      = "/etc/konnectivity/proxy-ca"
 	konnectivityKubeconfig = "/etc/kubernetes/secrets/kubeconfig"
 	trustBundleVolume      = "proxy-additional-trust-bundle"
-	trustBundleDir         = "/etc/pki/tls/certs"
 )
 
 // inject adds the proxies. Where the certificates and the server of the tunnel are is their default.
@@ -236,9 +236,7 @@ func (k *KonnectivityProxy) inject(ctx WorkloadContext, pod *corev1.PodSpec) {
 	cert.Secret.DefaultMode = ptr.To(secretMode)
 	pod.Volumes = append(pod.Volumes, cert, ConfigMapVolume(konnectivityCAVolume, "konnectivity-ca-bundle"))
 	bundle := trustBundles(ctx.HCP)
-	if bundle != nil {
-		pod.Volumes = append(pod.Volumes, *bundle)
-	}
+	bundle.AddVolume(pod, trustBundleVolume)
 	if k.Mode != Socks5Proxy {
 		pod.Containers = append(pod.Containers, k.container(ctx, HTTPSProxy, bundle))
 	}
@@ -253,7 +251,7 @@ func TunnelOffered(ctx WorkloadContext) bool {
 	return ok
 }
 
-func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, bundle *corev1.Volume) corev1.Container {
+func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, bundle *TrustedFiles) corev1.Container {
 	c := corev1.Container{
 		Name: "konnectivity-proxy-" + string(mode), Image: ImageControlPlaneOperator, Resources: smallRequests(),
 		Command: []string{operatorCommand, "konnectivity-" + string(mode) + "-proxy"},
@@ -268,12 +266,7 @@ func (k *KonnectivityProxy) container(ctx WorkloadContext, mode ProxyMode, bundl
 	if k.direct(mode) {
 		ManagementProxy(ctx, &c)
 	}
-	if bundle != nil {
-		for _, source := range bundle.Projected.Sources {
-			file := source.ConfigMap.Items[0].Path
-			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: bundle.Name, MountPath: trustBundleDir + "/" + file, SubPath: file})
-		}
-	}
+	bundle.Mount(&c, trustBundleVolume)
 	return c
 }
 
@@ -322,24 +315,16 @@ func onlyIPv4(hcp *hyperv1.HostedControlPlane) bool {
 	return len(hcp.Spec.Networking.ServiceNetwork) > 0
 }
 
-// trustBundles are the certificate authorities that the user wants trusted, each in a file of its own; nil when there are none.
-func trustBundles(hcp *hyperv1.HostedControlPlane) *corev1.Volume {
-	var sources []corev1.VolumeProjection
-	add := func(configMap, file string) {
-		sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, Items: []corev1.KeyToPath{{Key: "ca-bundle.crt", Path: file}},
-		}})
-	}
+// trustBundles are the certificate authorities that the user wants trusted.
+func trustBundles(hcp *hyperv1.HostedControlPlane) *TrustedFiles {
+	files := &TrustedFiles{}
 	if bundle := hcp.Spec.AdditionalTrustBundle; bundle != nil {
-		add(bundle.Name, "additional-ca-bundle.pem")
+		files.Add(bundle.Name, corev1.KeyToPath{Key: names.CABundleKey, Path: "additional-ca-bundle.pem"})
 	}
 	if c := hcp.Spec.Configuration; c != nil && c.Proxy != nil && c.Proxy.TrustedCA.Name != "" {
-		add(c.Proxy.TrustedCA.Name, "proxy-trusted-ca.pem")
+		files.Add(c.Proxy.TrustedCA.Name, corev1.KeyToPath{Key: names.CABundleKey, Path: "proxy-trusted-ca.pem"})
 	}
-	if len(sources) == 0 {
-		return nil
-	}
-	return &corev1.Volume{Name: trustBundleVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: ptr.To(configMapMode)}}}
+	return files
 }
 
 // ManagementProxy has a container use the proxy of the management cluster, for all but kube-apiserver, exceptions and what the operator itself

@@ -3,8 +3,6 @@ package etcd
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -83,19 +81,6 @@ func (c cluster) several(ctx component.WorkloadContext) (bool, error) { return c
 func (c cluster) volatile(hcp *hyperv1.HostedControlPlane) bool {
 	own := c.spec(hcp).Storage
 	return own != nil && own.Type == hyperv1.EmptyDirEtcdShardStorage
-}
-
-// adaptScheduling puts members on the nodes that the spec asks for; a shard that says nothing goes where the main etcd goes.
-func (c cluster) adaptScheduling(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) {
-	wish := c.spec(hcp).Scheduling
-	if wish == nil && hcp.Spec.Etcd.Managed != nil {
-		wish = hcp.Spec.Etcd.Managed.Scheduling
-	}
-	if wish == nil {
-		return
-	}
-	pod.NodeSelector = maps.Clone(wish.NodeSelector)
-	pod.Tolerations = slices.Clone(wish.Tolerations)
 }
 
 // adaptStorage takes kind, size and class of the volumes from the HostedControlPlane. A shard has its own kind and class, and the size

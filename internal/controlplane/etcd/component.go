@@ -93,7 +93,7 @@ func (c cluster) adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.State
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: stateVolume, MountPath: "/etc/etcd/clusterstate", ReadOnly: true})
 		main.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: leaveSeconds}}}
 	}
-	c.adaptScheduling(ctx.HCP, pod)
+	shards.Schedule(ctx.HCP.Spec.Etcd, c.spec(ctx.HCP).Scheduling, pod)
 	return errors.Join(c.adaptStorage(ctx.HCP, s), c.adaptRestore(ctx, pod))
 }
 

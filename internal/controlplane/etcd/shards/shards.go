@@ -10,11 +10,13 @@ package shards
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -172,4 +174,17 @@ func Names(etcd hyperv1.EtcdSpec) []string {
 	}
 	slices.SortFunc(names, cmp.Compare)
 	return names
+}
+
+// Schedule puts members on the nodes that own asks for, which is a shard's; one that says nothing goes where the main etcd goes.
+func Schedule(etcd hyperv1.EtcdSpec, own *hyperv1.EtcdScheduling, pod *corev1.PodSpec) {
+	wish := own
+	if wish == nil && etcd.Managed != nil {
+		wish = etcd.Managed.Scheduling
+	}
+	if wish == nil {
+		return
+	}
+	pod.NodeSelector = maps.Clone(wish.NodeSelector)
+	pod.Tolerations = slices.Clone(wish.Tolerations)
 }

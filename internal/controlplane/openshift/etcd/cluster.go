@@ -2,8 +2,6 @@ package etcd
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -73,20 +71,6 @@ func anyDefragmented(ctx component.WorkloadContext) (bool, error) {
 		}
 	}
 	return mainCluster.defragmented(ctx)
-}
-
-// adaptScheduling puts members on the nodes that the spec asks for; a shard that says nothing goes where the main etcd goes.
-func (c cluster) adaptScheduling(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) {
-	s, _ := c.spec(hcp)
-	wish := s.Scheduling
-	if wish == nil && hcp.Spec.Etcd.Managed != nil {
-		wish = hcp.Spec.Etcd.Managed.Scheduling
-	}
-	if wish == nil {
-		return
-	}
-	pod.NodeSelector = maps.Clone(wish.NodeSelector)
-	pod.Tolerations = slices.Clone(wish.Tolerations)
 }
 
 // memoryBesidesData is what etcd needs beside a data volume in memory.

@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/controlplane/settings"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -90,7 +91,8 @@ func (c cluster) adaptStatefulSet(ctx component.WorkloadContext, s *appsv1.State
 	} else if !c.shard {
 		pod.ServiceAccountName = Name
 	}
-	c.adaptScheduling(ctx.HCP, pod)
+	own, _ := c.spec(ctx.HCP)
+	shards.Schedule(ctx.HCP.Spec.Etcd, own.Scheduling, pod)
 	c.adaptRestore(ctx.HCP, pod)
 	return c.adaptStorage(ctx.HCP, s)
 }

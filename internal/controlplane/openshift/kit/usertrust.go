@@ -15,5 +15,5 @@ func UserTrust(ctx component.WorkloadContext, pod *corev1.PodSpec) {
 	}
 	volume := component.ConfigMapVolume("trusted-ca", bundle.Name)
 	volume.ConfigMap.Items = []corev1.KeyToPath{{Key: names.CABundleKey, Path: "user-ca-bundle.pem"}}
-	component.AddVolume(pod, pod.Containers[0].Name, volume, trustedDir)
+	component.AddVolume(pod, pod.Containers[0].Name, volume, component.TrustedDir)
 }

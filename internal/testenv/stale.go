@@ -46,7 +46,7 @@ func (s *StaleClient) get(ctx context.Context, c client.WithWatch, key client.Ob
 		case apierrors.IsNotFound(err):
 			s.seen[id] = nil
 		case err == nil:
-			s.seen[id] = into.DeepCopyObject().(client.Object) //nolint:forcetypeassert // because a copy is of the same type
+			s.seen[id] = into.DeepCopyObject().(client.Object)
 		}
 		return err
 	}

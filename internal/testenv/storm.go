@@ -60,7 +60,7 @@ type madeKey struct {
 func NewStormClient(ctx context.Context, c client.WithWatch, seed uint64) (*StormClient, error) {
 	s := &StormClient{real: c, seen: map[string]string{}, made: map[madeKey]bool{}}
 	if seed != 0 {
-		s.random = rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // because a test wants to play it again
+		s.random = rand.New(rand.NewPCG(seed, seed)) // a test wants to play it again
 		var err error
 		if s.start, err = s.now(ctx); err != nil {
 			return nil, err
@@ -299,7 +299,7 @@ func listOf(scheme *runtime.Scheme, obj client.Object, kind schema.GroupVersionK
 	if err != nil {
 		return nil, err
 	}
-	return list.(client.ObjectList), nil //nolint:forcetypeassert // because the kind is a list's
+	return list.(client.ObjectList), nil
 }
 
 func (s *StormClient) funcs(cached bool) interceptor.Funcs {

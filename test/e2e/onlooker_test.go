@@ -44,7 +44,7 @@ func (p seenPackage) look() (up, heard bool) {
 func onlook(t *testing.T, name string, budget int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, filepath.Join(root(t), "bin", "kubectl"), "--kubeconfig", management().kubeconfig, "get", "packages", "-A", //nolint:gosec // a test's own
+	cmd := exec.CommandContext(ctx, filepath.Join(root(t), "bin", "kubectl"), "--kubeconfig", management().kubeconfig, "get", "packages", "-A",
 		"--field-selector", "metadata.name="+name, "-o", "json", "--watch")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

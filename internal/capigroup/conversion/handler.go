@@ -190,7 +190,7 @@ func hubAndSpoke(src, dst runtime.Object) (err error) {
 // getter is Cluster API's one place for the function that finds the version of a reference. It is a package variable there.
 var getter struct {
 	sync.Mutex
-	ctx     context.Context //nolint:containedctx // of the conversion that runs
+	ctx     context.Context
 	lookup  *versions
 	private bool
 }

@@ -247,7 +247,7 @@ func randomObject(g *WithT, crds []*apiextensionsv1.CustomResourceDefinition, gv
 		if crd.Spec.Group != gvk.Group || crd.Spec.Names.Kind != gvk.Kind {
 			continue
 		}
-		r := rand.New(rand.NewSource(seed)) //nolint:gosec // a test's values
+		r := rand.New(rand.NewSource(seed))
 		obj, _ := fill(r, crd.Spec.Versions[0].Schema.OpenAPIV3Schema, "", 0).(map[string]any)
 		obj["apiVersion"], obj["kind"] = gvk.GroupVersion().String(), gvk.Kind
 		obj["metadata"] = map[string]any{"name": "o", "labels": map[string]string{"cluster.x-k8s.io/cluster-name": "c"}, "finalizers": []string{"machine.cluster.x-k8s.io"}}

@@ -402,7 +402,7 @@ func TestCARotation(t *testing.T) {
 	other, err := newCertificate()
 	g.Expect(err).NotTo(HaveOccurred())
 	back := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, "{}") }))
-	back.TLS = &tls.Config{Certificates: []tls.Certificate{other}} //nolint:gosec // a test's server
+	back.TLS = &tls.Config{Certificates: []tls.Certificate{other}}
 	back.StartTLS()
 	defer back.Close()
 	unrelated := httptest.NewTLSServer(nil)

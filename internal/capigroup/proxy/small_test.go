@@ -52,7 +52,7 @@ func frame(t *testing.T, object runtime.Object) []byte {
 	event := metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: raw.Bytes()}}
 	out, err := event.Marshal()
 	g.Expect(err).NotTo(HaveOccurred())
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(out))), out...) //nolint:gosec // small
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(out))), out...)
 }
 
 func TestProtobufWatchMetrics(t *testing.T) {

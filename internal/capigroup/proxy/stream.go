@@ -196,7 +196,7 @@ func (f *frames) Read(dst []byte) (int, error) {
 			f.p.cfg.Metrics.failure("invalid-protobuf")
 			return 0, err
 		}
-		binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a little more than size
+		binary.BigEndian.PutUint32(out, uint32(len(out)-4))
 		f.out, f.left = out, out
 	}
 	n := copy(dst, f.left)

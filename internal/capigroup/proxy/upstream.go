@@ -160,7 +160,7 @@ func newTransport(conf *tls.Config, http2 bool) *http.Transport {
 }
 
 func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name) //nolint:gosec // named by whoever started the process
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}

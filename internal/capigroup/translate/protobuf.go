@@ -171,17 +171,17 @@ func message(dst, src []byte, edit func(num int, dst, value []byte) (out []byte,
 			size += 4
 		case wireBytes:
 			length, m := binary.Uvarint(src[n:])
-			if m <= 0 || length > uint64(len(src)-n-m) { //nolint:gosec // not negative: m bytes were read from behind n
+			if m <= 0 || length > uint64(len(src)-n-m) { // not negative: m bytes were read from behind n
 				return dst, ErrProtobuf
 			}
 			start := n + m
-			size = start + int(length) //nolint:gosec // at most len(src)
+			size = start + int(length) // at most len(src)
 			mark := len(dst)
 			// Room for the tag and the longest length that can come; what is too much is closed afterwards.
 			var head [2 * binary.MaxVarintLen64]byte
 			dst = append(dst, head[:]...)
 			body := len(dst)
-			out, changed, err := edit(int(tag>>3), dst, src[start:size]) //nolint:gosec // below 1<<29
+			out, changed, err := edit(int(tag>>3), dst, src[start:size])
 			if errors.Is(err, errDropped) {
 				dst, src = out[:mark], src[size:]
 				continue

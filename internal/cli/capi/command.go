@@ -135,7 +135,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err := o.write(kubeconfig, listener.Addr(), ca, token); err != nil {
 		return err
 	}
-	child := exec.CommandContext(cmd.Context(), program, args[1:]...) //nolint:gosec // what the user asked for
+	child := exec.CommandContext(cmd.Context(), program, args[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	// Discovery is cached by address, and this address is never seen again.
 	child.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+filepath.Join(dir, "cache"))

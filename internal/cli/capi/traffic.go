@@ -98,7 +98,7 @@ func record(file string, next http.Handler) (http.Handler, io.Closer, error) {
 	if file == "" {
 		return next, io.NopCloser(nil), nil
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // named by the user
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--record: %w", err)
 	}

@@ -53,7 +53,7 @@ func writePackage(image, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("--output-dir: %w", err)
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // for everybody: there is no secret in it
+		if err := os.WriteFile(path, content, 0o644); err != nil { // for everybody: there is no secret in it
 			return fmt.Errorf("--output-dir: %w", err)
 		}
 	}

@@ -87,7 +87,7 @@ func (b buildOptions) run(cmd *cobra.Command, source string) error {
 		for _, tag := range tags {
 			byReference[tag] = img
 		}
-		err := os.MkdirAll(filepath.Dir(b.output), 0o755) //nolint:gosec // for others to read, as the archive
+		err := os.MkdirAll(filepath.Dir(b.output), 0o755) // for others to read, as the archive
 		if err == nil {
 			err = tarball.MultiRefWriteToFile(b.output, byReference)
 		}

@@ -119,7 +119,7 @@ func (o *Options) remote(ctx context.Context, insecure bool) []remote.Option {
 		options = append(options, remote.WithTransport(o.Transport))
 	case insecure && ok:
 		anybody := standard.Clone()
-		anybody.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec,forbidigo // it is what the user asks for, of this command alone
+		anybody.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:forbidigo // it is what the user asks for, of this command alone
 		options = append(options, remote.WithTransport(anybody))
 	}
 	return options

@@ -96,11 +96,11 @@ func (o *Options) initialize() *cobra.Command {
 			if exists(filepath.Join(args[0], "manifest.yaml")) || exists(filepath.Join(args[0], "manifest.yml")) {
 				return fmt.Errorf("package folder already exists: %s", args[0])
 			}
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // source, for others to read
+			if err := os.MkdirAll(args[0], 0o755); err != nil { // source, for others to read
 				return fmt.Errorf("making the package folder: %w", err)
 			}
 			for file, text := range skeleton {
-				if err := os.WriteFile(filepath.Join(args[0], file), fmt.Appendf(nil, text, packageName), 0o644); err != nil { //nolint:gosec // as above
+				if err := os.WriteFile(filepath.Join(args[0], file), fmt.Appendf(nil, text, packageName), 0o644); err != nil {
 					return fmt.Errorf("writing %s: %w", file, err)
 				}
 			}

@@ -99,10 +99,10 @@ func (o *Options) runKickstart(cmd *cobra.Command, name string, sources []string
 	}
 	for file, data := range result.Files {
 		target := filepath.Join(name, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil { //nolint:gosec // source, for others to read
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil { // source, for others to read
 			return fmt.Errorf("making the package folder: %w", err)
 		}
-		if err := os.WriteFile(target, data, 0o644); err != nil { //nolint:gosec // as above
+		if err := os.WriteFile(target, data, 0o644); err != nil {
 			return fmt.Errorf("writing %s: %w", target, err)
 		}
 	}

@@ -141,7 +141,7 @@ func (o *Options) lockOne(ctx context.Context, p *load.Package, dir string, inse
 	if short := filepath.Join(dir, "manifest.lock.yml"); exists(short) {
 		target = short
 	}
-	return true, os.WriteFile(target, raw, 0o644) //nolint:gosec // part of the source, like the manifest
+	return true, os.WriteFile(target, raw, 0o644) // part of the source, like the manifest
 }
 
 func exists(file string) bool {

@@ -34,7 +34,7 @@ func ForgetProgram() (int, error) {
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, start, length, unix.MADV_DONTNEED); errno != 0 {
 			return total, fmt.Errorf("giving back pages of the program: %w", errno)
 		}
-		total += int(length) //nolint:gosec // a program is smaller than that
+		total += int(length) // a program is smaller than that
 	}
 	return total, nil
 }

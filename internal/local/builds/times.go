@@ -42,7 +42,7 @@ func (t *Times) Note(target Target, p Progress, d time.Duration) {
 	}
 	t.builds[target.Name] = took{Seconds: d.Seconds(), Packages: p.Compiled}
 	if data, err := json.MarshalIndent(t.builds, "", "  "); err == nil {
-		_ = os.WriteFile(filepath.Join(t.root, timesFile), append(data, '\n'), 0o644) //nolint:gosec // no secret
+		_ = os.WriteFile(filepath.Join(t.root, timesFile), append(data, '\n'), 0o644)
 	}
 }
 

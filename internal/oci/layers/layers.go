@@ -77,7 +77,7 @@ func (b *Budget) archive(archive *tar.Reader, visit func(*tar.Header, io.Reader)
 
 // reader fails when more than *left bytes are read, or when ctx is done. err keeps that error, which an archive reader may replace.
 type reader struct {
-	ctx  context.Context //nolint:containedctx // a reader has no other way to hear of it
+	ctx  context.Context // a reader has no other way to hear of it
 	from io.Reader
 	left *int64
 	err  error

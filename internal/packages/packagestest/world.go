@@ -81,7 +81,7 @@ func Start(t testing.TB, extensions ...manager.Extension) *World {
 }
 
 // Run runs the controllers until ctx ends.
-func (w *World) Run(t testing.TB, ctx context.Context, extensions ...manager.Extension) { //nolint:revive // t goes first in helpers of tests
+func (w *World) Run(t testing.TB, ctx context.Context, extensions ...manager.Extension) { // t goes first in helpers of tests
 	t.Helper()
 	mgr, err := manager.New(ctx, w.Env.Config, manager.Options{
 		Options: program.Options{MetricsAddr: "0", HealthAddr: "0"}, Registry: prometheus.NewRegistry(),

@@ -32,7 +32,7 @@ func (o *Options) writeKubeconfig() error {
 	}
 	next := filepath.Join(filepath.Dir(o.WriteKubeconfig), "."+filepath.Base(o.WriteKubeconfig))
 	// Containers beside this one may run as other users.
-	if err := os.WriteFile(next, []byte(kubeconfig(o.Port)), 0o644); err != nil { //nolint:gosec // no secret is in it
+	if err := os.WriteFile(next, []byte(kubeconfig(o.Port)), 0o644); err != nil { // no secret is in it
 		return fmt.Errorf("--write-kubeconfig: %w", err)
 	}
 	if err := os.Rename(next, o.WriteKubeconfig); err != nil {

@@ -22,7 +22,7 @@ const (
 	keyDataDir        = "data-dir"
 	keyInitialCluster = "initial-cluster"
 	keyInitialState   = "initial-cluster-state"
-	keyToken          = "initial-cluster-token" //nolint:gosec // G101: the name of a setting
+	keyToken          = "initial-cluster-token"
 )
 
 // ClusterState is what etcd must be told about the cluster that it starts in.
@@ -143,7 +143,7 @@ func (c Config) write(path string) error {
 
 func writeFile(path string, raw []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	if err := os.WriteFile(tmp, raw, 0o640); err != nil { //nolint:gosec // G306: the group reads it when etcd runs as another user of the pod; it has no secrets
+	if err := os.WriteFile(tmp, raw, 0o640); err != nil { // the group reads it when etcd runs as another user of the pod; it has no secrets
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := os.Rename(tmp, path); err != nil {

@@ -16,7 +16,7 @@ import (
 // kubeconfigKey is the key of a kubeconfig in a Secret of the control plane namespace.
 const kubeconfigKey = "kubeconfig"
 
-const defaultTokenFile = "/var/run/secrets/openshift/serviceaccount/token" //nolint:gosec // G101: a path
+const defaultTokenFile = "/var/run/secrets/openshift/serviceaccount/token"
 
 // Command is `hcp-sidecar token-minter`.
 func Command() *cobra.Command {

@@ -142,7 +142,7 @@ func freshFor(now, expiry time.Time) time.Duration {
 
 // jitter spreads the renewals of many control planes: up to 10 % earlier, never later.
 func jitter(d time.Duration) time.Duration {
-	return d - time.Duration(rand.Int64N(int64(d)/10+1)) //nolint:gosec // G404: nothing secret
+	return d - time.Duration(rand.Int64N(int64(d)/10+1))
 }
 
 // writeFile replaces path in one step, so that a reader sees the old token or the new one and never a part.

@@ -198,7 +198,7 @@ func (m *Machine) Answers(ctx context.Context, scheme, port, path string) time.D
 func (m *Machine) Healthy(ctx context.Context, scheme, port, path string) bool {
 	m.t.Helper()
 	insecure := &http.Client{Timeout: time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // G402: as the kubelet probes
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // as the kubelet probes
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s%s", scheme, m.Address(port), path), nil)
 	if err != nil {

@@ -142,7 +142,7 @@ func reconnect(number uint64) error {
 }
 
 func nft(pid int, rules string, args ...string) error {
-	cmd := exec.Command("nsenter", append([]string{"--net=/proc/" + strconv.Itoa(pid) + "/ns/net", "nft"}, args...)...) //nolint:gosec,noctx // short, and must be done in the end
+	cmd := exec.Command("nsenter", append([]string{"--net=/proc/" + strconv.Itoa(pid) + "/ns/net", "nft"}, args...)...) //nolint:noctx // short, and must be done in the end
 	cmd.Stdin = strings.NewReader(rules)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

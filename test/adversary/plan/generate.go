@@ -67,7 +67,7 @@ var faultKinds = []faultKind{
 // For makes the plan of a seed that takes about length, which is brought within MinLength and MaxLength.
 func For(seed uint64, length time.Duration) Plan {
 	length = min(max(length.Truncate(time.Second), MinLength), MaxLength)
-	g := &generator{rng: rand.New(rand.NewPCG(seed, stream))} //nolint:gosec // it is to be the same each time
+	g := &generator{rng: rand.New(rand.NewPCG(seed, stream))} // it is to be the same each time
 	g.plan = Plan{Seed: seed, Length: length, Storm: (length * 6 / 10).Truncate(time.Second)}
 	g.plan.Clusters = min(2+int(g.plan.Storm/(3*time.Minute)), MaxClusters)
 	g.clusters()

@@ -46,7 +46,7 @@ func LookAtMachine(ctx context.Context, stateDir string) (Machine, error) {
 		}
 	}
 	for kind, command := range map[string][]string{"links": {"ip", "-o", "link"}, "packet filter rules": {"nft", "-s", "list", "ruleset"}} {
-		out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output() //nolint:gosec // the two above
+		out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 		}

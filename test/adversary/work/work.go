@@ -79,7 +79,7 @@ func (w *Work) render(ctx context.Context, cluster int) ([]*unstructured.Unstruc
 	if cluster%2 == 0 {
 		args = append(args, "--annotations", "resource-request-override.hypershift.openshift.io/etcd.etcd=cpu=100m")
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(w.World.Bin, "hypershift"), args...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, filepath.Join(w.World.Bin, "hypershift"), args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // control is the controller's process: its caches as the package operator sets them up, and no other controller.
 func control(ctx context.Context, kubeconfig string) error {
 	if path := os.Getenv(profileEnv); path != "" {
-		f, err := os.Create(path) //nolint:gosec // whoever runs the benchmark says where
+		f, err := os.Create(path)
 		if err != nil {
 			return err
 		}

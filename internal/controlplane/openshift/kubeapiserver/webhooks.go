@@ -2,7 +2,7 @@ package kubeapiserver
 
 import (
 	"cmp"
-	"crypto/md5" //nolint:gosec // names a signer, protects nothing
+	"crypto/md5" // names a signer, protects nothing
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -126,7 +126,7 @@ func webhookKubeconfig(account string) component.ManifestOption {
 		if err != nil {
 			return err
 		}
-		hash := md5.Sum(append(append([]byte{}, signer.Data[pki.CACertKey]...), signer.Data[pki.CAKeyKey]...)) //nolint:gosec // as above
+		hash := md5.Sum(append(append([]byte{}, signer.Data[pki.CACertKey]...), signer.Data[pki.CAKeyKey]...))
 		if secret.Annotations == nil {
 			secret.Annotations = map[string]string{}
 		}

@@ -69,7 +69,7 @@ func servicePort(endpoint map[string]any, svc *corev1.Service) intstr.IntOrStrin
 		return intstr.IntOrString{}
 	}
 	if n, ok, _ := unstructured.NestedInt64(endpoint, "targetPort"); ok {
-		return intstr.FromInt32(int32(min(max(n, 0), 65535))) //nolint:gosec // because it is bounded
+		return intstr.FromInt32(int32(min(max(n, 0), 65535))) // it is bounded
 	}
 	name, _, _ := unstructured.NestedString(endpoint, "targetPort")
 	return intstr.FromString(name)

@@ -10,7 +10,7 @@ import (
 
 // budget counts what the functions of one rendering produce.
 type budget struct {
-	ctx                  context.Context //nolint:containedctx // functions of templates have no other way to hear of it
+	ctx                  context.Context // functions of templates have no other way to hear of it
 	produced, containers int
 }
 

@@ -27,7 +27,7 @@ func Execute(ctx context.Context, text string, data any) ([]byte, error) {
 // limited is a buffer that refuses more than maxOutput, or anything once ctx is done.
 type limited struct {
 	bytes.Buffer
-	ctx context.Context //nolint:containedctx // a writer has no other way to hear of it
+	ctx context.Context // a writer has no other way to hear of it
 }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -75,8 +75,8 @@ func steps(start, stop, step int) ([]int, error) {
 	if step == 0 || start == stop || (stop < start) != (step < 0) {
 		return []int{}, nil
 	}
-	span := uint64(stop) - uint64(start) //nolint:gosec // because it wraps around to the right distance
-	size := uint64(step)                 //nolint:gosec // because it is made positive
+	span := uint64(stop) - uint64(start) // it wraps around to the right distance
+	size := uint64(step)                 // it is made positive
 	if step < 0 {
 		span, size = -span, -size
 	}
@@ -85,7 +85,7 @@ func steps(start, stop, step int) ([]int, error) {
 	}
 	out := make([]int, 0, span/size+1)
 	for i := range (span + size - 1) / size {
-		out = append(out, start+int(i)*step) //nolint:gosec // because it is below maxItems
+		out = append(out, start+int(i)*step) // it is below maxItems
 	}
 	return out, nil
 }

@@ -11,7 +11,7 @@ import (
 // search looks for all matches of a regular expression. One search takes time in proportion to pattern and text; one for each match, which may
 // all read to the end of the text, the square of it.
 type search struct {
-	ctx context.Context //nolint:containedctx // functions of templates have no other way to hear of it
+	ctx context.Context // functions of templates have no other way to hear of it
 }
 
 // compile refuses patterns with which one search of a text would take long.

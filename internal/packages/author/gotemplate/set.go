@@ -10,7 +10,7 @@ import (
 //
 // There is no other way to render: its limits hold for all templates, those of packages and of ObjectTemplates.
 type Set struct {
-	//nolint:containedctx // the functions of templates have no other way to hear of it
+	// the functions of templates have no other way to hear of it
 	ctx     context.Context
 	root    *template.Template
 	budget  *budget

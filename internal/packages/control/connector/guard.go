@@ -155,7 +155,7 @@ func (g *guard) spend(path string, n int) {
 type boundedBody struct {
 	guard  *guard
 	body   io.ReadCloser
-	ctx    context.Context //nolint:containedctx // it is that of the request, as http.Response keeps it, too
+	ctx    context.Context // it is that of the request, as http.Response keeps it, too
 	cancel context.CancelFunc
 	path   string
 	left   int64

@@ -125,7 +125,7 @@ func troubleOfProbe(err error) *Trouble {
 // session is a time during which the target answers.
 type session struct {
 	*connection
-	ctx     context.Context //nolint:containedctx // it is the session's life, not that of a call
+	ctx     context.Context // it is the session's life, not that of a call
 	end     context.CancelFunc
 	client  client.Client
 	mapper  meta.RESTMapper

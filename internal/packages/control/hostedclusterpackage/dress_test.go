@@ -45,7 +45,7 @@ func TestLabels(t *testing.T) {
 		w.g.Expect(w.pkg("a").Labels).To(HaveKeyWithValue("team", "red"))
 		w.g.Expect(w.pkg("b").Labels).To(HaveKeyWithValue("team", "green"))
 		p := w.read()
-		w.g.Expect(p.Status.ObservedGeneration).To(Equal(int32(p.Generation))) //nolint:gosec // a small number
+		w.g.Expect(p.Status.ObservedGeneration).To(Equal(int32(p.Generation)))
 		w.g.Expect(p.Status.UpdatedPackages).To(Equal(int32(2)))
 	})
 }

@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 		w.template("v2")
 		_, err := r.Reconcile(t.Context(), w.request())
 		w.g.Expect(err).To(MatchError(ContainSubstring("conflict")))
-		w.g.Expect(w.read().Status.ObservedGeneration).To(Equal(int32(w.read().Generation))) //nolint:gosec // the published width
+		w.g.Expect(w.read().Status.ObservedGeneration).To(Equal(int32(w.read().Generation))) // the published width
 		w.g.Expect(w.condition("Progressing")).To(HavePrefix(
 			"True NotAllPackagesProgressed 3/3 packages progressed. Can't be written, and tried again later: " + w.ns + "/a (Apply failed with 1 conflict"))
 		for _, name := range []string{"b", "c"} {

@@ -179,7 +179,7 @@ func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed, change
 
 // warn tells of what is asked for and can't be meant.
 func (r *Reconciler) warn(owner *packagesv1.HostedClusterPackage) {
-	if owner.Status.ObservedGeneration == int32(owner.Generation) { //nolint:gosec // the published width
+	if owner.Status.ObservedGeneration == int32(owner.Generation) { // the published width
 		return // told already
 	}
 	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {

@@ -185,7 +185,7 @@ func TestReconcile(t *testing.T) {
 func TestCrashes(t *testing.T) {
 	t.Run("When the process dies at any write the next one should finish the rollout within the budget", func(t *testing.T) {
 		fresh := func(t testing.TB) testenv.CrashCase {
-			w := newWorld(t.(*testing.T), nil, "a", "b") //nolint:forcetypeassert // the caller's
+			w := newWorld(t.(*testing.T), nil, "a", "b")
 			first := w.reconciler(w.c)
 			w.pass(first)
 			w.settle("a", true)

@@ -109,7 +109,7 @@ func compare(t *testing.T, path, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // a golden file
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v (make golden writes it)", err)
 	}

@@ -91,7 +91,7 @@ func (p *player) play() error {
 func TestForecastIsTrue(t *testing.T) {
 	t.Run("When Packages behave as assumed the rollout should do what its plan said, at the times that it said", func(t *testing.T) {
 		for seed := range uint64(2000) {
-			r := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // must replay
+			r := rand.New(rand.NewPCG(seed, 3)) // must replay
 			f := newFleet(Settings{MaxUnavailable: 1 + r.IntN(3), Partitioned: r.IntN(3) > 0, Options: Options{OnFailure: Hold}})
 			for i := range 2 + r.IntN(8) {
 				name := fmt.Sprintf("c%d", i)

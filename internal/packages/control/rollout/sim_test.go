@@ -37,7 +37,7 @@ func TestSimulation(t *testing.T) {
 	for i := range seeds {
 		group.Go(func() error {
 			if !stop.Load() {
-				failed[i] = simulate(uint64(first + i)) //nolint:gosec // not negative
+				failed[i] = simulate(uint64(first + i))
 				stop.CompareAndSwap(false, failed[i] != nil)
 			}
 			return nil
@@ -128,7 +128,7 @@ type simOwner struct {
 
 func newSim(seed uint64) *sim {
 	s := &sim{
-		Rand: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), //nolint:gosec // must replay
+		Rand: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), // must replay
 		clusters: map[string]*simCluster{}, pkgs: map[string]*simPackage{}, shownC: map[string]simCluster{}, shownP: map[string]simPackage{},
 		broken: map[int]bool{}, known: map[string]simKnown{}, refuses: map[string]bool{}, refused: map[string]simRefused{}, hcp: simOwner{version: 1, resourceVersion: 1},
 	}

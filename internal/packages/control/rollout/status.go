@@ -17,7 +17,7 @@ const named = 5
 // Clusters that are being deleted don't count. One whose Package is missing counts as unavailable and keeps the rollout progressing, but is not in the
 // total, which is of Packages that exist.
 func (m *maker) status() packagesv1.HostedClusterPackageStatus {
-	total := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: int32(m.in.Settings.Generation)} //nolint:gosec // the published width
+	total := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: int32(m.in.Settings.Generation)} // the published width
 	var parts []packagesv1.HostedClusterPackagePartitionStatus
 	missing, paused := 0, int32(0)
 	for _, g := range m.groups {

@@ -24,7 +24,7 @@ func Hash(value any, collisions *int32) string {
 	_, _ = dump.Fprintf(h, "%#v", value) // a hash takes everything
 	if collisions != nil {
 		count := make([]byte, 8)
-		binary.LittleEndian.PutUint32(count, uint32(*collisions)) //nolint:gosec // a count of collisions is small and positive
+		binary.LittleEndian.PutUint32(count, uint32(*collisions)) // a count of collisions is small and positive
 		h.Write(count)
 	}
 	return rand.SafeEncodeString(fmt.Sprint(h.Sum32()))

@@ -22,8 +22,8 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/local/builds"
-	"hcp.internal/platform/internal/local/progress"
 )
 
 func main() {
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := builder{root: root, times: builds.ReadTimes(root), display: progress.New(out, isTerminal(out), clock.RealClock{}), targets: targets}
+	b := builder{root: root, times: builds.ReadTimes(root), display: progress.NewDisplay(out, isTerminal(out), clock.RealClock{}), targets: targets}
 	return b.run(ctx)
 }
 

@@ -22,11 +22,11 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/local/builds"
 	"hcp.internal/platform/internal/local/components"
 	"hcp.internal/platform/internal/local/packages"
 	"hcp.internal/platform/internal/local/preflight"
-	"hcp.internal/platform/internal/local/progress"
 	"hcp.internal/platform/internal/local/supervisor"
 )
 
@@ -99,7 +99,7 @@ func (u *Up) Run(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, u.Settings.Timeout)
 		defer cancel()
 	}
-	u.display = progress.New(u.Out, u.TTY, u.Clock)
+	u.display = progress.NewDisplay(u.Out, u.TTY, u.Clock)
 	u.images.Releases = map[string]string{}
 	steps := []upStep{
 		{"checking this machine", u.preflight},

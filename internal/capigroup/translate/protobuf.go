@@ -3,6 +3,8 @@ package translate
 import (
 	"encoding/binary"
 	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // protobufMagic is before every message of Kubernetes' protobuf encoding.
@@ -10,14 +12,6 @@ const protobufMagic = "k8s\x00"
 
 // ErrProtobuf is what the functions on protobuf return for bytes that are none of Kubernetes'.
 var ErrProtobuf = errors.New("invalid protobuf of Kubernetes")
-
-// wire types of protobuf.
-const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
-)
 
 // The envelope: runtime.Unknown with the object in its second field. What is in it is chosen by the kind in the first.
 var (
@@ -153,62 +147,39 @@ func stringField(src []byte, want int) (s string, err error) {
 // and returns true. What it appends otherwise is dropped.
 func message(dst, src []byte, edit func(num int, dst, value []byte) (out []byte, changed bool, err error)) ([]byte, error) {
 	for len(src) > 0 {
-		tag, n := binary.Uvarint(src)
-		if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29-1 {
-			return dst, ErrProtobuf
-		}
-		size := n
-		switch tag & 7 {
-		case wireVarint:
-			_, m := binary.Uvarint(src[n:])
-			if m <= 0 {
-				return dst, ErrProtobuf
-			}
-			size += m
-		case wireFixed64:
-			size += 8
-		case wireFixed32:
-			size += 4
-		case wireBytes:
-			length, m := binary.Uvarint(src[n:])
-			if m <= 0 || length > uint64(len(src)-n-m) { // not negative: m bytes were read from behind n
-				return dst, ErrProtobuf
-			}
-			start := n + m
-			size = start + int(length) // at most len(src)
-			mark := len(dst)
-			// Room for the tag and the longest length that can come; what is too much is closed afterwards.
-			var head [2 * binary.MaxVarintLen64]byte
-			dst = append(dst, head[:]...)
-			body := len(dst)
-			out, changed, err := edit(int(tag>>3), dst, src[start:size])
-			if errors.Is(err, errDropped) {
-				dst, src = out[:mark], src[size:]
-				continue
-			}
-			if err != nil {
-				return out, err
-			}
-			dst = out[:mark]
-			if !changed {
-				dst = append(dst, src[:size]...)
-				src = src[size:]
-				continue
-			}
-			edited := out[body:]
-			dst = append(dst, src[:n]...)
-			dst = binary.AppendUvarint(dst, uint64(len(edited)))
-			dst = append(dst, edited...) // moves to the front, within the same array
-			src = src[size:]
-			continue
-		default:
+		num, kind, n := protowire.ConsumeTag(src)
+		if n < 0 || num > protowire.MaxValidNumber || kind == protowire.StartGroupType {
 			return dst, ErrProtobuf // groups are of no Kubernetes type
 		}
-		if size > len(src) {
+		m := protowire.ConsumeFieldValue(num, kind, src[n:])
+		if m < 0 {
 			return dst, ErrProtobuf
 		}
-		dst = append(dst, src[:size]...)
-		src = src[size:]
+		tag, field := src[:n], src[:n+m]
+		src = src[n+m:]
+		if kind != protowire.BytesType {
+			dst = append(dst, field...)
+			continue
+		}
+		value, _ := protowire.ConsumeBytes(field[n:])
+		mark := len(dst)
+		// Room for the tag and the longest length that can come; what is too much is closed afterwards.
+		var head [2 * binary.MaxVarintLen64]byte
+		dst = append(dst, head[:]...)
+		body := len(dst)
+		out, changed, err := edit(int(num), dst, value)
+		switch {
+		case errors.Is(err, errDropped):
+			dst = out[:mark]
+		case err != nil:
+			return out, err
+		case !changed:
+			dst = append(out[:mark], field...)
+		default:
+			edited := out[body:]
+			dst = append(out[:mark], tag...)
+			dst = protowire.AppendBytes(dst, edited) // moves to the front, within the same array
+		}
 	}
 	return dst, nil
 }

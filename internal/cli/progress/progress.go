@@ -1,4 +1,8 @@
-// Package progress waits for something in a cluster and tells a person what it waits for, and for how long already.
+// Package progress tells a person what a long command does, what it waits for, and for how long already.
+//
+// A [Printer] is for what happens in a cluster: each new state is a line with the time. A [Display] is for tasks on this machine, one after the
+// other: on a terminal the current state is one line that is rewritten; elsewhere each change is a line of its own, and a state of which
+// only numbers change is said again now and then.
 package progress
 
 import (

@@ -1,7 +1,3 @@
-// Package progress tells a person what a long command does, what it waits for, and for how long already.
-//
-// On a terminal the current state is one line that is rewritten; elsewhere each change is a line of its own, and a state of which only
-// numbers change is said again now and then.
 package progress
 
 import (
@@ -40,8 +36,8 @@ type Display struct {
 	stopped chan struct{}
 }
 
-// New returns a Display; tty says that out is a terminal.
-func New(out io.Writer, tty bool, clk clock.WithTicker) *Display {
+// NewDisplay returns a Display; tty says that out is a terminal.
+func NewDisplay(out io.Writer, tty bool, clk clock.WithTicker) *Display {
 	return &Display{out: out, tty: tty, clock: clk}
 }
 

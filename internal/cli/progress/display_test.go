@@ -18,7 +18,7 @@ func TestDisplay(t *testing.T) {
 		g := NewWithT(t)
 		clk := testclock.NewFakeClock(time.Unix(0, 0))
 		var out bytes.Buffer
-		d := New(&out, false, clk)
+		d := NewDisplay(&out, false, clk)
 		g.Expect(d.Do(t.Context(), "starting", func(_ context.Context, say func(string, ...any)) error {
 			say("a")
 			say("a")
@@ -33,7 +33,7 @@ func TestDisplay(t *testing.T) {
 		g := NewWithT(t)
 		clk := testclock.NewFakeClock(time.Unix(0, 0))
 		var out bytes.Buffer
-		d := New(&out, false, clk)
+		d := NewDisplay(&out, false, clk)
 		d.Number(2)
 		g.Expect(d.Do(t.Context(), "building", func(_ context.Context, say func(string, ...any)) error {
 			for i := range 70 {
@@ -52,14 +52,14 @@ func TestDisplay(t *testing.T) {
 	t.Run("When a task fails it should mark it and name it in the error", func(t *testing.T) {
 		g := NewWithT(t)
 		var out bytes.Buffer
-		d := New(&out, true, clock.RealClock{})
+		d := NewDisplay(&out, true, clock.RealClock{})
 		err := d.Do(t.Context(), "starting", func(context.Context, func(string, ...any)) error { return errors.New("broken") })
 		g.Expect(err).To(MatchError("starting: broken"))
 		g.Expect(out.String()).To(HaveSuffix(clear + "!!  starting (0s)\n"))
 	})
 	t.Run("When the time is over it should say what was missing and why it ended", func(t *testing.T) {
 		g := NewWithT(t)
-		d := New(&bytes.Buffer{}, false, clock.RealClock{})
+		d := NewDisplay(&bytes.Buffer{}, false, clock.RealClock{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("the supervisor has ended"))
 		err := d.Do(ctx, "starting", func(ctx context.Context, _ func(string, ...any)) error {
@@ -72,7 +72,7 @@ func TestDisplay(t *testing.T) {
 		clk := testclock.NewFakeClock(time.Unix(0, 0))
 		for _, tty := range []bool{false, true} {
 			var out bytes.Buffer
-			d := New(&out, false, clk)
+			d := NewDisplay(&out, false, clk)
 			d.begin("tour")
 			d.tty = tty // only now, without the animation, which writes when it likes
 			d.Show("$ %s", "ls")

@@ -97,6 +97,11 @@ func (c *Client) Apply(ctx context.Context, path, owner string, object []byte) e
 	return c.do(ctx, http.MethodPatch, path+"?"+query.Encode(), "application/apply-patch+yaml", object, nil)
 }
 
+// Delete removes the object at path. The error is IsNotFound when it isn't there.
+func (c *Client) Delete(ctx context.Context, path string) error {
+	return c.do(ctx, http.MethodDelete, path, "", nil, nil)
+}
+
 // do sends one request. An answer of 300 or above becomes a *StatusError.
 func (c *Client) do(ctx context.Context, method, path, contentType string, body []byte, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -66,12 +66,12 @@ func Decide(w World) map[string]Verdict {
 	// What fits nowhere takes nothing from anybody.
 	for _, p := range f.placeAll(w.Others) {
 		if slices.ContainsFunc(p.nodes, func(i int) bool { return fits(p.Pod.Requests, f.nodes[i].Free) }) {
-			waiting.add(p, 1)
+			waiting.add(p)
 		}
 	}
 	reserved := f.placeAll(w.Reserved)
 	for _, p := range reserved {
-		waiting.add(p, 1)
+		waiting.add(p)
 	}
 	verdicts := map[string]Verdict{}
 	var held []waiter
@@ -86,7 +86,7 @@ func Decide(w World) map[string]Verdict {
 		}
 		if v.Admitted {
 			for _, p := range mine {
-				waiting.add(p, 1)
+				waiting.add(p)
 			}
 			reserved = append(reserved, mine...)
 		} else {
@@ -185,7 +185,7 @@ func (l load) with(p placed) load {
 			sum   Amounts
 		}{e.nodes, sum}
 	}
-	out.add(p, 1)
+	out.add(p)
 	return out
 }
 

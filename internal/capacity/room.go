@@ -103,7 +103,7 @@ type load map[string]*struct {
 	sum   Amounts
 }
 
-func (l load) add(p placed, sign int64) {
+func (l load) add(p placed) {
 	e := l[p.key]
 	if e == nil {
 		e = &struct {
@@ -112,7 +112,7 @@ func (l load) add(p placed, sign int64) {
 		}{p.nodes, Amounts{}}
 		l[p.key] = e
 	}
-	add(e.sum, p.total(), sign)
+	add(e.sum, p.total(), 1)
 }
 
 // on is the load that may go to any of these nodes.

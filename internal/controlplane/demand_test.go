@@ -32,7 +32,6 @@ func TestDemandIsWhatIsRendered(t *testing.T) {
 			}
 			demanded := map[string]bool{}
 			for _, c := range list {
-				c := c
 				wctx := ctx
 				wctx.OmitOwnerReference = c.Name() == cpo.Name
 				d, err := c.Demand(wctx)

@@ -118,7 +118,7 @@ func (l *listed) Start(ctx context.Context) error {
 		var want sets.Set[string]
 		select {
 		case <-ctx.Done():
-			return nil //nolint:nilerr // because that is how it is told to end
+			return nil // that is how it is told to end
 		case want = <-l.next:
 		}
 		for name, stop := range watches {

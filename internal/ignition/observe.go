@@ -56,7 +56,7 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 			return in, false, err
 		}
 	}
-	found, err := release.WithTrustOf(r.Releases, []byte(in.TrustBundle)).Lookup(ctx, image, pullSecret)
+	found, err := release.WithTrustOf(r.Releases, in.TrustBundle).Lookup(ctx, image, pullSecret)
 	if err != nil {
 		return in, false, fmt.Errorf("looking up release %s: %w", image, err)
 	}

@@ -85,7 +85,7 @@ func requestConnect(conn net.Conn, request string) (net.Conn, error) {
 		return nil, err
 	}
 	reader := bufio.NewReader(conn)
-	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
+	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // because the body is the connection, which is closed by who made it
 	if err != nil {
 		return nil, fmt.Errorf("reading the proxy's answer: %w", err)
 	}

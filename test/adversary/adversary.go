@@ -200,7 +200,8 @@ func (r *run) step(ctx context.Context, s plan.Step) {
 	begin := time.Now()
 	log := r.log.With("step", s.Number, "kind", s.Kind, "target", s.Target(), "planned", s.At.String())
 	log.Info("begins", "at", begin.Sub(r.begin).Round(time.Millisecond).String(), "for", s.For.String(), "count", s.Count, "version", s.Version)
-	met, err := "", error(nil)
+	var met string
+	var err error
 	if s.Fault() {
 		met, err = r.faults.Play(ctx, s)
 	} else {

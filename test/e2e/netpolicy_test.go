@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +45,7 @@ func packetsAreRefused(t *testing.T) {
 		eventually(t, time.Minute, "a pod of "+ns+" with "+selector, func() error {
 			out, err := k.try(t, "get", "pods", "-n", ns, "-l", selector, "--field-selector=status.phase=Running", "-o", "jsonpath={.items[0].status.podIP}")
 			if ip = strings.TrimSpace(out); err != nil || ip == "" {
-				return fmt.Errorf("no address: %q, %v", out, err)
+				return fmt.Errorf("no address: %q: %w", out, cmp.Or(err, errors.New("the pod has none yet")))
 			}
 			return nil
 		})

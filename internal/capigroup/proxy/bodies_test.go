@@ -95,7 +95,7 @@ func TestStreamsOfOthers(t *testing.T) {
 			}
 		})
 		defer close(release)
-		req, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+"/api/v1/namespaces/n/services/s/proxy/events", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/api/v1/namespaces/n/services/s/proxy/events", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		first := make(chan string, 1)
 		go func() {

@@ -80,7 +80,7 @@ func editYAML(plan translate.Plan, raw []byte, strict bool) ([]byte, error) {
 		}
 		converted, err := toJSON(raw)
 		if err != nil && !strict {
-			return raw, nil //nolint:nilerr // because the API server says what is wrong with it
+			return raw, nil // the API server says what is wrong with it
 		}
 		if err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func editYAML(plan translate.Plan, raw []byte, strict bool) ([]byte, error) {
 func editJSON(plan translate.Plan, raw []byte) ([]byte, error) {
 	out, err := translate.Bytes(plan, nil, raw)
 	if err != nil && !json.Valid(raw) {
-		return raw, nil //nolint:nilerr // see above
+		return raw, nil
 	}
 	return out, err
 }

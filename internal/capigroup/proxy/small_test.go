@@ -70,7 +70,7 @@ func TestProtobufWatchMetrics(t *testing.T) {
 		}
 		_, _ = w.Write([]byte{0, 0, 0, 1, 0xff}) // no event
 	})
-	req, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+"/api/v1/secrets?watch=1", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/api/v1/secrets?watch=1", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	req.Header.Set("Accept", typeProtobuf+";stream=watch")
 	resp, err := http.DefaultTransport.RoundTrip(req)

@@ -156,8 +156,8 @@ func chartTemplate(u *unstructured.Unstructured) ([]byte, error) {
 		}
 		pod["nodeSelector"], pod["tolerations"], pod["imagePullSecrets"] = chartNodes, chartTolerated, chartPulls
 		if u.GetName() == operatorName {
-			for _, c := range pod["containers"].([]any) { //nolint:errcheck // a Deployment of ours
-				if c := c.(map[string]any); c["name"] == operatorName { //nolint:errcheck // as above
+			for _, c := range pod["containers"].([]any) { // a Deployment of ours
+				if c := c.(map[string]any); c["name"] == operatorName {
 					c["resources"] = chartResources
 				}
 			}

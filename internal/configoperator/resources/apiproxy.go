@@ -23,7 +23,7 @@ func apiServerProxy(in Input) ([]client.Object, error) {
 	}
 	address, port, needed := endpoints.Advertised(&in.HCP.Spec.Networking, published.Host, published.Port)
 	if _, err := netip.ParseAddr(address); !needed || err != nil {
-		return nil, nil // an error is one of the endpoints, too
+		return nil, nil //nolint:nilerr // because an error is one of the endpoints, too
 	}
 	image, ok := in.Images[images.APIProxy]
 	if !ok {

@@ -181,7 +181,7 @@ func Managers(segments []string, states ...[]metav1.ManagedFieldsEntry) []string
 	for _, entries := range states {
 		for _, e := range entries {
 			fields := map[string]any{}
-			if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.Raw, &fields) != nil || !manages(fields, segments) {
+			if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil || !manages(fields, segments) {
 				continue
 			}
 			names[e.Manager] = true
@@ -196,7 +196,7 @@ func Owners(entries []metav1.ManagedFieldsEntry) Fields {
 	owners := Fields{}
 	for _, e := range entries {
 		fields := map[string]any{}
-		if e.FieldsV1 != nil && json.Unmarshal(e.FieldsV1.Raw, &fields) == nil {
+		if e.FieldsV1 != nil && json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) == nil {
 			owners.own(nil, fields, e.Manager)
 		}
 	}

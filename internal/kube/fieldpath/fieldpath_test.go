@@ -40,7 +40,7 @@ func TestManagers(t *testing.T) {
 	g := NewWithT(t)
 	at := metav1.NewTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	adds := entry("adds", `{"f:spec":{"f:selector":{"f:matchLabels":{"f:example.com/name":{}}}}}`)
 	whole := entry("whole", `{"f:spec":{"f:selector":{}}}`)

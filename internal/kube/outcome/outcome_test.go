@@ -17,7 +17,7 @@ import (
 
 var (
 	conflict = apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "a", errors.New("newer"))
-	failure  = errors.New("the disk is full")
+	errDisk  = errors.New("the disk is full")
 	owned    = apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.image"}}, "owned by another")
 	gone     = apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "a")
 )
@@ -32,12 +32,12 @@ func TestIsConflict(t *testing.T) {
 		"When it is wrapped it should be one":                                   {fmt.Errorf("patching status of a: %w", conflict), true},
 		"When a cache is known to be behind it should be one":                   {fmt.Errorf("reading a: %w", ErrStale), true},
 		"When two writes lost their races it should be one":                     {errors.Join(conflict, fmt.Errorf("writing b: %w", conflict)), true},
-		"When something else failed, too, it should be a failure":               {errors.Join(conflict, failure), false},
-		"When something failed before it should be a failure":                   {errors.Join(failure, conflict), false},
-		"When a failure hides among wrapped errors it should be one":            {fmt.Errorf("pass: %w", errors.Join(conflict, fmt.Errorf("b: %w", failure))), false},
+		"When something else failed, too, it should be a failure":               {errors.Join(conflict, errDisk), false},
+		"When something failed before it should be a failure":                   {errors.Join(errDisk, conflict), false},
+		"When a failure hides among wrapped errors it should be one":            {fmt.Errorf("pass: %w", errors.Join(conflict, fmt.Errorf("b: %w", errDisk))), false},
 		"When the object is gone it should be none, as it is not another state": {gone, false},
 		"When another manager owns a field it should be a failure":              {fmt.Errorf("applying a: %w", owned), false},
-		"When it is any failure it should be none":                              {failure, false},
+		"When it is any failure it should be none":                              {errDisk, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestOutcomes(t *testing.T) {
 		g.Expect(after(g, o, b)).To(Equal(50 * time.Millisecond))
 	})
 	t.Run("When a pass has ended otherwise it should begin anew", func(t *testing.T) {
-		for _, err := range []error{nil, failure} {
+		for _, err := range []error{nil, errDisk} {
 			g, o := NewWithT(t), &Outcomes{}
 			for range 5 {
 				after(g, o, a)
@@ -83,7 +83,7 @@ func TestOutcomes(t *testing.T) {
 		got, err := o.Of(a, result, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(Equal(result))
-		_, err = o.Of(a, result, reconcile.TerminalError(failure))
+		_, err = o.Of(a, result, reconcile.TerminalError(errDisk))
 		g.Expect(err).To(MatchError(reconcile.TerminalError(nil)))
 	})
 	t.Run("When a reconciler is wrapped its passes should end so", func(t *testing.T) {

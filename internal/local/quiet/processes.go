@@ -151,7 +151,8 @@ func usage(before, after map[int]process, known pods, ours func(process) bool) [
 		if was, ok := before[pid]; ok && was.started == p.started {
 			used, children = used-was.used, children-was.children
 		}
-		where, container := "machine", ""
+		where := "machine"
+		var container string
 		if pod, ok := known[p.pod]; ok {
 			container = containerOf(pod, p.cgroup)
 			where = pod.Namespace + "/" + stem(pod) + "/" + container

@@ -84,7 +84,7 @@ func (k *Keyring) Add(secret *corev1.Secret) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w: %s", secret.Namespace, secret.Name, err, Remedy) //nolint:staticcheck // a kind begins with a capital
+		return fmt.Errorf("Secret %s/%s: %w: %s", secret.Namespace, secret.Name, err, Remedy)
 	}
 	k.entries = append(k.entries, more.entries...)
 	slices.SortStableFunc(k.entries, byKey)

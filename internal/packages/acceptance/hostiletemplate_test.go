@@ -81,7 +81,8 @@ func TestHostileTemplates(t *testing.T) {
 		return list.Items, err
 	}, patience).Should(HaveLen(2), "the operator is at work")
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: neighbour, Name: "made"}}
-	deadline, changes, waiting := time.Now().Add(8*time.Minute), 0, []string{}
+	var waiting []string
+	deadline, changes := time.Now().Add(8*time.Minute), 0
 	for value := 0; ; value++ {
 		if waiting = refused(); len(waiting) == 0 || time.Now().After(deadline) || t.Failed() {
 			break

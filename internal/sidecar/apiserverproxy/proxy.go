@@ -110,7 +110,7 @@ func (p *proxy) serve(ctx context.Context, l *net.TCPListener, drain time.Durati
 		_ = l.SetDeadline(time.Now().Add(handover))
 	})
 	defer stop()
-	defer l.Close() //nolint:errcheck // because it only listens
+	defer l.Close()
 	for {
 		conn, err := l.AcceptTCP()
 		if err != nil {
@@ -120,7 +120,7 @@ func (p *proxy) serve(ctx context.Context, l *net.TCPListener, drain time.Durati
 			if errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("accepting: %w", err)
 			}
-			time.Sleep(10 * time.Millisecond) // out of file descriptors, for example: let some be closed
+			<-time.After(10 * time.Millisecond) // out of file descriptors, for example: let some be closed
 			continue
 		}
 		select {

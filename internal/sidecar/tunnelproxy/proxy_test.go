@@ -142,7 +142,7 @@ func TestProxies(t *testing.T) {
 	n := &fakeNet{hosts: map[string]string{"idp.example.com:80": hello(t, "by name"), "10.1.2.3:80": hello(t, "by address"), "[fd02::1]:80": hello(t, "by IPv6")}}
 	d := &Dialer{Tunnel: n.dial("tunnel"), DisableResolver: true}
 	get := func(g Gomega, c *http.Client, url string) string {
-		res, err := c.Get(url) //nolint:noctx // of a test
+		res, err := c.Get(url)
 		if err != nil {
 			return err.Error()
 		}

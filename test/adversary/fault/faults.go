@@ -33,7 +33,7 @@ func (f *Faults) Play(ctx context.Context, s plan.Step) (met string, err error) 
 		return "", err
 	}
 	met = fmt.Sprintf("%s (%d processes, first %d)", processes[0].Program, len(processes), processes[0].PID)
-	undo := func() error { return nil }
+	var undo func() error
 	switch s.Kind {
 	case plan.Kill:
 		return met, kill(processes)

@@ -42,7 +42,7 @@ func (f *Faults) tenant(ctx context.Context, s plan.Step) (met string, err error
 	}
 	var objects []client.Object
 	if s.Kind == plan.Templates {
-		objects, err = f.templates(s)
+		objects = f.templates(s)
 	} else {
 		objects, err = f.packages(ctx, s)
 	}
@@ -62,14 +62,14 @@ func (f *Faults) tenant(ctx context.Context, s plan.Step) (met string, err error
 }
 
 // templates are ObjectTemplates from the corpus, others for each step.
-func (f *Faults) templates(s plan.Step) ([]client.Object, error) {
+func (f *Faults) templates(s plan.Step) []client.Object {
 	all := packagestest.HostileTemplates()
 	objects := []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: world.Tenant, Name: "source"}, Data: map[string]string{"value": strings.Repeat("a", 100)}}}
 	for i := range s.Count {
 		h := all[(s.Number*31+i)%len(all)]
 		objects = append(objects, &v1alpha1.ObjectTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: world.Tenant, Name: prefix + h.Name}, Spec: h.Spec("")})
 	}
-	return objects, nil
+	return objects
 }
 
 // packages are Packages with images from the corpus, which are pushed first.

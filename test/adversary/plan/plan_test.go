@@ -73,8 +73,8 @@ func TestStored(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	kill := func(at, long time.Duration, place, program string) Step {
-		return Step{At: at * time.Second, For: long * time.Second, Kind: Stop, Place: place, Program: program}
+	kill := func(at, long int, place, program string) Step {
+		return Step{At: time.Duration(at) * time.Second, For: time.Duration(long) * time.Second, Kind: Stop, Place: place, Program: program}
 	}
 	for name, tc := range map[string]struct {
 		steps []Step

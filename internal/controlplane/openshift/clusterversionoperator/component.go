@@ -54,7 +54,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	kit.SetEnv(main, "RELEASE_IMAGE", pinned(ctx.UserRelease, hcp.Spec.ReleaseImage))
 	main.Args = append(main.Args, kit.TLSOf(hcp).Args()...)
 	if url := hcp.Spec.UpdateService; url != "" {
-		main.Args = append(main.Args, "--update-service", string(url))
+		main.Args = append(main.Args, "--update-service", url)
 	}
 	if ok, _ := readsMetrics(ctx); ok {
 		main.Args = append(main.Args,

@@ -69,9 +69,8 @@ func encryptionConfig(ctx component.WorkloadContext) (raw []byte, version string
 		TypeMeta:  metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
 		Resources: []apiserverv1.ResourceConfiguration{{Resources: kmsResources}},
 	}
-	for _, p := range append(providers, apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}) {
-		config.Resources[0].Providers = append(config.Resources[0].Providers, p)
-	}
+	plain := apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
+	config.Resources[0].Providers = append(providers, plain)
 	if raw, err = yaml.Marshal(config); err != nil {
 		return nil, "", fmt.Errorf("writing the encryption configuration: %w", err)
 	}

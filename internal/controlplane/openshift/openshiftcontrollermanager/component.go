@@ -75,7 +75,7 @@ func images(ctx component.WorkloadContext, cm *corev1.ConfigMap, config map[stri
 	}
 	was := map[string]any{}
 	if err := yaml.Unmarshal([]byte(live.Data[configKey]), &was); err != nil {
-		return nil // what somebody broke is written anew
+		return nil //nolint:nilerr // because what somebody broke is written anew
 	}
 	if controllers, ok := was["controllers"].([]any); ok && len(controllers) > 0 {
 		config["controllers"] = controllers

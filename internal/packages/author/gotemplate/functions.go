@@ -92,7 +92,8 @@ func steps(start, stop, step int) ([]int, error) {
 
 // seq is the shell's: the numbers from first to last, both of them, with blanks between.
 func seq(params ...int) (string, error) {
-	first, step, last := 1, 0, 0
+	first, step := 1, 0
+	var last int
 	switch len(params) {
 	case 1:
 		last = params[0]

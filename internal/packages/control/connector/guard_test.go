@@ -23,7 +23,7 @@ func TestGuardOfLists(t *testing.T) {
 		for _, query := range []string{"", "?continue=a", "?continue=b"} {
 			resp, err := c.Get(server.URL + "/api" + query)
 			g.Expect(err).NotTo(HaveOccurred())
-			defer resp.Body.Close()
+			t.Cleanup(func() { resp.Body.Close() })
 			open = append(open, resp)
 		}
 		for _, resp := range open {

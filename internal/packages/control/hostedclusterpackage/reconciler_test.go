@@ -261,5 +261,3 @@ func TestProcess(t *testing.T) {
 		w.g.Eventually(func() string { return w.condition("Progressing") }).WithTimeout(time.Minute).Should(Equal("False AllPackagesProgressed 4/4 packages progressed."))
 	})
 }
-
-func ptrTo[T any](v T) *T { return &v }

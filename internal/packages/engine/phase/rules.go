@@ -97,7 +97,7 @@ func (r Rules) checkNew(o Owner, obj *unstructured.Unstructured, t target) []str
 }
 
 // noOwners: who owns an object of another cluster is said in an annotation, which is ours to write.
-func noOwners(_ Owner, obj *unstructured.Unstructured, _ target) (string, bool) {
+func noOwners(_ Owner, obj *unstructured.Unstructured, _ target) (string, bool) { //nolint:unparam // because it is one of the checks
 	if _, ok := obj.GetAnnotations()[v1alpha1.OwnersAnnotation]; ok {
 		return fmt.Sprintf("metadata.annotations[%s]: Forbidden: it says who owns the object, and is written for it", v1alpha1.OwnersAnnotation), false
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -37,51 +38,16 @@ func AuthProxyExceptions(hcp *hyperv1.HostedControlPlane) (string, error) {
 }
 
 // BaseDomain is the DNS domain of the hosted cluster.
-func BaseDomain(hcp *hyperv1.HostedControlPlane) string {
-	dns, prefix := hcp.Spec.DNS, hcp.Name
-	if dns.BaseDomainPrefix != nil {
-		prefix = string(*dns.BaseDomainPrefix)
-	}
-	if prefix == "" || hcp.Spec.Platform.Type == hyperv1.IBMCloudPlatform {
-		return string(dns.BaseDomain)
-	}
-	return prefix + "." + string(dns.BaseDomain)
-}
+func BaseDomain(hcp *hyperv1.HostedControlPlane) string { return payload.BaseDomain(hcp) }
 
 // IngressDomain is the DNS domain of Routes in the hosted cluster.
-func IngressDomain(hcp *hyperv1.HostedControlPlane) string {
-	if c := hcp.Spec.Configuration; c != nil && c.Ingress != nil {
-		switch {
-		case c.Ingress.AppsDomain != "":
-			return c.Ingress.AppsDomain
-		case c.Ingress.Domain != "":
-			return c.Ingress.Domain
-		}
-	}
-	return "apps." + BaseDomain(hcp)
-}
+func IngressDomain(hcp *hyperv1.HostedControlPlane) string { return payload.IngressDomain(hcp) }
 
 // Private says whether nodes reach the control plane by a way that isn't the internet.
-func Private(hcp *hyperv1.HostedControlPlane) bool {
-	switch p := hcp.Spec.Platform; {
-	case p.AWS != nil && p.Type == hyperv1.AWSPlatform:
-		return p.AWS.EndpointAccess == hyperv1.Private || p.AWS.EndpointAccess == hyperv1.PublicAndPrivate
-	case p.GCP != nil && p.Type == hyperv1.GCPPlatform:
-		return p.GCP.EndpointAccess == hyperv1.GCPEndpointAccessPrivate || p.GCP.EndpointAccess == hyperv1.GCPEndpointAccessPublicAndPrivate
-	case p.Azure != nil && p.Type == hyperv1.AzurePlatform:
-		return p.Azure.Topology == hyperv1.AzureTopologyPrivate || p.Azure.Topology == hyperv1.AzureTopologyPublicAndPrivate || Swift(hcp)
-	}
-	return false
-}
+func Private(hcp *hyperv1.HostedControlPlane) bool { return payload.Private(hcp) }
 
 // Swift says whether router pods have a network interface in the virtual network of the hosted cluster, on Azure.
-func Swift(hcp *hyperv1.HostedControlPlane) bool {
-	azure := hcp.Spec.Platform.Azure
-	if azure == nil || azure.Private == nil {
-		return hcp.Annotations[hyperv1.SwiftPodNetworkInstanceAnnotation] != ""
-	}
-	return azure.Private.Type == hyperv1.AzurePrivateTypeSwift
-}
+func Swift(hcp *hyperv1.HostedControlPlane) bool { return payload.Swift(hcp) }
 
 // Published is where the API of the hosted cluster is reached from outside: what the HostedControlPlane says of it, or else what is known of the
 // endpoints.
@@ -93,6 +59,4 @@ func Published(ctx component.WorkloadContext) (host string, port int32) {
 }
 
 // LocalAPIHost is the name of the API server in the private zone of the hosted cluster's network.
-func LocalAPIHost(hcp *hyperv1.HostedControlPlane) string {
-	return "api." + hcp.Name + ".hypershift.local"
-}
+func LocalAPIHost(hcp *hyperv1.HostedControlPlane) string { return payload.LocalAPIHost(hcp) }

@@ -4,15 +4,13 @@ import (
 	"strings"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/endpoints"
 )
 
 // ForwardsMetrics says whether the metrics of the control plane are offered to the hosted cluster.
-func ForwardsMetrics(hcp *hyperv1.HostedControlPlane) bool {
-	_, disabled := hcp.Annotations[hyperv1.DisableMonitoringServices]
-	return !disabled && hcp.Spec.Monitoring.MetricsForwarding.Mode == hyperv1.MetricsForwardingForward
-}
+func ForwardsMetrics(hcp *hyperv1.HostedControlPlane) bool { return payload.ForwardsMetrics(hcp) }
 
 // WithForwardedMetrics is ForwardsMetrics as a predicate.
 func WithForwardedMetrics(ctx component.WorkloadContext) (bool, error) {

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // ConfigMaps that hold an object of the hosted cluster, as the hosted-cluster-config-operator copies it: the Build and the Project "cluster".
 const (
-	ObservedBuild   = "observed-config-build"
-	ObservedProject = "observed-config-project"
-	observedKey     = "config"
+	ObservedBuild   = payload.ObservedBuild
+	ObservedProject = payload.ObservedProject
 )
 
 // Observed is the object of the hosted cluster in one of these ConfigMaps, empty when there is none.
@@ -29,8 +29,8 @@ func Observed(ctx component.WorkloadContext, name string) (map[string]any, error
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
 	}
 	object := map[string]any{}
-	if err := yaml.Unmarshal([]byte(cm.Data[observedKey]), &object); err != nil {
-		return nil, fmt.Errorf("parsing key %s of ConfigMap %s: %w", observedKey, name, err)
+	if err := yaml.Unmarshal([]byte(cm.Data[payload.ObservedKey]), &object); err != nil {
+		return nil, fmt.Errorf("parsing key %s of ConfigMap %s: %w", payload.ObservedKey, name, err)
 	}
 	return object, nil
 }

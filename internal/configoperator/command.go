@@ -49,17 +49,27 @@ type Options struct {
 	MetricsAddr        string
 	HealthAddr         string
 	LeaderElect        bool
+	// Version and KubernetesVersion are those of the control plane's release; an OpenShift payload has one from 4 on.
+	Version, KubernetesVersion string
+	// ManagedService is "ARO-HCP" on Azure Red Hat OpenShift, empty elsewhere.
+	ManagedService string
+	// RegistryMirrors are source=mirror,… of the management cluster.
+	RegistryMirrors string
 	// Images of the release by tag, of what runs on nodes.
 	Images map[string]string
 	// KonnectivityAddress and KonnectivityPort are where agents on nodes reach the tunnel's servers; empty: there is no tunnel.
 	KonnectivityAddress string
 	KonnectivityPort    int32
 
-	// What controllers of OpenShift releases and of workers look at; kept here so that one Deployment fits every release.
-	KubevirtInfraKubeconfig, InitialCAFile, ClusterSignerCAFile, OAuthAddress string
-	OAuthPort                                                                 int32
-	RegistryOverrides                                                         map[string]string
-	EnableCIDebugOutput                                                       bool
+	// OAuthAddress and OAuthPort are where users reach the OAuth server of an OpenShift payload.
+	OAuthAddress string
+	OAuthPort    int32
+	// RegistryOverrides are source=destination,…
+	RegistryOverrides string
+
+	// What is accepted so that one Deployment fits every release: the authorities are read from the ConfigMaps that these files are mounted from.
+	KubevirtInfraKubeconfig, InitialCAFile, ClusterSignerCAFile string
+	EnableCIDebugOutput                                         bool
 }
 
 func (o Options) enabled(name string) bool {
@@ -87,7 +97,10 @@ func (o Options) validate() error {
 
 // Command is `hosted-cluster-config-operator`, which also `control-plane-operator hosted-cluster-config-operator` starts.
 func Command() *cobra.Command {
-	o := Options{OperatesOn: os.Getenv(releaseimage.EnvOperateOn)}
+	o := Options{
+		OperatesOn: os.Getenv(releaseimage.EnvOperateOn), Version: os.Getenv("OPENSHIFT_RELEASE_VERSION"), KubernetesVersion: os.Getenv("KUBERNETES_VERSION"),
+		ManagedService: os.Getenv("MANAGED_SERVICE"), RegistryMirrors: os.Getenv("OPENSHIFT_IMG_OVERRIDES"),
+	}
 	cmd := &cobra.Command{
 		Use:   "hosted-cluster-config-operator",
 		Short: "Keep the objects that a hosted cluster holds from the start",
@@ -149,15 +162,15 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 		{&o.KubevirtInfraKubeconfig, "kubevirt-infra-kubeconfig"},
 		{&o.InitialCAFile, "initial-ca-file"},
 		{&o.ClusterSignerCAFile, "cluster-signer-ca-file"},
-		{&o.OAuthAddress, "oauth-address"},
 	} {
-		f.StringVar(later.value, later.name, "", "for resources of OpenShift releases and of workers; none of this build looks at it")
+		f.StringVar(later.value, later.name, "", "accepted, and not looked at: authorities are read from the ConfigMaps of the namespace")
 	}
 	f.StringToStringVar(&o.Images, "images", imagesOf(os.Getenv(images.Env)), "TAG=REFERENCE,... of what runs on nodes (env RELEASE_IMAGES); known tags: "+strings.Join(images.Tags(), ", "))
 	f.StringVar(&o.KonnectivityAddress, "konnectivity-address", "", "name or address at which nodes reach the tunnel's servers; default: there is no tunnel")
 	f.Int32Var(&o.KonnectivityPort, "konnectivity-port", 0, "port of --konnectivity-address")
-	f.Int32Var(&o.OAuthPort, "oauth-port", 0, "as --oauth-address")
-	f.StringToStringVar(&o.RegistryOverrides, "registry-overrides", nil, "source=mirror of image registries; the references of --images have them applied already")
+	f.StringVar(&o.OAuthAddress, "oauth-address", "", "name or address at which users reach the OAuth server of an OpenShift payload")
+	f.Int32Var(&o.OAuthPort, "oauth-port", 0, "port of --oauth-address")
+	f.StringVar(&o.RegistryOverrides, "registry-overrides", "", "SOURCE=DESTINATION,... registries to replace in references of an OpenShift payload; those of --images have them applied already")
 	f.BoolVar(&o.EnableCIDebugOutput, "enable-ci-debug-output", false, "as --initial-ca-file")
 }
 

@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/configoperator/openshift"
 	"hcp.internal/platform/internal/kube/responses"
 )
 
@@ -82,6 +83,10 @@ func inOurWords(err error) string {
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return "the hosted API refuses our user: the binding hcco-cluster-admin is missing, or a webhook in the hosted cluster forbids the change"
+	case errors.Is(err, openshift.ErrNoKind):
+		return openshift.ErrNoKind.Error()
+	case apierrors.IsNotFound(err):
+		return "the hosted API answers NotFound: the namespace is not there yet"
 	case errors.As(err, new(apierrors.APIStatus)):
 		return fmt.Sprintf("the hosted API answers %s", apierrors.ReasonForError(err))
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):

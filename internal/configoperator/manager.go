@@ -134,11 +134,15 @@ func addResources(mgr manager.Manager, management client.Client, hosted client.W
 	if err := mgr.Add(nodes); err != nil {
 		return fmt.Errorf("adding the watch of nodes: %w", err)
 	}
+	payload, err := o.payload()
+	if err != nil {
+		return err
+	}
 	r := &Reconciler{
-		Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure,
+		Management: management, Hosted: hosted, Clock: clock.RealClock{}, OperatesOn: o.OperatesOn, Watch: drift.Ensure, Payload: payload,
 		Images: o.Images, TunnelHost: o.KonnectivityAddress, TunnelPort: o.KonnectivityPort,
 	}
-	err := builder.ControllerManagedBy(mgr).
+	err = builder.ControllerManagedBy(mgr).
 		Named(resourcesController).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), matters())).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

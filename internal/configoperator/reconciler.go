@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/openshift"
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
@@ -55,6 +57,11 @@ type Reconciler struct {
 	TunnelPort int32
 	// Watch is told the kinds that are applied, so that changes of them call for a pass; may be nil.
 	Watch func(schema.GroupVersionKind)
+	// Payload is set when the release is an OpenShift payload; nil: it is one of Kubernetes.
+	Payload *Payload
+
+	once     sync.Once
+	executor *openshift.Executor
 }
 
 // Reconcile makes one pass for the HostedControlPlane of the request.
@@ -67,6 +74,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if reason, after := hold(hcp, r.OperatesOn, r.Clock.Now()); reason != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
 		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	if r.Payload != nil {
+		return r.reconcilePayload(ctx, hcp)
 	}
 	tunnel, err := r.observeTunnel(ctx, req.Namespace)
 	if err != nil {

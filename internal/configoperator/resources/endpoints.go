@@ -21,9 +21,9 @@ const kubernetesService = "kubernetes"
 // skipMirror keeps the hosted cluster's mirroring controller from making a second slice out of our Endpoints.
 const skipMirror = "endpointslice.kubernetes.io/skip-mirror"
 
-// apiServerEndpoints points Service default/kubernetes to the published API. Both forms are written: kube-proxy reads the
+// APIServerEndpoints points Service default/kubernetes to the published API. Both forms are written: kube-proxy reads the
 // slice, older clients read Endpoints.
-func apiServerEndpoints(in Input) ([]client.Object, error) {
+func APIServerEndpoints(in Input) ([]client.Object, error) {
 	published := in.HCP.Status.ControlPlaneEndpoint
 	if published.Host == "" || published.Port == 0 {
 		return nil, errors.New("status.controlPlaneEndpoint of the HostedControlPlane isn't known yet")

@@ -31,7 +31,7 @@ type Resource struct {
 
 // all is in the order of application: first what the other objects or their users need.
 var all = []Resource{
-	{Name: "API server endpoints", Render: apiServerEndpoints},
+	{Name: "API server endpoints", Render: APIServerEndpoints},
 	{Name: "kubelet access", Render: kubeletAccess},
 	{Name: "node certificates", Render: nodeCertificates},
 	{Name: "system namespace", Render: systemNamespace},

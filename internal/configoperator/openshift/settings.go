@@ -1,0 +1,229 @@
+package openshift
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
+)
+
+// settings are the singletons of config.openshift.io, from spec.configuration and what else the HostedControlPlane says.
+func settings(in Input) ([]Action, error) {
+	infrastructure, err := infrastructure(in)
+	if err != nil {
+		return nil, err
+	}
+	network, err := networkConfig(in)
+	actions := []Action{infrastructure, dnsConfig(in), copied("Image", in.configuration().Image), ingressConfig(in)}
+	if err == nil {
+		actions = append(actions, network)
+	}
+	proxy, proxyErr := proxyConfig(in)
+	actions = append(actions, proxy...)
+	actions = append(actions, mirrors(in)...)
+	actions = append(actions,
+		edit(operatorV1, "CloudCredential", "", cluster, func(live map[string]any) {
+			spec := section(live, "spec")
+			setIfEmpty(spec, "managementState", "Managed")
+			spec["credentialsMode"] = "Manual"
+		}),
+		authenticationConfig(in),
+		copied("APIServer", in.configuration().APIServer))
+	return append(actions, observedSettings(in)...), errors.Join(err, proxyErr)
+}
+
+// copied is a singleton whose spec is that of spec.configuration, and the hosted cluster's own where that says nothing.
+func copied[T any](kind string, spec *T) Action {
+	return edit(configV1, kind, "", cluster, func(live map[string]any) {
+		section(live, "spec")
+		if spec != nil {
+			live["spec"] = encoded(spec)
+		}
+	})
+}
+
+// infrastructure says what the hosted cluster runs on.
+func infrastructure(in Input) (Action, error) {
+	hcp := in.HCP
+	endpoint := hcp.Status.ControlPlaneEndpoint
+	if endpoint.Host == "" {
+		return Action{}, errors.New("status.controlPlaneEndpoint of the HostedControlPlane isn't known yet")
+	}
+	url := func(host string) string {
+		return "https://" + net.JoinHostPort(host, strconv.Itoa(int(endpoint.Port)))
+	}
+	external, internal := endpoint.Host, endpoint.Host
+	if hcp.Spec.KubeAPIServerDNSName != "" {
+		external = hcp.Spec.KubeAPIServerDNSName
+	}
+	if payload.Private(hcp) {
+		internal = payload.LocalAPIHost(hcp)
+	}
+	topology := "SingleReplica"
+	if in.highlyAvailable() {
+		topology = "HighlyAvailable"
+	}
+	return edit(configV1, "Infrastructure", "", cluster, func(live map[string]any) {
+		spec, status := section(live, "spec"), section(live, "status")
+		section(spec, "platformSpec")["type"] = string(hcp.Spec.Platform.Type)
+		status["platform"] = string(hcp.Spec.Platform.Type)
+		section(status, "platformStatus")["type"] = string(hcp.Spec.Platform.Type)
+		status["apiServerURL"], status["apiServerInternalURI"] = url(external), url(internal)
+		status["etcdDiscoveryDomain"] = payload.BaseDomain(hcp)
+		status["infrastructureName"] = hcp.Spec.InfraID
+		status["controlPlaneTopology"], status["infrastructureTopology"] = "External", topology
+		infrastructurePlatform(hcp, spec, section(status, "platformStatus"))
+	}), nil
+}
+
+// infrastructurePlatform is the part of one platform.
+func infrastructurePlatform(hcp *hyperv1.HostedControlPlane, spec, status map[string]any) {
+	switch p := hcp.Spec.Platform; {
+	case p.Type == hyperv1.AWSPlatform && p.AWS != nil:
+		section(spec, "platformSpec", "aws")
+		aws := section(status, "aws")
+		aws["region"] = p.AWS.Region
+		tags := []any{}
+		for _, t := range p.AWS.ResourceTags {
+			if !strings.HasPrefix(t.Key, "kubernetes.io") {
+				tags = append(tags, map[string]any{"key": t.Key, "value": t.Value})
+			}
+		}
+		setList(aws, "resourceTags", tags)
+	case p.Type == hyperv1.AzurePlatform && p.Azure != nil:
+		spec["cloudConfig"] = map[string]any{"name": "cloud.conf"}
+		azure := section(status, "azure")
+		azure["cloudName"], azure["resourceGroupName"] = cmp.Or(p.Azure.Cloud, "AzurePublicCloud"), p.Azure.ResourceGroupName
+	case p.Type == hyperv1.PowerVSPlatform && p.PowerVS != nil:
+		power := section(status, "powervs")
+		power["region"], power["zone"] = p.PowerVS.Region, p.PowerVS.Zone
+		power["cisInstanceCRN"], power["resourceGroup"] = p.PowerVS.CISInstanceCRN, p.PowerVS.ResourceGroup
+	case p.Type == hyperv1.OpenStackPlatform:
+		section(spec, "platformSpec", "openstack")
+		spec["cloudConfig"] = map[string]any{"name": cloudProviderConfig, "key": "cloud.conf"}
+		openstack := section(status, "openstack")
+		openstack["cloudName"] = "openstack"
+		openstack["loadBalancer"] = map[string]any{"type": "UserManaged"}
+		openstack["apiServerInternalIPs"], openstack["ingressIPs"] = []any{}, []any{}
+	case p.Type == hyperv1.GCPPlatform && p.GCP != nil:
+		gcp := section(status, "gcp")
+		gcp["projectID"], gcp["region"] = p.GCP.Project, p.GCP.Region
+		labels := []any{}
+		for _, l := range p.GCP.ResourceLabels {
+			if !strings.HasPrefix(l.Key, "kubernetes-io") {
+				labels = append(labels, map[string]any{"key": l.Key, "value": ptr.Deref(l.Value, "")})
+			}
+		}
+		setList(gcp, "resourceLabels", labels)
+	}
+}
+
+// dnsConfig is the domain of the hosted cluster, and the zones in which its operators make names.
+func dnsConfig(in Input) Action {
+	hcp := in.HCP
+	return edit(configV1, "DNS", "", cluster, func(live map[string]any) {
+		spec := section(live, "spec")
+		spec["baseDomain"] = payload.BaseDomain(hcp)
+		for field, id := range map[string]string{"publicZone": hcp.Spec.DNS.PublicZoneID, "privateZone": hcp.Spec.DNS.PrivateZoneID} {
+			if id != "" {
+				section(spec, field)["id"] = id
+			}
+		}
+		if aws := hcp.Spec.Platform.AWS; in.on(hyperv1.AWSPlatform) && aws != nil && aws.SharedVPC != nil {
+			spec["platform"] = map[string]any{"type": "AWS", "aws": map[string]any{"privateZoneIAMRole": aws.SharedVPC.RolesRef.IngressARN}}
+		}
+	})
+}
+
+func ingressConfig(in Input) Action {
+	wanted := in.configuration().Ingress
+	return edit(configV1, "Ingress", "", cluster, func(live map[string]any) {
+		spec := section(live, "spec")
+		if wanted != nil {
+			spec = encoded(wanted)
+			live["spec"] = spec
+		}
+		if wanted == nil || wanted.Domain == "" {
+			spec["domain"] = payload.IngressDomain(in.HCP)
+		}
+	})
+}
+
+// Prefix lengths of the networks of nodes, where spec.networking doesn't say.
+const hostPrefixIPv4, hostPrefixIPv6 = 23, 64
+
+// networkConfig is the address plan.
+func networkConfig(in Input) (Action, error) {
+	networking := in.HCP.Spec.Networking
+	pods, services := []any{}, []any{}
+	for i, n := range networking.ClusterNetwork {
+		prefix, err := netip.ParsePrefix(string(n.CIDR))
+		if err != nil {
+			return Action{}, fmt.Errorf("spec.networking.clusterNetwork[%d].cidr %q is no network: it must look like 10.132.0.0/14", i, n.CIDR)
+		}
+		host := int64(n.HostPrefix)
+		switch {
+		case host != 0:
+		case prefix.Addr().Is4():
+			host = hostPrefixIPv4
+		default:
+			host = hostPrefixIPv6
+		}
+		pods = append(pods, map[string]any{"cidr": string(n.CIDR), "hostPrefix": host})
+	}
+	for _, n := range networking.ServiceNetwork {
+		services = append(services, string(n.CIDR))
+	}
+	more := in.configuration().Network
+	return edit(configV1, "Network", "", cluster, func(live map[string]any) {
+		spec := section(live, "spec")
+		spec["clusterNetwork"], spec["serviceNetwork"], spec["networkType"] = pods, services, string(networking.NetworkType)
+		if more != nil {
+			delete(spec, "externalIP")
+			if more.ExternalIP != nil {
+				spec["externalIP"] = encoded(more.ExternalIP)
+			}
+			setOrDrop(spec, "serviceNodePortRange", more.ServiceNodePortRange)
+		}
+		// The network operator copies these itself, but waits for the Proxy, which waits for these.
+		status := peek(live, "status")
+		if in.configuration().Proxy != nil && status["clusterNetwork"] == nil && status["serviceNetwork"] == nil {
+			status = section(live, "status")
+			status["clusterNetwork"], status["serviceNetwork"] = pods, services
+		}
+	}), nil
+}
+
+func authenticationConfig(in Input) Action {
+	wanted := in.configuration().Authentication
+	return edit(configV1, "Authentication", "", cluster, func(live map[string]any) {
+		section(live, "spec")
+		if wanted != nil {
+			live["spec"] = encoded(wanted)
+		}
+		section(live, "spec")["serviceAccountIssuer"] = in.HCP.Spec.IssuerURL
+	})
+}
+
+// mirrors tell nodes and imports of images where copies are. The older kind that said so is removed.
+func mirrors(in Input) []Action {
+	sets := []any{}
+	for _, s := range in.HCP.Spec.ImageContentSources {
+		sets = append(sets, map[string]any{"source": s.Source, "mirrors": list(s.Mirrors...)})
+	}
+	return []Action{
+		remove("operator.openshift.io/v1alpha1", "ImageContentSourcePolicy", "", cluster),
+		edit(configV1, "ImageDigestMirrorSet", "", cluster, func(live map[string]any) {
+			section(live, "metadata", "labels")["machineconfiguration.openshift.io/role"] = "worker"
+			section(live, "spec")["imageDigestMirrors"] = sets
+		}),
+	}
+}

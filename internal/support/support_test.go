@@ -136,7 +136,8 @@ var sources = sync.OnceValue(func() map[string]string {
 		if d.IsDir() && slices.Contains([]string{"cli", "support", "testenv"}, d.Name()) && filepath.Dir(path) == "../../internal" {
 			return filepath.SkipDir
 		}
-		if path == "../../internal/controlplane/openshift" { // the table is about Kubernetes releases, and these are components of OpenShift payloads
+		// The table is about Kubernetes releases, and these are for OpenShift payloads alone.
+		if slices.Contains([]string{"../../internal/controlplane/openshift", "../../internal/configoperator/openshift", "../../internal/contract/payload"}, path) {
 			return filepath.SkipDir
 		}
 		if strings.HasSuffix(path, ".go") {

@@ -28,6 +28,8 @@ type Live struct {
 	// Konnectivity is Service konnectivity-server, nil when it does not exist, and KonnectivityWarnings the events about it.
 	Konnectivity         *corev1.Service
 	KonnectivityWarnings []string
+	// Payload is what only OpenShift payloads have; nil for releases of Kubernetes.
+	Payload *Payload
 }
 
 // StatusOf computes the endpoints from the HostedControlPlane and the live Services.
@@ -41,6 +43,7 @@ func StatusOf(hcp *hyperv1.HostedControlPlane, live Live) Status {
 	if err := s.fillKonnectivity(hcp, live); err != nil {
 		s.Missing = append(s.Missing, err.Error())
 	}
+	s.fillPayload(hcp, live.Payload)
 	return s
 }
 
@@ -81,17 +84,24 @@ func (s *Status) fillAPI(hcp *hyperv1.HostedControlPlane, live Live) error {
 // fillLoadBalancer prefers the name that the user gave: it is stable, and known before the load balancer is.
 func (s *Status) fillLoadBalancer(strategy *hyperv1.ServicePublishingStrategy, live Live) error {
 	s.APIPort = InternalAPIPort
-	if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
-		s.APIHost = string(lb.Hostname)
+	if s.APIHost = loadBalancerHost(strategy, live.API); s.APIHost != "" {
 		return nil
-	}
-	for _, ingress := range live.API.Status.LoadBalancer.Ingress {
-		if s.APIHost = cmp.Or(ingress.Hostname, ingress.IP); s.APIHost != "" {
-			return nil
-		}
 	}
 	s.APIPort = 0
 	return fmt.Errorf("load balancer of service %s/%s has no address yet%s", live.API.Namespace, live.API.Name, because(live.Warnings))
+}
+
+// loadBalancerHost is the name that the user gave, or else what the load balancer of a Service got; empty while it has neither.
+func loadBalancerHost(strategy *hyperv1.ServicePublishingStrategy, svc *corev1.Service) string {
+	if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
+		return string(lb.Hostname)
+	}
+	for _, ingress := range svc.Status.LoadBalancer.Ingress {
+		if host := cmp.Or(ingress.Hostname, ingress.IP); host != "" {
+			return host
+		}
+	}
+	return ""
 }
 
 func because(warnings []string) string {

@@ -1,7 +1,6 @@
 package endpoints
 
 import (
-	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,15 +84,9 @@ func (s *Status) fillKonnectivity(hcp *hyperv1.HostedControlPlane, live Live) er
 		s.KonnectivityHost, s.KonnectivityPort = strategy.NodePort.Address, svc.Spec.Ports[0].NodePort
 		return nil
 	}
-	if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
-		s.KonnectivityHost, s.KonnectivityPort = string(lb.Hostname), KonnectivityPort
+	if host := loadBalancerHost(strategy, svc); host != "" {
+		s.KonnectivityHost, s.KonnectivityPort = host, KonnectivityPort
 		return nil
-	}
-	for _, ingress := range svc.Status.LoadBalancer.Ingress {
-		if host := cmp.Or(ingress.Hostname, ingress.IP); host != "" {
-			s.KonnectivityHost, s.KonnectivityPort = host, KonnectivityPort
-			return nil
-		}
 	}
 	return fmt.Errorf("load balancer of service %s/%s has no address yet%s", svc.Namespace, svc.Name, because(live.KonnectivityWarnings))
 }

@@ -28,7 +28,9 @@ const (
 
 // Observe reads what StatusOf looks at. events must not be cached: events are only read while an address is missing, and a cache of them would
 // cost every control plane memory for good.
-func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.HostedControlPlane) (Live, error) {
+//
+// payload has the Services of OpenShift payloads read, too, and is what of it is known beforehand; nil for releases of Kubernetes.
+func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.HostedControlPlane, payload *Payload) (Live, error) {
 	live := Live{}
 	var err error
 	if live.API, err = readService(ctx, services, hcp.Namespace, names.KubeAPIServer); live.API == nil {
@@ -39,19 +41,45 @@ func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.H
 			return Live{}, err
 		}
 	}
+	if payload != nil {
+		if live.Payload, err = observePayload(ctx, services, hcp.Namespace, *payload); err != nil {
+			return Live{}, err
+		}
+	}
 	status := StatusOf(hcp, live)
 	if status.Ready() {
 		return live, nil
 	}
-	if status.APIHost == "" {
+	switch {
+	case status.APIHost == "":
 		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, names.KubeAPIServer)
-	} else if live.Konnectivity != nil {
+	case live.Konnectivity != nil && status.KonnectivityHost == "":
 		live.KonnectivityWarnings, err = readWarnings(ctx, events, hcp.Namespace, KonnectivityServiceName)
+	case live.Payload != nil && live.Payload.OAuthService != nil:
+		live.Payload.OAuthWarnings, err = readWarnings(ctx, events, hcp.Namespace, OAuthServiceName)
 	}
 	if err != nil {
 		return Live{}, err
 	}
 	return live, nil
+}
+
+// observePayload reads the Services that only OpenShift payloads have.
+func observePayload(ctx context.Context, services client.Reader, namespace string, known Payload) (*Payload, error) {
+	out := known
+	out.Aggregated = map[string]string{}
+	for _, a := range aggregated {
+		svc, err := readService(ctx, services, namespace, a.name)
+		if err != nil {
+			return nil, err
+		}
+		if svc != nil && svc.Spec.ClusterIP != corev1.ClusterIPNone {
+			out.Aggregated[a.name] = svc.Spec.ClusterIP
+		}
+	}
+	var err error
+	out.OAuthService, err = readService(ctx, services, namespace, OAuthServiceName)
+	return &out, err
 }
 
 // readService gives nil for a Service that does not exist.

@@ -72,13 +72,21 @@ func Validate(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
 	return fmt.Errorf("service %s cannot be published by %q; use LoadBalancer or NodePort in spec.services", hyperv1.APIServer, api.Type)
 }
 
-// Services are the Services that publish the endpoints which exist. The HostedControlPlane must have passed Validate.
+// Services are the Services that publish the endpoints which exist, whatever the release. The HostedControlPlane must have passed Validate.
 func Services(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
 	services := []*corev1.Service{apiService(hcp)}
 	if strategy := konnectivity(hcp); strategy != nil {
-		services = append(services, konnectivityService(hcp, strategy), konnectivityLocalService(hcp))
+		services = append(services, konnectivityService(hcp, strategy))
 	}
 	return services
+}
+
+// KubernetesServices are those that releases of Kubernetes need besides Services. In OpenShift payloads they belong to components.
+func KubernetesServices(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
+	if konnectivity(hcp) == nil {
+		return nil
+	}
+	return []*corev1.Service{konnectivityLocalService(hcp)}
 }
 
 func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {

@@ -33,6 +33,7 @@ import (
 	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/await"
@@ -219,7 +220,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
 		Management: &management.Cluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
 		RandomID:   randomID, UUID: uuid.NewString,
-		ControlPlaneOperator: operatorOptions(), Events: mgr.GetEventRecorder(names.HypershiftOperator),
+		ControlPlaneOperator: operatorOptions(), Environment: component.EnvironmentFrom(os.Getenv), Events: mgr.GetEventRecorder(names.HypershiftOperator),
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}

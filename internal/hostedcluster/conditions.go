@@ -137,7 +137,7 @@ func supported(obs *observed) metav1.Condition {
 	if obs.platformErr != nil {
 		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
 	}
-	if err := hostedFlavour(obs); err != nil {
+	if err := oneFlavour(obs); err != nil {
 		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, err.Error())
 	}
 	if err := speaksPrivately(obs); err != nil {
@@ -146,22 +146,14 @@ func supported(obs *observed) metav1.Condition {
 	return conditions.True(hyperv1.SupportedHostedCluster, hyperv1.AsExpectedReason, "HostedCluster is supported by operator configuration")
 }
 
-// hostedFlavour refuses releases of OpenShift: their payload has components that this operator does not run. While the release can't be read, what
-// was found last holds.
-func hostedFlavour(obs *observed) error {
-	if _, skip := obs.hc.Annotations[hyperv1.SkipReleaseImageValidation]; skip {
+// oneFlavour refuses a control plane of Kubernetes for a hosted cluster of OpenShift, and the reverse: neither knows the other's components.
+func oneFlavour(obs *observed) error {
+	if obs.target == nil || obs.userRelease == nil || obs.target.Kubernetes == obs.userRelease.Kubernetes {
 		return nil
 	}
-	for _, r := range []*release.Release{obs.userRelease, obs.target} {
-		if r != nil && !r.Kubernetes {
-			return fmt.Errorf("spec.release.image: %s is release %s of OpenShift, which this operator does not host: name a release of Kubernetes %s", r.Image, r.Version, release.KubernetesRange())
-		}
-	}
-	last := conditions.Get(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
-	if obs.userRelease == nil && last != nil && last.Status == metav1.ConditionFalse && last.ObservedGeneration == obs.hc.Generation && strings.HasPrefix(last.Message, "spec.release.image: ") {
-		return errors.New(last.Message)
-	}
-	return nil
+	flavour := map[bool]string{true: "Kubernetes", false: "OpenShift"}
+	return fmt.Errorf("spec.controlPlaneRelease.image: %s is release %s of %s, but spec.release.image is one of %s: name a release of %[4]s, or remove the field",
+		obs.target.Image, obs.target.Version, flavour[obs.target.Kubernetes], flavour[obs.userRelease.Kubernetes])
 }
 
 // validReleaseImage is decided anew only when the spec changed or the last answer was not True, so that a registry that goes away does not

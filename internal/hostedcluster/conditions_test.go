@@ -1,7 +1,6 @@
 package hostedcluster
 
 import (
-	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/release"
 )
 
 // decoded is a HostedCluster with a spec as JSON has it.
@@ -35,40 +35,43 @@ func TestFlavour(t *testing.T) {
 		r.Version, r.Kubernetes = "4.20.1", false
 		obs.userRelease, obs.target = &r, &r
 	}
-	t.Run("When the release is one of OpenShift it should be refused before anything is written", func(t *testing.T) {
+	t.Run("When the release is an OpenShift payload it should be hosted", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(openShift)
-		setStatus(obs, noon)
+		steps := planFor(obs, setStatus(obs, noon), noon, options{}).steps
+		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
+		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)).To(BeTrue())
+		g.Expect(steps).NotTo(BeEmpty())
+	})
+	for name, version := range map[string]string{"too old": "4.13.9", "too new": "5.2.0", "of an unknown major version": "6.0.0"} {
+		t.Run("When a payload is "+name+" it should be refused with the reason, before anything is written", func(t *testing.T) {
+			g := NewWithT(t)
+			obs := seen(openShift)
+			obs.userRelease.Version = version
+			p := planFor(obs, setStatus(obs, noon), noon, options{})
+			c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+			g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
+			g.Expect(c.Message).To(ContainSubstring("release version " + version))
+			for _, s := range p.steps {
+				g.Expect(append(s.apply, s.delete...)).To(BeEmpty())
+				g.Expect(s.create).To(BeNil())
+			}
+		})
+	}
+	t.Run("When the control plane is of another flavour than the cluster it should be refused", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(openShift)
+		obs.target = releaseOf(image135)
+		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).steps).To(BeEmpty())
 		c := conditions.Get(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
-		g.Expect(c.Reason).To(Equal(hyperv1.UnsupportedHostedClusterReason))
-		g.Expect(c.Message).To(Equal("spec.release.image: " + image135 + " is release 4.20.1 of OpenShift, which this operator does not host: name a release of Kubernetes 1.34 to 1.36"))
-		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).steps).To(BeEmpty())
+		g.Expect(c.Message).To(HavePrefix("spec.controlPlaneRelease.image: " + image135))
 	})
-	t.Run("When the registry goes away afterwards it should not forget", func(t *testing.T) {
+	t.Run("When a payload brings a control-plane-operator of its own it should run ours all the same, unless an annotation names another", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(openShift)
-		setStatus(obs, noon)
-		obs.userRelease, obs.target, obs.releaseErr = nil, nil, errors.New("no answer")
-		setStatus(obs, noon)
-		g.Expect(conditions.IsFalse(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
-	})
-	t.Run("When another release is named it should be hosted", func(t *testing.T) {
-		g := NewWithT(t)
-		obs := seen(openShift)
-		setStatus(obs, noon)
-		obs.hc.Generation++
-		obs.userRelease, obs.target = releaseOf(image135), releaseOf(image135)
-		setStatus(obs, noon)
-		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
-	})
-	t.Run("When a developer skips the check it should be tried", func(t *testing.T) {
-		g := NewWithT(t)
-		obs := seen(openShift, func(obs *observed) {
-			obs.hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: "true"}
-		})
-		setStatus(obs, noon)
-		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
+		payload := &release.Release{Version: "4.22.0", Images: map[string]string{releaseTag: "theirs"}}
+		g.Expect(operatorImage(nil, payload, "ours")).To(Equal("ours"))
+		g.Expect(operatorImage(map[string]string{hyperv1.ControlPlaneOperatorImageAnnotation: "named"}, payload, "ours")).To(Equal("named"))
 	})
 }
 

@@ -12,8 +12,8 @@ const (
 	labelCustomKubeconfig = "io.openshift.hypershift.control-plane-operator-supports-kas-custom-kubeconfig"
 )
 
-// payloadTag is that of the control-plane-operator's image in OpenShift payloads.
-const payloadTag = "hypershift"
+// releaseTag is that of the control-plane-operator's image in releases.
+const releaseTag = "hypershift"
 
 // Keys of Secrets that are published.
 const (

@@ -216,12 +216,13 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 // ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that.
 var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
 
-// operatorImage: the annotation beats the payload, and the payload beats our own image.
+// operatorImage: the annotation beats the release, and the release beats our own image. What an OpenShift payload has under that tag is another project's,
+// which knows nothing of what this one hands over.
 func operatorImage(annotations map[string]string, target *release.Release, own string) string {
 	if image := annotations[hyperv1.ControlPlaneOperatorImageAnnotation]; image != "" {
 		return image
 	}
-	if image, ok := target.ImageFor(payloadTag); ok {
+	if image, ok := target.ImageFor(releaseTag); ok && target.Kubernetes {
 		return image
 	}
 	return own

@@ -7,6 +7,7 @@ import (
 
 	"hcp.internal/platform/internal/hostedcluster/capi"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,9 @@ import (
 	"hcp.internal/platform/internal/controlplane/clusterapi"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	payloadprovider "hcp.internal/platform/internal/controlplane/openshift/capiprovider"
+	payloadclusterapi "hcp.internal/platform/internal/controlplane/openshift/clusterapi"
+	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/hostedcluster/management"
 )
@@ -33,6 +37,9 @@ type deployment struct {
 	clusterAPI           *clusterAPI  // nil: not in this step
 }
 
+// payload says whether the components are those of an OpenShift payload, whose forms are as published.
+func (d deployment) payload() bool { return d.context.Release != nil && !d.context.Release.Kubernetes }
+
 // clusterAPI is Cluster API's manager and the infrastructure provider of the platform.
 type clusterAPI struct {
 	manager  clusterapi.Options
@@ -44,14 +51,42 @@ type clusterAPI struct {
 
 // components in their order. One that fails ends the step.
 func (d deployment) components() (list []component.Component) {
-	if d.controlPlaneOperator != nil {
-		list = append(list, cpo.NewComponent(*d.controlPlaneOperator))
+	switch o := d.controlPlaneOperator; {
+	case o == nil:
+	case d.payload():
+		list = append(list, controlplaneoperator.NewComponent(payloadOptions(*o)))
+	default:
+		list = append(list, cpo.NewComponent(*o))
 	}
-	if c := d.clusterAPI; c != nil {
+	switch c := d.clusterAPI; {
+	case c == nil:
+	case d.payload():
+		list = append(list, c.payloadComponents(d.context.HCP)...)
+	default:
 		pools := func(component.WorkloadContext) (bool, error) { return c.pools, nil }
 		list = append(list, clusterapi.NewComponent(c.manager).SleepUntil(pools), capiprovider.NewComponent(c.provider).SleepUntil(pools))
 	}
 	return list
+}
+
+// payloadComponents are Cluster API's manager, and the provider of a platform that the payload has an image for, or else the platform's own.
+func (c clusterAPI) payloadComponents(hcp *hyperv1.HostedControlPlane) []component.Component {
+	pools := func(component.WorkloadContext) (bool, error) { return c.pools, nil }
+	if !c.manager.Enabled { // what there is of the component is removed
+		return []component.Component{clusterapi.NewComponent(c.manager), capiprovider.NewComponent(c.provider)}
+	}
+	list := []component.Component{payloadclusterapi.NewComponent().SleepUntil(pools)}
+	if payloadprovider.Offered(hcp) {
+		return append(list, payloadprovider.NewComponent(hcp.Spec.Platform.Type).SleepUntil(pools))
+	}
+	return append(list, capiprovider.NewComponent(c.provider).SleepUntil(pools))
+}
+
+// payloadOptions are those of the control-plane-operator in the form of OpenShift payloads.
+func payloadOptions(o cpo.Options) controlplaneoperator.Options {
+	return controlplaneoperator.Options{
+		CertRotationScale: o.CertRotationScale, FeatureSet: o.FeatureSet, DefaultIngressDomain: o.DefaultIngressDomain, Management: true,
+	}
 }
 
 // trouble is that of a component, for its report. What nobody asked about stays without an answer.
@@ -66,6 +101,7 @@ func (d deployment) trouble(name string) (reason, message string) {
 type servingCertificate struct {
 	secret client.ObjectKey
 	host   string
+	kind   corev1.SecretType
 }
 
 // operatorSettings are what the process hands on to the operators of control planes.
@@ -76,6 +112,7 @@ type operatorSettings struct {
 	capabilities component.Capabilities
 	// capiProxyImage is the image of the proxies beside programs that speak Cluster API.
 	capiProxyImage      string
+	environment         component.Environment
 	enableCIDebugOutput bool
 	metricsSet          string
 	registryOverrides   string
@@ -97,6 +134,7 @@ func (r *Reconciler) operatorSettings() operatorSettings {
 		controlPlaneOperator: r.ControlPlaneOperator,
 		capabilities:         r.Management,
 		capiProxyImage:       cmp.Or(r.CAPIProxyImage, r.OperatorImage),
+		environment:          r.Environment,
 		enableCIDebugOutput:  r.EnableCIDebugOutput,
 		metricsSet:           r.MetricsSet,
 		registryOverrides:    r.RegistryOverrides,
@@ -136,7 +174,10 @@ func capiOperatorsStep(obs *observed, o operatorSettings) step {
 		provider.Rules = obs.platform.CAPIProviderPolicyRules()
 		ns := names.NamespaceOf(obs.hc)
 		s.shared, s.apply = []client.Object{capiRole()}, []client.Object{capiRoleBinding(obs.hc)}
-		s.certificate = &servingCertificate{secret: client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}, host: "capi-webhook-service." + ns + ".svc"}
+		s.certificate = &servingCertificate{secret: client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}, host: "capi-webhook-service." + ns + ".svc", kind: corev1.SecretTypeTLS}
+		if !obs.target.Kubernetes {
+			s.certificate.kind = corev1.SecretTypeOpaque // as published
+		}
 	}
 	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.troubles, clusterAPI: &clusterAPI{
 		manager:  clusterapi.Options{Enabled: enabled, Image: obs.hc.Annotations[hyperv1.ClusterAPIManagerImage]},
@@ -164,6 +205,7 @@ func operatorContext(obs *observed, o operatorSettings) component.WorkloadContex
 		RegistryOverrides:   o.registryOverrides,
 		RegistryMirrors:     obs.mirrors,
 		CAPIProxyImage:      o.capiProxyImage,
+		Environment:         o.environment,
 	}
 }
 

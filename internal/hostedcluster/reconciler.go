@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
@@ -40,6 +41,8 @@ type Reconciler struct {
 	Releases releases
 	// ControlPlaneOperator is what operators of control planes are told of the installation.
 	ControlPlaneOperator cpo.Options
+	// Environment is what this process was told, which components take over.
+	Environment component.Environment
 	// OperatorImage is our own image, from which control-plane-operators run when nothing names another.
 	OperatorImage string
 	Capabilities  operator.Capabilities

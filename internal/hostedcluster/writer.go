@@ -126,7 +126,7 @@ func (w *writer) makeCertificate(ctx context.Context, c servingCertificate) erro
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.secret.Namespace, Name: c.secret.Name},
-		Type:       corev1.SecretTypeTLS,
+		Type:       c.kind,
 		Data:       map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
 	}
 	if err := w.client.Create(ctx, secret, client.FieldOwner(names.HypershiftOperator)); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -41,7 +41,7 @@ func newPassword() (string, error) {
 // keepKubeadmin makes the password once, and takes it away when spec.configuration.oauth says who logs in. Releases without an OAuth server have none.
 func (r *Reconciler) keepKubeadmin(ctx context.Context, obs *Observed) error {
 	hcp := obs.HCP
-	if obs.Release == nil || obs.Release.Kubernetes {
+	if obs.Flavour != openShift {
 		return nil
 	}
 	secret := &corev1.Secret{}

@@ -10,7 +10,6 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/release"
 )
 
 func TestKeepKubeadmin(t *testing.T) {
@@ -20,7 +19,7 @@ func TestKeepKubeadmin(t *testing.T) {
 		r := &Reconciler{Client: c}
 		hcp := &hyperv1.HostedControlPlane{}
 		hcp.Namespace, hcp.Name, hcp.UID = "ns", "demo", "uid"
-		obs := &Observed{HCP: hcp, Release: &release.Release{Kubernetes: true}}
+		obs := &Observed{HCP: hcp, Flavour: kubernetes}
 		key, secret := client.ObjectKey{Namespace: "ns", Name: "kubeadmin-password"}, &corev1.Secret{}
 
 		g.Expect(r.keepKubeadmin(ctx, obs)).To(Succeed())
@@ -28,7 +27,7 @@ func TestKeepKubeadmin(t *testing.T) {
 		g.Expect(c.Get(ctx, key, secret)).NotTo(Succeed(), "a release without an OAuth server")
 		g.Expect(hcp.Status.KubeadminPassword).To(BeNil())
 
-		obs.Release = &release.Release{}
+		obs.Flavour = openShift
 		g.Expect(r.keepKubeadmin(ctx, obs)).To(Succeed())
 		g.Expect(c.Get(ctx, key, secret)).To(Succeed())
 		g.Expect(string(secret.Data["password"])).To(MatchRegexp(`^([a-km-zA-NP-Z2-9]{5}-){3}[a-km-zA-NP-Z2-9]{5}$`))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -94,6 +95,7 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 	b = b.Watches(&hyperv1.ControlPlaneComponent{}, all, builder.WithPredicates(contentChanged{}, notOurs(r.Client)))
 	for _, obj := range []client.Object{
 		&corev1.Service{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
+		&batchv1.Job{}, &batchv1.CronJob{},
 	} {
 		b = b.Watches(obj, own, builder.WithPredicates(contentChanged{}))
 	}

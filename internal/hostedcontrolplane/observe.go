@@ -39,15 +39,32 @@ func (r *Reconciler) observeCapabilities(ctx context.Context, obs *Observed) err
 	if err != nil {
 		return fmt.Errorf("looking for the Route kind: %w", err)
 	}
-	obs.Invalid = endpoints.Validate(obs.HCP, endpoints.Capabilities{Routes: routes})
+	obs.Routes = routes
+	obs.validate()
 	return nil
+}
+
+// validate says what is wrong with how the endpoints are to be published, as far as the release is known.
+func (obs *Observed) validate() {
+	obs.Invalid = endpoints.Validate(obs.HCP, endpoints.Capabilities{Routes: obs.Routes})
+	if obs.Invalid == nil && obs.Flavour == openShift {
+		obs.Invalid = endpoints.ValidatePayload(obs.HCP, kit.OAuthEnabled(obs.HCP))
+	}
+}
+
+// payload is what the endpoints of a payload go by, nil for other releases.
+func (obs *Observed) payload() *endpoints.Payload {
+	if obs.Flavour != openShift {
+		return nil
+	}
+	return &endpoints.Payload{OAuth: kit.OAuthEnabled(obs.HCP)}
 }
 
 // observeInfra reads where the API is published. It reads past the cache while an address is missing, because everything waits for it.
 func (r *Reconciler) observeInfra(ctx context.Context, obs *Observed) {
-	live, err := endpoints.Observe(ctx, r.Client, r.Live, obs.HCP)
+	live, err := endpoints.Observe(ctx, r.Client, r.Live, obs.HCP, obs.payload())
 	if err == nil && live.API != nil && !endpoints.StatusOf(obs.HCP, live).Ready() {
-		live, err = endpoints.Observe(ctx, r.Live, r.Live, obs.HCP)
+		live, err = endpoints.Observe(ctx, r.Live, r.Live, obs.HCP, obs.payload())
 	}
 	if obs.InfraErr = err; err == nil {
 		obs.Infra = endpoints.StatusOf(obs.HCP, live)
@@ -70,7 +87,7 @@ func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, err
 
 // observeIdentityProviders asks the component that runs the OAuth server which identity providers it leaves out.
 func (r *Reconciler) observeIdentityProviders(ctx context.Context, obs *Observed) {
-	if obs.Release == nil || obs.Release.Kubernetes || !kit.OAuthEnabled(obs.HCP) {
+	if obs.Flavour != openShift || !kit.OAuthEnabled(obs.HCP) {
 		return
 	}
 	wctx := r.context(*obs)

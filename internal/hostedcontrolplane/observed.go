@@ -19,6 +19,10 @@ import (
 type Observed struct {
 	HCP *hyperv1.HostedControlPlane
 
+	// Flavour is whose components the control plane has.
+	Flavour flavour
+	// Routes says whether the management cluster serves Routes.
+	Routes bool
 	// Invalid says why the management cluster cannot do what the spec asks for. nil when it can.
 	Invalid error
 	// Pause is spec.pausedUntil, parsed.

@@ -16,7 +16,6 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pki"
-	"hcp.internal/platform/internal/release"
 )
 
 // pkiSpec is what the control plane's certificates depend on. Annotations that cannot be read are problems to report, and count as absent.
@@ -52,12 +51,12 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 }
 
 // payloadSpec is what the certificates of an OpenShift payload depend on, nil for a release of Kubernetes or one that isn't known.
-func payloadSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, r *release.Release) *pki.Payload {
-	if r == nil || r.Kubernetes {
+func payloadSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, of flavour) *pki.Payload {
+	if of != openShift {
 		return nil
 	}
 	return &pki.Payload{
-		OAuthHost: infra.OAuthHost, AppsDomain: kit.IngressDomain(hcp), MetricsForwarding: kit.ForwardsMetrics(hcp), MetricsHost: kit.MetricsProxyHost(hcp),
+		OAuth: kit.OAuthEnabled(hcp), OAuthHost: infra.OAuthHost, IngressAuthority: kit.HasCapability(hcp, hyperv1.IngressCapability), AppsDomain: kit.IngressDomain(hcp), MetricsForwarding: kit.ForwardsMetrics(hcp), MetricsHost: kit.MetricsProxyHost(hcp),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
 )
 
@@ -31,7 +32,14 @@ func planPublication(obs Observed) publication {
 		ObjectMeta:       metav1.ObjectMeta{Namespace: obs.HCP.Namespace, Name: defaultServiceAccount},
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: names.PullSecret}},
 	}}
-	for _, svc := range endpoints.Services(obs.HCP) {
+	services := endpoints.Services(obs.HCP)
+	switch obs.Flavour {
+	case kubernetes:
+		services = append(services, endpoints.KubernetesServices(obs.HCP)...)
+	case openShift:
+		services = append(services, endpoints.PayloadServices(obs.HCP, kit.OAuthEnabled(obs.HCP))...)
+	}
+	for _, svc := range services {
 		svc.OwnerReferences = []metav1.OwnerReference{ownerReference(obs.HCP)}
 		objs = append(objs, svc)
 	}

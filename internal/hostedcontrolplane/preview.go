@@ -53,7 +53,7 @@ func Preview(ctx context.Context, in PreviewInput) error {
 		return err
 	}
 	wctx := in.WorkloadContext
-	wctx.Context, wctx.Unconditional = ctx, in.All
+	wctx.Context, wctx.Unconditional, wctx.PublishedRights = ctx, in.All, true
 	own := Images{}
 	wctx.Release = own.apply(wctx.Release)
 	if wctx.UserRelease == nil {
@@ -63,7 +63,7 @@ func Preview(ctx context.Context, in PreviewInput) error {
 	}
 	objs := in.Objects
 	spec, problems := pkiSpec(wctx.HCP, wctx.Infra, pki.Spec{})
-	spec.Payload = payloadSpec(wctx.HCP, wctx.Infra, wctx.Release)
+	spec.Payload = payloadSpec(wctx.HCP, wctx.Infra, flavourOf(wctx.Release))
 	if !wctx.Unsigned && !spec.Disabled {
 		if err := errors.Join(problems...); err != nil {
 			return err

@@ -137,33 +137,35 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 // rounds bring the control plane to its spec, as far as what it waits for allows. Each observes, plans and applies, and goes by what the one
 // before it has written: Services get addresses, certificates name them, components mount certificates and hash them.
 func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
+	obs.Flavour = knownFlavour(obs.HCP)
 	if err := r.observeCapabilities(ctx, obs); err != nil {
 		return err
 	}
-	publication := planPublication(*obs)
-	if !publication.acts {
+	if !planPublication(*obs).acts {
 		r.observeInfra(ctx, obs)
 		return nil
 	}
 	found := make(chan releases, 1)
 	go func() { found <- r.lookup(ctx, obs.HCP) }() // while certificates are made; bounded by lookupTimeout
 
-	publishErr := r.publish(ctx, publication)
-	r.observeInfra(ctx, obs)
-	certErr := r.certify(ctx, obs)
-	if certErr == nil && !obs.Infra.Ready() && obs.InfraErr == nil {
-		// Making certificates took as long as a local load balancer needs; look again before giving up the pass.
-		if r.observeInfra(ctx, obs); obs.Infra.Ready() {
-			certErr = r.certify(ctx, obs)
-		}
-	}
+	err := r.prepare(ctx, obs)
 	releases := <-found
 	obs.ReleaseErr, obs.UserReleaseErr = releases.controlPlaneErr, releases.userErr
-	if err := errors.Join(publishErr, certErr, obs.ReleaseErr, obs.UserReleaseErr); err != nil {
+	if err := errors.Join(err, obs.ReleaseErr, obs.UserReleaseErr); err != nil {
 		return err
 	}
 	obs.Release, obs.UserRelease = releases.controlPlane, releases.user
 	obs.MissingImages = missingImages(obs.HCP, r.MissingImages(obs.Release))
+	if now := flavourOf(obs.Release); now != obs.Flavour {
+		// The first pass of a control plane: what only this flavour has is still missing.
+		obs.Flavour = now
+		if obs.validate(); obs.Invalid != nil {
+			return nil
+		}
+		if err := r.prepare(ctx, obs); err != nil {
+			return err
+		}
+	}
 	r.observeIdentityProviders(ctx, obs)
 	if err := r.keepKubeadmin(ctx, obs); err != nil {
 		return err
@@ -172,9 +174,23 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 		return nil
 	}
 	troubleErr := r.observeRollout(ctx, obs)
-	err := errors.Join(troubleErr, r.rollOut(ctx, planRollout(*obs, r.Components(obs.HCP, obs.Release), r.context(*obs))))
+	err = errors.Join(troubleErr, r.rollOut(ctx, planRollout(*obs, r.Components(obs.HCP, obs.Release), r.context(*obs))))
 	obs.ComponentsCurrent = err == nil
 	return err
+}
+
+// prepare is the first rounds: what components need before there are any.
+func (r *Reconciler) prepare(ctx context.Context, obs *Observed) error {
+	publishErr := r.publish(ctx, planPublication(*obs))
+	r.observeInfra(ctx, obs)
+	certErr := r.certify(ctx, obs)
+	if certErr == nil && !obs.Infra.Ready() && obs.InfraErr == nil {
+		// Making certificates took as long as a local load balancer needs; look again before giving up the pass.
+		if r.observeInfra(ctx, obs); obs.Infra.Ready() {
+			certErr = r.certify(ctx, obs)
+		}
+	}
+	return errors.Join(publishErr, certErr)
 }
 
 // context is what the process brings to the plans of components.
@@ -197,7 +213,7 @@ func (r *Reconciler) certify(ctx context.Context, obs *Observed) error {
 	}
 	spec, problems := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
 	spec.TrustRolledOut, obs.PKIProblems = rolledOut, problems
-	spec.Payload = payloadSpec(obs.HCP, obs.Infra, obs.Release)
+	spec.Payload, spec.Undecided = payloadSpec(obs.HCP, obs.Infra, obs.Flavour), obs.Flavour == undecided
 	found, err := pki.Observe(ctx, r.Client, spec)
 	if err != nil {
 		return fmt.Errorf("looking at certificates: %w", err)

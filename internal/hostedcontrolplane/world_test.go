@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +39,8 @@ type world struct {
 	hcp *hyperv1.HostedControlPlane
 
 	clock    *clocktesting.FakePassiveClock
-	versions map[string]string // release image → version
+	versions map[string]string           // release image → version
+	payloads map[string]*release.Release // and those that are OpenShift payloads
 	lookup   error
 	answer   *health
 	address  string // of the load balancer; empty: none is assigned
@@ -80,6 +82,9 @@ func newWorld(t testing.TB, mutate ...func(*hyperv1.HostedControlPlane)) *world 
 func (w *world) Lookup(_ context.Context, image string, _ []byte) (*release.Release, error) {
 	if w.lookup != nil {
 		return nil, w.lookup
+	}
+	if p := w.payloads[image]; p != nil {
+		return p, nil
 	}
 	version, ok := w.versions[image]
 	if !ok {
@@ -182,6 +187,19 @@ func (w *world) play() bool {
 		}
 		s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: n, UpdatedReplicas: n, CurrentReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
 		must(w.c.Status().Update(ctx, s))
+		changed = true
+	}
+	var jobs batchv1.JobList
+	must(w.c.List(ctx, &jobs, ns))
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		if j.Status.CompletionTime != nil {
+			continue
+		}
+		now := metav1.Now()
+		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{}, Conditions: []batchv1.JobCondition{
+			{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now}}}
+		must(w.c.Status().Update(ctx, j))
 		changed = true
 	}
 	return changed

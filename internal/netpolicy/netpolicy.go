@@ -40,6 +40,8 @@ type Input struct {
 	APIPort int32
 	// HasOAuth and HasIgnition tell whether the release has these servers at all.
 	HasOAuth, HasIgnition bool
+	// Payload is true for OpenShift payloads. Their components are others than those of the matrix, and reach each other as freely as published.
+	Payload bool
 	// EtcdShards are the components that are etcd besides the one of that name.
 	EtcdShards []string
 	// UnmanagedEtcdPort is where somebody else's etcd listens, or 0.

@@ -25,22 +25,27 @@ func (in Input) others() []rule {
 	return []rule{
 		{DNS, true, egress(all(), networkingv1.NetworkPolicyEgressRule{Ports: append(on(corev1.ProtocolUDP, dnsPorts...), tcp(dnsPorts...)...)})},
 		{SameNamespace, true, in.sameNamespace()},
-		{ManagementKAS, true, egress(labelled(
-			absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel), absent(hyperv1.NeedManagementKASAccessLabel),
+		{ManagementKAS, true, egress(in.free(absent(hyperv1.NeedManagementKASAccessLabel),
 			metav1.LabelSelectorRequirement{Key: "name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{ebsOperator}}),
 			networkingv1.NetworkPolicyEgressRule{To: in.Management.world()})},
-		{ManagementKASAccess, true, egress(labelled(
-			absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel), present(hyperv1.NeedManagementKASAccessLabel)),
-			networkingv1.NetworkPolicyEgressRule{})},
+		{ManagementKASAccess, true, egress(in.free(present(hyperv1.NeedManagementKASAccessLabel)), networkingv1.NetworkPolicyEgressRule{})},
 		{Machines, in.PodMachines, in.machines()},
 	}
+}
+
+// free selects the pods that are as free as published: those that are no components of the matrix.
+func (in Input) free(requirements ...metav1.LabelSelectorRequirement) metav1.LabelSelector {
+	if in.Payload {
+		return labelled(append([]metav1.LabelSelectorRequirement{absent(infrav1.MachineLabel)}, requirements...)...)
+	}
+	return labelled(append([]metav1.LabelSelectorRequirement{absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel)}, requirements...)...)
 }
 
 // sameNamespace: pods of packages and the control plane reach each other, as far as the matrix lets them. Machines stay outside.
 func (in Input) sameNamespace() networkingv1.NetworkPolicySpec {
 	inside := []networkingv1.NetworkPolicyPeer{{PodSelector: ptr.To(labelled(absent(infrav1.MachineLabel)))}}
 	return networkingv1.NetworkPolicySpec{
-		PodSelector: labelled(absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel)),
+		PodSelector: in.free(),
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: inside}},
 		Egress:      []networkingv1.NetworkPolicyEgressRule{{To: inside}},
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
@@ -60,6 +65,11 @@ func (in Input) machines() networkingv1.NetworkPolicySpec {
 			{To: in.Management.world()},
 		},
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+	}
+	if in.Payload {
+		spec.Egress = append(spec.Egress,
+			networkingv1.NetworkPolicyEgressRule{To: in.peers("ignition-server-proxy"), Ports: tcp(ignitionProxyPort)},
+			networkingv1.NetworkPolicyEgressRule{To: in.peers("oauth-openshift"), Ports: tcp(oauthPort)})
 	}
 	for _, registry := range in.Registries {
 		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{

@@ -28,6 +28,9 @@ func ServerURL(host string, port int32) string {
 
 // kubeconfigs that can be made with what is known now.
 func (s Spec) kubeconfigs() []kubeconfig {
+	if !s.keepsKubeconfigs() {
+		return nil
+	}
 	internal := ServerURL(names.KubeAPIServer, s.InternalAPIPort)
 	localhost := ServerURL("localhost", s.PodAPIPort)
 	scope := func(v string) map[string]string { return map[string]string{KubeconfigScopeLabel: v} }

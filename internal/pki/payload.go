@@ -2,6 +2,10 @@ package pki
 
 // Payload is what the certificates of an OpenShift payload's components depend on, beside the rest of a Spec.
 type Payload struct {
+	// OAuth says whether there is an OAuth server, whose certificates components trust by ConfigMap OAuthCABundle.
+	OAuth bool
+	// IngressAuthority also trusts the authority of the hosted cluster's default ingress, as soon as it is known.
+	IngressAuthority bool
 	// OAuthHost is where users log in. Optional: its certificate waits for it.
 	OAuthHost string
 	// AppsDomain is the domain of Routes in the hosted cluster. Optional.
@@ -18,6 +22,12 @@ const (
 	MetricsProxyCA          = "metrics-proxy-ca-cert"
 	MetricsProxyServing     = "metrics-proxy-serving-cert"
 )
+
+// OAuthCABundle is the ConfigMap (key CACertKey) with what an OAuth server's certificates are signed with.
+const OAuthCABundle = "oauth-master-ca-bundle"
+
+// observedIngressCA is the ConfigMap (key CACertKey) in which the hosted-cluster-config-operator notes the authority of the hosted cluster's ingress.
+const observedIngressCA = "observed-default-ingress-cert"
 
 // AuthenticatorClient is the certificate by which kube-apiserver asks the OAuth API server whose a token is.
 const AuthenticatorClient = "openshift-authenticator-cert"
@@ -86,4 +96,34 @@ func (s Spec) payloadAuthorities() []authority {
 		return nil
 	}
 	return []authority{{EndpointResolverCA, "endpoint-resolver-ca", authorityOrgUnit}, {MetricsProxyCA, "metrics-proxy-ca", authorityOrgUnit}}
+}
+
+// planPayloadBundles writes what an OpenShift payload trusts beside what every control plane does.
+func (p *planner) planPayloadBundles() {
+	if p.spec.Payload == nil || !p.spec.Payload.OAuth {
+		return
+	}
+	trust := p.ingressAuthority()
+	for _, name := range p.spec.NamedCertificates {
+		if named := p.secrets[name]; named != nil {
+			authority := OnlyCertificates(named.Data[CACertKey])
+			if len(authority) == 0 {
+				authority = OnlyCertificates(named.Data[TLSCertKey])
+			}
+			trust = append(trust, authority...)
+		}
+	}
+	p.planBundle(OAuthCABundle, trust, RootCA)
+}
+
+// ingressAuthority is that of the hosted cluster's default ingress, as far as it is known.
+func (p *planner) ingressAuthority() []byte {
+	if p.spec.Payload == nil || !p.spec.Payload.IngressAuthority {
+		return nil
+	}
+	cm := p.configMaps[observedIngressCA]
+	if cm == nil {
+		return nil
+	}
+	return OnlyCertificates([]byte(cm.Data[CACertKey]))
 }

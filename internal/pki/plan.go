@@ -88,7 +88,7 @@ func PlanFor(spec Spec, obs Observed, src Source) Plan {
 		p.planKubeconfig(k)
 	}
 	name, _ := spec.AdminKubeconfigRef()
-	if stale := p.secrets[CustomAdminKubeconfig]; stale != nil && spec.CustomAPIHost == "" && name != CustomAdminKubeconfig {
+	if stale := p.secrets[CustomAdminKubeconfig]; stale != nil && spec.keepsKubeconfigs() && spec.CustomAPIHost == "" && name != CustomAdminKubeconfig {
 		p.plan.Delete = append(p.plan.Delete, stale)
 	}
 	return p.plan
@@ -272,7 +272,10 @@ func (p *planner) recheckIn(left time.Duration) {
 
 // planBundles copies authorities into the ConfigMaps by which others trust them.
 func (p *planner) planBundles() {
-	p.planBundle(RootCABundle, nil, RootCA)
+	p.planPayloadBundles()
+	if !p.spec.Undecided || p.configMaps[RootCABundle] == nil {
+		p.planBundle(RootCABundle, p.ingressAuthority(), RootCA)
+	}
 	p.planBundle(AggregatorCABundle, nil, AggregatorSigner)
 	p.planBundle(KonnectivityCABundle, nil, KonnectivitySigner)
 	p.planBundle(KubeletCABundle, nil, KubeletSigner, ClusterSigner)

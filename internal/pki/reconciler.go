@@ -193,6 +193,9 @@ func (s Spec) secretNames() []string {
 // configMapNames are all ConfigMaps that PlanFor looks at.
 func (s Spec) configMapNames() []string {
 	names := []string{RootCABundle, AggregatorCABundle, KonnectivityCABundle, KubeletCABundle, ClientCABundle, TotalClientCABundle, EtcdCABundle, EtcdMetricsCABundle}
+	if s.Payload != nil {
+		names = append(names, OAuthCABundle, observedIngressCA)
+	}
 	if s.ClientCA != "" {
 		names = append(names, s.ClientCA)
 	}

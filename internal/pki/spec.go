@@ -74,6 +74,9 @@ type Spec struct {
 	// Payload is what an OpenShift payload needs besides; nil for a release of Kubernetes.
 	Payload *Payload
 
+	// Undecided is true while the flavour of the release is not known: what depends on it is left as it is.
+	Undecided bool
+
 	// UnmanagedEtcd is true when etcd runs elsewhere: its client certificate was copied here and is not issued.
 	UnmanagedEtcd bool
 	// EtcdShards are the names of the shards of etcd that run here, sorted. Each is an etcd with certificates of its own, from the same authority.
@@ -92,6 +95,9 @@ type Spec struct {
 	// Disabled stops everything.
 	Disabled bool
 }
+
+// keepsKubeconfigs says whether kubeconfigs are written here. Those of OpenShift payloads belong to the components that bring them.
+func (s Spec) keepsKubeconfigs() bool { return s.Payload == nil && !s.Undecided }
 
 func (s Spec) validity() time.Duration {
 	if s.Validity <= 0 {

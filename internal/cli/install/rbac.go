@@ -28,10 +28,16 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io"), "*", "*"),
 		rule(capi.groups("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
 			"infrastructure.cluster.x-k8s.io", "ipam.cluster.x-k8s.io"), "*", "*"),
+		// Groups of Cluster API's past, and what OpenShift payloads grant to components that work with KubeVirt.
+		rule(capi.groups("exp.cluster.x-k8s.io", "exp.infrastructure.cluster.x-k8s.io", "machines.cluster.x-k8s.io"), "*", "*"),
+		rule(group("kubevirt.io"), "virtualmachines,virtualmachines/finalizers,virtualmachineinstances", "*"),
+		rule(group("cdi.kubevirt.io"), "datavolumes", "get,create,delete"),
+		rule(group("subresources.kubevirt.io"), "virtualmachineinstances/addvolume,virtualmachineinstances/removevolume,virtualmachines/addvolume,virtualmachines/removevolume", "update"),
+		rule(group("snapshot.storage.k8s.io"), "volumesnapshots", "get,create,delete"),
 
 		// One namespace per hosted cluster and what its control plane is made of.
 		rule(group(""), "namespaces", read, write),
-		rule(group(""), "configmaps,endpoints,events,persistentvolumeclaims,pods,pods/log,secrets,serviceaccounts,services", every),
+		rule(group(""), "configmaps,configmaps/finalizers,endpoints,events,persistentvolumeclaims,pods,pods/log,secrets,serviceaccounts,services", every),
 		// Nobody may put pods into a namespace that is about to go.
 		rule(group(""), "resourcequotas", "create"),
 		rule(group("events.k8s.io"), "events", every),

@@ -13,7 +13,7 @@ func TestClusterRules(t *testing.T) {
 		// Kinds of others, without verbs that mean more than they say; the control planes' operators grant all of them.
 		custom := func(group string) bool {
 			return strings.Contains(group, "hypershift.openshift.io") || strings.HasSuffix(group, "cluster.x-k8s.io") ||
-				group == "capi-provider.agent-install.openshift.io" || strings.HasPrefix(group, "monitoring.") || group == "image.openshift.io" || group == "route.openshift.io"
+				group == "capi-provider.agent-install.openshift.io" || strings.HasPrefix(group, "monitoring.") || group == "image.openshift.io" || group == "kubevirt.io" || group == "route.openshift.io"
 		}
 		for _, rule := range append(clusterRules(capiChoice{}), namespacedRules()...) {
 			for _, group := range rule.APIGroups {

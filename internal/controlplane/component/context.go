@@ -90,6 +90,8 @@ type WorkloadContext struct {
 	// RestrictedPods says whether namespaces admit only pods that pass the restricted Pod Security Standard. nil: where pods get a default user. For
 	// previews, which show a payload's pods as they are published unless told.
 	RestrictedPods *bool
+	// PublishedRights leaves "*" in the Roles of a payload as published; for previews.
+	PublishedRights bool
 	// EarlyMonitors renders monitors before the hosted cluster has come up once; for previews.
 	EarlyMonitors bool
 	// EnableCIDebugOutput makes our own programs log more.

@@ -84,7 +84,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	if component.PrivateCAPI(ctx.HCP) {
 		env = append(env, [2]string{capiproxy.EnvPrivateTypes, "true"}, [2]string{capiproxy.EnvImage, ctx.CAPIProxyImage})
 	}
-	env = append(env, managementEnv(ctx.Management)...)
+	env = append(env, ManagementEnv(ctx.Management)...)
 	for _, e := range env {
 		if e[1] != "" {
 			main.Env = append(main.Env, corev1.EnvVar{Name: e[0], Value: e[1]})
@@ -106,7 +106,8 @@ const (
 	enough = 3
 )
 
-func managementEnv(m component.Management) [][2]string {
+// ManagementEnv are the variables, by name and value, that tell a control-plane-operator of the management cluster.
+func ManagementEnv(m component.Management) [][2]string {
 	var env [][2]string
 	if m.SetDefaultSecurityContext {
 		env = append(env, [2]string{envSecurityContextUID, strconv.FormatInt(m.User(), 10)})

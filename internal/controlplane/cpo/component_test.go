@@ -27,7 +27,7 @@ func TestManagementEnv(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			env := map[string]string{}
-			for _, e := range managementEnv(tc.in) {
+			for _, e := range ManagementEnv(tc.in) {
 				env[e[0]] = e[1]
 			}
 			got, err := ManagementFromEnv(func(name string) string { return env[name] })

@@ -33,6 +33,7 @@ func NewComponent(platform hyperv1.PlatformType) *component.WorkloadComponent {
 		}).
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("role.yaml", component.AdaptManifest(adaptRole)).
+		SpeaksClusterAPI(component.CAPIClient{KubeconfigFlag: "kubeconfig"}).
 		InjectAvailabilityProber(component.AvailabilityProber{})
 	if platform == hyperv1.GCPPlatform {
 		b.InjectTokenMinterContainer(component.TokenMinter{

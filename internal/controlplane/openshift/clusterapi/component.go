@@ -23,6 +23,7 @@ func NewComponent() *component.WorkloadComponent {
 	b := component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithPredicate(kit.WithMachines).
 		WithAdaptFunction(adaptDeployment).
+		SpeaksClusterAPI(component.CAPIClient{}).
 		// The certificate of webhooks that nobody calls is made once, by who deploys the component.
 		WithManifestAdapter("capi-webhooks-tls.yaml", component.ReconcileExisting())
 	return kit.BelongToHostedCluster(b, "role.yaml", "rolebinding.yaml", "serviceaccount.yaml", "capi-webhooks-tls.yaml").Build()

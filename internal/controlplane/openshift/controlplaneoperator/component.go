@@ -14,9 +14,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/pki"
 )
@@ -36,6 +38,8 @@ type Options struct {
 	CertRotationScale string
 	// FeatureSet and DefaultIngressDomain are as the hypershift-operator was installed.
 	FeatureSet, DefaultIngressDomain string
+	// Management also tells the operator what this project's asks to know of the management cluster, besides what the published one does.
+	Management bool
 }
 
 // NewComponent makes the component.
@@ -64,6 +68,9 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	if err := o.setEnv(ctx, main); err != nil {
 		return err
 	}
+	if o.Management {
+		tellOfManagement(ctx, main)
+	}
 	addCloud(ctx, pod, main)
 	component.ManagementProxy(ctx, main)
 	kit.UserTrust(ctx, pod)
@@ -86,7 +93,7 @@ func (o Options) setEnv(ctx component.WorkloadContext, main *corev1.Container) e
 		{"OPENSHIFT_IMG_OVERRIDES", kit.MapFlag(ctx.RegistryMirrors)},
 		{"CERT_ROTATION_SCALE", scale.String()},
 		{"HYPERSHIFT_FEATURESET", o.FeatureSet},
-		{"DEFAULT_SECURITY_CONTEXT_UID", strconv.FormatInt(uid, 10)},
+		{securityContextUID, strconv.FormatInt(uid, 10)},
 		{"METRICS_SET", cmp.Or(ctx.MetricsSet, "Telemetry")},
 	} {
 		kit.SetEnv(main, e[0], e[1])
@@ -111,6 +118,21 @@ func (o Options) setEnv(ctx component.WorkloadContext, main *corev1.Container) e
 		}
 	}
 	return nil
+}
+
+// securityContextUID is the user of pods. The published operator finds out itself whether it is needed; ours is told, and so not where the management
+// cluster gives pods a user.
+const securityContextUID = "DEFAULT_SECURITY_CONTEXT_UID"
+
+func tellOfManagement(ctx component.WorkloadContext, main *corev1.Container) {
+	kit.UnsetEnv(main, securityContextUID)
+	for _, e := range cpo.ManagementEnv(ctx.Management) {
+		kit.SetEnv(main, e[0], e[1])
+	}
+	if component.PrivateCAPI(ctx.HCP) {
+		kit.SetEnv(main, capiproxy.EnvPrivateTypes, "true")
+		kit.SetEnv(main, capiproxy.EnvImage, ctx.CAPIProxyImage)
+	}
 }
 
 // addCloud gives the operator its identity in the cloud.

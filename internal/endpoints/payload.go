@@ -1,0 +1,184 @@
+package endpoints
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// Services that only the components of OpenShift payloads have.
+const (
+	OpenShiftAPIServiceName  = "openshift-apiserver"
+	OAuthAPIServiceName      = "openshift-oauth-apiserver"
+	PackageServerServiceName = "packageserver"
+	OAuthServiceName         = "oauth-openshift"
+
+	// OAuthPort is where the OAuth server is reached behind its Service, and by a load balancer.
+	OAuthPort int32 = 6443
+)
+
+// aggregated are the servers that hosted API servers pass requests on to, by the port of their pods. The hosted cluster's Endpoints of the same name point
+// to their ClusterIPs.
+var aggregated = []struct {
+	name   string
+	target int32
+}{{OpenShiftAPIServiceName, 8443}, {OAuthAPIServiceName, 8443}, {PackageServerServiceName, 5443}}
+
+// Payload is what the management cluster holds of the Services that only OpenShift payloads have.
+type Payload struct {
+	// OAuth says whether the control plane runs an OAuth server.
+	OAuth bool
+	// Aggregated are the ClusterIPs of the API servers behind kube-apiserver, by the names of their Services; "" or absent: not assigned yet.
+	Aggregated map[string]string
+	// OAuthService is Service oauth-openshift, nil when it does not exist, and OAuthWarnings are recent events about it.
+	OAuthService  *corev1.Service
+	OAuthWarnings []string
+}
+
+// ValidatePayload is Validate for what only OpenShift payloads publish. oauth says whether the control plane runs an OAuth server.
+func ValidatePayload(hcp *hyperv1.HostedControlPlane, oauth bool) error {
+	if err := validateIgnition(hcp); err != nil || !oauth {
+		return err
+	}
+	strategy := StrategyFor(hcp, hyperv1.OAuthServer)
+	if strategy == nil {
+		return fmt.Errorf("spec.services does not say how %s is published; use NodePort, or Route on a management cluster of OpenShift", hyperv1.OAuthServer)
+	}
+	switch strategy.Type {
+	case hyperv1.NodePort:
+		if strategy.NodePort == nil || strategy.NodePort.Address == "" {
+			return fmt.Errorf("service %s is published by NodePort without an address; set servicePublishingStrategy.nodePort.address to an address of a node", hyperv1.OAuthServer)
+		}
+	case hyperv1.LoadBalancer:
+		if hcp.Spec.Platform.Type != hyperv1.AzurePlatform {
+			return fmt.Errorf("service %s is published by LoadBalancer, which only platform %s has; use NodePort, or Route on a management cluster of OpenShift", hyperv1.OAuthServer, hyperv1.AzurePlatform)
+		}
+	case hyperv1.Route, hyperv1.None:
+	default:
+		return fmt.Errorf("service %s cannot be published by %q; use NodePort, or Route on a management cluster of OpenShift", hyperv1.OAuthServer, strategy.Type)
+	}
+	return nil
+}
+
+// validateIgnition: what serves machines of OpenShift is always published.
+func validateIgnition(hcp *hyperv1.HostedControlPlane) error {
+	if _, disabled := hcp.Annotations[hyperv1.DisableIgnitionServerAnnotation]; disabled || hcp.Spec.Platform.Type == hyperv1.IBMCloudPlatform {
+		return nil
+	}
+	strategy := StrategyFor(hcp, hyperv1.Ignition)
+	switch {
+	case strategy == nil:
+		return fmt.Errorf("spec.services does not say how %s is published; use NodePort, or Route on a management cluster of OpenShift", hyperv1.Ignition)
+	case strategy.Type == hyperv1.Route:
+	case strategy.Type != hyperv1.NodePort:
+		return fmt.Errorf("service %s cannot be published by %q; use NodePort, or Route on a management cluster of OpenShift", hyperv1.Ignition, strategy.Type)
+	case strategy.NodePort == nil || strategy.NodePort.Address == "":
+		return fmt.Errorf("service %s is published by NodePort without an address; set servicePublishingStrategy.nodePort.address to an address of a node", hyperv1.Ignition)
+	}
+	return nil
+}
+
+// PayloadServices are the Services that the components of an OpenShift payload need besides Services.
+func PayloadServices(hcp *hyperv1.HostedControlPlane, oauth bool) []*corev1.Service {
+	var services []*corev1.Service
+	for _, a := range aggregated {
+		if a.name == OAuthAPIServiceName && !oauth {
+			continue
+		}
+		services = append(services, payloadService(hcp, a.name, corev1.ServicePort{Name: "https", Protocol: corev1.ProtocolTCP, Port: RoutePort, TargetPort: intstr.FromInt32(a.target)}))
+	}
+	if oauth {
+		services = append(services, oauthService(hcp))
+	}
+	return services
+}
+
+func oauthService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
+	svc := payloadService(hcp, OAuthServiceName, corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: OAuthPort, TargetPort: intstr.FromInt32(OAuthPort)})
+	strategy := StrategyFor(hcp, hyperv1.OAuthServer)
+	if strategy == nil {
+		return svc
+	}
+	switch strategy.Type {
+	case hyperv1.NodePort:
+		svc.Spec.Type = corev1.ServiceTypeNodePort
+		if strategy.NodePort != nil {
+			svc.Spec.Ports[0].NodePort = strategy.NodePort.Port
+		}
+	case hyperv1.LoadBalancer:
+		svc.Spec.Type, svc.Spec.Ports[0].Port = corev1.ServiceTypeLoadBalancer, RoutePort
+		if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
+			svc.Annotations = map[string]string{externalDNSAnnotation: string(lb.Hostname)}
+		}
+	}
+	return svc
+}
+
+func payloadService(hcp *hyperv1.HostedControlPlane, name string, port corev1.ServicePort) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: name, Labels: map[string]string{appLabel: name}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack),
+			Selector: map[string]string{appLabel: name}, Ports: []corev1.ServicePort{port},
+		},
+	}
+}
+
+// fillPayload is about what only OpenShift payloads publish.
+func (s *Status) fillPayload(hcp *hyperv1.HostedControlPlane, p *Payload) {
+	if p == nil {
+		return
+	}
+	s.OpenShiftAPIHost, s.PackageServerAPIAddress = p.Aggregated[OpenShiftAPIServiceName], p.Aggregated[PackageServerServiceName]
+	for _, a := range aggregated {
+		if p.Aggregated[a.name] == "" && (a.name != OAuthAPIServiceName || p.OAuth) {
+			s.Missing = append(s.Missing, fmt.Sprintf("service %s/%s has no cluster IP yet", hcp.Namespace, a.name))
+		}
+	}
+	if !p.OAuth {
+		return
+	}
+	s.OAuthAPIServerHost = p.Aggregated[OAuthAPIServiceName]
+	if err := s.fillOAuth(hcp, p); err != nil {
+		s.Missing = append(s.Missing, err.Error())
+	}
+}
+
+func (s *Status) fillOAuth(hcp *hyperv1.HostedControlPlane, p *Payload) error {
+	strategy, svc := StrategyFor(hcp, hyperv1.OAuthServer), p.OAuthService
+	if strategy == nil {
+		return fmt.Errorf("spec.services does not say how %s is published", hyperv1.OAuthServer)
+	}
+	if svc == nil || len(svc.Spec.Ports) == 0 {
+		return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, OAuthServiceName)
+	}
+	switch strategy.Type {
+	case hyperv1.NodePort:
+		if strategy.NodePort == nil {
+			return fmt.Errorf("spec.services gives no address for %s", hyperv1.OAuthServer)
+		}
+		if svc.Spec.Ports[0].NodePort == 0 {
+			return fmt.Errorf("service %s/%s has no node port yet%s", svc.Namespace, svc.Name, because(p.OAuthWarnings))
+		}
+		s.OAuthHost, s.OAuthPort = strategy.NodePort.Address, svc.Spec.Ports[0].NodePort
+	case hyperv1.LoadBalancer:
+		host := loadBalancerHost(strategy, svc)
+		if host == "" {
+			return fmt.Errorf("load balancer of service %s/%s has no address yet%s", svc.Namespace, svc.Name, because(p.OAuthWarnings))
+		}
+		s.OAuthHost, s.OAuthPort = host, RoutePort
+	case hyperv1.None:
+		if svc.Spec.ClusterIP == "" || svc.Spec.ClusterIP == corev1.ClusterIPNone {
+			return fmt.Errorf("service %s/%s has no cluster IP yet", svc.Namespace, svc.Name)
+		}
+		s.OAuthHost, s.OAuthPort = svc.Spec.ClusterIP, OAuthPort
+	default:
+		return fmt.Errorf("%s cannot be published by %q", hyperv1.OAuthServer, strategy.Type)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package hostedcontrolplane
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/openshift"
+	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// Payloads of the tests.
+const (
+	payload422 = "quay.example.com/ocp/release:4.22.0"
+	payload423 = "quay.example.com/ocp/release:4.22.1"
+)
+
+// payloadOf is a payload with every image that components name.
+func payloadOf(image, version string) *release.Release {
+	r := &release.Release{Image: image, Digest: "sha256:abc" + version, Version: version, KubernetesVersion: "1.35.2", Images: map[string]string{}}
+	for _, tag := range openshift.ImageTags() {
+		r.Images[tag] = "quay.example.com/ocp/content:" + tag + "-" + version
+	}
+	return r
+}
+
+// newPayloadWorld is a world whose control plane has an OpenShift payload.
+func newPayloadWorld(t testing.TB, mutate ...func(*hyperv1.HostedControlPlane)) *world {
+	w := newWorld(t, append([]func(*hyperv1.HostedControlPlane){func(h *hyperv1.HostedControlPlane) {
+		h.Spec.ReleaseImage = payload422
+		h.Spec.DNS.BaseDomain = "example.com"
+		for i := range h.Spec.Services {
+			if s := &h.Spec.Services[i]; s.Service == hyperv1.OAuthServer || s.Service == hyperv1.Ignition {
+				s.ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.10"}}
+			}
+		}
+	}}, mutate...)...)
+	w.payloads = map[string]*release.Release{payload422: payloadOf(payload422, "4.22.0"), payload423: payloadOf(payload423, "4.22.1")}
+	return w
+}
+
+// generateFeatureGates plays the featuregate-generator.
+func (w *world) generateFeatureGates() {
+	w.t.Helper()
+	err := w.c.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "feature-gate"},
+		Data: map[string]string{"feature-gate.yaml": "status: {featureGates: [{enabled: [{name: A}], disabled: [{name: B}]}]}"}})
+	if client.IgnoreAlreadyExists(err) != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestPayload(t *testing.T) {
+	t.Run("When the release is an OpenShift payload it should bring up its components, and then write nothing", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := newPayloadWorld(t)
+		w.generateFeatureGates()
+		g.Expect(w.settle(w.c)).To(Succeed())
+		hcp := w.read()
+		g.Expect(condition(hcp, "Available")).To(Equal("True AsExpected All is well"))
+		g.Expect(condition(hcp, "ValidReleaseInfo")).To(HavePrefix("True"))
+		g.Expect(condition(hcp, "ValidIDPConfiguration")).To(HavePrefix("True IDPConfigurationValid"))
+		g.Expect(hcp.Status.KubeadminPassword.Name).To(Equal("kubeadmin-password"))
+		get := func(obj client.Object, name string) {
+			g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: hcp.Namespace, Name: name}, obj)).To(Succeed(), name)
+		}
+		for _, name := range []string{"kube-apiserver", "openshift-apiserver", "openshift-oauth-apiserver", "oauth-openshift", "cluster-version-operator", "packageserver", "hosted-cluster-config-operator"} {
+			get(&appsv1.Deployment{}, name)
+		}
+		for _, name := range []string{"oauth-server-crt", "openshift-apiserver-cert", "admin-kubeconfig", "ingress-crt"} {
+			get(&corev1.Secret{}, name)
+		}
+		for name, target := range map[string]int32{"openshift-apiserver": 8443, "openshift-oauth-apiserver": 8443, "packageserver": 5443} {
+			svc := &corev1.Service{}
+			get(svc, name)
+			g.Expect(svc.Spec.Selector).To(Equal(map[string]string{"app": name}))
+			g.Expect(svc.Spec.Ports).To(ConsistOf(And(HaveField("Name", "https"), HaveField("Port", int32(443)), HaveField("TargetPort.IntVal", target))))
+		}
+		oauth, config := &corev1.Service{}, &corev1.ConfigMap{}
+		get(oauth, "oauth-openshift")
+		get(config, "oauth-openshift")
+		g.Expect(config.Data["config.yaml"]).To(ContainSubstring(fmt.Sprintf("masterPublicURL: https://192.0.2.10:%d", oauth.Spec.Ports[0].NodePort)))
+		trust := &corev1.ConfigMap{}
+		get(trust, "oauth-master-ca-bundle")
+		g.Expect(trust.Data["ca.crt"]).To(ContainSubstring("BEGIN CERTIFICATE"))
+		testenv.ExpectQuiet(t, w.c, func(c client.WithWatch) error {
+			result, err := w.pass(c)
+			g.Expect(result.RequeueAfter).To(Equal(recheckReady))
+			return err
+		})
+	})
+}

@@ -51,21 +51,26 @@ func expectProxy(ctx context.Context, cfg *rest.Config) error {
 	return fmt.Errorf("looking for the proxy of private types: %s answers with status %d", base, response.StatusCode)
 }
 
-// direct reads from the management cluster itself, whatever KUBECONFIG says; nil where private types aren't used, and outside of a pod.
-func (f flags) direct() (client.Reader, error) {
+// direct reaches the management cluster itself, whatever KUBECONFIG says; nil where private types aren't used, and outside of a pod.
+func (f flags) direct() (*rest.Config, client.Client, error) {
 	if !f.privateCAPI {
-		return nil, nil
+		return nil, nil, nil
 	}
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("finding the management cluster: %w", err)
+		return nil, nil, fmt.Errorf("finding the management cluster: %w", err)
 	}
-	c, err := client.New(cfg, client.Options{})
+	cfg.QPS = -1 // the API server's own limits hold
+	scheme, err := NewScheme()
 	if err != nil {
-		return nil, fmt.Errorf("setting up the look at standard groups: %w", err)
+		return nil, nil, err
 	}
-	return c, nil
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up the look at standard groups: %w", err)
+	}
+	return cfg, c, nil
 }

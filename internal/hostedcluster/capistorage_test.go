@@ -54,7 +54,7 @@ func TestSpeaksPrivately(t *testing.T) {
 }
 
 // behindProxy leads to the API server of a world through the proxy, as the operator does with private types.
-func (w *world) behindProxy(t *testing.T) (*rest.Config, client.WithWatch) {
+func (w *world) behindProxy(t testing.TB) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	g := NewWithT(t)
 	crds, err := config.PrivateCAPICRDs()

@@ -225,8 +225,12 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
 	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
-	if r.Direct, err = f.direct(); err != nil {
+	directCfg, direct, err := f.direct()
+	if err != nil {
 		return err
+	}
+	if direct != nil {
+		r.Direct = direct
 	}
 	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
 	r.Admission = r.newQueue(f.capacity)
@@ -246,6 +250,11 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		}
 		if err := mgr.Add(manager.RunnableFunc(end)); err != nil {
 			return err
+		}
+		if direct != nil {
+			if err := addMigration(mgr, r, directCfg, direct, f.namespace); err != nil {
+				return err
+			}
 		}
 	}
 	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}

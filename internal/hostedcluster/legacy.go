@@ -12,19 +12,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/kube/read"
 )
 
 // LegacyDeployment runs the operator for hosted clusters from before private types.
-const LegacyDeployment = "operator-legacy"
+const LegacyDeployment = migration.LegacyDeployment
 
 // legacyPeriod is how often it is looked whether that operator still has something to do. Nobody waits for it.
 const legacyPeriod = time.Minute
 
-// legacyDone tells that no hosted cluster is left to the operator for those from before private types: each says that it is another's.
-func legacyDone(clusters []hyperv1.HostedCluster) bool {
+// legacyDone tells that no hosted cluster is left to the operator for those from before private types: each says that it is another's, and none
+// is asked back, or was moved so recently that it may be.
+func legacyDone(clusters []hyperv1.HostedCluster, now time.Time) bool {
 	for i := range clusters {
 		a := clusters[i].Annotations
+		if migration.MayReturn(a, now) {
+			return false
+		}
 		scope, private := a[hyperv1.HostedClusterScopeAnnotation], a[hyperv1.PrivateCAPITypesAnnotation] == "true"
 		moving := a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
 		if moving || scope == hyperv1.LegacyScope || (scope == "" && !private) {
@@ -54,7 +59,7 @@ func endLegacyOnce(ctx context.Context, c client.Client, live client.Reader, nam
 	if err := live.List(ctx, list); err != nil {
 		return fmt.Errorf("listing HostedClusters: %w", err)
 	}
-	if !legacyDone(list.Items) {
+	if !legacyDone(list.Items, time.Now()) {
 		return nil
 	}
 	if err := c.Delete(ctx, d, client.Preconditions{UID: &d.UID}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +25,9 @@ func TestEndLegacy(t *testing.T) {
 		"When one is from before it should stay":                                 {annotations: []map[string]string{{privateKey: "true"}, {scopeKey: "legacy"}}},
 		"When one has not been looked at it should stay":                         {annotations: []map[string]string{{privateKey: "true"}, {}}},
 		"When one is being moved it should stay, for the move may be taken back": {annotations: []map[string]string{{privateKey: "true", lockKey: "true"}}},
+		"When one was moved a moment ago it should stay":                         {annotations: []map[string]string{{privateKey: "true", hyperv1.PrivateCAPIMovedAnnotation: time.Now().Format(time.RFC3339)}}},
+		"When one was moved the day before yesterday it should go":               {annotations: []map[string]string{{privateKey: "true", hyperv1.PrivateCAPIMovedAnnotation: time.Now().Add(-48 * time.Hour).Format(time.RFC3339)}}, gone: true},
+		"When one is asked back it should stay":                                  {annotations: []map[string]string{{privateKey: "true", hyperv1.PrivateCAPIRollbackAnnotation: "true"}}},
 		"When one says both it should stay":                                      {annotations: []map[string]string{{privateKey: "true", scopeKey: "legacy"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,11 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/testenv"
 )
 
 func TestOwnsPool(t *testing.T) {
@@ -38,4 +41,35 @@ func TestOwnsPool(t *testing.T) {
 			g.Expect((&Reconciler{Scope: ptr.To(hyperv1.LegacyScope)}).owns(pool, hc)).To(Equal(tc.legacy), "legacy operator")
 		})
 	}
+}
+
+func TestAcknowledgesLock(t *testing.T) {
+	t.Run("When the HostedCluster is locked its operator should acknowledge on the pool once, and the other one not", func(t *testing.T) {
+		w := newWorld(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		hc := &hyperv1.HostedCluster{}
+		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: w.ns, Name: "demo"}, hc)).To(Succeed())
+		hc.Annotations = map[string]string{
+			hyperv1.HostedClusterScopeAnnotation: hyperv1.LegacyScope, hyperv1.PrivateCAPIMigrationInProgressAnnotation: "true", hyperv1.PrivateCAPIMigrationLockAnnotation: "lock-1",
+		}
+		g.Expect(w.client.Update(ctx, hc)).To(Succeed())
+		pool := examplePool(w.ns)
+		g.Expect(w.client.Create(ctx, pool)).To(Succeed())
+		for _, r := range []*Reconciler{{PrivateCAPI: true}, {Scope: ptr.To(hyperv1.LegacyScope)}} {
+			counting := testenv.NewFaultClient(w.client, testenv.FailWrite, 0)
+			r.Client = counting
+			for range 2 {
+				_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pool)})
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			want := 1
+			if r.PrivateCAPI {
+				want = 0
+			}
+			g.Expect(counting.Writes()).To(Equal(want))
+		}
+		g.Expect(w.client.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+		g.Expect(pool.Annotations).To(HaveKeyWithValue(hyperv1.PrivateCAPIMigrationAckAnnotation, "lock-1"))
+	})
 }

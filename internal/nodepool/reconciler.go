@@ -70,7 +70,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if !r.owns(pool, hc) {
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.acknowledge(ctx, pool, hc)
 	}
 	if !pool.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, pool, hc)
@@ -92,6 +92,21 @@ func (r *Reconciler) owns(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) boo
 	}
 	private := pool.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
 	return private == r.PrivateCAPI || !private && !slices.Contains(pool.Finalizers, Finalizer)
+}
+
+// acknowledge says once that no pass of ours is under way about a pool whose HostedCluster is locked.
+func (r *Reconciler) acknowledge(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) error {
+	if hc == nil {
+		return nil
+	}
+	lock := operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Acknowledges(hc.Annotations)
+	if lock == "" || pool.Annotations[hyperv1.PrivateCAPIMigrationAckAnnotation] == lock {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, pool, patch.Annotation(hyperv1.PrivateCAPIMigrationAckAnnotation, &lock)); err != nil {
+		return fmt.Errorf("acknowledging the lock on NodePool %s: %w", keyOf(pool), err)
+	}
+	return nil
 }
 
 func (r *Reconciler) hostedCluster(ctx context.Context, pool *hyperv1.NodePool) (*hyperv1.HostedCluster, error) {

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"maps"
+
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
@@ -58,4 +60,19 @@ func (o Identity) Owns(annotations map[string]string) Ownership {
 	default:
 		return Unclaimed
 	}
+}
+
+// Acknowledges returns the lock on a hosted cluster that this operator, whose it is otherwise, has to acknowledge on its own objects, so that
+// whoever moves them knows that no pass from before is still under way; empty: none. A queue works on an object once at a time, so a pass that
+// sees the lock proves that for the object that it is about.
+func (o Identity) Acknowledges(annotations map[string]string) string {
+	if annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] != "true" {
+		return ""
+	}
+	unlocked := maps.Clone(annotations)
+	delete(unlocked, hyperv1.PrivateCAPIMigrationInProgressAnnotation)
+	if o.Owns(unlocked) != Ours {
+		return ""
+	}
+	return annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
 }

@@ -80,3 +80,27 @@ func TestOneOwner(t *testing.T) {
 		}
 	})
 }
+
+func TestAcknowledges(t *testing.T) {
+	const name = hyperv1.PrivateCAPIMigrationLockAnnotation
+	for title, tc := range map[string]struct {
+		annotations map[string]string
+		by          string
+	}{
+		"When a hosted cluster from before is locked its operator should acknowledge": {annotations: map[string]string{lockKey: "true", name: "l1", scopeKey: "legacy"}, by: "legacy"},
+		"When a private one is locked the new operator should":                        {annotations: map[string]string{lockKey: "true", name: "l1", privateKey: "true"}, by: "new"},
+		"When it is not locked nobody should":                                         {annotations: map[string]string{name: "l1", privateKey: "true"}},
+		"When it says both nobody should":                                             {annotations: map[string]string{lockKey: "true", name: "l1", scopeKey: "legacy", privateKey: "true"}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			g := NewWithT(t)
+			for who, o := range map[string]operator.Identity{"new": newOperator, "legacy": legacyOperator, "other": otherOperator} {
+				want := ""
+				if who == tc.by {
+					want = "l1"
+				}
+				g.Expect(o.Acknowledges(tc.annotations)).To(Equal(want), who)
+			}
+		})
+	}
+}

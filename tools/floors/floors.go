@@ -35,7 +35,7 @@ var Floors = []Floor{
 
 // Wings are rooms with an order within, from the bottom up: each part may import those before it, and every other part only those.
 var Wings = map[string][]string{
-	"hostedcluster": {"management", "metrics", "sources", "validate", "capi", "admission", "recovery", "teardown"},
+	"hostedcluster": {"management", "metrics", "sources", "validate", "capi", "admission", "recovery", "teardown", "migration"},
 	"packages":      {"engine", "author", "control"},
 }
 

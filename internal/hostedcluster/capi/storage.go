@@ -62,7 +62,22 @@ func (r Storage) Settle(ctx context.Context, hc *hyperv1.HostedCluster) (ours bo
 		}
 		return false, r.annotate(ctx, hc, change)
 	}
+	if err := r.acknowledge(ctx, hc); err != nil {
+		return false, err
+	}
 	return false, r.reportStorage(ctx, hc)
+}
+
+// acknowledge says once that no pass of ours is under way about a hosted cluster that is locked.
+func (r Storage) acknowledge(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	lock := r.Operator.Acknowledges(hc.Annotations)
+	if lock == "" || hc.Annotations[hyperv1.PrivateCAPIMigrationAckAnnotation] == lock {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.PrivateCAPIMigrationAckAnnotation, &lock)); err != nil {
+		return fmt.Errorf("acknowledging the lock of HostedCluster %s: %w", names.BackReference(hc), err)
+	}
+	return nil
 }
 
 // HasMachines is false on platforms where there is nothing of Cluster API to be stored.

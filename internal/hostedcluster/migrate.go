@@ -1,0 +1,102 @@
+package hostedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/capiproxy"
+	"hcp.internal/platform/internal/hostedcluster/migration"
+)
+
+// mover deploys programs for hosted clusters that are moved from standard to private types of Cluster API or back: as a pass would, and no more
+// of a pass than that.
+type mover struct {
+	// private works behind the proxy, standard directly.
+	private, standard *Reconciler
+}
+
+// Deploy implements migration.Deployer.
+func (m mover) Deploy(ctx context.Context, hc *hyperv1.HostedCluster, private, awake bool) error {
+	r := m.standard
+	if private {
+		r = m.private
+	}
+	hc = r.settled(hc)
+	obs, err := r.observe(ctx, hc)
+	if err != nil {
+		return fmt.Errorf("observing %s: %w", hc.Name, err)
+	}
+	if err := errors.Join(obs.releaseErr, obs.platformErr); err != nil {
+		return err
+	}
+	if !awake {
+		obs.pools = nil // what has no replica keeps none
+	}
+	o := r.operatorSettings()
+	var steps []step
+	if awake {
+		steps = append(steps, operatorStep(&obs, o))
+	}
+	return runSteps(ctx, newWriter(r.Client, hc, r.Clock), append(steps, capiOperatorsStep(&obs, o)))
+}
+
+// Speaks implements migration.Deployer. Labels that can't be read are no answer: there would be no way to find out later.
+func (m mover) Speaks(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	hc = m.private.settled(hc)
+	obs, err := m.private.observe(ctx, hc)
+	if err != nil {
+		return err
+	}
+	if obs.releaseErr != nil {
+		return fmt.Errorf("reading the release: %w", obs.releaseErr)
+	}
+	if obs.operatorLabels == nil {
+		return fmt.Errorf("the labels of image %s can't be read, which tell whether the control-plane-operator knows private types (%s)", obs.operatorImage, capiproxy.ImageLabel)
+	}
+	return speaksPrivately(&obs)
+}
+
+// settled is a hosted cluster as it is once r looks after it.
+func (r *Reconciler) settled(hc *hyperv1.HostedCluster) *hyperv1.HostedCluster {
+	hc = hc.DeepCopy()
+	for _, key := range []string{hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPITypesAnnotation, hyperv1.HostedClusterScopeAnnotation} {
+		delete(hc.Annotations, key)
+	}
+	if r.PrivateCAPI {
+		hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] = "true"
+	} else {
+		hc.Annotations[hyperv1.HostedClusterScopeAnnotation] = hyperv1.LegacyScope
+	}
+	return hc
+}
+
+// newMover works through r, which is one for private types, and directly.
+func newMover(r *Reconciler, direct client.Client) mover {
+	caps := r.Capabilities
+	caps.ClusterAPI = true
+	return mover{private: r, standard: &Reconciler{
+		Client: direct, Live: direct, Clock: r.Clock, Releases: r.Releases, ControlPlaneOperator: r.ControlPlaneOperator, OperatorImage: r.OperatorImage,
+		Capabilities: caps, Management: r.Management, Mirrors: r.Mirrors, RandomID: r.RandomID, UUID: r.UUID, Scope: ptr.To(hyperv1.LegacyScope),
+		Platforms: r.Platforms, EnableCIDebugOutput: r.EnableCIDebugOutput, MetricsSet: r.MetricsSet, RegistryOverrides: r.RegistryOverrides,
+		ClusterMonitoring: r.ClusterMonitoring, EtcdRecovery: r.EtcdRecovery,
+	}}
+}
+
+// addMigration moves hosted clusters from standard types, and back. cfg leads to the management cluster itself.
+func addMigration(mgr ctrl.Manager, r *Reconciler, cfg *rest.Config, direct client.Client, namespace string) error {
+	disco, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	c := &migration.Controller{Direct: direct, Discovery: disco, Deployer: newMover(r, direct), Clock: r.Clock, Namespace: namespace, Events: r.Events}
+	return errors.Join(migration.Register(ctrlmetrics.Registry), c.SetupWithManager(mgr))
+}

@@ -1,0 +1,231 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/kube/patch"
+)
+
+const (
+	// poll is how often it is looked whether pods have ended or run. Only a hosted cluster that is being moved is looked at so often.
+	poll = 500 * time.Millisecond
+	// kindsFor is how long it is remembered which kinds there are.
+	kindsFor = time.Minute
+)
+
+// Controller moves hosted clusters' objects of Cluster API. It is the only one that works on a HostedCluster that is locked.
+type Controller struct {
+	// Direct reaches the management cluster under the names that are stored there, uncached.
+	Direct    client.Client
+	Discovery discovery.DiscoveryInterface
+	Deployer  Deployer
+	Clock     clock.PassiveClock
+	// Namespace is the operator's, with ConfigMap private-capi-state.
+	Namespace string
+	// Events tells users of moves; nil: nobody is told.
+	Events events.Recorder
+
+	start    starting
+	outcomes outcome.Outcomes
+}
+
+// SetupWithManager registers the controller.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("privatecapimigration").
+		For(&hyperv1.HostedCluster{}, builder.WithPredicates(predicate.Or(predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: maxLimit}).
+		Complete(c)
+}
+
+// Reconcile implements reconcile.Reconciler: it starts a move, or makes its next steps.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := c.next(ctx, req)
+	return c.outcomes.Of(req, result, err)
+}
+
+func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Direct.Get(ctx, req.NamespacedName, hc); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	ns := names.NamespaceOf(hc)
+	journal, cm, err := readJournal(ctx, c.Direct, ns)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	locked := hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
+	lock := hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
+	switch {
+	case !locked && journal != nil && !journal.Phase.Over():
+		return c.lockAgain(ctx, hc, *journal, cm)
+	case !locked:
+		return c.consider(ctx, hc)
+	case lock == "":
+		return c.strangeLock(ctx, hc)
+	case journal == nil || journal.Lock != lock:
+		return c.begin(ctx, hc, lock, cm)
+	}
+	return c.move(ctx, hc, *journal, cm)
+}
+
+// lockPatch locks a HostedCluster that is still the one that was looked at.
+func lockPatch(hc *hyperv1.HostedCluster) client.Patch {
+	return patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{
+		hyperv1.PrivateCAPIMigrationInProgressAnnotation: ptr.To("true"),
+		hyperv1.PrivateCAPIMigrationLockAnnotation:       ptr.To(uuid.NewString()),
+	}}.Patch()
+}
+
+// lockAgain takes over from whoever took the lock off in the middle. What was done without it can't be trusted before the commit.
+func (c *Controller) lockAgain(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
+	events.Event(c.Events, hc, true, eventHeld, "Migrate", "somebody took the lock off a hosted cluster whose objects are being moved: it is locked again")
+	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
+		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s again: %w", names.BackReference(hc), err)
+	}
+	j.Lock = hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
+	if !j.Phase.committed() && j.Phase != RollBack {
+		j = j.at(RollBack, c.Clock.Now())
+		j.Failure, j.Message = ReasonConcurrent, "somebody took the lock off"
+	}
+	_, err := writeJournal(ctx, c.Direct, names.NamespaceOf(hc), j, cm)
+	return ctrl.Result{RequeueAfter: outcome.Soon}, err
+}
+
+// strangeLock leaves a lock of somebody else's alone, and says so.
+func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
+	return ctrl.Result{}, c.report(ctx, hc, held(hc, fmt.Sprintf("somebody set annotation %s by hand, and nothing of the hosted cluster is changed until it is removed",
+		hyperv1.PrivateCAPIMigrationInProgressAnnotation)))
+}
+
+// begin makes the journal of a move whose lock was just taken, or whose journal was lost. The objects, the programs and the annotations show the rest.
+func (c *Controller) begin(ctx context.Context, hc *hyperv1.HostedCluster, lock string, cm *corev1.ConfigMap) (ctrl.Result, error) {
+	now := c.Clock.Now()
+	direction := Forward
+	if hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true" {
+		direction = Reverse
+	}
+	j := Journal{SchemaVersion: journalSchema, Lock: lock, Direction: direction, Phase: Quiesce, Started: now, PhaseStarted: now}
+	if _, err := writeJournal(ctx, c.Direct, names.NamespaceOf(hc), j, cm); err != nil {
+		return ctrl.Result{}, fmt.Errorf("noting the beginning of the move of HostedCluster %s: %w", names.BackReference(hc), err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Starting migration for HostedCluster", "direction", direction)
+	events.Event(c.Events, hc, false, eventStarted, "Migrate", "moving the objects of Cluster API to "+groupsOf(direction))
+	return ctrl.Result{RequeueAfter: outcome.Soon}, nil
+}
+
+// move makes steps until something has to be waited for.
+func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
+	all, err := c.kinds()
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r, ns := reader{c.Direct, all}, names.NamespaceOf(hc)
+	for ctx.Err() == nil {
+		o, err := r.observe(ctx, hc, &j)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		o.Now = c.Clock.Now()
+		p := planFor(o)
+		if err := c.report(ctx, hc, progress(hc, j, p)...); err != nil {
+			return ctrl.Result{}, err
+		}
+		x := executor{Client: c.Direct, deployer: c.Deployer, hc: hc, now: o.Now, reason: j.Failure, direction: j.Direction}
+		err = x.run(ctx, p)
+		if errors.As(err, &p.Failure) && j.Phase.committed() || j.Phase == RollBack && err != nil {
+			return ctrl.Result{}, err // there is no way back from here, only another try
+		}
+		if err != nil && p.Failure == nil {
+			return ctrl.Result{}, err
+		}
+		if j.Phase.Over() {
+			return ctrl.Result{}, c.ended(ctx, hc, j)
+		}
+		switch {
+		case p.Failure != nil:
+			ctrl.LoggerFrom(ctx).Info("Migration failed, rolling back", "phase", j.Phase, "reason", p.Failure.Reason, "message", p.Failure.Message)
+			events.Event(c.Events, hc, true, eventVerificationFailed, "Migrate", fmt.Sprintf("phase %s: %s; everything is taken back", j.Phase, p.Failure.Message))
+			j = j.at(RollBack, o.Now)
+			j.Failure, j.Message = p.Failure.Reason, p.Failure.Message
+		case p.Next != "":
+			ctrl.LoggerFrom(ctx).Info("phase of the migration completed", "phase", j.Phase, "next", p.Next)
+			j = j.at(p.Next, o.Now)
+		case len(p.Steps) == 0 || p.Wait != "":
+			return ctrl.Result{RequeueAfter: poll}, nil
+		default:
+			continue
+		}
+		if j.Machines == 0 {
+			j.Machines = machinesOf(o.From)
+		}
+		if cm, err = writeJournal(ctx, c.Direct, ns, j, cm); err != nil {
+			return ctrl.Result{}, fmt.Errorf("noting phase %s of the move of HostedCluster %s: %w", j.Phase, names.BackReference(hc), err)
+		}
+		if err := c.Direct.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+	}
+	return ctrl.Result{}, ctx.Err()
+}
+
+func machinesOf(objs []Object) (n int) {
+	for _, o := range objs {
+		if o.ID().Kind == "Machine" {
+			n++
+		}
+	}
+	return n
+}
+
+// kinds of the management cluster, asked for anew every now and then: somebody may have installed some.
+func (c *Controller) kinds() ([]Kind, error) {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	now := c.Clock.Now()
+	if len(c.start.kinds) > 0 && now.Before(c.start.kindsUntil) {
+		return c.start.kinds, nil
+	}
+	all, err := kinds(c.Discovery)
+	if err != nil {
+		return nil, err
+	}
+	c.start.kinds, c.start.kindsUntil = all, now.Add(kindsFor)
+	return all, nil
+}
+
+// ended tells of the end of a move, once the lock is off.
+func (c *Controller) ended(ctx context.Context, hc *hyperv1.HostedCluster, j Journal) error {
+	if err := c.Direct.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := c.report(ctx, hc, final(hc, j)...); err != nil && !apierrors.IsConflict(err) {
+		return err
+	}
+	observeEnd(hc, j, c.Clock.Now())
+	if j.Phase == RolledBack {
+		events.Event(c.Events, hc, true, eventRolledBack, "Migrate", fmt.Sprintf("%s: %s", j.Failure, j.Message))
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Migration completed successfully", "direction", j.Direction, "seconds", int(c.Clock.Now().Sub(j.Started).Seconds()))
+	events.Event(c.Events, hc, false, eventCompleted, "Migrate", fmt.Sprintf("the objects of Cluster API are in %s; nothing could scale or heal for %s", groupsOf(j.Direction), j.window()))
+	return nil
+}

@@ -1,0 +1,209 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
+)
+
+// StateName is the ConfigMap of the operator's namespace whose annotations say which hosted clusters are moved, and when.
+const StateName = "private-capi-state"
+
+// Annotations of ConfigMap private-capi-state.
+const (
+	// ModeAnnotation is "Automatic" to move all hosted clusters from before private types, one after the other; without it those that ask by
+	// annotation private-capi-migrate.
+	ModeAnnotation = "hypershift.openshift.io/migration-mode"
+	ModeAutomatic  = "Automatic"
+	// PausedAnnotation is "true" while no move may begin. One that is under way goes on to its end.
+	PausedAnnotation = "hypershift.openshift.io/migration-paused"
+	// LimitAnnotation is how many hosted clusters may be moved at once, from 1 to 10; without it 1.
+	LimitAnnotation = "hypershift.openshift.io/migration-limit"
+	// WindowAnnotation are the times of day, in UTC, at which moves may begin by themselves, as in 22:00-04:00; without it all day.
+	WindowAnnotation = "hypershift.openshift.io/migration-window"
+)
+
+const (
+	maxLimit = 10
+	// recheckStart is when it is looked again whether a move may begin; nothing tells of the time of day, or of another one's end.
+	recheckStart = 15 * time.Second
+)
+
+type starting struct {
+	starting   sync.Mutex // held while a move is begun
+	mu         sync.Mutex
+	kinds      []Kind
+	kindsUntil time.Time
+}
+
+// Settings say which hosted clusters are moved, and when.
+type Settings struct {
+	Automatic bool
+	Paused    bool
+	Limit     int
+	// From and Until are minutes since midnight, UTC; equal: all day.
+	From, Until int
+}
+
+// ParseSettings reads the annotations of ConfigMap private-capi-state. An error names the annotation; nothing is begun then.
+func ParseSettings(annotations map[string]string) (Settings, error) {
+	s := Settings{Limit: 1, Paused: annotations[PausedAnnotation] == "true"}
+	switch mode := annotations[ModeAnnotation]; mode {
+	case "", "Manual":
+	case ModeAutomatic:
+		s.Automatic = true
+	default:
+		return s, fmt.Errorf("annotation %s is %q: must be %s or Manual", ModeAnnotation, mode, ModeAutomatic)
+	}
+	if limit, ok := annotations[LimitAnnotation]; ok {
+		n, err := strconv.Atoi(limit)
+		if err != nil || n < 1 || n > maxLimit {
+			return s, fmt.Errorf("annotation %s is %q: must be a number from 1 to %d", LimitAnnotation, limit, maxLimit)
+		}
+		s.Limit = n
+	}
+	if window, ok := annotations[WindowAnnotation]; ok {
+		from, until, found := strings.Cut(window, "-")
+		a, errA := time.Parse("15:04", from)
+		b, errB := time.Parse("15:04", until)
+		if !found || errA != nil || errB != nil {
+			return s, fmt.Errorf("annotation %s is %q: must be two times of day in UTC, as in 22:00-04:00", WindowAnnotation, window)
+		}
+		s.From, s.Until = a.Hour()*60+a.Minute(), b.Hour()*60+b.Minute()
+	}
+	return s, nil
+}
+
+// open tells whether moves may begin by themselves at a time.
+func (s Settings) open(now time.Time) bool {
+	minute := now.UTC().Hour()*60 + now.UTC().Minute()
+	switch {
+	case s.From == s.Until:
+		return true
+	case s.From < s.Until:
+		return minute >= s.From && minute < s.Until
+	default:
+		return minute >= s.From || minute < s.Until
+	}
+}
+
+// asked says where a hosted cluster is to be moved; false: nowhere.
+func asked(hc *hyperv1.HostedCluster, s Settings) (Direction, bool) {
+	a := hc.Annotations
+	private := a[hyperv1.PrivateCAPITypesAnnotation] == "true"
+	switch {
+	case a[hyperv1.PrivateCAPIHoldAnnotation] == "true" || hc.DeletionTimestamp != nil:
+		return "", false
+	case private && a[hyperv1.PrivateCAPIRollbackAnnotation] == "true":
+		return Reverse, true
+	case private || a[hyperv1.HostedClusterScopeAnnotation] != hyperv1.LegacyScope || a[hyperv1.PrivateCAPIMigrationFailedAnnotation] != "":
+		return "", false
+	case a[hyperv1.PrivateCAPIRollbackAnnotation] == "true":
+		return "", false
+	}
+	return Forward, s.Automatic || a[hyperv1.PrivateCAPIMigrateAnnotation] == "true"
+}
+
+// mayStart says why the move of a hosted cluster must wait; empty: it may begin. What a person asked for is held by the number of moves alone.
+// A move that failed stops those that would begin by themselves.
+func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings, now time.Time) string {
+	moving, failed := 0, []string{}
+	for i := range all {
+		a := all[i].Annotations
+		if a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
+			moving++
+		}
+		if reason := a[hyperv1.PrivateCAPIMigrationFailedAnnotation]; reason != "" && reason != string(ReasonRequested) {
+			failed = append(failed, names.BackReference(&all[i]))
+		}
+	}
+	byHand := hc.Annotations[hyperv1.PrivateCAPIMigrateAnnotation] == "true" || hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true"
+	slices.Sort(failed)
+	switch {
+	case s.Paused:
+		return "annotation " + PausedAnnotation + " of ConfigMap " + StateName + " holds all moves"
+	case moving >= s.Limit:
+		return fmt.Sprintf("%d of at most %d hosted clusters are being moved", moving, s.Limit)
+	case !byHand && len(failed) > 0:
+		return fmt.Sprintf("moves that failed stop the others: look at %s, and remove annotation %s there", some(failed), hyperv1.PrivateCAPIMigrationFailedAnnotation)
+	case !byHand && !s.open(now):
+		return "moves begin at other times of day, see annotation " + WindowAnnotation + " of ConfigMap " + StateName
+	}
+	return ""
+}
+
+// consider begins the move of a hosted cluster, if one is asked for and nothing speaks against it.
+func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
+	state, err := read.Optional(ctx, c.Direct, client.ObjectKey{Namespace: c.Namespace, Name: StateName}, &corev1.ConfigMap{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if state == nil {
+		state = &corev1.ConfigMap{}
+	}
+	settings, err := ParseSettings(state.Annotations)
+	direction, wanted := asked(hc, settings)
+	if !wanted {
+		return ctrl.Result{}, nil
+	}
+	hold := func(why string) (ctrl.Result, error) {
+		return ctrl.Result{RequeueAfter: recheckStart}, c.report(ctx, hc, held(hc, why))
+	}
+	if err != nil {
+		return hold(fmt.Sprintf("ConfigMap %s/%s: %v", c.Namespace, StateName, err))
+	}
+	// Who looks at the others while one takes its lock would count it wrongly.
+	c.start.starting.Lock()
+	defer c.start.starting.Unlock()
+	all := &hyperv1.HostedClusterList{}
+	if err := c.Direct.List(ctx, all); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
+	}
+	if why := mayStart(hc, all.Items, settings, c.Clock.Now()); why != "" {
+		return hold(why)
+	}
+	report, err := c.Preflight(ctx, hc, direction)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(report.Refusals) > 0 {
+		return hold("can't be moved: " + report.Refusals[0].String() + more(len(report.Refusals)-1))
+	}
+	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
+		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)
+	}
+	return ctrl.Result{}, nil // the lock is an event
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more reasons; see hypershift capi migrate --dry-run)", n)
+}
+
+// returnFor is how long after a move to private types everything stays there that a way back needs: the operator for standard types, their
+// definitions and the rights to them. Who wants to go back later installs again first.
+const returnFor = 24 * time.Hour
+
+// MayReturn tells whether a hosted cluster with these annotations is being moved, is asked back, or was moved so recently that it may be asked back
+// without further ado.
+func MayReturn(annotations map[string]string, now time.Time) bool {
+	if annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" || annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true" {
+		return true
+	}
+	moved, err := time.Parse(time.RFC3339, annotations[hyperv1.PrivateCAPIMovedAnnotation])
+	return err == nil && now.Sub(moved) < returnFor
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/hostedcluster/migration"
 )
 
 // Values of --private-capi-types.
@@ -32,7 +34,7 @@ const (
 
 // ConfigMap that remembers where new hosted clusters store their objects of Cluster API, so that the next installation does the same.
 const (
-	capiStateName  = "private-capi-state"
+	capiStateName  = migration.StateName
 	capiStateKey   = "mode"
 	capiModeStored = "private"
 	capiModeOld    = "standard"
@@ -108,14 +110,21 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// storageOf sorts a hosted cluster into the evidence: operators of either kind say so in the patch with which they take one on.
-func (e *capiEvidence) storageOf(hc *metav1.PartialObjectMetadata) {
+// storageOf sorts a hosted cluster into the evidence: operators of either kind say so in the patch with which they take one on. One that is
+// being moved, or may be asked back, is both.
+func (e *capiEvidence) storageOf(hc *metav1.PartialObjectMetadata, now time.Time) {
 	name := hc.Namespace + "/" + hc.Name
 	switch {
 	case hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true":
 		e.private = append(e.private, name)
+		if migration.MayReturn(hc.Annotations, now) {
+			e.standard = append(e.standard, name)
+		}
 	case slices.Contains(hc.Finalizers, hyperv1.HostedClusterFinalizer):
 		e.standard = append(e.standard, name)
+		if hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
+			e.private = append(e.private, name) // copies are there already
+		}
 	}
 }
 
@@ -133,7 +142,7 @@ func lookAtCAPI(ctx context.Context, c client.Client, o Options) (capiEvidence, 
 		return e, err
 	}
 	for i := range clusters {
-		e.storageOf(&clusters[i])
+		e.storageOf(&clusters[i], time.Now())
 	}
 	objects, err := list(ctx, c, schema.GroupKind{Group: translate.Private, Kind: "Cluster"}, 1)
 	e.privateObjects = len(objects) > 0

@@ -23,7 +23,7 @@ const (
 // must this, and those of releases of before do for our own APIs and those of Cluster API. Nowhere else: on service accounts it would
 // mean to act as any of them.
 func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
+	rules := []rbacv1.PolicyRule{
 		// Our own APIs, and the machine API that the control plane operator works with.
 		rule(group(hypershiftGroup, "certificates.hypershift.openshift.io"), "*", "*"),
 		rule(capi.groups("addons.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "capi-provider.agent-install.openshift.io", "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
@@ -71,6 +71,11 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		// Lets Pods that this operator, or one below it, creates run with the user id of their namespace on OpenShift.
 		rule(group("security.openshift.io"), "securitycontextconstraints", "use"),
 	}
+	if capi.Private && capi.Legacy {
+		// Whoever moves the objects of Cluster API has to find everything that they own, of whatever kind: what was missed would be garbage.
+		rules = append(rules, rule(group("*"), "*", "list"))
+	}
+	return rules
 }
 
 // namespacedRules are the operator's rights in its own namespace beyond clusterRules: none now, because leases, ConfigMaps

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,9 +19,12 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/ignition/child"
+	"hcp.internal/platform/internal/ignition/imagefiles"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/server"
 	"hcp.internal/platform/internal/ignition/tokens"
+	"hcp.internal/platform/internal/ignition/tools"
 	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/rewrite"
@@ -33,11 +38,14 @@ type Options struct {
 	Addr              string
 	CertFile, KeyFile string
 	RegistryOverrides string
+	Mirrors           string // as RegistryOverrides; those of the management cluster
 	MetricsAddr       string
 	HealthAddr        string
 
-	// What only payloads of OpenShift releases need, kept so that one Deployment fits every release.
+	// WorkDir and FeatureGateManifest are for OpenShift releases. Platform is there so that one Deployment fits every operator: the HostedControlPlane says it.
 	Platform, WorkDir, FeatureGateManifest string
+	// Alone: nothing else starts processes in this one, so that all of its children are those of a release's tools.
+	Alone bool
 }
 
 func (o Options) validate() error {
@@ -66,6 +74,8 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.Alone = true
+			o.Mirrors = strings.TrimPrefix(os.Getenv("OPENSHIFT_IMG_OVERRIDES"), "=") // which is all of it when there are none
 			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
@@ -82,18 +92,23 @@ func Command() *cobra.Command {
 	f.StringVar(&o.RegistryOverrides, "registry-overrides", "", "source=mirror,... of registries, for release images; machines get the images' own names")
 	f.StringVar(&o.MetricsAddr, "metrics-addr", "0.0.0.0:8080", "address of the metrics; 0 for none")
 	f.StringVar(&o.HealthAddr, "health-addr", ":6060", "address of /healthz and /readyz of the process; 0 for none")
-	f.StringVar(&o.Platform, "platform", "", "spec.platform.type of the hosted control plane; for OpenShift releases")
-	f.StringVar(&o.WorkDir, "work-dir", "/payloads", "folder for making payloads; for OpenShift releases")
-	f.StringVar(&o.FeatureGateManifest, "feature-gate-manifest", "/shared/99_feature-gate.yaml", "as --platform")
+	f.StringVar(&o.Platform, "platform", "", "accepted and not needed: the HostedControlPlane says it")
+	f.StringVar(&o.WorkDir, "work-dir", "/payloads", "folder for making payloads, and for what was made; for OpenShift releases")
+	f.StringVar(&o.FeatureGateManifest, "feature-gate-manifest", "/shared/99_feature-gate.yaml", "file with the FeatureGate that the user wants; for OpenShift releases")
 	return cmd
 }
 
 // run is the process. It ends with ctx.
 func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Registerer) error {
-	mirrors, err := mirrorsOf(o.RegistryOverrides)
+	mirrors, err := mirrorsOf("--registry-overrides", o.RegistryOverrides)
 	if err != nil {
 		return err
 	}
+	more, err := mirrorsOf("the environment variable OPENSHIFT_IMG_OVERRIDES", o.Mirrors)
+	if err != nil {
+		return err
+	}
+	mirrors = append(mirrors, more...)
 	store, ready := &tokens.Store{}, &readiness{}
 	mgr, err := newManager(cfg, o, ready.check)
 	if err != nil {
@@ -112,13 +127,17 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 	reconciler := &Reconciler{
 		Client: live, Live: live, Namespace: o.Namespace, Clock: clk, Tokens: store,
 		Releases: release.NewRegistryProvider(release.Options{Mirrors: mirrors, Clock: clk}),
-		NewToken: uuid.NewString, Kubernetes: payload.Kubernetes{}, OpenShift: payload.OpenShift{}, Metrics: NewMetrics(metrics),
+		NewToken: uuid.NewString, Kubernetes: payload.Kubernetes{}, OpenShift: openShiftGenerator(o, mirrors, clk), FeatureGates: o.FeatureGateManifest,
+		Metrics: NewMetrics(metrics),
 	}
 	names, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("building a client of the management cluster: %w", err)
 	}
 	secrets := newListed(mgr.GetClient(), names, o.Namespace, ready.begin, noted.forget)
+	if secrets.all, err = mayUseAll(ctx, live, o.Namespace); err != nil {
+		return err
+	}
 	reconciler.Listed = secrets.Has
 	handler := &server.Handler{
 		Tokens: store, Clock: clk, Limiter: &server.Limiter{}, Served: noted.served, Failed: noted.failed, Metrics: server.NewMetrics(metrics),
@@ -145,14 +164,23 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 
 // mirrorsOf turns overrides into mirrors: both find the release, but only overrides would also change the images that are in it, and
 // machines have mirrors of their own.
-func mirrorsOf(overrides string) ([]rewrite.Mirror, error) {
+func mirrorsOf(from, overrides string) ([]rewrite.Mirror, error) {
 	list, err := rewrite.ParseOverrides(overrides)
 	if err != nil {
-		return nil, fmt.Errorf("--registry-overrides: %w", err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	var mirrors []rewrite.Mirror
 	for _, o := range list {
 		mirrors = append(mirrors, rewrite.Mirror{Source: o.Source, Mirrors: []string{o.To}})
 	}
 	return mirrors, nil
+}
+
+// openShiftGenerator runs the tools of releases in --work-dir, which nobody else uses.
+func openShiftGenerator(o Options, mirrors []rewrite.Mirror, clk clock.PassiveClock) payload.Generator {
+	return &tools.Generator{
+		Work:   o.WorkDir,
+		Images: &imagefiles.Store{Root: filepath.Join(o.WorkDir, "images"), Mirrors: mirrors},
+		Runner: child.Runner{Orphans: o.Alone}, Clock: clk, HostRHEL: tools.HostRHEL(),
+	}
 }

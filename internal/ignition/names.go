@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -19,7 +20,11 @@ const (
 const keyLast = "last-payload"
 
 // Reasons that a token Secret reports besides those of a NodePool's conditions.
-const reasonAsExpected = "AsExpected"
+const (
+	reasonAsExpected = "AsExpected"
+	// reasonCloudConfigPending: the token is of another state of the cluster than what is there; that ends by itself.
+	reasonCloudConfigPending = "CloudConfigPending"
+)
 
 // Objects of the control plane namespace that payloads are made of.
 const (
@@ -30,5 +35,7 @@ const (
 // inputSecrets and inputConfigMaps change payloads when they change.
 var (
 	inputSecrets    = map[string]bool{bootstrapKubeconfigSecret: true, names.PullSecret: true}
-	inputConfigMaps = map[string]bool{kubeletCAConfigMap: true, names.UserCABundle: true}
+	inputConfigMaps = map[string]bool{
+		kubeletCAConfigMap: true, names.UserCABundle: true, token.MachineConfigServer: true, "azure-cloud-config": true, "openstack-cloud-config": true,
+	}
 )

@@ -73,6 +73,9 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 		return in, false, err
 	}
 	in.Proxy = proxyOf(hcp)
+	if !found.Kubernetes {
+		return in, false, r.openShift(ctx, secret, hcp, found, &in)
+	}
 	if err := readNodeKeys(secret, &in); err != nil {
 		return in, false, &payload.InvalidError{Err: err}
 	}

@@ -155,6 +155,8 @@ func report(s *corev1.Secret, obs Observed) {
 	case obs.Err == nil:
 	case refused:
 		reason, message = hyperv1.NodePoolInvalidConfigReason, invalid.Error()
+	case errors.Is(obs.Err, errOutdated):
+		reason, message = reasonCloudConfigPending, obs.Err.Error()
 	default:
 		reason, message = hyperv1.NodePoolFailedToGetReason, obs.Err.Error()
 	}

@@ -42,6 +42,8 @@ type Reconciler struct {
 	NewToken func() string
 	// Kubernetes and OpenShift make payloads of the two kinds of release.
 	Kubernetes, OpenShift payload.Generator
+	// FeatureGates is the file with the FeatureGate that a user wants; for OpenShift releases.
+	FeatureGates string
 	// Metrics may be nil.
 	Metrics *Metrics
 
@@ -151,9 +153,9 @@ func invalid(err error) bool {
 
 // payload makes the payload, or takes the one that was made of the same inputs.
 func (r *Reconciler) payload(ctx context.Context, secret *corev1.Secret) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	in, kubernetes, err := r.inputs(ctx, secret)
+	in, kubernetes, err := r.inputs(lookup, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,12 @@ func (r *Reconciler) payload(ctx context.Context, secret *corev1.Secret) ([]byte
 	}
 	r.Metrics.missed()
 	start := r.Clock.Now()
-	data, err := generator.Generate(ctx, in)
+	data, err := generator.Generate(ctx, in) // which bounds itself: what takes a moment for one release takes minutes for another
+	if !kubernetes {
+		if err := r.reportRelease(ctx, err); err != nil {
+			return nil, err
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

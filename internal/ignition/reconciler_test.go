@@ -35,6 +35,7 @@ import (
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
 	"hcp.internal/platform/internal/ignition/tokens"
+	"hcp.internal/platform/internal/ignition/tools"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
 	"hcp.internal/platform/internal/testenv"
@@ -114,7 +115,7 @@ func (w *world) reconciler(c client.WithWatch) *Reconciler {
 			return &release.Release{Image: image, Version: "1.36.3", Kubernetes: true, Images: map[string]string{"kubelet": "example.com/kubelet:1", "pause": "example.com/pause:1"}}, nil
 		}),
 		NewToken:   func() string { return fmt.Sprintf("new-%d", n.Add(1)) },
-		Kubernetes: payload.Kubernetes{}, OpenShift: payload.OpenShift{}, Metrics: NewMetrics(prometheus.NewRegistry()),
+		Kubernetes: payload.Kubernetes{}, OpenShift: &tools.Generator{}, Metrics: NewMetrics(prometheus.NewRegistry()),
 	}
 }
 
@@ -257,19 +258,6 @@ func TestReconcile(t *testing.T) {
 		g.Expect(next.read(s).Data).To(HaveKeyWithValue(token.ReasonKey, []byte("FailedToGet")), "and still say what is wrong")
 	})
 
-	t.Run("When the release is OpenShift's it should say that it can't", func(t *testing.T) {
-		g := NewWithT(t)
-		w := newWorld(t)
-		s := w.token("")
-		r := w.reconciler(w.c)
-		r.Releases = release.ProviderFunc(func(context.Context, string, []byte) (*release.Release, error) {
-			return &release.Release{Version: "4.20.3"}, nil
-		})
-		_, err := w.pass(r, s)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(w.read(s).Data[token.MessageKey])).To(ContainSubstring("making machines of OpenShift release 4.20.3 is not supported"))
-	})
-
 	t.Run("When another replica was faster it should come back and take what that one wrote", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
@@ -325,8 +313,13 @@ func TestReconcileCrash(t *testing.T) {
 
 // asServer is the connection with the rights that the component gives, and no others.
 func (w *world) asServer() *rest.Config {
+	return w.withRights(filepath.Join("..", "controlplane", "ignitionserver", "assets", "role.yaml"))
+}
+
+// withRights is the connection with the rights of a Role in a file.
+func (w *world) withRights(file string) *rest.Config {
 	w.t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "controlplane", "ignitionserver", "assets", "role.yaml"))
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		w.t.Fatal(err)
 	}

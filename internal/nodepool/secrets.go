@@ -67,12 +67,7 @@ func (p *pass) content() token.Content {
 	if !obs.release.Kubernetes {
 		c.OSStream = spec.OSImageStream.Name // the other machines boot the image of their platform
 	}
-	if obs.hc.Spec.Configuration != nil {
-		raw, err := json.Marshal(obs.hc.Spec.Configuration)
-		if err == nil { // what was decoded can be encoded
-			c.ClusterConfigHash = token.ContentHash(raw)
-		}
-	}
+	c.ClusterConfigHash = token.ConfigurationHash(obs.hc.Spec.Configuration)
 	return c
 }
 

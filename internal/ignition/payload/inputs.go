@@ -42,6 +42,23 @@ type Inputs struct {
 	// Labels and Taints that the node registers with.
 	Labels map[string]string
 	Taints []corev1.Taint
+
+	// OpenShift is what payloads of OpenShift releases are made of besides; nil for Kubernetes releases.
+	OpenShift *OpenShift
+}
+
+// OpenShift are inputs of the programs of an OpenShift release.
+type OpenShift struct {
+	// Release is the pull spec that machines know the release by, and Digest what it resolved to.
+	Release, Digest string
+	// Cluster is the data of ConfigMap machine-config-server: files that describe the hosted cluster, by name.
+	Cluster map[string]string
+	// FeatureGate is the FeatureGate as the user wants it, in YAML.
+	FeatureGate []byte
+	// CloudConfig is the ConfigMap with the configuration of the cloud, in YAML; empty where the platform has none.
+	CloudConfig []byte
+	// OSStream is the stream of RHEL CoreOS that machines boot; empty: that of the release.
+	OSStream string
 }
 
 // Proxy holds the values of the environment variables of the same names.
@@ -59,6 +76,10 @@ const (
 // Key identifies the inputs: equal keys mean equal payloads. It reveals nothing of them.
 func (in Inputs) Key() string {
 	in.Images = map[string]string{kubeletTag: in.Images[kubeletTag], pauseTag: in.Images[pauseTag], networkTag: in.Images[networkTag]}
+	if in.OpenShift != nil {
+		// The digest of the release stands for its images, and what nodes register with is put on them by the hosted-cluster-config-operator.
+		in.Images, in.Labels, in.Taints = nil, nil, nil
+	}
 	data, err := json.Marshal(in) // maps come out sorted
 	if err != nil {
 		panic(fmt.Sprintf("encoding payload inputs: %v", err)) // strings, bytes and maps of them

@@ -232,14 +232,6 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-func TestOpenShift(t *testing.T) {
-	g := NewWithT(t)
-	_, err := OpenShift{}.Generate(t.Context(), Inputs{Version: "4.20.3"})
-	var unsupported *UnsupportedError
-	g.Expect(errors.As(err, &unsupported)).To(BeTrue())
-	g.Expect(err).To(MatchError(ContainSubstring("OpenShift release 4.20.3 is not supported: use a Kubernetes release")))
-}
-
 func TestSelfLabel(t *testing.T) {
 	for key, want := range map[string]bool{
 		"tier": true, "example.com/tier": true, "node-role.kubernetes.io/worker": false, "kubernetes.io/hostname": true, "kubernetes.io/x": false,

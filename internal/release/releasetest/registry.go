@@ -97,7 +97,7 @@ func References(t testing.TB, version string, tags map[string]string) []byte {
 	return data
 }
 
-// Image has one layer for every set of files, lowest first.
+// Image has one layer for every set of files, lowest first. Those in usr/bin may be run.
 func Image(t testing.TB, layers ...map[string][]byte) v1.Image {
 	t.Helper()
 	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: "amd64", OS: "linux", RootFS: v1.RootFS{Type: "layers"}})
@@ -132,7 +132,11 @@ func layer(t testing.TB, files map[string][]byte) v1.Layer {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(files[path])), Typeflag: tar.TypeReg}); err != nil {
+		mode := int64(0o644)
+		if strings.HasPrefix(path, "usr/bin/") {
+			mode = 0o755
+		}
+		if err := w.WriteHeader(&tar.Header{Name: path, Mode: mode, Size: int64(len(files[path])), Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write(files[path]); err != nil {

@@ -173,7 +173,7 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 	if !obs.Infra.Ready() {
 		return nil
 	}
-	troubleErr := r.observeRollout(ctx, obs)
+	troubleErr := errors.Join(r.keepNodeConfig(ctx, obs), r.observeRollout(ctx, obs))
 	err = errors.Join(troubleErr, r.rollOut(ctx, planRollout(*obs, r.Components(obs.HCP, obs.Release), r.context(*obs))))
 	obs.ComponentsCurrent = err == nil
 	return err

@@ -78,7 +78,7 @@ func TestFlattenAnything(t *testing.T) {
 			if Print(f.Segments) != path {
 				t.Fatalf("%q is printed as %q", path, Print(f.Segments))
 			}
-			Managers(f.Segments, []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:a":{"k:{}":{},"v:1":{}}}`)}}})
+			Managers(f.Segments, []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:a":{"k:{}":{},"v:1":{}}}`)}})
 		}
 	})
 }

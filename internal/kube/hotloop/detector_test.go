@@ -53,7 +53,7 @@ func scheme(t *testing.T) *runtime.Scheme {
 func configMap(uid string, version int, value, manager string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid), ResourceVersion: fmt.Sprint(version),
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:key":{}}}`)}}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:key":{}}}`)}}},
 		Data: map[string]string{"key": value},
 	}
 }

@@ -17,7 +17,7 @@ func machineSet(version string, labels map[string]any, managers ...string) objec
 	o := object{server: managementName, kind: "MachineSet", namespace: "clusters-demo", name: "demo", resourceVersion: version,
 		fields: fieldpath.Flatten(map[string]any{"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}}})}
 	for _, m := range managers {
-		o.managed = append(o.managed, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:selector":{}}}`)}})
+		o.managed = append(o.managed, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:selector":{}}}`)})
 	}
 	return o
 }

@@ -21,7 +21,7 @@ func TestGuardOfLists(t *testing.T) {
 		c := &http.Client{Transport: newGuard(http.DefaultTransport, limits, clock.RealClock{})}
 		var open []*http.Response
 		for _, query := range []string{"", "?continue=a", "?continue=b"} {
-			resp, err := c.Get(server.URL + "/api" + query)
+			resp, err := c.Get(server.URL + "/api" + query) //nolint:bodyclose // because the test ends with it
 			g.Expect(err).NotTo(HaveOccurred())
 			t.Cleanup(func() { resp.Body.Close() })
 			open = append(open, resp)

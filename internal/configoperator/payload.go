@@ -62,6 +62,9 @@ func (r *Reconciler) reconcilePayload(ctx context.Context, hcp *hyperv1.HostedCo
 		failures = r.run(ctx, actions)
 	}
 	err = r.report(ctx, hcp, succeeded(hcp.Generation, missing, failures))
+	for _, c := range openshift.Conditions(in) {
+		err = errors.Join(err, r.report(ctx, hcp, c))
+	}
 	for _, f := range failures {
 		err = errors.Join(err, f)
 	}
@@ -86,7 +89,7 @@ func (e HostedError) Unwrap() error { return e.err }
 func (r *Reconciler) observePayload(ctx context.Context, hcp *hyperv1.HostedControlPlane) (openshift.Input, error) {
 	in := openshift.Input{
 		HCP: hcp, Version: r.Payload.Version, Kubernetes: r.Payload.Kubernetes, ManagedService: r.Payload.ManagedService,
-		OAuthHost: r.Payload.OAuthHost, OAuthPort: r.Payload.OAuthPort, Now: r.Clock.Now(), Random: randomBytes,
+		OAuthHost: r.Payload.OAuthHost, OAuthPort: r.Payload.OAuthPort, Now: r.Clock.Now(), Random: randomBytes, Bcrypt: openshift.Bcrypt,
 	}
 	var err error
 	if in.Control, err = openshift.ObserveControl(ctx, r.Management, hcp); err != nil {

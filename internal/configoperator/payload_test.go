@@ -123,6 +123,8 @@ func newPayloadWorld(t testing.TB) *payloadWorld {
 		&corev1.Secret{ObjectMeta: object("ingress-crt"), Data: map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}},
 		&corev1.ConfigMap{ObjectMeta: object("konnectivity-ca-bundle"), Data: map[string]string{"ca.crt": "authority"}},
 		&corev1.ConfigMap{ObjectMeta: object("root-ca"), Data: map[string]string{"ca.crt": authorityPEM(t)}},
+		&corev1.Secret{ObjectMeta: object("kubeadmin-password"), Data: map[string][]byte{"password": []byte("aaaaa-bbbbb-ccccc-ddddd")}},
+		&corev1.ConfigMap{ObjectMeta: object("openshift-controller-manager-config"), Data: map[string]string{"config.yaml": "controllers: ['*']\n"}},
 		&corev1.ConfigMap{ObjectMeta: object("kubelet-client-ca"), Data: map[string]string{"ca.crt": "authority of nodes"}},
 		service(ns, "openshift-apiserver"), service(ns, "openshift-oauth-apiserver"), service(ns, "packageserver"),
 	} {

@@ -54,6 +54,7 @@ func inputFor(hcp *hyperv1.HostedControlPlane, name string) Input {
 		HCP: hcp, Version: "4.22.0", Kubernetes: "1.35.2", Now: noon, OAuthHost: "oauth.demo.example.com", OAuthPort: 443,
 		Release: &release.Release{Image: hcp.Spec.ReleaseImage, Version: "4.22.0", KubernetesVersion: "1.35.2", Placeholders: true},
 		Tunnel:  resources.Tunnel{Host: "konnectivity.demo.example.com", Port: 443, CA: []byte("tunnel authority"), Cert: []byte("certificate"), Key: []byte("key")},
+		Bcrypt:  func(password []byte) ([]byte, error) { return append([]byte("hash of "), password...), nil },
 		Random:  func(n int) []byte { return bytes.Repeat([]byte{7}, n) },
 		Control: Control{ConfigMaps: map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{}, Services: map[string]*corev1.Service{}},
 		Hosted:  Hosted{Objects: map[string]map[string]any{}},
@@ -63,7 +64,7 @@ func inputFor(hcp *hyperv1.HostedControlPlane, name string) Input {
 	}
 	configMaps, secrets, services := sources(hcp)
 	for _, cm := range configMaps {
-		in.Control.ConfigMaps[cm] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm}, Data: map[string]string{"ca.crt": "authority of " + cm, "ca-bundle.crt": "bundle of " + cm}}
+		in.Control.ConfigMaps[cm] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm}, Data: map[string]string{"ca.crt": "authority of " + cm, "cloud.conf": "configuration of the cloud", "ca-bundle.crt": "bundle of " + cm}}
 	}
 	for _, s := range secrets {
 		in.Control.Secrets[s] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s}, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"tls.crt": []byte("certificate of " + s), "tls.key": []byte("key of " + s), "password": []byte("password of " + s)}}
@@ -154,7 +155,9 @@ func TestGolden(t *testing.T) {
 // differing are the files that plain does not have like this, without the documents that plain has, too.
 func differing(plain, got map[string]string) map[string]string {
 	out := map[string]string{}
-	for _, file := range slices.Sorted(maps.Keys(plain)) {
+	all := maps.Clone(plain)
+	maps.Copy(all, got)
+	for _, file := range slices.Sorted(maps.Keys(all)) {
 		if got[file] == plain[file] {
 			continue
 		}

@@ -31,6 +31,8 @@ type Input struct {
 	// Random gives so many random bytes; Now is the time of transitions.
 	Random func(n int) []byte
 	Now    time.Time
+	// Bcrypt hashes a password.
+	Bcrypt func(password []byte) ([]byte, error)
 }
 
 // Control is what the control plane namespace holds, by name. What is missing isn't there.
@@ -46,8 +48,14 @@ type Control struct {
 type Hosted struct {
 	// Objects by "Kind namespace/name"; see wanted.
 	Objects map[string]map[string]any
-	// Kubelets are names of copies of settings of kubelets that are there, with the NodePool of each.
-	Kubelets map[string]string
+	// Kubelets are copies of settings of kubelets that are there, by name.
+	Kubelets map[string]KubeletCopy
+}
+
+// KubeletCopy is a copy of settings of kubelets: of which NodePool, and whether it says that it is a copy.
+type KubeletCopy struct {
+	NodePool string
+	Mirrored bool
 }
 
 func (in Input) configMap(name, key string) string {

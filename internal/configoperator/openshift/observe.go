@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -21,22 +25,46 @@ const readTimeout = 10 * time.Second
 
 // sources are the names of what is read of the control plane namespace, for a HostedControlPlane.
 func sources(hcp *hyperv1.HostedControlPlane) (configMaps, secrets, services []string) {
-	configMaps = []string{pki.RootCABundle, pki.KubeletCABundle}
-	secrets = []string{hcp.Spec.PullSecret.Name}
+	configMaps = []string{pki.RootCABundle, pki.KubeletCABundle, oauthBundle}
+	secrets = []string{hcp.Spec.PullSecret.Name, "ingress-crt", kubeadminPassword}
 	services = []string{openshiftAPIServer, oauthAPIServer, packageServer}
-	if c := hcp.Spec.Configuration; c != nil {
-		if c.Proxy != nil && c.Proxy.TrustedCA.Name != "" {
-			configMaps = append(configMaps, c.Proxy.TrustedCA.Name)
+	if hcp.Spec.AdditionalTrustBundle != nil {
+		configMaps = append(configMaps, names.UserCABundle)
+	}
+	moreMaps, moreSecrets := credentialSources(hcp)
+	configMaps, secrets = append(configMaps, moreMaps...), append(secrets, moreSecrets...)
+	c := hcp.Spec.Configuration
+	if c == nil {
+		return configMaps, secrets, services
+	}
+	if c.Proxy != nil {
+		configMaps = append(configMaps, c.Proxy.TrustedCA.Name)
+	}
+	if c.Image != nil {
+		configMaps = append(configMaps, c.Image.AdditionalTrustedCA.Name)
+	}
+	if c.Authentication != nil && len(c.Authentication.OIDCProviders) > 0 {
+		provider := c.Authentication.OIDCProviders[0]
+		configMaps = append(configMaps, provider.Issuer.CertificateAuthority.Name)
+		for _, client := range provider.OIDCClients {
+			secrets = append(secrets, client.ClientSecret.Name)
 		}
 	}
 	return configMaps, secrets, services
 }
 
-// wanted are the objects of the hosted cluster that are read before the plan.
-func wanted() []*unstructured.Unstructured {
-	return []*unstructured.Unstructured{
+// wanted are the objects of the hosted cluster that are read before the plan, by their key in Hosted.
+func wanted() map[string]*unstructured.Unstructured {
+	all := map[string]*unstructured.Unstructured{networkOperatorKey: reference(operatorV1, "Network", "", cluster)}
+	for _, u := range []*unstructured.Unstructured{
 		reference(configV1, "Proxy", "", cluster), reference(configV1, "Build", "", cluster), reference(configV1, "Project", "", cluster),
+		reference(configV1, "OperatorHub", "", cluster), reference(configV1, "ClusterVersion", "", "version"), reference(imageRegistryV1, "Config", "", cluster),
+		reference(core, "Secret", "kube-system", kubeadmin),
+		reference(core, "ConfigMap", managedConfig, serviceCA), reference(core, "ConfigMap", managedConfig, ingressCA),
+	} {
+		all[u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName()] = u
 	}
+	return all
 }
 
 // ObserveControl reads the control plane namespace. What is missing is left out, for the plan to say.
@@ -48,7 +76,15 @@ func ObserveControl(ctx context.Context, c client.Reader, hcp *hyperv1.HostedCon
 		readAll(ctx, c, hcp.Namespace, secrets, control.Secrets, func() *corev1.Secret { return &corev1.Secret{} }),
 		readAll(ctx, c, hcp.Namespace, services, control.Services, func() *corev1.Service { return &corev1.Service{} }),
 	)
-	return control, err
+	if err != nil {
+		return control, err
+	}
+	kubelets := &corev1.ConfigMapList{}
+	if err := c.List(ctx, kubelets, client.InNamespace(hcp.Namespace), client.MatchingLabels{kubeletConfigLabel: "true"}, client.Limit(maxKubelets)); err != nil {
+		return control, fmt.Errorf("listing settings of kubelets: %w", err)
+	}
+	control.Kubelets = kubelets.Items
+	return control, nil
 }
 
 func readAll[T client.Object](ctx context.Context, c client.Reader, namespace string, names []string, into map[string]T, fresh func() T) error {
@@ -71,9 +107,10 @@ func readAll[T client.Object](ctx context.Context, c client.Reader, namespace st
 
 // ObserveHosted reads the hosted cluster. Kinds that it doesn't serve yet are as objects that it doesn't have.
 func ObserveHosted(ctx context.Context, c client.Reader) (Hosted, error) {
-	hosted := Hosted{Objects: map[string]map[string]any{}, Kubelets: map[string]string{}}
-	for _, u := range wanted() {
-		key := u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+	hosted := Hosted{Objects: map[string]map[string]any{}, Kubelets: map[string]KubeletCopy{}}
+	all := wanted()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		u := all[key]
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		err := c.Get(ctx, client.ObjectKeyFromObject(u), u)
 		cancel()
@@ -83,6 +120,17 @@ func ObserveHosted(ctx context.Context, c client.Reader) (Hosted, error) {
 		case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
 			return hosted, fmt.Errorf("reading %s: %w", key, err)
 		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	copies := &metav1.PartialObjectMetadataList{}
+	copies.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := c.List(ctx, copies, client.InNamespace(managedConfig), client.MatchingLabels{kubeletConfigLabel: "true"}, client.Limit(maxKubelets)); err != nil {
+		return hosted, fmt.Errorf("listing copies of settings of kubelets: %w", err)
+	}
+	for i := range copies.Items {
+		labels := copies.Items[i].Labels
+		hosted.Kubelets[copies.Items[i].Name] = KubeletCopy{NodePool: labels[nodePoolLabel], Mirrored: labels[mirroredConfigLabel] == "true"}
 	}
 	return hosted, nil
 }

@@ -51,9 +51,7 @@ func owned(u *unstructured.Unstructured, in Input) {
 
 // Authorities of the hosted cluster that the control plane trusts: those that sign certificates of Services, and of Routes.
 const (
-	managedConfig   = "openshift-config-managed"
-	serviceCA       = "service-ca"
-	ingressCA       = "default-ingress-cert"
-	servingCA       = "service-serving-ca"
-	observedIngress = "observed-default-ingress-cert"
+	managedConfig = "openshift-config-managed"
+	serviceCA     = "service-ca"
+	ingressCA     = "default-ingress-cert"
 )

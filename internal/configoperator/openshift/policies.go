@@ -11,9 +11,9 @@ import (
 
 // Users that admission policies let through.
 const (
-	ourUser         = "system:hosted-cluster-config"
-	bootstrapUser   = "system:kas-bootstrap-container"
-	networkOperator = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
+	ourUser             = "system:hosted-cluster-config"
+	bootstrapUser       = "system:kas-bootstrap-container"
+	networkOperatorUser = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
 )
 
 // policiesSince is the first minor version from which on IBM Cloud the policies exist.
@@ -86,7 +86,7 @@ func policies(in Input) []policy {
 		{name: "config", group: group, version: "v1", resources: config, operations: changes, users: ours},
 		{name: "mirror", group: group, version: "v1", resources: mirrors, operations: []string{"*"}, users: ours},
 		{name: "icsp", group: "operator.openshift.io", version: "v1alpha1", resources: []string{"imagecontentsourcepolicies"}, operations: []string{"*"}, users: ours},
-		{name: "infra", group: group, version: "v1", resources: []string{"infrastructures"}, operations: changes, users: append(ours[:2:2], networkOperator)},
+		{name: "infra", group: group, version: "v1", resources: []string{"infrastructures"}, operations: changes, users: append(ours[:2:2], networkOperatorUser)},
 		{
 			// ConfigMaps are of the core group. The published policy names this one, and so guards nothing; what it means to guard is put back by us.
 			name: "ntomirroredconfigmaps", group: group, version: "v1", resources: []string{"configmaps"}, operations: changes, users: ours,

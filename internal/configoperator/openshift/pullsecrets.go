@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
@@ -12,8 +13,8 @@ import (
 // pullSecrets give the hosted cluster's operators, and imports of images, the credentials of the control plane. With the annotation for it they are the
 // hosted cluster's to change once they are there.
 func pullSecrets(in Input) ([]Action, error) {
-	secret := in.secret(in.HCP.Spec.PullSecret.Name)
-	if secret == nil || len(secret.Data[corev1.DockerConfigJsonKey]) == 0 {
+	pull := in.secret(in.HCP.Spec.PullSecret.Name)
+	if pull == nil || len(pull.Data[corev1.DockerConfigJsonKey]) == 0 {
 		return nil, errors.New("the pull secret is not in the control plane namespace yet")
 	}
 	var actions []Action
@@ -22,7 +23,7 @@ func pullSecrets(in Input) ([]Action, error) {
 			if _, once := in.HCP.Annotations[hyperv1.EnsureExistsPullSecretReconciliation]; once && len(peek(live, "data")) > 0 {
 				return
 			}
-			live["data"], live["type"] = secretData(secret.Data), string(secret.Type)
+			live["data"], live["type"] = secretData(pull.Data), string(pull.Type)
 		}))
 	}
 	return actions, nil
@@ -36,7 +37,13 @@ func secretData(data map[string][]byte) map[string]any {
 	return out
 }
 
-// secretOf is a Secret of the hosted cluster.
-func secretOf(namespace, name string, kind corev1.SecretType, data map[string][]byte) map[string]any {
-	return object(core, "Secret", namespace, name, map[string]any{"type": string(kind), "data": secretData(data)}).Object
+// secret is a Secret of the hosted cluster. Without a type it is Opaque, or what it was.
+func secret(namespace, name string, kind corev1.SecretType, data map[string][]byte) *unstructured.Unstructured {
+	u := object(core, "Secret", namespace, name, map[string]any{"data": secretData(data)})
+	if kind != "" {
+		u.Object["type"] = string(kind)
+	}
+	return u
 }
+
+func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

@@ -38,7 +38,7 @@ var all = []Resource{
 	{Name: "node proxy", Render: nodeProxy},
 	{Name: "way to the API server", Render: apiServerProxy},
 	{Name: "pod network", Render: podNetwork},
-	{Name: "tunnel agents", Render: tunnelAgents},
+	{Name: "tunnel agents", Render: TunnelAgents},
 	{Name: "cluster DNS", Render: clusterDNS},
 	{Name: "default storage class", Render: localStorage},
 }

@@ -25,8 +25,8 @@ type Tunnel struct {
 	CA, Cert, Key []byte
 }
 
-// tunnelAgents run on every node, so that the control plane reaches it.
-func tunnelAgents(in Input) ([]client.Object, error) {
+// TunnelAgents run on every node, so that the control plane reaches it.
+func TunnelAgents(in Input) ([]client.Object, error) {
 	image, ok := in.Images[images.TunnelAgent]
 	if !ok || in.Tunnel.Host == "" {
 		return nil, nil

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/contract/nodeconfig"
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
+	"hcp.internal/platform/internal/nodepool/rollout"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
@@ -173,11 +174,6 @@ func (p *pass) validRelease() bool {
 		return false
 	}
 	_, skip := obs.hc.Annotations[hyperv1.SkipReleaseImageValidation]
-	if !obs.release.Kubernetes && !skip {
-		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.release.image: %s is release %s of OpenShift, which this operator does not host: name a release of Kubernetes %s",
-			obs.release.Image, obs.release.Version, release.KubernetesRange())))
-		return false
-	}
 	if err := release.CheckNodePoolVersion(release.NodePoolCheck{
 		Target: obs.release.Version, Current: obs.pool.Status.Version, ControlPlane: completed, Platform: string(p.spec().Platform.Type), Skip: skip,
 	}); err != nil {
@@ -254,12 +250,16 @@ func (p *pass) versionSkew() bool {
 // machineConfig reads the configuration and finds out what machines are to have.
 func (p *pass) machineConfig() bool {
 	obs := p.obs
-	err := obs.userConfigErr
-	if err == nil {
-		err = nodeconfig.Validate(nodeconfig.Target{Kubernetes: obs.release.Kubernetes}, slices.Concat(obs.coreConfig, obs.userConfig)...)
+	core, err := p.coreConfig()
+	if err != nil {
+		p.set(bad(hyperv1.NodePoolValidMachineConfigConditionType, ReasonWaitingForHostedCluster, err.Error()))
+		return false
+	}
+	if err = obs.userConfigErr; err == nil {
+		err = nodeconfig.Validate(nodeconfig.Target{Kubernetes: obs.release.Kubernetes}, slices.Concat(core, obs.userConfig)...)
 	}
 	if err == nil {
-		err = p.computeTarget()
+		err = p.computeTarget(core)
 	}
 	if err != nil {
 		p.set(bad(hyperv1.NodePoolValidMachineConfigConditionType, hyperv1.NodePoolValidationFailedReason, err.Error()))
@@ -270,29 +270,39 @@ func (p *pass) machineConfig() bool {
 	return true
 }
 
-func (p *pass) computeTarget() error {
+func (p *pass) computeTarget(coreConfig []nodeconfig.Source) error {
 	obs := p.obs
 	user, err := nodeconfig.Canonical(obs.userConfig)
 	if err != nil {
 		return err
 	}
-	core, err := nodeconfig.Canonical(obs.coreConfig)
+	core, err := nodeconfig.Canonical(coreConfig)
 	if err != nil {
 		return err
 	}
-	in, err := inputsOf(obs, user)
+	all := nodeconfig.Join(core, user)
+	in, old, err := p.inputs(user, all)
 	if err != nil {
 		return err
 	}
-	old, err := formerInputs(obs, in)
-	if err != nil {
-		return err
-	}
-	p.target = target{version: in.Version, config: nodeconfig.Join(core, user)}
+	p.target = target{version: in.Version, config: all}
 	p.nameTarget(in, old)
 	encoded, err := nodeconfig.Encode(p.target.config)
 	p.target.encoded = string(encoded)
 	return err
+}
+
+// inputs are what machines are made of, and what an older operator hashed of it. There was none that hosted OpenShift releases.
+func (p *pass) inputs(user, all string) (in, old rollout.Inputs, err error) {
+	if p.payloadRelease() {
+		in, err = payloadInputs(p.obs, all)
+		return in, in, err
+	}
+	if in, err = inputsOf(p.obs, user); err != nil {
+		return in, old, err
+	}
+	old, err = formerInputs(p.obs, in)
+	return in, old, err
 }
 
 // tuning: node tuning is a part of OpenShift payloads.

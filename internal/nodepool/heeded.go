@@ -2,6 +2,8 @@ package nodepool
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,6 +18,11 @@ func (p *pass) heeded() {
 		panic(fmt.Sprintf("a NodePool can't be encoded: %v", err)) // it has been decoded from JSON
 	}
 	found := append(support.Of("NodePool").Findings(spec, string(p.spec().Platform.Type)), support.AnnotationFindings(p.obs.pool.Annotations)...)
+	if p.payloadRelease() { // the table is about Kubernetes releases
+		found = slices.DeleteFunc(found, func(f support.Finding) bool {
+			return slices.ContainsFunc(payloadOnly, func(field string) bool { return f.Field == field || strings.HasPrefix(f.Field, field+".") })
+		})
+	}
 	if len(found) > 0 {
 		p.set(bad(hyperv1.AllFieldsHeeded, hyperv1.FieldsNotHeededReason, support.Message(found)))
 		return

@@ -79,6 +79,7 @@ var gates = []stage{
 	(*pass).validRelease,
 	(*pass).ignitionEndpoint,
 	(*pass).architecture,
+	(*pass).platformImage,
 	(*pass).reconciliationActive,
 	(*pass).versionSkew,
 	(*pass).machineConfig,

@@ -23,8 +23,10 @@ import (
 	"hcp.internal/platform/internal/sidecar/audittail"
 	"hcp.internal/platform/internal/sidecar/capiproxy"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
+	"hcp.internal/platform/internal/sidecar/featuregates"
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
 	"hcp.internal/platform/internal/sidecar/prober"
+	"hcp.internal/platform/internal/sidecar/shell"
 	"hcp.internal/platform/internal/sidecar/tokenminter"
 	"hcp.internal/platform/internal/sidecar/tunnelproxy"
 	"hcp.internal/platform/internal/sidecar/waitdns"
@@ -37,12 +39,15 @@ var roles = []func() *cobra.Command{
 	capiproxy.Command,
 	prober.Command,
 	etcdinit.Command,
+	etcdDefragCommand,
+	featuregates.Command,
 	kasbootstrap.Command,
 	konnectivity.AgentCommand,
 	konnectivity.ServerCommand,
 	machineconfig.Command,
 	boot.Command,
 	pauseCommand,
+	shell.Command,
 	tokenminter.Command,
 	tunnelproxy.HTTPSCommand,
 	tunnelproxy.Socks5Command,
@@ -92,4 +97,15 @@ func pauseCommand() *cobra.Command {
 		Use: "pause", Short: "Do nothing until told to stop", Example: "  hcp-sidecar pause", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) { <-cmd.Context().Done() },
 	}
+}
+
+// etcdDefragCommand stands where the published operator has one more process that defragments: ours does so itself, for all members in turn.
+func etcdDefragCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "etcd-defrag-controller", Short: "Leave the defragmentation of etcd to the control-plane-operator, until told to stop",
+		Example: "  hcp-sidecar etcd-defrag-controller --namespace clusters-demo", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { <-cmd.Context().Done() },
+	}
+	cmd.Flags().String("namespace", "", "namespace of the control plane; nothing is done there")
+	return cmd
 }

@@ -20,6 +20,9 @@ var operatorNames = []string{
 // sidecarNames are the names of stock programs that manifests call and our small ones stand in for.
 var sidecarNames = []string{"proxy-server", "proxy-agent", "machine-config-daemon"}
 
+// shellNames are the shells that manifests of OpenShift payloads start our programs by.
+var shellNames = []string{"sh", "bash"}
+
 // kubeNames are the names that the Kubernetes bundle answers to.
 var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"}
 
@@ -48,6 +51,9 @@ func sidecar(b Binaries) []File {
 	files := []File{{Path: "/usr/bin/hcp-sidecar", Mode: 0o755, Source: b.Sidecar}}
 	for _, n := range sidecarNames {
 		files = append(files, File{Path: "/usr/bin/" + n, Link: "hcp-sidecar"})
+	}
+	for _, n := range shellNames {
+		files = append(files, File{Path: "/bin/" + n, Link: "/usr/bin/hcp-sidecar"})
 	}
 	return files
 }

@@ -49,8 +49,9 @@ func (o Options) validate() error {
 func Command() *cobra.Command {
 	o := Options{Day: wholeDay}
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Run the operator of certificates for break-glass access to one hosted cluster",
+		Use:     "run",
+		Aliases: []string{"operator"}, // what manifests of OpenShift payloads call it
+		Short:   "Run the operator of certificates for break-glass access to one hosted cluster",
 		Long: `Run the operator of certificates for those who cannot log in to a hosted cluster in any other way. It keeps two signers,
 approves and signs CertificateSigningRequests for them when the control plane namespace has a CertificateSigningRequestApproval
 of the same name, and carries out CertificateRevocationRequests.`,
@@ -89,6 +90,8 @@ of the same name, and carries out CertificateRevocationRequests.`,
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	f.StringVar(&o.MetricsAddr, "metrics-addr", ":8443", "address of the metrics; 0 for none")
 	f.StringVar(&o.HealthAddr, "health-addr", ":6060", "address of /healthz; 0 for none")
+	f.String("config", "", "accepted, so that manifests of OpenShift payloads carry over: what is in the file is fixed here")
+	f.StringSlice("terminate-on-files", nil, "accepted, as --config: the process is restarted with its pod")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "take the lease "+leaseName+" before doing anything")
 	return cmd
 }

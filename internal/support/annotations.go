@@ -104,7 +104,7 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
 		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
 		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority",
-		"hypershift.openshift.io/supported-versions")
+		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/payload-version")
 	add(Written, noMigration, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation,
 		hyperv1.PrivateCAPIMigrationLockAnnotation, hyperv1.PrivateCAPIMigrationAckAnnotation, hyperv1.PrivateCAPIMovedAnnotation,
 		"hypershift.openshift.io/pre-migration-replicas", "hypershift.openshift.io/migration-copy", "hypershift.openshift.io/original-creation-timestamp")

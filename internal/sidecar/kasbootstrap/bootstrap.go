@@ -37,8 +37,12 @@ type Object struct {
 		Namespace string `json:"namespace"`
 	} `json:"metadata"`
 
+	Status map[string]any `json:"status"`
+
 	raw  []byte // as it is sent
 	file string
+	// status: what is applied is the status, which the object itself takes none of.
+	status bool
 }
 
 func (o Object) String() string {
@@ -178,5 +182,32 @@ func apply(ctx context.Context, client *kubeapi.Client, o Object) error {
 	if err != nil {
 		return err
 	}
+	if o.status {
+		path += "/status"
+	}
 	return client.Apply(ctx, path, fieldOwner, o.raw)
+}
+
+// userFile is the file by which a payload's manifests let the user in who applies the others.
+const userFile = "00_kas-bootstrap-container-rolebinding.yaml"
+
+// ofUser are the objects of userFile.
+func ofUser(objects []Object) (own []Object) {
+	for _, o := range objects {
+		if o.file == userFile {
+			own = append(own, o)
+		}
+	}
+	return own
+}
+
+// statuses are the FeatureGates, by their statuses: operators of the hosted cluster read there which gates are open.
+func statuses(objects []Object) (own []Object) {
+	for _, o := range objects {
+		if o.Kind == "FeatureGate" && o.Status != nil {
+			o.status = true
+			own = append(own, o)
+		}
+	}
+	return own
 }

@@ -17,6 +17,7 @@ import (
 func Command() *cobra.Command {
 	var (
 		dir, kubeconfig string
+		admin           = os.Getenv("KUBECONFIG_ADMIN")
 		wait            bool
 		timeout         = 3 * time.Minute
 	)
@@ -24,6 +25,9 @@ func Command() *cobra.Command {
 		Use:   "kas-bootstrap",
 		Short: "Apply the first objects of a hosted cluster from a folder of manifests",
 		Long: `Apply every *.yaml of a folder to the API server by server-side apply, as soon as it answers.
+
+With --admin-kubeconfig, what lets the user of --kubeconfig in is applied first, by that of the administrator, and the status of a FeatureGate, too;
+and the process stays, as with --wait: so it is in the pods of OpenShift payloads.
 
 With --wait the process then stays until it is told to stop, which is what an ordinary container of a
 Deployment's pod must do; without it, it exits 0.`,
@@ -44,11 +48,23 @@ Deployment's pod must do; without it, it exits 0.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			b := Bootstrap{Log: cmd.OutOrStdout(), Connect: func() (*kubeapi.Client, error) { return kubeapi.FromKubeconfig(kubeconfig) }}
-			if err := b.Run(ctx, objects); err != nil {
+			by := func(path string) Bootstrap {
+				return Bootstrap{Log: cmd.OutOrStdout(), Connect: func() (*kubeapi.Client, error) { return kubeapi.FromKubeconfig(path) }}
+			}
+			if admin != "" {
+				if err := by(admin).Run(ctx, ofUser(objects)); err != nil {
+					return err
+				}
+			}
+			if err := by(kubeconfig).Run(ctx, objects); err != nil {
 				return err
 			}
-			if !wait {
+			if admin != "" {
+				if err := by(kubeconfig).Run(ctx, statuses(objects)); err != nil {
+					return err
+				}
+			}
+			if !wait && admin == "" {
 				return nil
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "done; waiting to be stopped")
@@ -60,6 +76,7 @@ Deployment's pod must do; without it, it exits 0.`,
 	f := cmd.Flags()
 	f.StringVar(&dir, "resources-path", "", "folder with the manifests (*.yaml)")
 	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of a user who may create them; default: $KUBECONFIG")
+	f.StringVar(&admin, "admin-kubeconfig", admin, "kubeconfig of the administrator, who lets the user of --kubeconfig in; default: $KUBECONFIG_ADMIN")
 	f.BoolVar(&wait, "wait", false, "stay after success until told to stop")
 	f.DurationVar(&timeout, "timeout", timeout, "give up after this long")
 	return cmd

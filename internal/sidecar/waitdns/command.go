@@ -42,6 +42,7 @@ func Command() *cobra.Command {
 			return wait(ctx, net.DefaultResolver, names, cmd.OutOrStdout())
 		},
 	}
+	cmd.Flags().Bool("self-register", false, "accepted, so that manifests carry over: the management cluster's own controller gives the pod its name")
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "give up after this long")
 	return cmd
 }

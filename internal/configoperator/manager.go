@@ -47,6 +47,7 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/release"
 )
 
 // Pauses between passes that fail. This operator starts together with the API server that it waits for, so it tries again
@@ -268,8 +269,16 @@ func addInPlace(mgr manager.Manager, management, hosted client.Client, o Options
 
 func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Options) error {
 	image := o.Images[images.MachineConfig]
+	payload, err := o.payload()
+	if err != nil {
+		return err
+	}
+	var releases release.Provider
+	if payload != nil {
+		releases = payload.Releases
+	}
 	for name, r := range map[string]reconcile.Reconciler{
-		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image},
+		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image, Releases: releases},
 		inplace.DrainController: &inplace.Drainer{Management: management, Hosted: hosted, Clock: clock.RealClock{}},
 	} {
 		if !o.enabled(name) {

@@ -57,6 +57,7 @@ const (
 
 	// Keys of a token Secret.
 	payloadKey        = "payload"
+	releaseKey        = "release"
 	releaseVersionKey = "release-version"
 )
 

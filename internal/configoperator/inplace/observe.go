@@ -19,6 +19,7 @@ import (
 type world struct {
 	Observed
 	payload  string // gzip and base64, as the token Secret has it
+	release  string // pull spec of the target's
 	machines []clusterv1.Machine
 }
 
@@ -40,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, set *clusterv1.MachineSet) (wo
 	if err := r.Management.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 		return w, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
-	w.payload, w.Version = string(secret.Data[payloadKey]), string(secret.Data[releaseVersionKey])
+	w.payload, w.Version, w.release = string(secret.Data[payloadKey]), string(secret.Data[releaseVersionKey]), string(secret.Data[releaseKey])
 	if w.Payload = w.payload != ""; !w.Payload {
 		return w, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/release"
 )
 
 // Reconciler changes the machines of MachineSets whose target isn't their current configuration.
@@ -27,8 +28,10 @@ import (
 type Reconciler struct {
 	Management client.Client // uncached: it counts nodes under way
 	Hosted     client.Client // uncached
-	// Image of the daemon that works on nodes; empty: the release has none, and upgrades wait.
+	// Image of the daemon that works on nodes; empty: it is in the release that machines are changed to, or nowhere, and upgrades wait.
 	Image string
+	// Releases reads releases of OpenShift; nil: the hosted cluster has none.
+	Releases release.Provider
 }
 
 // Matters lets MachineSets through that are changed in place, when what decides about that changes.
@@ -70,7 +73,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, set *clusterv1.MachineSet, w world, plan Plan) error {
-	if len(plan.CreatePods) > 0 && r.Image == "" {
+	daemons := settings{}
+	if len(plan.CreatePods) > 0 {
+		var err error
+		if daemons, err = r.settings(ctx, set, w); err != nil {
+			return err
+		}
+	}
+	if len(plan.CreatePods) > 0 && daemons.image == "" {
 		plan.SetDesired, plan.CreatePods, plan.True = nil, nil, nil
 		plan.False = say("the release has no image that changes nodes in place; replace the machines instead (management.upgradeType Replace)")
 	}
@@ -90,7 +100,7 @@ func (r *Reconciler) carryOut(ctx context.Context, set *clusterv1.MachineSet, w 
 	}
 	for _, node := range plan.CreatePods {
 		// Created and not applied: a pod can't be changed, and one that is being deleted must be gone first.
-		errs = append(errs, client.IgnoreAlreadyExists(r.Hosted.Create(ctx, daemon(set.Name, node, r.Image))))
+		errs = append(errs, client.IgnoreAlreadyExists(r.Hosted.Create(ctx, daemon(set.Name, node, daemons))))
 	}
 	for i := range w.machines {
 		errs = append(errs, r.mark(ctx, &w.machines[i], plan.Mark, w.Version))

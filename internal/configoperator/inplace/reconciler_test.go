@@ -57,7 +57,7 @@ func newPool(t testing.TB) *pool {
 	p.set.Spec.Template.Labels = map[string]string{"pool": name}
 	p.set.Spec.Template.Spec = clusterv1.MachineSpec{ClusterName: "demo", InfrastructureRef: infra, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("user-data-" + name + "-v2")}}
 	create(p.set)
-	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokenSecret(name, "v2")}, Data: map[string][]byte{payloadKey: []byte("H4sI"), releaseVersionKey: []byte("1.36.3")}})
+	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: tokenSecret(name, "v2")}, Data: map[string][]byte{payloadKey: []byte("H4sI"), releaseKey: []byte("quay.io/ocp:4.20.4"), releaseVersionKey: []byte("1.36.3")}})
 	for _, suffix := range []string{"-a", "-b"} {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name + suffix, Labels: map[string]string{"pool": name}}}
 		// As Cluster API does: a Machine has the newest user data of its MachineSet, whatever it was made with.

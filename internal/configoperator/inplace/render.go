@@ -34,7 +34,7 @@ func sharedObjects(set, target, payload string) []client.Object {
 }
 
 // daemon changes one node.
-func daemon(set, node, image string) *corev1.Pod {
+func daemon(set, node string, with settings) *corev1.Pod {
 	host := func(name, path string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}}
 	}
@@ -46,7 +46,7 @@ func daemon(set, node, image string) *corev1.Pod {
 			AutomountServiceAccountToken: ptr.To(false), PriorityClassName: "system-node-critical",
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
-				Name: "machine-config-daemon", Image: image,
+				Name: "machine-config-daemon", Image: with.image, Env: with.env,
 				Command: []string{"/usr/bin/machine-config-daemon"},
 				Args: []string{
 					"start", "--node-name=" + node, "--root-mount=/rootfs", "--kubeconfig=/var/lib/kubelet/kubeconfig", "--desired-configmap=" + desiredDir,

@@ -17,7 +17,7 @@ func TestSharedObjects(t *testing.T) {
 		g.Expect(ok).To(BeTrue())
 		g.Expect(secret.Data).To(Equal(map[string][]byte{"config": []byte("the bootstrap credential and a pull secret"), "hash": []byte("target")}))
 
-		pod := daemon("workers", "w-1", "image")
+		pod := daemon("workers", "w-1", settings{image: "image"})
 		for _, v := range pod.Spec.Volumes {
 			g.Expect(v.ConfigMap).To(BeNil())
 			if v.Secret != nil {

@@ -115,7 +115,7 @@ test-all: kubernetes capi cross
 	cd flannel && go test ./...
 	cd alerts && go test ./...
 	cd storage && go test ./...
-	go vet -race -tags e2e,upgrade,fleet,brownfield,live,bench ./...
+	go vet -race -tags e2e,upgrade,fleet,brownfield,live,openshift,bench ./...
 	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) | $(SLOWEST)
 
 .PHONY: e2e
@@ -133,6 +133,11 @@ e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version
 .PHONY: e2e-brownfield
 e2e-brownfield: kubernetes build ## From standard Cluster API types to private ones, with a hosted cluster from before (as root, 6 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,brownfield -run '^TestBrownfield$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-openshift
+e2e-openshift: kubernetes build ## The life of an OpenShift payload whose programs are stand-ins: created, changed, upgraded, deleted (as root, an hour).
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/standin ./test/standin/cmd
+	go test -count=1 -v -timeout 120m -tags e2e,openshift -run '^TestOpenShift$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).

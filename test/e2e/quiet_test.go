@@ -25,6 +25,11 @@ const (
 // they are of time on the processor, not on the wall, and many times what is used.
 func staysQuiet(t *testing.T) {
 	noOrphans(t)
+	observeQuiet(t)
+}
+
+func observeQuiet(t *testing.T) {
+	t.Helper()
 	report, err := quiet.Observe(t.Context(), quiet.Options{StateDir: stateDir, Settle: settle, Length: quietFor, Bounds: quiet.DefaultBounds(), Say: os.Stdout})
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,12 @@ import (
 // Override says that images under Source are to be had under To. It is what --registry-overrides a=b holds.
 type Override struct{ Source, To string }
 
-// ParseOverrides reads "a=b,c=d". The order stays.
+// ParseOverrides reads "a=b,c=d". The order stays. "=" alone is how manifests of the published operators write that there are none.
 func ParseOverrides(s string) ([]Override, error) {
 	var overrides []Override
+	if s == "=" {
+		return nil, nil
+	}
 	for pair := range strings.SplitSeq(s, ",") {
 		if pair = strings.TrimSpace(pair); pair == "" {
 			continue

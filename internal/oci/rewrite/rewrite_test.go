@@ -18,6 +18,7 @@ func TestParseOverrides(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got).To(Equal([]rewrite.Override{{Source: "quay.io", To: "a/quay"}, {Source: "quay.io/org", To: "b"}}))
 	g.Expect(rewrite.FormatOverrides(got)).To(Equal("quay.io=a/quay,quay.io/org=b"))
+	g.Expect(rewrite.ParseOverrides("=")).To(BeEmpty(), "When there are none it should take the published spelling")
 	for _, bad := range []string{"a", "=b", "a=", "a=b,c"} {
 		_, err := rewrite.ParseOverrides(bad)
 		g.Expect(err).To(MatchError(HaveSuffix("write it as source=destination")), bad)

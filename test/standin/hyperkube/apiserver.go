@@ -26,8 +26,9 @@ type Start struct {
 // AdmissionFile is where the configuration of admission plugins goes.
 const AdmissionFile = "/tmp/admission.yaml"
 
-// Gates are feature gates that OpenShift's programs know and plain Kubernetes doesn't. The FeatureGate of the payload has them.
-var Gates = []string{"ExternalOIDC", "MachineConfigNodes", "OpenShiftPodSecurityAdmission", "SigstoreImageVerification"}
+// Gates are feature gates that OpenShift's programs know and plain Kubernetes doesn't: those of the payload's FeatureGate, and the one for
+// ValidatingAdmissionPolicy, which is always asked for and has been dropped by Kubernetes 1.36.
+var Gates = []string{"ExternalOIDC", "MachineConfigNodes", "OpenShiftPodSecurityAdmission", "SigstoreImageVerification", "ValidatingAdmissionPolicy"}
 
 // authorizers and admission plugins that are OpenShift's own.
 var (

@@ -31,7 +31,7 @@ func TestAPIServer(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(s.Args).To(ContainElements(
 			"--authorization-mode=RBAC,Node", "--secure-port=6443", "--bind-address=0.0.0.0", "--service-cluster-ip-range=172.31.0.0/16", "--tls-min-version=VersionTLS12",
-			"--feature-gates=StructuredAuthenticationConfiguration=true,ValidatingAdmissionPolicy=true", "--v=2",
+			"--feature-gates=StructuredAuthenticationConfiguration=true", "--v=2",
 			"--service-account-key-file=/etc/kubernetes/secrets/svcacct-key/service-account.pub",
 			"--tls-sni-cert-key=/etc/kubernetes/certs/server-private/tls.crt,/etc/kubernetes/certs/server-private/tls.key",
 		))

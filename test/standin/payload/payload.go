@@ -101,8 +101,8 @@ func newLayers(s Settings) (layers, error) {
 	if err != nil {
 		return l, err
 	}
-	kube := []image.File{{Path: "/usr/bin/kube", Mode: 0o755, Source: s.Kube}, {Path: "/usr/bin/etcd", Link: "kube"}}
-	base := append(image.Base(s.CABundle), image.File{Path: "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", Data: s.CABundle})
+	kube := []image.File{{Path: "/usr/bin/kube", Mode: 0o755, Source: s.Kube}}
+	base := append(image.Base(s.CABundle), image.File{Path: "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", Data: s.CABundle}, image.File{Path: "/usr/bin/sh", Link: "bash"})
 	for _, set := range []struct {
 		to    *v1.Layer
 		files []image.File

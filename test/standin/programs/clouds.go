@@ -47,6 +47,13 @@ var others = []Program{
 		Listen: []Listener{{From: "listen-port", Cert: "-serving-cert-file", Key: "-serving-key-file", Host: "localhost"}},
 	},
 	{
+		// Plain etcd has this proxy, too, but takes no client certificate with a common name, which those of hosted clusters have.
+		Name: "etcd", Image: "etcd", Words: "grpc-proxy start",
+		Flags: `endpoints=text! key=key! key-file=key! cert=cert! cert-file=cert! cacert=ca! trusted-ca-file=ca! listen-addr=address! metrics-addr=text! advertise-client-url=any!
+			tls-min-version=tlsversion listen-cipher-suites=suites`,
+		Listen: []Listener{{From: "metrics-addr", Cert: "-cert-file", Key: "-key-file", Host: "etcd-client"}},
+	},
+	{
 		Name: "render", Image: "cluster-config-api", Once: true,
 		Flags: "asset-output-dir=text! rendered-manifest-dir=dir! cluster-profile=text! payload-version=text!",
 	},

@@ -137,7 +137,7 @@ var inScripts = map[string]bool{"render": true, "authentication-operator": true,
 // payloadProgram says whether a command is that of a program that the stand-in plays: not ours, not a shell, not Kubernetes.
 func payloadProgram(c container, command string) bool {
 	switch filepath.Base(command) {
-	case "bash", "sh", "cp", "kubectl", "control-plane-operator", "control-plane-pki-operator", "karpenter-operator", "hyperkube", "etcd", "proxy-server", "proxy-agent":
+	case "bash", "sh", "cp", "kubectl", "control-plane-operator", "control-plane-pki-operator", "karpenter-operator", "hyperkube", "proxy-server", "proxy-agent":
 		return false
 	}
 	switch c.Name {

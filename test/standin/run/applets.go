@@ -42,6 +42,11 @@ func hyperkubeMain(args []string, out io.Writer) error {
 	return syscall.Exec(kube, append([]string{args[0]}, start.Args...), os.Environ()) //nolint:gosec // it is what this program is for
 }
 
+// etcdMain becomes plain etcd.
+func etcdMain(args []string, _ io.Writer) error {
+	return syscall.Exec(kube, append([]string{"etcd"}, args...), os.Environ()) //nolint:gosec // it is what this program is for
+}
+
 // plain translates the arguments of one of OpenShift's Kubernetes programs.
 func plain(program string, args []string) (hyperkube.Start, error) {
 	const flag = "--openshift-config="

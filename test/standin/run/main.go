@@ -35,12 +35,13 @@ var applets = map[string]func(args []string, out io.Writer) error{
 	"hyperkube": hyperkubeMain,
 	"nslookup":  nslookup,
 	"etcdctl":   etcdctl,
+	"etcd":      etcdMain,
 }
 
 // Main is the whole program; it returns the exit code.
 func Main(args []string) int {
 	name := filepath.Base(args[0])
-	if applet, ok := applets[name]; ok {
+	if applet, ok := applets[name]; ok && !(name == "etcd" && len(args) > 1 && args[1] == "grpc-proxy") {
 		if err := applet(args[1:], os.Stdout); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 			return 1

@@ -125,14 +125,17 @@ func (r *runner) until(ctx context.Context, do func() error) error {
 func (r *runner) listen(ctx context.Context, l programs.Listener) (net.Listener, error) {
 	address, cert, key := l.Address, r.flagOr(l.Cert), r.flagOr(l.Key)
 	if from := r.values.Get(l.From); l.From != "" && from != "" {
-		address = from
+		address = strings.TrimPrefix(from, "https://")
 		if !strings.Contains(from, ":") {
 			address = ":" + from
 		}
 	}
 	s := checks.Serving{MinTLSVersion: r.values.Get("tls-min-version"), CipherSuites: split(r.values.Get("tls-cipher-suites"))}
 	if v := r.values.Get("listen-tls-min-version"); v != "" {
-		s = checks.Serving{MinTLSVersion: v, CipherSuites: split(r.values.Get("listen-cipher-suites"))}
+		s.MinTLSVersion = v
+	}
+	if v := r.values.Get("listen-cipher-suites"); v != "" {
+		s.CipherSuites = split(v)
 	}
 	if l.Config {
 		s = r.config.Serving

@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
 	"hcp.internal/platform/internal/configoperator/connections"
+	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
@@ -34,8 +35,11 @@ const (
 // resourcesController is the controller of package resources.
 const resourcesController = "resources"
 
+// authoritiesController copies authorities of an OpenShift payload's hosted cluster to the control plane. It is a part of the resources here, and a name that is known.
+const authoritiesController = "controller-manager-ca"
+
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, approver.Controller, connections.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

@@ -39,6 +39,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/approver"
 	"hcp.internal/platform/internal/configoperator/connections"
+	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/reencryption"
@@ -114,6 +115,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	if err := addInPlace(mgr, uncached, hostedAPI, o); err != nil {
 		return nil, err
 	}
+	if o.enabled(hcpstatus.Controller) && isPayload(o.Version) {
+		if err := addStatus(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
+	}
 	if o.enabled(reencryption.Controller) {
 		if err := addReencryption(mgr, uncached, hostedAPI, o); err != nil {
 			return nil, err
@@ -174,6 +180,30 @@ func addConnections(mgr manager.Manager, management, hosted client.Client, cfg *
 		})
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", connections.Controller, err)
+	}
+	return nil
+}
+
+// addStatus adds the controller that tells how far the hosted cluster of an OpenShift payload is.
+func addStatus(mgr manager.Manager, management client.Client, hosted client.WithWatch, o Options) error {
+	changed := make(chan struct{}, 1)
+	told := newDrift(hosted, changed)
+	told.Ensure(hcpstatus.ClusterVersion)
+	told.Ensure(hcpstatus.Authentication)
+	if err := mgr.Add(told); err != nil {
+		return fmt.Errorf("adding the watch of the hosted cluster's version: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(hcpstatus.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			go forward(ctx, changed, driftPause, queue, mgr.GetCache(), o)
+			return nil
+		})).
+		WithOptions(oneByOne()).
+		Complete(outcome.Wrap(&hcpstatus.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", hcpstatus.Controller, err)
 	}
 	return nil
 }

@@ -61,10 +61,7 @@ func (r *Reconciler) reconcilePayload(ctx context.Context, hcp *hyperv1.HostedCo
 		actions, missing = openshift.Plan(in)
 		failures = r.run(ctx, actions)
 	}
-	err = r.report(ctx, hcp, succeeded(hcp.Generation, missing, failures))
-	for _, c := range openshift.Conditions(in) {
-		err = errors.Join(err, r.report(ctx, hcp, c))
-	}
+	err = r.report(ctx, hcp, append(openshift.Conditions(in), succeeded(hcp.Generation, missing, failures))...)
 	for _, f := range failures {
 		err = errors.Join(err, f)
 	}

@@ -27,6 +27,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -286,6 +287,44 @@ func TestPayload(t *testing.T) {
 		g.Expect(w.pass(t)).To(Succeed())
 		g.Expect(nested(w.get(t, "config.openshift.io/v1", "Network", "", "cluster"), "spec", "networkType")).To(Equal("OVNKubernetes"))
 		w.get(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "config-binding")
+	})
+}
+
+func TestPayloadStatus(t *testing.T) {
+	w := newPayloadWorld(t)
+	pass := func() error {
+		r := &hcpstatus.Reconciler{Management: w.client, Hosted: w.ours, Clock: clocktesting.NewFakePassiveClock(noon), Hold: holder("")}
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.hcp)})
+		return err
+	}
+	t.Run("When the hosted cluster has no version yet it should say that it doesn't know", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(pass()).To(Succeed())
+		g.Expect(w.condition(t, hyperv1.ClusterVersionAvailable).Reason).To(Equal(hyperv1.StatusUnknownReason))
+	})
+	t.Run("When its version is huge the HostedControlPlane should take what is told of it", func(t *testing.T) {
+		g := NewWithT(t)
+		w.define(t, "config.openshift.io/v1")
+		var history, conds []any
+		for range 1000 {
+			history = append(history, map[string]any{"state": "Completed", "startedTime": "2026-11-20T12:00:00Z", "completionTime": "2026-11-20T13:00:00Z", "version": "4.22.0", "image": "r@sha256:1", "verified": false})
+			conds = append(conds, map[string]any{"type": "Failing", "status": "True", "reason": "<b>", "message": strings.Repeat("x\x00", 100), "lastTransitionTime": "2026-11-20T13:00:00Z"})
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetGroupVersionKind(hcpstatus.ClusterVersion)
+		u.SetName("version")
+		g.Expect(w.hosted.Create(t.Context(), u)).To(Succeed())
+		u.Object["status"] = map[string]any{"desired": map[string]any{"version": "4.22.0", "image": "r@sha256:1"}, "history": history, "conditions": conds}
+		g.Expect(w.hosted.Status().Update(t.Context(), u)).To(Succeed())
+		g.Expect(pass()).To(Succeed())
+		hcp := &hyperv1.HostedControlPlane{}
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(w.hcp), hcp)).To(Succeed())
+		g.Expect(hcp.Status.VersionStatus.History).To(HaveLen(100))
+		g.Expect(w.condition(t, hyperv1.ClusterVersionSucceeding).Status).To(Equal(metav1.ConditionFalse))
+		before := hcp.ResourceVersion
+		g.Expect(pass()).To(Succeed())
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(w.hcp), hcp)).To(Succeed())
+		g.Expect(hcp.ResourceVersion).To(Equal(before), "nothing new was told")
 	})
 }
 

@@ -177,33 +177,44 @@ func replaceable(obj client.Object) bool {
 	}
 }
 
-// report writes our one condition, when it differs, by server-side apply: the list has many writers, and this way none
-// waits for another.
-func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, c metav1.Condition) error {
-	old := conditions.Get(hcp.Status.Conditions, c.Type)
-	list := []metav1.Condition{}
-	if old != nil {
-		list = append(list, *old)
+// report writes our conditions, when one differs, by server-side apply: the list has many writers, and this way none
+// waits for another. All are written together: an apply takes away what it doesn't speak of.
+func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want ...metav1.Condition) error {
+	changed := false
+	var list []metav1.Condition
+	var items []any
+	for _, c := range want {
+		old := conditions.Get(hcp.Status.Conditions, c.Type)
+		one := []metav1.Condition{}
+		if old != nil {
+			one = append(one, *old)
+		}
+		conditions.Set(&one, r.Clock.Now(), c)
+		if old == nil || *old != one[0] {
+			changed, list = true, append(list, one[0])
+		}
+		items = append(items, map[string]any{
+			"type": one[0].Type, "status": string(one[0].Status), "reason": one[0].Reason, "message": one[0].Message,
+			"observedGeneration": one[0].ObservedGeneration,
+			"lastTransitionTime": one[0].LastTransitionTime.UTC().Format(time.RFC3339),
+		})
 	}
-	conditions.Set(&list, r.Clock.Now(), c)
-	if old != nil && *old == list[0] {
+	if !changed {
 		return nil
 	}
 	status := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
-		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": list[0].Type, "status": string(list[0].Status), "reason": list[0].Reason, "message": list[0].Message,
-			"observedGeneration": list[0].ObservedGeneration,
-			"lastTransitionTime": list[0].LastTransitionTime.UTC().Format(time.RFC3339),
-		}}},
+		"status":   map[string]any{"conditions": items},
 	}}
 	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
 	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(names.ConfigOperator), client.ForceOwnership)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", c.Type, klog.KObj(hcp), err)
+		return fmt.Errorf("writing the conditions of HostedControlPlane %s: %w", klog.KObj(hcp), err)
 	}
-	if c.Status != metav1.ConditionTrue || old != nil && old.Status != c.Status {
-		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
+	for _, c := range list {
+		if old := conditions.Get(hcp.Status.Conditions, c.Type); c.Status != metav1.ConditionTrue || old != nil && old.Status != c.Status {
+			ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
+		}
 	}
 	return nil
 }

@@ -120,9 +120,6 @@ func (r *Reconciler) observePayload(ctx context.Context, hcp *hyperv1.HostedCont
 func (r *Reconciler) run(ctx context.Context, actions []openshift.Action) []Failure {
 	ctx, cancel := context.WithTimeout(ctx, payloadTimeout)
 	defer cancel()
-	r.once.Do(func() {
-		r.executor = &openshift.Executor{Hosted: r.Hosted, Management: r.Management, Owner: names.ConfigOperator}
-	})
 	var failures []Failure
 	for _, a := range actions {
 		err := r.runOne(ctx, a)
@@ -143,7 +140,14 @@ func (r *Reconciler) run(ctx context.Context, actions []openshift.Action) []Fail
 func (r *Reconciler) runOne(ctx context.Context, a openshift.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
 	defer cancel()
-	return r.executor.Run(ctx, a)
+	return r.executorOnce().Run(ctx, a)
+}
+
+func (r *Reconciler) executorOnce() *openshift.Executor {
+	r.once.Do(func() {
+		r.executor = &openshift.Executor{Hosted: r.Hosted, Management: r.Management, Owner: names.ConfigOperator}
+	})
+	return r.executor
 }
 
 func randomBytes(n int) []byte {

@@ -62,6 +62,9 @@ type Reconciler struct {
 
 	once     sync.Once
 	executor *openshift.Executor
+	// silentSince is since when the hosted API gives no answer while a hosted cluster is being removed, silences how often.
+	silentSince time.Time
+	silences    int
 }
 
 // Reconcile makes one pass for the HostedControlPlane of the request.
@@ -69,6 +72,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	hcp := &hyperv1.HostedControlPlane{}
 	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	}
+	if r.Payload != nil && removes(hcp) {
+		return r.reconcileRemoval(ctx, hcp)
 	}
 	// Decided once, before anything is read of the hosted cluster: a pass that began is carried out, also when a pause begins meanwhile.
 	if reason, after := hold(hcp, r.OperatesOn, r.Clock.Now()); reason != "" {

@@ -305,15 +305,6 @@ func (p *pass) inputs(user, all string) (in, old rollout.Inputs, err error) {
 	return in, old, err
 }
 
-// tuning: node tuning is a part of OpenShift payloads.
-func (p *pass) tuning() hyperv1.NodePoolCondition {
-	const t = hyperv1.NodePoolValidTuningConfigConditionType
-	if len(p.spec().TuningConfig) > 0 {
-		return bad(t, hyperv1.NodePoolValidationFailedReason, "spec.tuningConfig is not supported by this operator yet, and is ignored: set what you need with MachineConfigs in spec.config")
-	}
-	return good(t)
-}
-
 // references checks what machines need of the HostedCluster.
 func (p *pass) references() bool {
 	obs := p.obs

@@ -20,7 +20,9 @@ func (p *pass) heeded() {
 	found := append(support.Of("NodePool").Findings(spec, string(p.spec().Platform.Type)), support.AnnotationFindings(p.obs.pool.Annotations)...)
 	if p.payloadRelease() { // the table is about Kubernetes releases
 		found = slices.DeleteFunc(found, func(f support.Finding) bool {
-			return slices.ContainsFunc(payloadOnly, func(field string) bool { return f.Field == field || strings.HasPrefix(f.Field, field+".") })
+			return slices.ContainsFunc(payloadOnly, func(field string) bool {
+				return f.Field == field || strings.HasPrefix(f.Field, field+".") || strings.HasPrefix(f.Field, field+"[")
+			})
 		})
 	}
 	if len(found) > 0 {

@@ -39,6 +39,12 @@ type observed struct {
 	userConfig, coreConfig []nodeconfig.Source
 	userConfigErr          error
 
+	// tuningConfig are the ConfigMaps of spec.tuningConfig by name, and generated those of the pool in the control plane namespace: ours for the tuning
+	// operator, and its own. For OpenShift releases.
+	tuningConfig []nodeconfig.Source
+	tuningErr    error
+	generated    []corev1.ConfigMap
+
 	ignitionCA []byte // PEM; nil: not there yet
 	// pullSecret and trustBundle are contents; the errors say what is wrong with them.
 	pullSecret, trustBundle       []byte
@@ -74,6 +80,11 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 		obs.release, obs.releaseErr = release.WithTrustOf(operator.WithMirrorsOf(r.Releases, hc), obs.trustBundle).Lookup(ctx, pool.Spec.Release.Image, obs.pullSecret)
 	} else {
 		obs.releaseErr = obs.pullSecretErr
+	}
+	if obs.release != nil && !obs.release.Kubernetes {
+		if err := r.observeTuning(ctx, obs); err != nil {
+			return nil, err
+		}
 	}
 	if obs.platform, obs.platformErr = r.Platforms.For(pool.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
@@ -173,6 +184,36 @@ func (r *Reconciler) observeConfig(ctx context.Context, obs *observed) error {
 		obs.coreConfig = append(obs.coreConfig, nodeconfig.Source{Name: fmt.Sprintf("ConfigMap %s/%s", cm.Namespace, cm.Name), Data: cm.Data[configKey]})
 	}
 	slices.SortFunc(obs.coreConfig, func(a, b nodeconfig.Source) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// maxGenerated bounds what is read of the control plane namespace: a pool has a few ConfigMaps there.
+const maxGenerated = 200
+
+// observeTuning reads what node tuning goes by.
+func (r *Reconciler) observeTuning(ctx context.Context, obs *observed) error {
+	for _, ref := range obs.pool.Spec.TuningConfig {
+		cm := &corev1.ConfigMap{}
+		found, err := r.get(ctx, client.ObjectKey{Namespace: obs.pool.Namespace, Name: ref.Name}, cm)
+		if err != nil {
+			return err
+		}
+		text, ok := cm.Data[tuningKey]
+		switch {
+		case !found:
+			obs.tuningErr = errors.Join(obs.tuningErr, fmt.Errorf("ConfigMap %q, which spec.tuningConfig names, does not exist in namespace %s", ref.Name, obs.pool.Namespace))
+		case !ok:
+			obs.tuningErr = errors.Join(obs.tuningErr, fmt.Errorf("ConfigMap %q, which spec.tuningConfig names, has no key %s", ref.Name, tuningKey))
+		default:
+			obs.tuningConfig = append(obs.tuningConfig, nodeconfig.Source{Name: ref.Name, Data: text})
+		}
+	}
+	list := &corev1.ConfigMapList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(obs.namespace), client.MatchingLabels{hyperv1.NodePoolLabel: obs.pool.Name}, client.Limit(maxGenerated)); err != nil {
+		return fmt.Errorf("listing the ConfigMaps of the pool's tuning: %w", err)
+	}
+	obs.generated = list.Items
+	slices.SortFunc(obs.generated, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 

@@ -60,7 +60,11 @@ func (p *pass) coreConfig() ([]nodeconfig.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Clone(obs.coreConfig), nodeconfig.Source{Name: "MachineConfig " + apiproxy.Name, Data: manifest}), nil
+	made, err := generatedConfig(obs)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Concat(obs.coreConfig, made), nodeconfig.Source{Name: "MachineConfig " + apiproxy.Name, Data: manifest}), nil
 }
 
 // apiProxy says how nodes reach the API.
@@ -183,7 +187,7 @@ func atLeast(release string, major, minor uint) bool {
 }
 
 // payloadOnly are fields and annotations of a NodePool that are heeded for OpenShift releases alone.
-var payloadOnly = []string{"spec.osImageStream", "metadata.annotations[" + hyperv1.NodePoolHAProxyImageAnnotation + "]"}
+var payloadOnly = []string{"spec.osImageStream", "spec.tuningConfig", "metadata.annotations[" + hyperv1.NodePoolHAProxyImageAnnotation + "]"}
 
 // platformImage tells whether the platform can make machines of the release. There is nothing to tell of Kubernetes releases, which boot what the platform has.
 func (p *pass) platformImage() bool {

@@ -55,6 +55,9 @@ type pass struct {
 	token string
 	plan
 
+	// tuned are ConfigMaps for the tuning operator, and untuned those that it is not to have any more.
+	tuned, untuned []*corev1.ConfigMap
+
 	target target
 	// held is why a rollout does not begin; empty: it may.
 	held string
@@ -90,6 +93,7 @@ var gates = []stage{
 // actions decide what is written.
 var actions = []stage{
 	(*pass).paused,
+	(*pass).tune,
 	(*pass).secrets,
 	(*pass).unmanaged,
 	(*pass).machineObjects,

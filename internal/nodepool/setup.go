@@ -3,6 +3,7 @@ package nodepool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -120,7 +121,8 @@ func (r *Reconciler) index(indexer client.FieldIndexer) error {
 	}
 	err := indexer.IndexField(context.TODO(), &hyperv1.NodePool{}, configIndex, func(obj client.Object) []string {
 		var names []string
-		for _, ref := range obj.(*hyperv1.NodePool).Spec.Config {
+		spec := obj.(*hyperv1.NodePool).Spec
+		for _, ref := range slices.Concat(spec.Config, spec.TuningConfig) {
 			names = append(names, ref.Name)
 		}
 		return names

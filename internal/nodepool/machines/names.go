@@ -27,7 +27,7 @@ const (
 
 // Selector is key and value of the label by which Machines of a pool are known.
 func Selector(infraID, clusterName, pool string) string {
-	return shorten(infraID+"-"+clusterName+"-"+pool, maxSelector)
+	return Shorten(infraID+"-"+clusterName+"-"+pool, maxSelector)
 }
 
 // TemplateName is the name of the machine template with this identity.
@@ -38,13 +38,13 @@ func TemplateName(pool string, identity any) (string, error) {
 	}
 	hash := digest(raw)
 	if limit := maxName - hashLength - 1; len(pool) > limit {
-		pool = shorten(pool, limit)
+		pool = Shorten(pool, limit)
 	}
 	return pool + "-" + hash, nil
 }
 
-// shorten cuts s to limit characters. What was cut is in a hash at the end, so that two long names stay two.
-func shorten(s string, limit int) string {
+// Shorten cuts s to limit characters. What was cut is in a hash at the end, so that two long names stay two.
+func Shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -115,7 +115,7 @@ test-all: kubernetes capi cross
 	cd flannel && go test ./...
 	cd alerts && go test ./...
 	cd storage && go test ./...
-	go vet -race -tags e2e,upgrade,fleet,brownfield,live,openshift,bench ./...
+	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench ./...
 	go test -race -timeout 30m $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) | $(SLOWEST)
 
 .PHONY: e2e
@@ -138,6 +138,10 @@ e2e-brownfield: kubernetes build ## From standard Cluster API types to private o
 e2e-openshift: kubernetes build ## The life of an OpenShift payload whose programs are stand-ins: created, changed, upgraded, deleted (as root, an hour).
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/standin ./test/standin/cmd
 	go test -count=1 -v -timeout 120m -tags e2e,openshift -run '^TestOpenShift$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-migration
+e2e-migration: kubernetes build ## A hosted cluster with workers from standard Cluster API types to private ones and back, failed requests counted (as root, 15 minutes).
+	go test -count=1 -v -timeout 60m -tags e2e,migration -run '^TestMigration$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).

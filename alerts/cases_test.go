@@ -103,6 +103,14 @@ var cases = map[string]map[string]played{
 		"one of a hundred":     {converted(1, 100), 10 * minute, nil},
 		"nothing is converted": {converted(0, 0), 10 * minute, nil},
 	},
+	"HyperShiftPrivateCAPIMigrationFailed": {
+		"one was taken back": {[]string{`hypershift_private_capi_migration_failed_hosted_clusters_total{failure_reason="internal"} 1x60`}, 2 * minute, []string{`{failure_reason="internal"}`}},
+		"none was":           {[]string{`hypershift_private_capi_migration_failed_hosted_clusters_total{failure_reason="internal"} 0x60`}, 20 * minute, nil},
+	},
+	"HyperShiftPrivateCAPIMigrationStuck": {
+		"it began two hours ago": {[]string{`hypershift_private_capi_migration_start_time{namespace="clusters",name="demo"} 0x300`}, 120 * minute, []string{`{name="demo", namespace="clusters"}`}},
+		"it began just now":      {[]string{`hypershift_private_capi_migration_start_time{namespace="clusters",name="demo"} 0x300`}, 20 * minute, nil},
+	},
 }
 
 func rollout(state, values string) string {

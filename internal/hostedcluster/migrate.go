@@ -98,5 +98,5 @@ func addMigration(mgr ctrl.Manager, r *Reconciler, cfg *rest.Config, direct clie
 		return err
 	}
 	c := &migration.Controller{Direct: direct, Discovery: disco, Deployer: newMover(r, direct), Clock: r.Clock, Namespace: namespace, Events: r.Events}
-	return errors.Join(migration.Register(ctrlmetrics.Registry), c.SetupWithManager(mgr))
+	return errors.Join(migration.Register(ctrlmetrics.Registry, mgr.GetClient()), c.SetupWithManager(mgr))
 }

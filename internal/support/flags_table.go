@@ -5,6 +5,10 @@ var Programs = []Program{
 	{Name: "hypershift", Commands: []Command{
 		{Command: "hypershift capi",
 			Heeded: "context kubeconfig name namespace"},
+		{Command: "hypershift capi migrate",
+			Heeded: "all context dry-run kubeconfig namespace operator-namespace output pause resume rollback"},
+		{Command: "hypershift capi migrate status",
+			Heeded: "output watch"},
 		{Command: "hypershift capi proxy",
 			Heeded: "context kubeconfig port record"},
 		{Command: "hypershift capi verify",

@@ -1,4 +1,4 @@
-//go:build e2e && brownfield
+//go:build e2e && (brownfield || migration)
 
 package e2e
 

@@ -90,7 +90,7 @@ Nobody else on this machine can use the proxy: it asks for a password that only 
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	o.addFlags(cmd)
-	cmd.AddCommand(proxyCommand(), verifyCommand())
+	cmd.AddCommand(proxyCommand(), verifyCommand(), migrateCommand())
 	return cmd
 }
 

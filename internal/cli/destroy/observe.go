@@ -92,6 +92,13 @@ func controlPlaneNamespace(ctx context.Context, c client.Client, hc *hyperv1.Hos
 // String says what deletion waits for, the innermost first: what is at the front goes before what is behind it can.
 func (l leftovers) String() string {
 	var parts []string
+	if l.hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
+		part := "the end of the move of its objects of Cluster API"
+		if cond := meta.FindStatusCondition(l.hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing); cond != nil {
+			part += " (" + cond.Reason + ": " + cond.Message + ")"
+		}
+		parts = append(parts, part)
+	}
 	if len(l.nodePools) > 0 {
 		slices.Sort(l.nodePools)
 		parts = append(parts, "NodePools "+strings.Join(l.nodePools, ", "))

@@ -21,6 +21,8 @@ const (
 	fillsUp = 0.8
 	// longWait, in seconds, is how long a control plane may wait for room before somebody should make some.
 	longWait = 900
+	// longMove, in seconds, is how long a move between standard and private types of Cluster API may take; it takes minutes.
+	longMove = 3600
 )
 
 // operationAlerts tell of what breaks hosted clusters or costs the management cluster. Each is about one fact that an operator knows, so they need

@@ -120,6 +120,14 @@ func capiMonitoring(o Options) []client.Object {
 				`sum by (namespace) (rate(hypershift_conversion_webhook_errors_total[5m])) / sum by (namespace) (rate(hypershift_conversion_webhook_requests_total[5m])) > 0.05`,
 				"5m", critical, "Objects of Cluster API can't be converted between versions",
 				"Programs that use v1beta1, garbage collection and the deletion of namespaces wait for it: kubectl logs deployment/"+operatorName+" --namespace {{ $labels.namespace }}"),
+			alert("HyperShiftPrivateCAPIMigrationFailed",
+				`max by (failure_reason) (hypershift_private_capi_migration_failed_hosted_clusters_total) > 0`,
+				"0m", warning, "The move of hosted clusters to private types of Cluster API was taken back: {{ $labels.failure_reason }}",
+				"They run as before, and no other move begins by itself. Which, and why: hypershift capi migrate status"),
+			alert("HyperShiftPrivateCAPIMigrationStuck",
+				fmt.Sprintf(`time() - min by (namespace, name) (hypershift_private_capi_migration_start_time) > %d`, longMove),
+				"0m", warning, "The move of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} to or from private types of Cluster API has not ended for an hour",
+				"Its machines run, and maybe can't scale or heal. What it waits for: hypershift capi migrate status --namespace {{ $labels.namespace }} {{ $labels.name }}"),
 		})),
 	}
 }

@@ -1,11 +1,16 @@
 package migration
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 var (
@@ -22,9 +27,69 @@ var (
 	})
 )
 
-// Register adds the package's metrics to a registry.
-func Register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{moved, duration, suspended} {
+// Gauges, whatever their names say: dashboards know them.
+var (
+	pendingDesc = prometheus.NewDesc("hypershift_private_capi_pending_hosted_clusters_total", "Hosted clusters whose objects of Cluster API are in the standard groups.", nil, nil)
+	failedDesc  = prometheus.NewDesc("hypershift_private_capi_migration_failed_hosted_clusters_total",
+		"Hosted clusters whose move was taken back, until somebody asks again.", []string{"failure_reason"}, nil)
+	startedDesc = prometheus.NewDesc("hypershift_private_capi_migration_start_time", "When the move of a hosted cluster began, in seconds since 1970, while it goes on.",
+		[]string{"namespace", "name"}, nil)
+)
+
+// gauges implements prometheus.Collector.
+type gauges struct{ reader client.Reader }
+
+// Describe implements prometheus.Collector.
+func (gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{pendingDesc, failedDesc, startedDesc} {
+		ch <- d
+	}
+}
+
+// listTimeout bounds a read of the cache, which answers at once unless the process is starting.
+const listTimeout = 5 * time.Second
+
+// Collect implements prometheus.Collector. What cannot be read is left out.
+func (g gauges) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), listTimeout) // Prometheus hands none on
+	defer cancel()
+	clusters := &hyperv1.HostedClusterList{}
+	if g.reader.List(ctx, clusters) != nil {
+		return
+	}
+	pending, failed := 0, map[Reason]int{}
+	for i := range clusters.Items {
+		hc := &clusters.Items[i]
+		a := hc.Annotations
+		if a[hyperv1.HostedClusterScopeAnnotation] == hyperv1.LegacyScope {
+			pending++
+		}
+		if reason := Reason(a[hyperv1.PrivateCAPIMigrationFailedAnnotation]); reason != "" && reason != ReasonRequested {
+			failed[known(reason)]++
+		}
+		c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
+		if c != nil && c.Status == metav1.ConditionTrue && a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
+			ch <- prometheus.MustNewConstMetric(startedDesc, prometheus.GaugeValue, float64(c.LastTransitionTime.Unix()), hc.Namespace, hc.Name)
+		}
+	}
+	ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(pending))
+	for reason, n := range failed {
+		ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(n), string(reason))
+	}
+}
+
+// known keeps what a person wrote into an annotation from being a label.
+func known(r Reason) Reason {
+	all := []Reason{ReasonQuiesce, ReasonScaleDown, ReasonConversion, ReasonConflict, ReasonStatus, ReasonRepoint, ReasonMismatch, ReasonWorkload, ReasonConcurrent, ReasonInternal}
+	if slices.Contains(all, r) {
+		return r
+	}
+	return "other"
+}
+
+// Register adds the package's metrics to a registry. reader should be a cache.
+func Register(r prometheus.Registerer, reader client.Reader) error {
+	for _, c := range []prometheus.Collector{moved, duration, suspended, gauges{reader}} {
 		if err := r.Register(c); err != nil {
 			return err
 		}

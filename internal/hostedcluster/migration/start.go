@@ -15,6 +15,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/read"
 )
 
@@ -146,6 +147,10 @@ func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings
 
 // consider begins the move of a hosted cluster, if one is asked for and nothing speaks against it.
 func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
+	if hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true" && hc.Annotations[hyperv1.PrivateCAPIMigrateAnnotation] == "true" {
+		// What was asked for is done. Left there it would begin another move as soon as the hosted cluster is moved back.
+		return ctrl.Result{}, client.IgnoreNotFound(c.Direct.Patch(ctx, hc, patch.Annotation(hyperv1.PrivateCAPIMigrateAnnotation, nil), client.FieldOwner(fieldOwner)))
+	}
 	state, err := read.Optional(ctx, c.Direct, client.ObjectKey{Namespace: c.Namespace, Name: StateName}, &corev1.ConfigMap{})
 	if err != nil {
 		return ctrl.Result{}, err

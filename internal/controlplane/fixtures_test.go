@@ -203,9 +203,22 @@ func TestMissingImages(t *testing.T) {
 	t.Run("When a release lacks an image it should be named", func(t *testing.T) {
 		g := NewWithT(t)
 		r := testRelease()
-		g.Expect(MissingImages(r)).To(BeEmpty())
+		missing := func() []string {
+			tags, err := MissingImages(component.WorkloadContext{Context: t.Context(), HCP: hostedControlPlane(), Reader: bare.Reader(t), Release: r})
+			g.Expect(err).NotTo(HaveOccurred())
+			return tags
+		}
+		g.Expect(missing()).To(BeEmpty())
 		delete(r.Images, "kube-scheduler")
-		g.Expect(MissingImages(r)).To(Equal([]string{"kube-scheduler"}))
+		g.Expect(missing()).To(Equal([]string{"kube-scheduler"}))
+	})
+	t.Run("When a payload lacks the image of a component that another platform has it should not matter", func(t *testing.T) {
+		g := NewWithT(t)
+		r := testRelease()
+		r.Kubernetes = false
+		tags, err := MissingImages(component.WorkloadContext{Context: t.Context(), HCP: hostedControlPlane(), Reader: bare.Reader(t), Release: r})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(tags).To(And(ContainElements("oauth-server", "cluster-version-operator"), Not(ContainElement("aws-cloud-controller-manager"))))
 	})
 }
 

@@ -68,10 +68,15 @@ var imageTags = sync.OnceValue(func() (tags []string) {
 	return tags
 })
 
-// MissingImages are the tags that components need and a release does not have, sorted.
-func MissingImages(r *release.Release) []string {
-	if !r.Kubernetes {
-		return r.Missing(openshift.ImageTags()...)
+// MissingImages are the tags that the components of a control plane need and its release does not have, sorted. Of OpenShift payloads, whose components
+// are many, it asks those that the control plane has.
+func MissingImages(ctx component.WorkloadContext) ([]string, error) {
+	if ctx.Release.Kubernetes {
+		return ctx.Release.Missing(imageTags()...), nil
 	}
-	return r.Missing(imageTags()...)
+	tags, err := openshift.ImageTagsOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ctx.Release.Missing(tags...), nil
 }

@@ -47,7 +47,7 @@ func ValidatePayload(hcp *hyperv1.HostedControlPlane, oauth bool) error {
 	}
 	strategy := StrategyFor(hcp, hyperv1.OAuthServer)
 	if strategy == nil {
-		return fmt.Errorf("spec.services does not say how %s is published; use NodePort, or Route on a management cluster of OpenShift", hyperv1.OAuthServer)
+		return fmt.Errorf("spec.services does not say how %s is published; use NodePort", hyperv1.OAuthServer)
 	}
 	switch strategy.Type {
 	case hyperv1.NodePort:
@@ -56,11 +56,13 @@ func ValidatePayload(hcp *hyperv1.HostedControlPlane, oauth bool) error {
 		}
 	case hyperv1.LoadBalancer:
 		if hcp.Spec.Platform.Type != hyperv1.AzurePlatform {
-			return fmt.Errorf("service %s is published by LoadBalancer, which only platform %s has; use NodePort, or Route on a management cluster of OpenShift", hyperv1.OAuthServer, hyperv1.AzurePlatform)
+			return fmt.Errorf("service %s is published by LoadBalancer, which only platform %s has; use NodePort", hyperv1.OAuthServer, hyperv1.AzurePlatform)
 		}
-	case hyperv1.Route, hyperv1.None:
+	case hyperv1.None:
+	case hyperv1.Route:
+		return fmt.Errorf("service %s is published by Route, which this version cannot do; use NodePort", hyperv1.OAuthServer)
 	default:
-		return fmt.Errorf("service %s cannot be published by %q; use NodePort, or Route on a management cluster of OpenShift", hyperv1.OAuthServer, strategy.Type)
+		return fmt.Errorf("service %s cannot be published by %q; use NodePort", hyperv1.OAuthServer, strategy.Type)
 	}
 	return nil
 }

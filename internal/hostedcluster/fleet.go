@@ -67,9 +67,9 @@ func publishVersions(ctx context.Context, applier *apply.Applier, namespace stri
 	}
 }
 
-// supportedVersionsConfigMap lists the minors that are hosted, newest first: those of Kubernetes.
+// supportedVersionsConfigMap lists the minors that are hosted, newest first: those of OpenShift, then those of Kubernetes.
 func supportedVersionsConfigMap(namespace string) *corev1.ConfigMap {
-	raw, err := json.Marshal(map[string][]string{"versions": release.SupportedKubernetes()})
+	raw, err := json.Marshal(map[string][]string{"versions": append(release.Supported(), release.SupportedKubernetes()...)})
 	if err != nil {
 		panic(err) // strings can be encoded
 	}

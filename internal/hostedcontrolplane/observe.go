@@ -85,6 +85,18 @@ func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, err
 	return len(list.Items) > 0, nil
 }
 
+// observeImages looks for what components need and the release lacks.
+func (r *Reconciler) observeImages(ctx context.Context, obs *Observed) error {
+	wctx := r.context(*obs)
+	wctx.Context, wctx.Reader, wctx.HCP, wctx.Release, wctx.UserRelease, wctx.Infra = ctx, r.Client, obs.HCP, obs.Release, obs.UserRelease, obs.Infra
+	lacking, err := r.MissingImages(wctx)
+	if err != nil {
+		return fmt.Errorf("looking for images that the release lacks: %w", err)
+	}
+	obs.MissingImages = missingImages(obs.HCP, lacking)
+	return nil
+}
+
 // observeIdentityProviders asks the component that runs the OAuth server which identity providers it leaves out.
 func (r *Reconciler) observeIdentityProviders(ctx context.Context, obs *Observed) {
 	if obs.Flavour != openShift || !kit.OAuthEnabled(obs.HCP) {

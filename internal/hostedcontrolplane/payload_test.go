@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,4 +97,101 @@ func TestPayload(t *testing.T) {
 			return err
 		})
 	})
+
+	t.Run("When the first pass learns the flavour of the release it should make the certificates of payloads at once, and one writer the kubeconfigs", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := newPayloadWorld(t)
+		old := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "ovnkube-master-external"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
+		g.Expect(w.c.Create(t.Context(), old)).To(Succeed())
+		_, err := w.pass(w.c)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.play()).To(BeTrue())
+		_, err = w.pass(w.c)
+		g.Expect(err).NotTo(HaveOccurred())
+		secrets := w.secrets()
+		g.Expect(secrets).To(And(HaveKey("openshift-apiserver-cert"), HaveKey("oauth-server-crt"), HaveKey("kubeadmin-password")))
+		g.Expect(secrets).NotTo(HaveKey("admin-kubeconfig"), "it comes with kube-apiserver")
+		local := &corev1.Service{}
+		g.Expect(apierrors.IsNotFound(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: "konnectivity-server-local"}, local))).To(BeTrue(), "it comes with kube-apiserver")
+		g.Expect(apierrors.IsNotFound(w.c.Get(t.Context(), client.ObjectKeyFromObject(old), old))).To(BeTrue(), "what older operators left")
+		g.Expect(w.read().Status.OAuthCallbackURLTemplate).To(And(HavePrefix("https://192.0.2.10:"), HaveSuffix("/oauth2callback/[identity-provider-name]")))
+	})
+
+	t.Run("When the payload lacks an image it should name the tag", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := newPayloadWorld(t)
+		delete(w.payloads[payload422].Images, "oauth-server")
+		delete(w.payloads[payload422].Images, "aws-cloud-controller-manager") // of a component that this control plane has not
+		_, err := w.pass(w.c)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(condition(w.read(), "ValidReleaseInfo")).To(Equal("False MissingReleaseImages release 4.22.0 lacks images: oauth-server"))
+	})
+
+	for name, tc := range map[string]struct {
+		change func(*hyperv1.HostedControlPlane)
+		says   string
+	}{
+		"When OAuth is published by a load balancer": {func(h *hyperv1.HostedControlPlane) {
+			*strategy(h, hyperv1.OAuthServer) = hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
+		}, "service OAuthServer is published by LoadBalancer, which only platform Azure has"},
+		"When OAuth is published by an unknown way": {func(h *hyperv1.HostedControlPlane) {
+			*strategy(h, hyperv1.OAuthServer) = hyperv1.ServicePublishingStrategy{Type: hyperv1.S3}
+		}, `service OAuthServer cannot be published by "S3"`},
+		"When nobody says how machines reach ignition": {func(h *hyperv1.HostedControlPlane) {
+			*strategy(h, hyperv1.Ignition) = hyperv1.ServicePublishingStrategy{Type: hyperv1.None}
+		}, `service Ignition cannot be published by "None"`},
+	} {
+		t.Run(name+" it should say so before a component is made", func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newPayloadWorld(t, tc.change)
+			_, err := w.pass(w.c)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(condition(w.read(), "ValidHostedControlPlaneConfiguration")).To(HavePrefix("False InsufficientClusterCapabilities " + tc.says))
+			list := &hyperv1.ControlPlaneComponentList{}
+			g.Expect(w.c.List(t.Context(), list, client.InNamespace(w.hcp.Namespace))).To(Succeed())
+			g.Expect(list.Items).To(BeEmpty())
+		})
+	}
+
+	t.Run("When the payload changes kube-apiserver should wait for etcd, and the others for it", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := newPayloadWorld(t)
+		w.generateFeatureGates()
+		g.Expect(w.settle(w.c)).To(Succeed())
+		w.update(func(h *hyperv1.HostedControlPlane) { h.Spec.ReleaseImage = payload423 })
+		_, err := w.pass(w.c)
+		g.Expect(err).NotTo(HaveOccurred())
+		release := func(d client.Object) string {
+			name := d.GetName()
+			g.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(d), d)).To(Succeed(), name)
+			if set, ok := d.(*appsv1.StatefulSet); ok {
+				return set.Spec.Template.Annotations[hyperv1.ReleaseImageAnnotation]
+			}
+			return d.(*appsv1.Deployment).Spec.Template.Annotations[hyperv1.ReleaseImageAnnotation]
+		}
+		named := metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "etcd"}
+		g.Expect(release(&appsv1.StatefulSet{ObjectMeta: named})).To(Equal(payload423))
+		for _, name := range []string{"kube-apiserver", "openshift-apiserver", "oauth-openshift"} {
+			named.Name = name
+			g.Expect(release(&appsv1.Deployment{ObjectMeta: named})).To(Equal(payload422), name)
+		}
+		g.Expect(w.settle(w.c)).To(Succeed())
+		for _, name := range []string{"kube-apiserver", "openshift-apiserver", "oauth-openshift"} {
+			named.Name = name
+			g.Expect(release(&appsv1.Deployment{ObjectMeta: named})).To(Equal(payload423), name)
+		}
+	})
+}
+
+func strategy(h *hyperv1.HostedControlPlane, service hyperv1.ServiceType) *hyperv1.ServicePublishingStrategy {
+	for i := range h.Spec.Services {
+		if h.Spec.Services[i].Service == service {
+			return &h.Spec.Services[i].ServicePublishingStrategy
+		}
+	}
+	return nil
 }

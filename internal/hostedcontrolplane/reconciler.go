@@ -48,7 +48,7 @@ type Reconciler struct {
 	// EtcdSpaces say how much room the databases of etcd have; nil: nobody looks.
 	EtcdSpaces func() []defrag.Space
 	// MissingImages are the tags that they need and a release lacks.
-	MissingImages func(*release.Release) []string
+	MissingImages func(component.WorkloadContext) ([]string, error)
 	Releases      release.Provider
 	Images        Images
 	// OperateOn is the only control plane release that this process handles; empty means any. After an upgrade the process of the old
@@ -155,7 +155,9 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 		return err
 	}
 	obs.Release, obs.UserRelease = releases.controlPlane, releases.user
-	obs.MissingImages = missingImages(obs.HCP, r.MissingImages(obs.Release))
+	if err := r.observeImages(ctx, obs); err != nil {
+		return err
+	}
 	if now := flavourOf(obs.Release); now != obs.Flavour {
 		// The first pass of a control plane: what only this flavour has is still missing.
 		obs.Flavour = now
@@ -167,7 +169,7 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 		}
 	}
 	r.observeIdentityProviders(ctx, obs)
-	if err := r.keepKubeadmin(ctx, obs); err != nil {
+	if err := errors.Join(r.clearLeftovers(ctx, obs), r.keepKubeadmin(ctx, obs)); err != nil {
 		return err
 	}
 	if !obs.Infra.Ready() {

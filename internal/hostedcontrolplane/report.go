@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +59,9 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	status.Initialized = status.Initialized || status.Ready
 	if obs.Infra.Ready() {
 		status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: obs.Infra.APIHost, Port: obs.Infra.APIPort}
+	}
+	if obs.Infra.OAuthHost != "" {
+		status.OAuthCallbackURLTemplate = fmt.Sprintf("https://%s/oauth2callback/[identity-provider-name]", net.JoinHostPort(obs.Infra.OAuthHost, strconv.Itoa(int(obs.Infra.OAuthPort))))
 	}
 	if obs.AdminKubeconfig != nil {
 		status.KubeConfig = obs.AdminKubeconfig

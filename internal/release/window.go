@@ -151,8 +151,7 @@ func windowFor(target Version, platform string) window {
 	}
 }
 
-// Supported lists the OpenShift minors of the window, newest first. None of them is hosted yet, so the operator announces
-// SupportedKubernetes alone; publishVersions of package hostedcluster is where these belong once they are.
+// Supported lists the OpenShift minors of the window, newest first.
 func Supported() []string { return openShiftWindow.list() }
 
 // SupportedKubernetes lists the Kubernetes minors of the window, newest first.

@@ -39,7 +39,7 @@ func (c *WorkloadComponent) Demand(ctx WorkloadContext) (*Demand, error) {
 	}
 	// Encryption adds a volume whose content is not there yet; keys of clouds, which need a container, are none of ours.
 	ctx.HCP.Spec.SecretEncryption = nil
-	wanted, err := c.wanted(ctx)
+	wanted, err := c.Wanted(ctx)
 	if err != nil || !wanted {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (c *WorkloadComponent) Plan(ctx WorkloadContext) (Plan, error) {
 	if !ctx.OmitOwnerReference {
 		p.owner = ctx.HCP
 	}
-	wanted, err := c.wanted(ctx)
+	wanted, err := c.Wanted(ctx)
 	switch {
 	case ctx.Unconditional:
 	case err != nil:
@@ -68,7 +68,8 @@ func (c *WorkloadComponent) Plan(ctx WorkloadContext) (Plan, error) {
 	return p, nil
 }
 
-func (c *WorkloadComponent) wanted(ctx WorkloadContext) (bool, error) {
+// Wanted says whether the control plane has the component at all.
+func (c *WorkloadComponent) Wanted(ctx WorkloadContext) (bool, error) {
 	if c.predicate == nil {
 		return true, nil
 	}

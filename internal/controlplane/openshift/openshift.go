@@ -3,6 +3,7 @@
 package openshift
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +118,24 @@ func ComponentsOf(hcp *hyperv1.HostedControlPlane) []component.Component {
 		}
 	}
 	return list
+}
+
+// ImageTagsOf are the ImageTags of the components that a control plane has.
+func ImageTagsOf(ctx component.WorkloadContext) (tags []string, err error) {
+	for _, c := range Components() {
+		w, ok := c.(*component.WorkloadComponent)
+		if !ok {
+			continue
+		}
+		wanted, err := w.Wanted(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("finding out whether there is a %s: %w", c.Name(), err)
+		}
+		if wanted {
+			tags = append(tags, w.ImageTags()...)
+		}
+	}
+	return slices.DeleteFunc(tags, func(tag string) bool { return strings.Contains(tag, ":") }), nil
 }
 
 // ImageTags are the tags of a payload that the components' containers name. What has a colon in it is an image by itself, or a tag of an ImageStream.

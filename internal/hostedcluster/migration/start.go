@@ -40,6 +40,8 @@ const (
 	maxLimit = 10
 	// recheckStart is when it is looked again whether a move may begin; nothing tells of the time of day, or of another one's end.
 	recheckStart = 15 * time.Second
+	// recheckMode is when it is looked again whether everything is to be moved by now.
+	recheckMode = time.Minute
 )
 
 type starting struct {
@@ -160,6 +162,9 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	}
 	settings, err := ParseSettings(state.Annotations)
 	direction, wanted := asked(hc, settings)
+	if !wanted && hc.Annotations[hyperv1.HostedClusterScopeAnnotation] == hyperv1.LegacyScope {
+		return ctrl.Result{RequeueAfter: recheckMode}, nil
+	}
 	if !wanted {
 		return ctrl.Result{}, nil
 	}

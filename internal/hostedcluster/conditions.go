@@ -72,7 +72,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		absent = append(absent, hyperv1.EtcdRecoveryActive)
 	}
 	set = append(set, g.list()...)
-	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), validate.AllFieldsHeeded(obs.hc))
+	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), allFieldsHeeded(obs))
 	if obs.privateCAPI {
 		set = append(set, capi.StorageCondition(obs.hc)) // else it is another operator's, see capi.Storage
 	}
@@ -87,6 +87,15 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		set[i].ObservedGeneration = obs.hc.Generation
 	}
 	return set, absent
+}
+
+// allFieldsHeeded knows of releases of Kubernetes alone. What it says of them would be wrong advice for a payload.
+func allFieldsHeeded(obs *observed) metav1.Condition {
+	c := validate.AllFieldsHeeded(obs.hc)
+	if obs.userRelease == nil || obs.userRelease.Kubernetes {
+		return c
+	}
+	return conditions.Unknown(c.Type, hyperv1.StatusUnknownReason, "which fields are heeded is known of releases of Kubernetes only, and "+obs.userRelease.Version+" is one of OpenShift")
 }
 
 func fromHCP(obs *observed, conditionType string) metav1.Condition {

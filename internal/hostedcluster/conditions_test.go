@@ -42,6 +42,8 @@ func TestFlavour(t *testing.T) {
 		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
 		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)).To(BeTrue())
 		g.Expect(steps).NotTo(BeEmpty())
+		heeded := conditions.Get(obs.hc.Status.Conditions, allFieldsHeeded(obs).Type)
+		g.Expect(heeded.Status).To(Equal(metav1.ConditionUnknown), "advice about releases of Kubernetes would be wrong")
 	})
 	for name, version := range map[string]string{"too old": "4.13.9", "too new": "5.2.0", "of an unknown major version": "6.0.0"} {
 		t.Run("When a payload is "+name+" it should be refused with the reason, before anything is written", func(t *testing.T) {

@@ -48,6 +48,7 @@ var roles = []func() *cobra.Command{
 	boot.Command,
 	pauseCommand,
 	shell.Command,
+	shell.TestCommand,
 	tokenminter.Command,
 	tunnelproxy.HTTPSCommand,
 	tunnelproxy.Socks5Command,

@@ -20,8 +20,8 @@ var operatorNames = []string{
 // sidecarNames are the names of stock programs that manifests call and our small ones stand in for.
 var sidecarNames = []string{"proxy-server", "proxy-agent", "machine-config-daemon"}
 
-// shellNames are the shells that manifests of OpenShift payloads start our programs by.
-var shellNames = []string{"sh", "bash"}
+// shellNames are the shells that manifests of OpenShift payloads start our programs by, and what their probes call.
+var shellNames = []string{"sh", "bash", "test"}
 
 // kubeNames are the names that the Kubernetes bundle answers to.
 var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"}

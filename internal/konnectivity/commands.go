@@ -174,7 +174,7 @@ func AgentCommand() *cobra.Command {
 	f.StringVar(&o.Files.Key, "agent-key", "", "key of --agent-cert")
 	f.StringVar(&o.ID, "agent-id", "", "name of this agent in logs; default: the host name")
 	f.StringVar(&o.Identifiers, "agent-identifiers", "default-route=true", "what this agent is asked for, as a URL query: default-route=true, ipv4=, ipv6=, host=")
-	f.StringVar(&healthHost, "health-server-host", "127.0.0.1", "address of /healthz and /readyz")
+	f.StringVar(&healthHost, "health-server-host", "", "address of /healthz and /readyz; default: all, as with the stock agent")
 	f.IntVar(&healthPort, "health-server-port", 2041, "port of /healthz and /readyz, plain HTTP")
 	f.IntVar(&adminPort, "admin-server-port", 0, "known to the stock agent; not served")
 	f.DurationVar(&o.KeepAlive, "keepalive-time", 30*time.Second, "silence of a server after which it is asked for a sign of life")

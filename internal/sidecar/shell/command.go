@@ -75,3 +75,24 @@ func parse(command string, lookup func(string) (string, bool)) ([]string, error)
 	}
 	return argv, nil
 }
+
+// TestCommand is `hcp-sidecar test`, which startup probes of native sidecars call.
+func TestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "test -f FILE", Short: "Say by the exit code whether a file is there, as startup probes ask", Example: "  hcp-sidecar test -f /var/run/secrets/openshift/serviceaccount/token",
+		DisableFlagParsing: true, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+				return cmd.Help()
+			}
+			if len(args) != 2 || args[0] != "-f" {
+				return errors.New("it must be called with -f and a file")
+			}
+			info, err := os.Stat(args[1])
+			if err == nil && !info.Mode().IsRegular() {
+				err = fmt.Errorf("%s is no regular file", args[1])
+			}
+			return err
+		},
+	}
+}

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -34,4 +36,19 @@ func TestParse(t *testing.T) {
 			g.Expect(got).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestTest(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "token")
+	ask := func(args ...string) error {
+		cmd := TestCommand()
+		cmd.SetArgs(args)
+		return cmd.Execute()
+	}
+	g.Expect(ask("-f", file)).To(HaveOccurred(), "When the file is missing it should fail")
+	g.Expect(os.WriteFile(file, []byte("t"), 0o600)).To(Succeed())
+	g.Expect(ask("-f", file)).To(Succeed())
+	g.Expect(ask("-f", filepath.Dir(file))).To(HaveOccurred(), "When it is a folder it should fail")
+	g.Expect(ask("-d", file)).To(HaveOccurred(), "When it is asked for something else it should fail")
 }

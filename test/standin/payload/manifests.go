@@ -25,7 +25,6 @@ var bootstrapKinds = []kind{
 	{"config.openshift.io", "v1", "Scheduler", "/schedulers"}, {"config.openshift.io", "v1", "OperatorHub", "/operatorhubs"},
 	{"operator.openshift.io", "v1alpha1", "ImageContentSourcePolicy", "/imagecontentsourcepolicies"},
 	{"security.internal.openshift.io", "v1", "RangeAllocation", "/rangeallocations"},
-	{"security.openshift.io", "v1", "SecurityContextConstraints", "/securitycontextconstraints"},
 }
 
 var authenticationKinds = []kind{{"config.openshift.io", "v1", "Authentication", "/authentications"}}
@@ -33,12 +32,13 @@ var authenticationKinds = []kind{{"config.openshift.io", "v1", "Authentication",
 // versionKinds are in the image of the cluster-version-operator.
 var versionKinds = []kind{{"config.openshift.io", "v1", "ClusterVersion", "/clusterversions"}, {"config.openshift.io", "v1", "ClusterOperator", "/clusteroperators"}}
 
+// Kinds of groups that openshift-apiserver serves aren't defined: plain Kubernetes would serve those groups by itself then, as it lacks
+// OpenShift's exception for them.
+
 // operatorKinds are what the operators of a payload work with, by the capability that they need.
 var operatorKinds = map[string][]kind{
 	"": {
 		{"apiserver.openshift.io", "v1", "APIRequestCount", "/apirequestcounts"},
-		{"authorization.openshift.io", "v1", "RoleBindingRestriction", "rolebindingrestrictions"},
-		{"quota.openshift.io", "v1", "ClusterResourceQuota", "/clusterresourcequotas"},
 		{"cloud.network.openshift.io", "v1", "CloudPrivateIPConfig", "/cloudprivateipconfigs"}, {"machineconfiguration.openshift.io", "v1", "MachineConfig", "/machineconfigs"},
 		{"monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors"}, {"monitoring.coreos.com", "v1", "PodMonitor", "podmonitors"},
 		{"monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"},

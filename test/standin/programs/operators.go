@@ -28,7 +28,6 @@ var operators = []Program{
 		Name: "ingress-operator", Image: "cluster-ingress-operator", Words: "start", Operator: "ingress",
 		Flags: `namespace=text! image=text! haproxy-image=text* default-haproxy-version=text! canary-image=text! release-version=text! metrics-listen-addr=address!`,
 		Env:   "RELEASE_VERSION IMAGE HAPROXY_28_IMAGE HAPROXY_32_IMAGE DEFAULT_HAPROXY_VERSION CANARY_IMAGE KUBECONFIG HTTP_PROXY HTTPS_PROXY NO_PROXY",
-		Files: []string{"/var/run/secrets/openshift/serviceaccount/token"},
 		// The certificate of its metrics is its own affair.
 		Listen: []Listener{{From: "metrics-listen-addr"}},
 	},
@@ -41,7 +40,7 @@ var operators = []Program{
 	{
 		Name: "cluster-image-registry-operator", Image: "cluster-image-registry-operator", Operator: "image-registry", Flags: "config=file! files=file*",
 		Env:    "RELEASE_VERSION WATCH_NAMESPACE OPERATOR_NAME OPERATOR_IMAGE IMAGE IMAGE_PRUNER OPERATOR_IMAGE_VERSION KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT",
-		Files:  []string{"/var/run/secrets/kubernetes.io/serviceaccount/token", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/namespace", "/var/run/secrets/openshift/serviceaccount/token"},
+		Files:  []string{"/var/run/secrets/kubernetes.io/serviceaccount/token", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/namespace"},
 		Config: "config", Read: checks.GenericController,
 		Listen: []Listener{{Address: ":60000", Config: true, Cert: "/etc/secrets/tls.crt", Key: "/etc/secrets/tls.key"}},
 	},
@@ -78,7 +77,7 @@ var operators = []Program{
 	},
 	{
 		Name: "machine-approver", Image: "cluster-machine-approver",
-		Flags:  `config=file! v=number logtostderr=bool apigroup=text! workload-cluster-kubeconfig=kubeconfig! disable-status-controller=bool! machine-namespace=text!` + tlsFlags,
+		Flags:  `config=file! v=number logtostderr=bool apigroup=text! workload-cluster-kubeconfig=kubeconfig! management-cluster-kubeconfig=file disable-status-controller=bool! machine-namespace=text!` + tlsFlags,
 		Config: "config", Read: checks.MachineApprover,
 	},
 	{

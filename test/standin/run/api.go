@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// resource is one kind of an aggregated API. "." before a plural in the table below means that it has no namespace.
+// resource is one kind of an aggregated API.
 type resource struct {
 	plural, kind string
 	namespaced   bool
@@ -28,9 +28,9 @@ var resources = map[string][]resource{
 	"build.openshift.io":            {{"buildconfigs", "BuildConfig", true}, {"builds", "Build", true}},
 	"image.openshift.io":            {{"imagestreams", "ImageStream", true}, {"images", "Image", false}},
 	"project.openshift.io":          {{"projects", "Project", false}},
-	"quota.openshift.io":            {{"appliedclusterresourcequotas", "AppliedClusterResourceQuota", true}},
+	"quota.openshift.io":            {{"appliedclusterresourcequotas", "AppliedClusterResourceQuota", true}, {"clusterresourcequotas", "ClusterResourceQuota", false}},
 	"route.openshift.io":            {{"routes", "Route", true}},
-	"security.openshift.io":         {{"rangeallocations", "RangeAllocation", false}},
+	"security.openshift.io":         {{"rangeallocations", "RangeAllocation", false}, {"securitycontextconstraints", "SecurityContextConstraints", false}},
 	"template.openshift.io":         {{"templates", "Template", true}},
 	"oauth.openshift.io":            {{"oauthclients", "OAuthClient", false}, {"oauthaccesstokens", "OAuthAccessToken", false}},
 	"user.openshift.io":             {{"users", "User", false}, {"groups", "Group", false}, {"identities", "Identity", false}},

@@ -65,7 +65,7 @@ var namespaces = map[string][]string{
 	"": {
 		"openshift", "openshift-apiserver", "openshift-authentication", "openshift-cloud-credential-operator", "openshift-cloud-controller-manager", "openshift-cluster-csi-drivers",
 		"openshift-cluster-storage-operator", "openshift-cluster-version", "openshift-config", "openshift-config-managed", "openshift-controller-manager", "openshift-dns-operator",
-		"openshift-infra", "openshift-kube-apiserver", "openshift-kube-controller-manager", "openshift-kube-scheduler", "openshift-monitoring", "openshift-network-operator",
+		"openshift-etcd", "openshift-infra", "openshift-kube-apiserver", "openshift-kube-apiserver-operator", "openshift-kube-controller-manager", "openshift-kube-scheduler", "openshift-monitoring", "openshift-network-operator",
 		"openshift-oauth-apiserver", "openshift-route-controller-manager", "openshift-user-workload-monitoring",
 	},
 	"Ingress":                  {"openshift-ingress", "openshift-ingress-operator"},

@@ -97,6 +97,6 @@ func addMigration(mgr ctrl.Manager, r *Reconciler, cfg *rest.Config, direct clie
 	if err != nil {
 		return err
 	}
-	c := &migration.Controller{Direct: direct, Discovery: disco, Deployer: newMover(r, direct), Clock: r.Clock, Namespace: namespace, Events: r.Events}
+	c := &migration.Controller{Direct: direct, Cached: mgr.GetClient(), Discovery: disco, Deployer: newMover(r, direct), Clock: r.Clock, Namespace: namespace, Events: r.Events}
 	return errors.Join(migration.Register(ctrlmetrics.Registry, mgr.GetClient()), c.SetupWithManager(mgr))
 }

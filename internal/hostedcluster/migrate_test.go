@@ -209,7 +209,7 @@ func (m *movable) mover(t testing.TB, c client.WithWatch) *migration.Controller 
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	private := m.reconciler(m.through)
 	private.Capabilities.ClusterAPI, private.PrivateCAPI, private.Direct = true, true, m.client
-	return &migration.Controller{Direct: c, Discovery: disco, Clock: clock.RealClock{}, Deployer: newMover(private, c), Namespace: m.ns}
+	return &migration.Controller{Direct: c, Cached: c, Discovery: disco, Clock: clock.RealClock{}, Deployer: newMover(private, c), Namespace: m.ns}
 }
 
 // migrate asks for a move and works until it is over, or a pass fails.

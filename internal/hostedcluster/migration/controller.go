@@ -35,7 +35,9 @@ const (
 // Controller moves hosted clusters' objects of Cluster API. It is the only one that works on a HostedCluster that is locked.
 type Controller struct {
 	// Direct reaches the management cluster under the names that are stored there, uncached.
-	Direct    client.Client
+	Direct client.Client
+	// Cached has the HostedClusters of all namespaces; they may be a little old.
+	Cached    client.Reader
 	Discovery discovery.DiscoveryInterface
 	Deployer  Deployer
 	Clock     clock.PassiveClock

@@ -38,8 +38,10 @@ const (
 
 const (
 	maxLimit = 10
-	// recheckStart is when it is looked again whether a move may begin; nothing tells of the time of day, or of another one's end.
+	// recheckStart is when it is looked again whether a move may begin; nothing tells of the time of day, or of another one's end. Of many that wait
+	// each looks less often, so that all of them together make some fifteen requests a second at most.
 	recheckStart = 15 * time.Second
+	recheckLast  = 5 * time.Minute
 	// recheckMode is when it is looked again whether everything is to be moved by now.
 	recheckMode = time.Minute
 )
@@ -168,16 +170,25 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	if !wanted {
 		return ctrl.Result{}, nil
 	}
+	soon := recheckStart
 	hold := func(why string) (ctrl.Result, error) {
-		return ctrl.Result{RequeueAfter: recheckStart}, c.report(ctx, hc, held(hc, why))
+		return ctrl.Result{RequeueAfter: soon}, c.report(ctx, hc, held(hc, why))
 	}
 	if err != nil {
 		return hold(fmt.Sprintf("ConfigMap %s/%s: %v", c.Namespace, StateName, err))
 	}
+	// A cache may be behind, so it only says who has to wait.
+	all := &hyperv1.HostedClusterList{}
+	if err := c.Cached.List(ctx, all); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
+	}
+	soon = recheck(all.Items, settings)
+	if why := mayStart(hc, all.Items, settings, c.Clock.Now()); why != "" {
+		return hold(why)
+	}
 	// Who looks at the others while one takes its lock would count it wrongly.
 	c.start.starting.Lock()
 	defer c.start.starting.Unlock()
-	all := &hyperv1.HostedClusterList{}
 	if err := c.Direct.List(ctx, all); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
 	}
@@ -195,6 +206,17 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	return ctrl.Result{}, nil // the lock is an event
+}
+
+// recheck is when one of those that wait looks again.
+func recheck(all []hyperv1.HostedCluster, s Settings) time.Duration {
+	waiting := 0
+	for i := range all {
+		if _, wanted := asked(&all[i], s); wanted {
+			waiting++
+		}
+	}
+	return min(recheckStart*time.Duration(1+waiting/50), recheckLast)
 }
 
 func more(n int) string {

@@ -76,3 +76,23 @@ func TestMayStart(t *testing.T) {
 		})
 	}
 }
+
+func TestRecheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		waiting int
+		want    time.Duration
+	}{
+		"When one waits it should look again soon":              {1, recheckStart},
+		"When a hundred wait each should look less often":       {100, 3 * recheckStart},
+		"When thousands wait each should look every 5 minutes":  {5000, recheckLast},
+		"When nobody is left to wait it should be the shortest": {0, recheckStart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := make([]hyperv1.HostedCluster, tc.waiting)
+			for i := range all {
+				all[i].Annotations = map[string]string{hyperv1.HostedClusterScopeAnnotation: hyperv1.LegacyScope}
+			}
+			NewWithT(t).Expect(recheck(all, Settings{Automatic: true})).To(Equal(tc.want))
+		})
+	}
+}

@@ -129,7 +129,7 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 		}
 	}
 	storedGroups(ctx, obj)
-	namedVerbs(ctx, obj)
+	liveRights(ctx, obj)
 	out.Manifests = append(out.Manifests, obj)
 	if adapter != nil && adapter.locked {
 		if out.locked == nil {

@@ -6,6 +6,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // everyVerb are the verbs of built-in kinds that mean no more than they say.
@@ -14,15 +16,25 @@ var everyVerb = []string{"get", "list", "watch", "create", "update", "patch", "d
 // clusterScoped are kinds that a Role can't grant: to list them means nothing, and whoever writes the Role would have to hold them.
 var clusterScoped = []string{"nodes", "customresourcedefinitions"}
 
-// namedVerbs spells out what published Roles of a payload grant by "*", for built-in kinds: on some of them that is more than it looks like. On service
-// accounts it means to act as any of them.
-func namedVerbs(ctx WorkloadContext, obj client.Object) {
+// tellEvents are Roles of programs that are ours, and tell what they do by events of group events.k8s.io.
+var tellEvents = []string{names.ControlPlaneOperator, names.ConfigOperator, names.PKIOperator, names.IgnitionServer}
+
+// liveRights are what is granted instead of what the published Roles of a payload say.
+func liveRights(ctx WorkloadContext, obj client.Object) {
 	role, ok := obj.(*rbacv1.Role)
 	if !ok || ctx.PublishedRights || ctx.Release == nil || ctx.Release.Kubernetes {
 		return
 	}
-	var rules []rbacv1.PolicyRule
-	for _, rule := range role.Rules {
+	role.Rules = namedVerbs(role.Rules)
+	if slices.Contains(tellEvents, role.Name) {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	}
+}
+
+// namedVerbs spells out what published Roles of a payload grant by "*", for built-in kinds: on some of them that is more than it looks like. On service
+// accounts it means to act as any of them.
+func namedVerbs(published []rbacv1.PolicyRule) (rules []rbacv1.PolicyRule) {
+	for _, rule := range published {
 		if slices.ContainsFunc(rule.APIGroups, custom) {
 			rules = append(rules, rule)
 			continue
@@ -36,7 +48,7 @@ func namedVerbs(ctx WorkloadContext, obj client.Object) {
 		}
 		rules = append(rules, rule)
 	}
-	role.Rules = rules
+	return rules
 }
 
 // custom says whether the kinds of a group are optional ones, without verbs of their own.

@@ -231,7 +231,9 @@ func TestInstalled(t *testing.T) {
 		g.Eventually(func() string { return w.run(t, "rollout", "status", "package/web", "-n", w.shop, "--watch=false") }, packagestest.Timeout).Should(
 			HavePrefix("revision 3: Latest Revision is Unavailable: "))
 		g.Expect(w.run(t, "clustertree", "package/web", "-n", w.shop)).To(HaveSuffix("ConfigMap "+w.shop+"/site-web\n"), "the revision before serves")
-		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", w.shop, "--timeout", "50ms")
+		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", w.shop, "--timeout", "10s")
+		g.Expect(w.run(t, "rollout", "status", "package/web", "-n", w.shop, "--timeout", "1ns")).To(
+			Equal("Error: package web: not rolled out within 1ns: the API server did not answer in this time\n"))
 	})
 	t.Run("When an image can't be had or is refused status should say why", func(t *testing.T) {
 		g := NewWithT(t)

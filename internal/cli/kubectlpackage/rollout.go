@@ -1,6 +1,7 @@
 package kubectlpackage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -258,7 +259,7 @@ func (o *Options) follow(ctx context.Context, out io.Writer, c client.Client, ki
 	}
 	if err := wait.PollUntilContextTimeout(ctx, o.PollInterval, timeout, true, look); err != nil {
 		if wait.Interrupted(err) {
-			return fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, last)
+			return fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time"))
 		}
 		return err
 	}

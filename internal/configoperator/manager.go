@@ -174,10 +174,10 @@ func addConnections(mgr manager.Manager, management, hosted client.Client, cfg *
 		Named(connections.Controller).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.GenerationChangedPredicate{})).
 		WithOptions(oneByOne()).
-		Complete(&connections.Reconciler{
+		Complete(outcome.Wrap(&connections.Reconciler{
 			Management: management, Hosted: hosted, Logs: logs, Clock: clock.RealClock{},
 			Hold: holder(o.OperatesOn),
-		})
+		}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", connections.Controller, err)
 	}
@@ -336,7 +336,7 @@ func addReencryption(mgr manager.Manager, management, hosted client.Client, o Op
 		Named(reencryption.Controller).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), reencryption.Matters())).
 		WithOptions(oneByOne()).
-		Build(r)
+		Build(outcome.Wrap(r))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", reencryption.Controller, err)
 	}

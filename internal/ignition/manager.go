@@ -31,6 +31,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/ignition/server"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/process"
 )
 
@@ -78,7 +79,7 @@ func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, secrets
 		WatchesMetadata(&corev1.ConfigMap{}, all, named(inputConfigMaps)).
 		WatchesMetadata(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: parallelPasses, NeedLeaderElection: ptr.To(false)}).
-		Complete(ready.watch(r))
+		Complete(ready.watch(outcome.Wrap(r)))
 	if err != nil {
 		return fmt.Errorf("adding the controller of tokens: %w", err)
 	}
@@ -89,7 +90,7 @@ func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, secrets
 		Named("role").
 		For(&rbacv1.Role{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == names.IgnitionServer }))).
 		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
-		Complete(secrets)
+		Complete(outcome.Wrap(secrets))
 	if err != nil {
 		return fmt.Errorf("adding the controller of the list of tokens: %w", err)
 	}

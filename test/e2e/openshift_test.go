@@ -313,6 +313,20 @@ func staysQuietOpenShift(t *testing.T) {
 	whole := pushPayload(t, "4.22.3")
 	management().run(t, "patch", "hostedcluster", "-n", "clusters", ocp, "--type=merge", "-p", `{"spec":{"release":{"image":"`+whole+`"}}}`)
 	awaitVersion(t, "4.22.3", controlPlaneUp)
+	// API servers that were replaced go on for minutes, so that nobody who still calls them notices.
+	eventually(t, controlPlaneTurn, "pods that are Ready, and none that ends", func() error {
+		out, err := management().try(t, "get", "pods", "-n", ocpNamespace, "--field-selector=status.phase!=Succeeded", "-o",
+			`jsonpath={range .items[*]}{.metadata.name} {.metadata.deletionTimestamp} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+		if err != nil {
+			return fmt.Errorf("listing pods: %w: %s", err, out)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+			if name, state, _ := strings.Cut(line, " "); state != " True" {
+				return fmt.Errorf("pod %s ends, or isn't Ready: %q", name, state)
+			}
+		}
+		return nil
+	})
 	observeQuiet(t)
 }
 

@@ -167,8 +167,8 @@ func TestOpenShift(t *testing.T) {
 		g.Eventually(func() int { status, _ := get(); return status }).WithTimeout(60 * time.Second).Should(Equal(200))
 		_, body := get()
 		g.Expect(payload.Check([]byte(body))).To(Succeed())
-		g.Eventually(func() string { return w.read(s).Annotations[hyperv1.TokenSecretIgnitionReachedAnnotation] }).WithTimeout(10 * time.Second).Should(Equal("True"))
+		g.Eventually(func() string { return w.read(s).Annotations[hyperv1.TokenSecretIgnitionReachedAnnotation] }).WithTimeout(time.Minute).Should(Equal("True"))
 		g.Expect(w.c.Delete(t.Context(), s)).To(Succeed())
-		g.Eventually(func() int { status, _ := get(); return status }).WithTimeout(10 * time.Second).Should(Equal(511))
+		g.Eventually(func() int { status, _ := get(); return status }).WithTimeout(time.Minute).Should(Equal(511))
 	})
 }

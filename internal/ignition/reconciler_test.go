@@ -412,7 +412,7 @@ func TestProcess(t *testing.T) {
 		g.Expect(status).To(Equal(200), "when it is ready, it knows every token")
 		g.Expect(payload.Check([]byte(body))).To(Succeed())
 		g.Expect(body).To(ContainSubstring(`"version":"3.2.0"`))
-		g.Eventually(func() string { return w.read(early).Annotations[hyperv1.TokenSecretIgnitionReachedAnnotation] }).WithTimeout(10 * time.Second).Should(Equal("True"))
+		g.Eventually(func() string { return w.read(early).Annotations[hyperv1.TokenSecretIgnitionReachedAnnotation] }).WithTimeout(time.Minute).Should(Equal("True"))
 
 		server, err := client.New(rights, client.Options{Scheme: w.c.Scheme()})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -422,18 +422,18 @@ func TestProcess(t *testing.T) {
 
 		w.token("", now, func(s *corev1.Secret) { s.Name, s.Data[token.TokenKey] = "token-demo-2", []byte("second") })
 		w.list(early.Name, "token-demo-2")
-		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(10 * time.Second).Should(Equal(200))
+		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(time.Minute).Should(Equal(200))
 
 		kubeconfig := w.read(w.secret(bootstrapKubeconfigSecret, "", ""))
 		kubeconfig.Data["kubeconfig"] = []byte("renewed")
 		g.Expect(w.c.Update(t.Context(), kubeconfig)).To(Succeed())
-		g.Eventually(func() string { _, body := get("https://"+addr+"/ignition", "first"); return body }).WithTimeout(10 * time.Second).
+		g.Eventually(func() string { _, body := get("https://"+addr+"/ignition", "first"); return body }).WithTimeout(time.Minute).
 			Should(ContainSubstring(base64.StdEncoding.EncodeToString([]byte("renewed"))))
 
 		w.list(early.Name)
-		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(10*time.Second).
+		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "second"); return status }).WithTimeout(time.Minute).
 			Should(Equal(511), "When a token is not listed any more it should be refused")
 		g.Expect(w.c.Delete(t.Context(), early)).To(Succeed())
-		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "first"); return status }).WithTimeout(10 * time.Second).Should(Equal(511))
+		g.Eventually(func() int { status, _ := get("https://"+addr+"/ignition", "first"); return status }).WithTimeout(time.Minute).Should(Equal(511))
 	})
 }

@@ -27,6 +27,8 @@ const maxPayload = 8 << 20
 const (
 	// generateTime bounds one payload without the time for its images: three programs that take seconds, and a server.
 	generateTime = 5 * time.Minute
+	// serveTime bounds the wait for the server's answer: it reads what is there already.
+	serveTime = 2 * time.Minute
 	// retryFirst and retryLast are how long a failure of the same inputs is repeated without trying again: a payload costs minutes of CPU.
 	retryFirst, retryLast = 30 * time.Second, 10 * time.Minute
 )
@@ -47,8 +49,8 @@ type Generator struct {
 	Clock  clock.PassiveClock
 	// SecurePort and InsecurePort of the machine-config-server; default 22625 and 22626.
 	SecurePort, InsecurePort int
-	// Time bounds one payload; default 5 minutes.
-	Time time.Duration
+	// Time bounds one payload; default 5 minutes. ServeTime bounds the wait for the machine-config-server in it; default 2 minutes: others wait for their turn.
+	Time, ServeTime time.Duration
 	// HostRHEL is the major version of RHEL that this program runs on; empty: another system.
 	HostRHEL string
 
@@ -130,7 +132,8 @@ func (g *Generator) generate(ctx context.Context, in payload.Inputs, m minor) ([
 		version: in.Version, release: in.OpenShift.Release, images: in.Images, cloudConfig: len(in.OpenShift.CloudConfig) > 0,
 		securePort: cmp.Or(g.SecurePort, securePort), insecurePort: cmp.Or(g.InsecurePort, insecurePort),
 	}
-	w := &work{place: place{dir}, in: in, request: r, minor: m, images: files, runner: g.Runner, secrets: secretsOf(in), askEvery: cmp.Or(g.askEvery, askEvery)}
+	w := &work{place: place{dir}, in: in, request: r, minor: m, images: files, runner: g.Runner, secrets: secretsOf(in), askEvery: cmp.Or(g.askEvery, askEvery),
+		serveTime: cmp.Or(g.ServeTime, serveTime)}
 	if w.pair, err = g.identity.pair(g.now()); err != nil {
 		return nil, err
 	}
@@ -146,15 +149,15 @@ func (g *Generator) generate(ctx context.Context, in payload.Inputs, m minor) ([
 
 // work is one payload in the making.
 type work struct {
-	place    place
-	in       payload.Inputs
-	request  request
-	minor    minor
-	images   imageFolders
-	runner   child.Runner
-	pair     certificate
-	secrets  []string
-	askEvery time.Duration
+	place               place
+	in                  payload.Inputs
+	request             request
+	minor               minor
+	images              imageFolders
+	runner              child.Runner
+	pair                certificate
+	secrets             []string
+	askEvery, serveTime time.Duration
 }
 
 func (w *work) run(ctx context.Context) ([]byte, error) {

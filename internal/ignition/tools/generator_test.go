@@ -188,7 +188,7 @@ func TestHostile(t *testing.T) {
 		program string
 		mode    toolstest.Mode
 		limits  child.Limits
-		time    time.Duration
+		serve   time.Duration
 		want    string
 		hidden  []string
 	}{
@@ -212,15 +212,13 @@ func TestHostile(t *testing.T) {
 		"When the server sends something else it should not serve it": {
 			program: "machine-config-server", mode: toolstest.NoIgnition, want: "not a valid Ignition configuration"},
 		"When the server never has it it should give up": {
-			program: "machine-config-server", mode: toolstest.Unavailable, time: 2 * time.Second, want: "it answers with status 503"},
+			program: "machine-config-server", mode: toolstest.Unavailable, serve: 15 * time.Second, want: "it answers with status 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(t)
 			w.generator.Runner.Limits = tc.limits
-			if tc.time != 0 {
-				w.generator.Time = tc.time
-			}
+			w.generator.ServeTime = tc.serve
 			in := w.inputs(toolstest.Release{Modes: map[string]toolstest.Mode{tc.program: tc.mode}})
 			_, err := w.generator.Generate(t.Context(), in)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))

@@ -68,6 +68,8 @@ func (i *identity) pair(now time.Time) (certificate, error) {
 
 // serve runs the server until it has given the payload.
 func (w *work) serve(ctx context.Context, s stage) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.serveTime, fmt.Errorf("the configuration was not served within %s", w.serveTime))
+	defer cancel()
 	p, err := w.runner.Start(ctx, w.command(s))
 	if err != nil {
 		return nil, w.failed(err)

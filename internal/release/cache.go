@@ -16,7 +16,7 @@ const (
 	digestLife = time.Hour
 	// staleLife is how long an old answer may stand in for a registry that can't be reached.
 	staleLife = 24 * time.Hour
-	// maxContents and maxResolutions bound the memory: a release takes about 30 KiB (200 tags), a resolution some hundred bytes.
+	// maxContents and maxResolutions bound the memory: a release takes about 60 KiB (200 tags, 100 regions with boot images), a resolution some hundred bytes.
 	maxContents    = 64
 	maxResolutions = 1024
 )

@@ -15,6 +15,7 @@ import (
 
 	"hcp.internal/platform/internal/oci/layers"
 	"hcp.internal/platform/internal/oci/pull"
+	"hcp.internal/platform/internal/release/bootimages"
 )
 
 const (
@@ -43,9 +44,13 @@ func (r *Registry) read(ctx context.Context, desc *remote.Descriptor, what need)
 	if what&needRelease == 0 {
 		return got, nil
 	}
-	references, err := findReferences(ctx, img, r.options.Limits)
+	files, err := findFiles(ctx, img, r.options.Limits)
 	if err == nil {
-		got.release, err = parseReferences(references)
+		got.release, err = parseReferences(files.references)
+	}
+	if err == nil && files.bootImages != nil {
+		// Without them a control plane is none the worse: who needs one says that it is missing.
+		got.release.BootImages, _ = bootimages.Parse(files.bootImages)
 	}
 	if errors.Is(err, ErrNotARelease) { // a fact about the digest, as good as a release is
 		got.notRelease = trimPrefix(err, ErrNotARelease)
@@ -83,31 +88,36 @@ func describe(img v1.Image) (arch string, labels map[string]string, err error) {
 	return strings.ToUpper(config.Architecture), labels, nil
 }
 
-// findReferences looks for image-references from the uppermost layer down; the first layer that has it, or a whiteout of it, decides.
-func findReferences(ctx context.Context, img v1.Image, limits Limits) ([]byte, error) {
+// files are those of a release image that are read; nil: there is none.
+type files struct{ references, bootImages []byte }
+
+// findFiles looks for image-references from the uppermost layer down; the first layer that has it, or a whiteout of it, decides. What else is read
+// comes from that layer or one above it: releases are built so.
+func findFiles(ctx context.Context, img v1.Image, limits Limits) (files, error) {
+	found := files{}
 	manifest, err := img.Manifest()
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	all, err := img.Layers()
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	if len(all) > limits.Layers || len(all) != len(manifest.Layers) {
-		return nil, fmt.Errorf("%w: it has %d layers, at most %d are read", ErrNotARelease, len(all), limits.Layers)
+		return found, fmt.Errorf("%w: it has %d layers, at most %d are read", ErrNotARelease, len(all), limits.Layers)
 	}
 	budget := layers.Budget{Compressed: limits.CompressedBytes, Unpacked: limits.UncompressedBytes}
 	for i := len(all) - 1; i >= 0; i-- {
 		budget.Entries = limits.Entries // of each
 		if err := budget.Admit(manifest.Layers[i]); err != nil {
-			return nil, refused(err, limits)
+			return found, refused(err, limits)
 		}
-		found, err := readLayer(ctx, all[i], &budget, limits)
-		if found != nil || err != nil {
+		err := found.readLayer(ctx, all[i], &budget, limits)
+		if found.references != nil || err != nil {
 			return found, refused(err, limits)
 		}
 	}
-	return nil, fmt.Errorf("%w: no layer has %s", ErrNotARelease, referencesPath)
+	return found, fmt.Errorf("%w: no layer has %s", ErrNotARelease, referencesPath)
 }
 
 // refused says that what is too much to be read is no release.
@@ -125,25 +135,31 @@ func refused(err error, limits Limits) error {
 	return err
 }
 
-// readLayer returns the file if the layer has it, and nil if not.
-func readLayer(ctx context.Context, layer v1.Layer, budget *layers.Budget, limits Limits) (found []byte, err error) {
-	err = budget.Walk(ctx, layer, func(header *tar.Header, content io.Reader) (bool, error) {
+// readLayer adds what the layer has and those above it had not.
+func (f *files) readLayer(ctx context.Context, layer v1.Layer, budget *layers.Budget, limits Limits) error {
+	return budget.Walk(ctx, layer, func(header *tar.Header, content io.Reader) (bool, error) {
+		into := &f.references
 		switch cleanName(header.Name) {
+		case bootimages.Path:
+			into = &f.bootImages
 		case referencesPath:
-			if header.Typeflag != tar.TypeReg || header.Size > limits.FileBytes {
-				return false, fmt.Errorf("%w: %s is not a file of at most %d bytes", ErrNotARelease, referencesPath, limits.FileBytes)
-			}
-			found, err = io.ReadAll(io.LimitReader(content, limits.FileBytes))
-			return true, err
 		case "release-manifests/.wh.image-references", "release-manifests/.wh..wh..opq", ".wh.release-manifests":
 			return false, fmt.Errorf("%w: %s was deleted in a layer", ErrNotARelease, referencesPath)
+		default:
+			return false, nil
 		}
-		return false, nil
+		if plausible := header.Typeflag == tar.TypeReg && header.Size <= limits.FileBytes; !plausible && into == &f.bootImages {
+			return false, nil
+		} else if !plausible {
+			return false, fmt.Errorf("%w: %s is not a file of at most %d bytes", ErrNotARelease, referencesPath, limits.FileBytes)
+		}
+		if *into != nil {
+			return false, nil
+		}
+		var err error
+		*into, err = io.ReadAll(io.LimitReader(content, limits.FileBytes))
+		return f.references != nil && f.bootImages != nil, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 func cleanName(name string) string {

@@ -22,6 +22,7 @@ import (
 
 	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/release/bootimages"
 	"hcp.internal/platform/internal/release/releasetest"
 )
 
@@ -69,6 +70,19 @@ func TestLookup(t *testing.T) {
 		g.Expect(got.Version).To(Equal("1.36.3"))
 	})
 
+	t.Run("When the image lists what machines boot from it should know it", func(t *testing.T) {
+		g := NewWithT(t)
+		reg := releasetest.New(t)
+		list := `{"data": {"stream": "{\"architectures\": {\"x86_64\": {\"images\": {\"kubevirt\": {\"digest-ref\": \"disk\"}}}}}"}}`
+		image := reg.Push(t, "release:4.22.0", releasetest.Image(t, map[string][]byte{
+			"release-manifests/image-references": releasetest.References(t, "4.22.0", map[string]string{"etcd": "quay.io/etcd:1"}), bootimages.Path: []byte(list),
+		}))
+		got, err := release.NewRegistryProvider(release.Options{}).Lookup(t.Context(), image, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		images, err := got.BootImages.For("", "amd64")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(images.KubeVirt).To(Equal("disk"))
+	})
 	t.Run("When an upper layer replaces the references it should believe the upper one", func(t *testing.T) {
 		g := NewWithT(t)
 		reg := releasetest.New(t)

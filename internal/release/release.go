@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"hcp.internal/platform/internal/release/bootimages"
 )
 
 // ArchMulti is the architecture of a release whose image is a manifest list.
@@ -24,6 +26,8 @@ type Release struct {
 	ComponentVersions map[string]string
 	// Placeholders has a tag without an image stand for itself; for previews.
 	Placeholders bool
+	// BootImages are what machines boot from; nil for Kubernetes releases, whose machines boot what their platform has.
+	BootImages *bootimages.Streams
 	// Arch is the architecture of the image in upper case (AMD64, ARM64, PPC64LE, S390X) or ArchMulti.
 	Arch string
 }

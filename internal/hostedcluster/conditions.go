@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -80,6 +81,10 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		set = append(set, *c)
 	} else {
 		absent = append(absent, hyperv1.ControlPlaneAdmitted)
+	}
+	if reporter, ok := obs.platform.(platform.ConditionReporter); ok {
+		more, none := reporter.Conditions(platform.Cluster{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, Objects: obs.platformObjects})
+		set, absent = append(set, more...), append(absent, none...)
 	}
 	progress := progressing(obs, g)
 	set = append(set, progress, available(obs, progress))
@@ -145,6 +150,11 @@ func validConfiguration(obs *observed) metav1.Condition {
 func supported(obs *observed) metav1.Condition {
 	if obs.platformErr != nil {
 		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
+	}
+	if s, ok := obs.platform.(platform.Supporter); ok {
+		if err := s.Supported(obs.hc, obs.getenv); err != nil {
+			return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, err.Error())
+		}
 	}
 	if err := oneFlavour(obs); err != nil {
 		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, err.Error())

@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"context"
+	"os"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
@@ -42,6 +43,9 @@ type observed struct {
 	// credentials and credentialsErr are what the platform asks to have in the namespace.
 	credentials    []client.Object
 	credentialsErr error
+	// platformObjects are those that the platform's conditions depend on.
+	platformObjects []client.Object
+	getenv          func(string) string // the operator's environment
 
 	// target is the release of the control plane, userRelease that of spec.release; the same unless controlPlaneRelease is set.
 	target, userRelease *release.Release
@@ -150,7 +154,9 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 			return obs, err
 		}
 	}
-	r.observePlatform(ctx, &obs)
+	if err := r.observePlatform(ctx, &obs); err != nil {
+		return obs, err
+	}
 	r.observeRelease(ctx, &obs)
 	return obs, nil
 }
@@ -165,12 +171,17 @@ func (r *Reconciler) namespace(ctx context.Context, name string) (*corev1.Namesp
 	return read.Optional(ctx, r.Live, client.ObjectKey{Name: name}, &corev1.Namespace{})
 }
 
-func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) {
+func (r *Reconciler) observePlatform(ctx context.Context, obs *observed) (err error) {
+	obs.getenv = os.Getenv
 	if obs.platform, obs.platformErr = r.Platforms.For(obs.hc.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
-		return
+		return nil
 	}
 	obs.credentials, obs.credentialsErr = obs.platform.Credentials(ctx, r.Live, obs.hc, names.NamespaceOf(obs.hc))
+	if o, ok := obs.platform.(platform.Observer); ok {
+		obs.platformObjects, err = o.Observe(ctx, r.Client, obs.hc, names.NamespaceOf(obs.hc))
+	}
+	return err
 }
 
 // observeRelease looks the release up, and the image of the control-plane-operator and its labels.

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -229,11 +230,33 @@ func capiStep(obs *observed) step {
 	if obs.hcp == nil {
 		return s // what refers to it comes after it
 	}
-	s.apply = []client.Object{infra, capi.Cluster(obs.hc, infra, false)}
+	if err := completeInfra(obs, infra, &s); err != nil {
+		s.err = err
+		return s
+	}
+	s.apply = append(s.apply, infra, capi.Cluster(obs.hc, infra, false))
 	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !capi.Initialized(obs.capiCluster) {
 		s.initialized = obs.capiCluster
 	}
 	return s
+}
+
+// completeInfra adds what only some platforms have to their infrastructure object.
+func completeInfra(obs *observed, infra client.Object, s *step) (err error) {
+	if aware, ok := obs.platform.(platform.PoolAware); ok {
+		if err := aware.CompleteInfra(infra, obs.hc, obs.pools); err != nil {
+			return err
+		}
+	}
+	if c, ok := obs.platform.(platform.Companion); ok {
+		if s.apply, err = c.Companions(obs.hc, names.NamespaceOf(obs.hc)); err != nil {
+			return err
+		}
+	}
+	if k, ok := obs.platform.(platform.InfraKeeper); ok {
+		s.ready = &readiness{infra: infra, status: k.InfraStatus()}
+	}
+	return nil
 }
 
 func policies(obs *observed) step {

@@ -137,6 +137,11 @@ func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error
 		if hc.Spec.ClusterID == "" {
 			hc.Spec.ClusterID, changed = r.UUID(), true
 		}
+		if p, err := r.Platforms.For(hc.Spec.Platform.Type); err == nil { // else a condition says so
+			if d, ok := p.(platform.Defaulter); ok && d.Default(hc) {
+				changed = true
+			}
+		}
 	}
 	if !changed {
 		return nil

@@ -58,12 +58,20 @@ type step struct {
 	mark []sources.Key
 	// initialized is a Cluster whose control plane has served.
 	initialized *clusterv1.Cluster
+	// ready is an infrastructure object that no provider says anything of; nil: there is none.
+	ready *readiness
 	// own are Secrets of the user that go with the HostedCluster.
 	own []sources.CreatedSecret
 	// certificate is made unless there is one; nil: none is needed.
 	certificate *servingCertificate
 	// deploy comes last, and only when everything else of the step has been done.
 	deploy deployment
+}
+
+// readiness is what the status of an object is to hold.
+type readiness struct {
+	infra  client.Object
+	status map[string]any
 }
 
 // executor carries steps out.

@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,6 +93,9 @@ func (w *writer) execute(ctx context.Context, s step) error {
 	if s.initialized != nil {
 		errs = append(errs, capi.MarkInitialized(ctx, w.client, s.initialized, w.clock.Now()))
 	}
+	if s.ready != nil {
+		errs = append(errs, w.makeReady(ctx, *s.ready))
+	}
 	for _, secret := range s.own {
 		errs = append(errs, sources.AddOwner(ctx, w.plain, w.hc, secret))
 	}
@@ -100,6 +106,29 @@ func (w *writer) execute(ctx context.Context, s step) error {
 		return err
 	}
 	return w.deploy(ctx, s.deploy)
+}
+
+// makeReady brings the status of an infrastructure object up to what it is to hold, and writes nothing when it does.
+func (w *writer) makeReady(ctx context.Context, want readiness) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(want.infra.GetObjectKind().GroupVersionKind())
+	key := client.ObjectKeyFromObject(want.infra)
+	if err := w.client.Get(ctx, key, live); err != nil {
+		return client.IgnoreNotFound(err) // it has not been made: the step says why
+	}
+	have, _, _ := unstructured.NestedMap(live.Object, "status")
+	if apply.Contains(have, want.status, func(string) bool { return false }) {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{"status": want.status})
+	if err != nil {
+		return fmt.Errorf("encoding the status of %s %s: %w", live.GetKind(), key, err)
+	}
+	apply.Count(live.GetKind(), "patch", names.HypershiftOperator)
+	if err := w.client.Status().Patch(ctx, live, client.RawPatch(types.MergePatchType, body), client.FieldOwner(names.HypershiftOperator)); err != nil {
+		return fmt.Errorf("saying that %s %s is ready: %w", live.GetKind(), key, err)
+	}
+	return nil
 }
 
 // deploy plans the components and carries the plans out, one after the other.

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,6 +68,9 @@ func (p *pass) workloads() []client.Object {
 	if p.obs.healthCheck != nil {
 		list = append(list, p.obs.healthCheck)
 	}
+	if p.obs.spotCheck != nil {
+		list = append(list, p.obs.spotCheck)
+	}
 	return list
 }
 
@@ -107,9 +112,10 @@ func (p *pass) machineObjects() bool {
 		NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels(),
 		Replicas:      p.replicasWanted(),
 		ScaleFromZero: machines.CapacityAnnotations(p.spec(), obs.template.Capacity),
-		FailureDomain: obs.template.FailureDomain, InUse: p.liveTemplates(),
+		FailureDomain: obs.template.FailureDomain, InUse: p.liveTemplates(), Interruptible: obs.template.Interruptible,
 	}
 	p.applyTemplate()
+	p.retagMachines()
 	p.locked = p.spec().AutoScaling != nil && obs.liveReplicas() != nil
 	if p.inPlace() {
 		p.planSet(pool)
@@ -119,9 +125,21 @@ func (p *pass) machineObjects() bool {
 	return true
 }
 
-// applyTemplate makes the machine template. One that exists stays as it is: its name stands for its content.
+// retagMachines finds the infrastructure machines that are to be changed without being replaced.
+func (p *pass) retagMachines() {
+	p.retagTo = p.obs.template.Retag
+	for i := range p.obs.infraMachines {
+		m := &p.obs.infraMachines[i]
+		if have, _, _ := unstructured.NestedFieldNoCopy(m.Object, "spec", p.retagTo.Field); !equality.Semantic.DeepEqual(have, p.retagTo.Value) {
+			p.retag = append(p.retag, m)
+		}
+	}
+}
+
+// applyTemplate makes the machine template. One that exists stays as it is, for its name stands for its content, but for what may change in place.
 func (p *pass) applyTemplate() {
-	if slices.ContainsFunc(p.obs.templates, func(t metav1.PartialObjectMetadata) bool { return t.Name == p.target.template }) {
+	exists := slices.ContainsFunc(p.obs.templates, func(t metav1.PartialObjectMetadata) bool { return t.Name == p.target.template })
+	if exists && !p.obs.template.UpdateInPlace {
 		return
 	}
 	template := p.obs.template.Object.DeepCopyObject().(client.Object)
@@ -129,6 +147,10 @@ func (p *pass) applyTemplate() {
 	template.SetName(p.target.template)
 	template.SetLabels(ownLabels())
 	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: keyOf(p.obs.pool)})
+	if exists {
+		p.apply = append(p.apply, template)
+		return
+	}
 	p.createTemplate = template
 }
 
@@ -243,6 +265,7 @@ func (p *pass) planSet(pool machines.Pool) {
 func (p *pass) healthChecks() bool {
 	const t = hyperv1.NodePoolAutorepairEnabledConditionType
 	obs := p.obs
+	p.spotHealthCheck()
 	if !p.spec().Management.AutoRepair {
 		if obs.healthCheck != nil {
 			p.delete = append(p.delete, obs.healthCheck)
@@ -265,6 +288,18 @@ func (p *pass) healthChecks() bool {
 	p.after = append(p.after, pool.HealthCheck(settings))
 	p.set(good(t))
 	return true
+}
+
+// spotHealthCheck decides about the MachineHealthCheck of machines that may be taken away at any time. It waits for nothing: that they go is no failure.
+func (p *pass) spotHealthCheck() {
+	obs := p.obs
+	pool := machines.Pool{NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels()}
+	switch {
+	case obs.template.Interruptible:
+		p.after = append(p.after, pool.SpotHealthCheck())
+	case obs.spotCheck != nil:
+		p.delete = append(p.delete, obs.spotCheck)
+	}
 }
 
 // cleanUp removes what no machine can come from any more.

@@ -52,6 +52,9 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 	if err := r.applyWorkload(ctx, a, obs, p); err != nil {
 		return err
 	}
+	if err := r.applyRetag(ctx, p); err != nil {
+		return err
+	}
 	after := a.All(ctx, p.after...)
 	if after != nil && refused(after) == nil {
 		return after
@@ -63,6 +66,31 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 		}
 	}
 	return errors.Join(after, r.annotate(ctx, obs.pool, p.annotations))
+}
+
+// applyRetag changes machines that exist. It is a patch of one field: the rest is the provider's. All are tried.
+func (r *Reconciler) applyRetag(ctx context.Context, p *plan) error {
+	if len(p.retag) == 0 {
+		return nil
+	}
+	var content any = map[string]any{"spec": map[string]any{p.retagTo.Field: nil}}
+	kind := types.MergePatchType
+	if p.retagTo.Value != nil { // a merge would keep keys that are gone
+		content, kind = []map[string]any{{"op": "add", "path": "/spec/" + p.retagTo.Field, "value": p.retagTo.Value}}, types.JSONPatchType
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("encoding %s of machines: %w", p.retagTo.Field, err)
+	}
+	var errs []error
+	for _, m := range p.retag {
+		apply.Count(p.retagTo.Kind.Kind, "patch", names.HypershiftOperator)
+		err := r.Client.Patch(ctx, m.DeepCopyObject().(client.Object), client.RawPatch(kind, body), client.FieldOwner(names.HypershiftOperator))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("changing %s of %s %s: %w", p.retagTo.Field, p.retagTo.Kind.Kind, client.ObjectKeyFromObject(m), err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Reconciler) applyWorkload(ctx context.Context, a *apply.Applier, obs *observed, p *plan) error {

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/nodepool/rollout"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -33,6 +34,9 @@ const (
 	// ReasonDeleting: the pool is being deleted; the message says what it waits for.
 	ReasonDeleting = "Deleting"
 )
+
+// retryTemplate is when a template is asked for again that could not be described yet.
+const retryTemplate = 5 * time.Second
 
 // retryRelease is when a release that could not be read is looked at again: within the time that its answer is cached, so it costs nothing.
 const retryRelease = 5 * time.Second
@@ -325,6 +329,11 @@ func (p *pass) references() bool {
 // machineTemplate checks what the platform needs to describe machines.
 func (p *pass) machineTemplate() bool {
 	const t = hyperv1.NodePoolValidMachineTemplateConditionType
+	if waiting := (*machine.NotReadyError)(nil); errors.As(p.obs.templateErr, &waiting) {
+		p.held = waiting.Error()
+		p.recheck(retryTemplate)
+		return false
+	}
 	err := errors.Join(p.obs.templateErr, validLabels(p.spec().NodeLabels))
 	if err == nil && p.obs.template != nil {
 		identity := p.obs.template.Identity

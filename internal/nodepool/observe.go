@@ -10,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
@@ -59,7 +61,15 @@ type observed struct {
 	sets        []clusterv1.MachineSet // of the pool, those of the deployment included
 	machines    []clusterv1.Machine    // by name
 	healthCheck *clusterv1.MachineHealthCheck
+	spotCheck   *clusterv1.MachineHealthCheck  // of machines that may be taken away at any time
 	templates   []metav1.PartialObjectMetadata // machine templates of the pool
+	// infraMachines are the infrastructure provider's, read when the template asks for a change of those that there are.
+	infraMachines []unstructured.Unstructured
+}
+
+// machineInput is what the platform describes machines from.
+func (o *observed) machineInput() machine.Input {
+	return machine.Input{HostedCluster: o.hc, NodePool: o.pool, Release: o.release}
 }
 
 // releases is what observing needs of release.Registry.
@@ -89,7 +99,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 	if obs.platform, obs.platformErr = r.Platforms.For(pool.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
 	} else if obs.release != nil {
-		obs.template, obs.templateErr = obs.platform.MachineTemplate(machine.Input{HostedCluster: hc, NodePool: pool, Release: obs.release})
+		obs.template, obs.templateErr = obs.platform.MachineTemplate(obs.machineInput())
 	}
 	return obs, r.observeMachines(ctx, obs)
 }
@@ -241,6 +251,9 @@ func (r *Reconciler) observeMachines(ctx context.Context, obs *observed) error {
 			found()
 		}
 	}
+	if err := r.readSpotCheck(ctx, obs); err != nil {
+		return err
+	}
 	var err error
 	if obs.machines, obs.sets, err = r.readMachines(ctx, obs.namespace, keyOf(obs.pool)); err != nil {
 		return err
@@ -248,8 +261,41 @@ func (r *Reconciler) observeMachines(ctx context.Context, obs *observed) error {
 	if obs.template == nil {
 		return nil
 	}
-	obs.templates, err = r.readTemplates(ctx, obs)
+	if obs.templates, err = r.readTemplates(ctx, obs); err != nil || obs.template.Retag == nil {
+		return err
+	}
+	obs.infraMachines, err = r.readInfraMachines(ctx, obs)
 	return err
+}
+
+// readInfraMachines lists the infrastructure provider's machines of the pool, which bear the annotations of their Machines.
+func (r *Reconciler) readInfraMachines(ctx context.Context, obs *observed) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	gvk := obs.template.Retag.Kind
+	gvk.Kind += "List"
+	list.SetGroupVersionKind(gvk)
+	if err := r.Live.List(ctx, list, client.InNamespace(obs.namespace)); err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", obs.template.Retag.Kind.Kind, err)
+	}
+	ours := slices.DeleteFunc(list.Items, func(m unstructured.Unstructured) bool {
+		return m.GetAnnotations()[hyperv1.NodePoolAnnotation] != keyOf(obs.pool) || m.GetDeletionTimestamp() != nil
+	})
+	slices.SortFunc(ours, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return ours, nil
+}
+
+// readSpotCheck reads the health check that a pool has while its machines are interruptible, or was so.
+func (r *Reconciler) readSpotCheck(ctx context.Context, obs *observed) error {
+	key, mhc := client.ObjectKey{Namespace: obs.namespace, Name: machines.SpotHealthCheckName(obs.pool.Name)}, &clusterv1.MachineHealthCheck{}
+	err := r.Client.Get(ctx, key, mhc)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("reading MachineHealthCheck %s: %w", key, err)
+	case mhc.Annotations[hyperv1.NodePoolAnnotation] == keyOf(obs.pool):
+		obs.spotCheck = mhc
+	}
+	return nil
 }
 
 func (r *Reconciler) readSecrets(ctx context.Context, obs *observed) error {

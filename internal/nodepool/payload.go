@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
@@ -14,6 +15,7 @@ import (
 	"hcp.internal/platform/internal/contract/nodeconfig"
 	"hcp.internal/platform/internal/nodepool/apiproxy"
 	"hcp.internal/platform/internal/nodepool/rollout"
+	"hcp.internal/platform/internal/platform"
 )
 
 // What pools of OpenShift releases have and those of Kubernetes releases lack.
@@ -189,9 +191,20 @@ func atLeast(release string, major, minor uint) bool {
 // payloadOnly are fields and annotations of a NodePool that are heeded for OpenShift releases alone.
 var payloadOnly = []string{"spec.osImageStream", "spec.tuningConfig", "metadata.annotations[" + hyperv1.NodePoolHAProxyImageAnnotation + "]"}
 
-// platformImage tells whether the platform can make machines of the release. There is nothing to tell of Kubernetes releases, which boot what the platform has.
+// platformImage tells whether the platform can make machines of the release, and what else the platform has to say. There is nothing to tell of
+// Kubernetes releases, which boot what the platform has.
 func (p *pass) platformImage() bool {
 	const t = hyperv1.NodePoolValidPlatformImageType
+	if reporter, ok := p.obs.platform.(platform.PoolReporter); ok {
+		set, absent := reporter.PoolConditions(p.obs.machineInput())
+		open := true
+		for _, c := range set {
+			p.set(c)
+			open = open && (c.Type != t || c.Status != corev1.ConditionFalse)
+		}
+		p.removed = append(p.removed, absent...)
+		return open
+	}
 	if !p.payloadRelease() {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/nodepool/machines"
+	"hcp.internal/platform/internal/platform/machine"
 )
 
 // plan is what a pass does and reports, in the order of its fields. The zero plan does nothing.
@@ -22,6 +23,10 @@ type plan struct {
 	apply       []client.Object // user data
 	// createTemplate is a machine template that does not exist yet; its content never changes.
 	createTemplate client.Object
+	// retag are infrastructure machines that exist and are to have another field of their spec, see machine.Retag.
+	retag []client.Object
+	// retagTo is what they are to have.
+	retagTo *machine.Retag
 	// markCurrent is the version of machines to note on the MachineSet before its target changes; empty: none.
 	markCurrent string
 	createSet   *clusterv1.MachineSet

@@ -99,7 +99,7 @@ func seenOfCluster(obj client.Object) any {
 		return changes.Content(obj)
 	}
 	s := hc.Status
-	return []any{hc.Annotations, !hc.DeletionTimestamp.IsZero(), hc.Spec, s.IgnitionEndpoint, s.KubeConfig, s.Version}
+	return []any{hc.Annotations, !hc.DeletionTimestamp.IsZero(), hc.Spec, s.IgnitionEndpoint, s.KubeConfig, s.Version, s.Platform}
 }
 
 // index lets a pass read what belongs to its pool without looking at anything else.

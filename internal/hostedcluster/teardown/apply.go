@@ -67,6 +67,10 @@ func (r Remover) Apply(ctx context.Context, left Observed, next Plan) error {
 	if next.orphans {
 		errs = append(errs, r.deleteOrphans(ctx, left.hc))
 	}
+	for _, s := range next.strip {
+		ctrl.LoggerFrom(ctx).Info("removing a finalizer that nobody else removes", "object", client.ObjectKeyFromObject(s.obj), "finalizer", s.finalizer)
+		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, s.obj, s.finalizer))
+	}
 	if next.stripCluster {
 		ctrl.LoggerFrom(ctx).Info("removing the finalizer of a Cluster that its manager does not remove")
 		errs = append(errs, patch.RemoveFinalizer(ctx, r.Client, left.cluster, clusterv1.ClusterFinalizer))

@@ -32,6 +32,9 @@ type Observed struct {
 	provider  *appsv1.Deployment // of machines, read with the manager
 	// contained: everything of the cluster lies in its namespace.
 	contained bool
+	// beside is what the platform has besides machines, when it is a Dismantler.
+	beside     []client.Object
+	dismantler platform.Dismantler
 }
 
 // Remover takes away what was made for a HostedCluster, move by move.
@@ -81,7 +84,11 @@ func (r Remover) Observe(ctx context.Context, hc *hyperv1.HostedCluster) (Observ
 	}
 	c, ok := p.(platform.Contained)
 	left.contained = ok && c.Contained()
-	return left, nil
+	if d, ok := p.(platform.Dismantler); ok && left.cluster == nil && len(left.pools) == 0 && left.namespace != nil {
+		left.dismantler = d
+		left.beside, err = d.Remaining(ctx, r.Live, hc, ns)
+	}
+	return left, err
 }
 
 // podsOf lists the pods of a control plane that is gone.

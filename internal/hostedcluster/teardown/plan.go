@@ -50,6 +50,8 @@ type Plan struct {
 	orphans bool
 	// unpauseCluster lets Cluster API remove what belongs to the Cluster.
 	unpauseCluster bool
+	// strip are finalizers of what the platform has besides machines.
+	strip []finalizerOf
 	// stripCluster: nobody else will remove the finalizer of the Cluster.
 	stripCluster bool
 	Waiting      []string // what is waited for, for people
@@ -83,6 +85,10 @@ func PlanFor(r Observed, now time.Time) Plan {
 	}
 	if r.cluster != nil {
 		planCluster(r, now, &t)
+	}
+	if r.cluster == nil && len(r.beside) > 0 { // the HostedControlPlane's operator has a part in removing it
+		planBeside(r, now, &t)
+		return t
 	}
 	if r.hcp != nil {
 		planControlPlane(r, now, &t)
@@ -190,6 +196,27 @@ func planControlPlane(r Observed, now time.Time, t *Plan) {
 		hint = c.Message
 	}
 	t.Waiting = append(t.Waiting, waitingFor("HostedControlPlane", r.hcp, hint))
+}
+
+// planBeside removes what the platform has besides machines.
+func planBeside(r Observed, now time.Time, t *Plan) {
+	for _, obj := range r.beside {
+		kind := obj.GetObjectKind().GroupVersionKind().Kind
+		t.Waiting = append(t.Waiting, waitingFor(kind, obj, "the operators remove what it stands for first"))
+		if obj.GetDeletionTimestamp().IsZero() {
+			t.delete = append(t.delete, obj)
+			continue
+		}
+		for _, f := range r.dismantler.Abandoned(r.hc, obj, now) {
+			t.strip = append(t.strip, finalizerOf{obj, f})
+		}
+	}
+}
+
+// finalizerOf is a finalizer that nobody else removes.
+type finalizerOf struct {
+	obj       client.Object
+	finalizer string
 }
 
 // waitingFor says which object is still there, since when, and why.

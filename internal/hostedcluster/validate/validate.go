@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/platform"
 )
 
 // Input is everything that validation looks at.
@@ -49,6 +50,7 @@ var validators = []validator{
 	networksMakeSense,
 	nodePortFits,
 	etcdShardsWork,
+	platformIsUsable,
 }
 
 // Mistakes are those in the HostedCluster, in the order of the checks.
@@ -85,6 +87,18 @@ func namespaceNameFits(in *Input) []string {
 	if len(ns) > maxNamespaceName {
 		return []string{fmt.Sprintf("metadata.name: the control plane's namespace %s would have %d characters, at most %d are allowed: shorten the name of the HostedCluster or of its namespace",
 			ns, len(ns), maxNamespaceName)}
+	}
+	return nil
+}
+
+// platformIsUsable: a platform may know of mistakes that the schema doesn't.
+func platformIsUsable(in *Input) []string {
+	p, err := platform.For(in.HC.Spec.Platform.Type)
+	if err != nil {
+		return nil // a condition of its own says so
+	}
+	if v, ok := p.(platform.Validator); ok {
+		return v.Mistakes(in.HC)
 	}
 	return nil
 }

@@ -90,3 +90,19 @@ func (p Pool) HealthCheck(s HealthCheckSettings) *clusterv1.MachineHealthCheck {
 		},
 	}
 }
+
+// SpotHealthCheckName is the name of a pool's second MachineHealthCheck.
+func SpotHealthCheckName(pool string) string {
+	return Shorten(pool, maxName-len(spotSuffix)) + spotSuffix
+}
+
+const spotSuffix = "-spot"
+
+// SpotHealthCheck is the MachineHealthCheck of machines that may be taken away at any time: however many go at once, all are replaced. It is limited
+// to the pool, so that no other pool's machines are judged twice.
+func (p Pool) SpotHealthCheck() *clusterv1.MachineHealthCheck {
+	check := p.HealthCheck(HealthCheckSettings{Timeout: unhealthyAfter, StartupTimeout: startupTimeout, MaxUnhealthy: intstr.FromString("100%")})
+	check.Name = SpotHealthCheckName(p.NodePool.Name)
+	check.Spec.Selector.MatchLabels[hyperv1.InterruptibleInstanceLabel] = ""
+	return check
+}

@@ -34,6 +34,8 @@ type Pool struct {
 	// Annotations for autoscalers.
 	ScaleFromZero map[string]string
 	FailureDomain string
+	// Interruptible machines may be taken away at any time.
+	Interruptible bool
 }
 
 // Generation is what makes a machine differ from those before it.
@@ -106,6 +108,9 @@ func (p Pool) template() clusterv1.MachineTemplateSpec {
 	maps.Copy(labels, p.selector())
 	for k, v := range spec.NodeLabels {
 		labels[hyperv1.NodeLabelPrefix+k] = v
+	}
+	if p.Interruptible {
+		labels[hyperv1.InterruptibleInstanceLabel] = ""
 	}
 	if len(spec.Taints) > 0 {
 		annotations[hyperv1.NodePoolTaintsAnnotation] = string(mustJSON(Taints(spec.Taints)))

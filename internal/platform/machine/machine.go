@@ -31,7 +31,31 @@ type Template struct {
 	// Capacity is what a machine offers, for autoscalers that have none to look at; nil when unknown, or when the provider itself
 	// writes status.capacity.
 	Capacity *Capacity
+	// UpdateInPlace has what Identity leaves out written to the template that there is, too. Without it a template never changes.
+	UpdateInPlace bool
+	// Interruptible machines may be taken away at any time: they are labelled so, and have a health check that replaces all of them at once.
+	Interruptible bool
+	// Retag is what infrastructure machines that exist get; nil: they stay as they were made.
+	Retag *Retag
 }
+
+// Retag changes a field of infrastructure machines that exist without replacing them.
+type Retag struct {
+	// Kind of the machines.
+	Kind schema.GroupVersionKind
+	// Field of the spec, such as additionalTags, and its value as JSON has it; nil removes the field.
+	Field string
+	Value any
+}
+
+// NotReadyError says that machines can't be described yet, though nothing is wrong: it is tried again soon, and no condition tells of a mistake.
+type NotReadyError struct {
+	// Waiting is what is waited for.
+	Waiting string
+}
+
+// Error says what is waited for.
+func (e *NotReadyError) Error() string { return "waiting for " + e.Waiting }
 
 // Capacity is what a machine offers.
 type Capacity struct {

@@ -1,0 +1,87 @@
+package platform
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/machine"
+)
+
+// What follows are interfaces of which a platform implements those that it needs. None and Local need none of them, and pay for none.
+
+// Defaulter fills in fields of a HostedCluster that others depend on, before anything is made.
+type Defaulter interface {
+	// Default changes hc and tells whether it did. The same twice changes nothing. It is not called while the cluster is paused.
+	Default(hc *hyperv1.HostedCluster) (changed bool)
+}
+
+// Supporter is implemented by platforms that need something of the installation.
+type Supporter interface {
+	// Supported says why this installation can't host the cluster, with the remedy; nil: it can. getenv reads the operator's environment.
+	Supported(hc *hyperv1.HostedCluster, getenv func(string) string) error
+}
+
+// Validator finds mistakes that the schema can't.
+type Validator interface {
+	// Mistakes are texts that name the field, what is wrong with it, and what to write.
+	Mistakes(hc *hyperv1.HostedCluster) []string
+}
+
+// Cluster is what conditions of a platform are computed from.
+type Cluster struct {
+	HostedCluster *hyperv1.HostedCluster
+	// HostedControlPlane may be nil.
+	HostedControlPlane *hyperv1.HostedControlPlane
+	// Objects are what Observe found.
+	Objects []client.Object
+}
+
+// Observer is implemented by platforms with objects of their own in the control plane's namespace.
+type Observer interface {
+	// Observe reads them. An error means that the API server could not be read.
+	Observe(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
+}
+
+// ConditionReporter has conditions of HostedClusters that no other platform has. It is pure.
+type ConditionReporter interface {
+	// Conditions to set, and types of those to remove. Their observedGeneration is the caller's.
+	Conditions(in Cluster) (set []metav1.Condition, absent []string)
+}
+
+// PoolAware is implemented by platforms whose infrastructure object depends on the NodePools.
+type PoolAware interface {
+	// CompleteInfra changes what InfraCR returned.
+	CompleteInfra(infra client.Object, hc *hyperv1.HostedCluster, pools []hyperv1.NodePool) error
+}
+
+// Companion is implemented by platforms whose infrastructure object refers to others.
+type Companion interface {
+	// Companions are applied before the infrastructure object, in their own namespaces.
+	Companions(hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
+}
+
+// InfraKeeper is implemented by platforms whose provider leaves the infrastructure object alone, since it is annotated as managed by others:
+// cluster.x-k8s.io/managed-by. Then the operator says that it is ready.
+type InfraKeeper interface {
+	// InfraStatus is what the status of the infrastructure object is to hold; more may be in it.
+	InfraStatus() map[string]any
+}
+
+// PoolReporter has conditions of NodePools that no other platform has. It is pure, and asked once the release is known, so that it can say
+// more than an error of MachineTemplate. ValidPlatformImage False stops the pass.
+type PoolReporter interface {
+	PoolConditions(in machine.Input) (set []hyperv1.NodePoolCondition, absent []string)
+}
+
+// Dismantler has objects in the control plane's namespace that have to be gone before the HostedControlPlane goes, because its operator has a
+// part in removing what they stand for.
+type Dismantler interface {
+	// Remaining are those that are still there, read without a cache.
+	Remaining(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error)
+	// Abandoned are the finalizers of one that is being deleted which nobody is going to remove.
+	Abandoned(hc *hyperv1.HostedCluster, obj client.Object, now time.Time) []string
+}

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/kubectlpackage"
+	"hcp.internal/platform/internal/cli/oadp"
 	"hcp.internal/platform/internal/cli/render"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/uninstall"
@@ -82,6 +83,7 @@ func command() *cobra.Command {
 	}
 	createCommand := create.Command()
 	createCommand.AddCommand(kubeconfig.Command())
+	createCommand.AddCommand(oadp.Commands()...)
 	createCommand.AddCommand(cloudonly.Creates()...)
 	destroyCommand := destroy.Command()
 	destroyCommand.AddCommand(cloudonly.Destroys()...)

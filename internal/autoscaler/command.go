@@ -60,7 +60,7 @@ func Command() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			management, err := process.Connect(s.cloudConfig, FieldOwner)
+			management, err := process.Connect(cmd.Context(), s.cloudConfig, FieldOwner)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,6 @@ import (
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 )
 
@@ -120,16 +119,13 @@ func Command() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			management, err := process.Connect(o.Kubeconfig, names.ConfigOperator)
-			if err != nil {
-				return err
-			}
 			hosted, err := hostedConfig(o.TargetKubeconfig)
 			if err != nil {
 				return err
 			}
 			started := process.SpareTime(gcPercent)
-			if err := await.Server(cmd.Context(), management); err != nil {
+			management, err := process.Connect(cmd.Context(), o.Kubeconfig, names.ConfigOperator)
+			if err != nil {
 				return err
 			}
 			if err := awaitAPI(cmd.Context(), hosted, clock.RealClock{}, awaitLongest); err != nil {

@@ -36,7 +36,6 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/rewrite"
@@ -120,11 +119,8 @@ func NewScheme() (*runtime.Scheme, error) {
 }
 
 func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
-	cfg, err := process.Connect(f.kubeconfig, names.HypershiftOperator)
+	cfg, err := process.Connect(ctx, f.kubeconfig, names.HypershiftOperator)
 	if err != nil {
-		return err
-	}
-	if err := await.Server(ctx, cfg); err != nil {
 		return err
 	}
 	if f.privateCAPI {

@@ -24,7 +24,6 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
@@ -125,11 +124,8 @@ func Command() *cobra.Command {
 			started := process.SpareTime(process.Settled)
 			time.AfterFunc(startLongest, started)
 			o.started = started
-			cfg, err := process.Connect(o.Kubeconfig, "")
+			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, "")
 			if err != nil {
-				return err
-			}
-			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			return Run(cmd.Context(), cfg, o)

@@ -102,7 +102,7 @@ func child(dir string) error {
 	}
 	o.readEnvironment()
 	o.started, o.bootstrap = process.SpareTime(process.Settled), func(context.Context, []byte) error { return nil } // the hosted API has no name here
-	cfg, err := process.Connect(o.Kubeconfig, "")
+	cfg, err := process.Connect(ctx, o.Kubeconfig, "")
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,6 @@ import (
 	"hcp.internal/platform/internal/ignition/server"
 	"hcp.internal/platform/internal/ignition/tokens"
 	"hcp.internal/platform/internal/ignition/tools"
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/release"
@@ -70,15 +69,12 @@ func Command() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			cfg, err := process.Connect(o.Kubeconfig, "")
+			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, "")
 			if err != nil {
 				return err
 			}
 			o.Alone = true
 			o.Mirrors = strings.TrimPrefix(os.Getenv("OPENSHIFT_IMG_OVERRIDES"), "=") // which is all of it when there are none
-			if err := await.Server(cmd.Context(), cfg); err != nil {
-				return err
-			}
 			return run(cmd.Context(), cfg, o, ctrlmetrics.Registry)
 		},
 	}

@@ -76,8 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.remove(ctx, secret)
 	}
 	if err := r.store(ctx, obs, plan); err != nil {
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return ctrl.Result{RequeueAfter: time.Second}, nil // another replica, or the NodePool controller, was faster
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{RequeueAfter: time.Second}, nil // the NodePool controller was faster
 		}
 		return ctrl.Result{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/pki"
 )
@@ -69,11 +68,8 @@ of the same name, and carries out CertificateRevocationRequests.`,
 			if err := o.validate(); err != nil {
 				return err
 			}
-			cfg, err := process.Connect(o.Kubeconfig, names.PKIOperator)
+			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, names.PKIOperator)
 			if err != nil {
-				return err
-			}
-			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			mgr, err := newManager(cfg, o, config{clock: clock.RealClock{}, keys: pki.NewKey, rand: rand.Reader}, nil)

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,8 +13,17 @@ import (
 const KubeconfigUsage = "kubeconfig of the management cluster; empty: KUBECONFIG, or the credentials of the pod"
 
 // Connect finds the management cluster: by a kubeconfig, else by KUBECONFIG, else by the credentials of the pod. agent is the name under which
-// the API server's logs and field managers know the process; empty leaves client-go's.
-func Connect(kubeconfig, agent string) (*rest.Config, error) {
+// the API server's logs and field managers know the process; empty leaves client-go's. It returns once the API server answers, or ctx has ended: what
+// an API server that works would say as well is no reason to wait, such as that it does not know who asks; nor is a certificate that isn't trusted.
+func Connect(ctx context.Context, kubeconfig, agent string) (*rest.Config, error) {
+	cfg, err := find(kubeconfig, agent)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, await(ctx, cfg)
+}
+
+func find(kubeconfig, agent string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()

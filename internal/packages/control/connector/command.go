@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/version"
@@ -48,11 +47,8 @@ Phases are read from the management cluster: that of the pod, of KUBECONFIG or o
 				fmt.Fprintln(cmd.ErrOrStderr(), version.This())
 				os.Exit(exitVersion)
 			}
-			cfg, err := process.Connect(o.Kubeconfig, Name)
+			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, Name)
 			if err != nil {
-				return err
-			}
-			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			mgr, err := New(cfg, o)

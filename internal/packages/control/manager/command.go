@@ -15,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/reach"
 	"hcp.internal/platform/internal/packages/control/program"
@@ -75,11 +74,8 @@ Inside a cluster it uses the credentials of its pod. Outside of one, give it a k
 				fmt.Fprintln(cmd.ErrOrStderr(), version.This())
 				return nil
 			}
-			cfg, err := process.Connect(o.Kubeconfig, cmd.Name())
+			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, cmd.Name())
 			if err != nil {
-				return err
-			}
-			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			if o.SelfBootstrap != "" {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"hcp.internal/platform/internal/kube/await"
 	"hcp.internal/platform/internal/kube/process"
 )
 
@@ -33,11 +32,8 @@ func Command() *cobra.Command {
 			if o.Namespace == "" {
 				return errors.New("--namespace must be given: the namespace of the hosted control plane")
 			}
-			cfg, err := process.Connect(o.Kubeconfig, FieldOwner)
+			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, FieldOwner)
 			if err != nil {
-				return err
-			}
-			if err := await.Server(cmd.Context(), cfg); err != nil {
 				return err
 			}
 			mgr, err := newManager(cfg, o)

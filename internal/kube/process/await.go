@@ -1,8 +1,4 @@
-// Package await lets a process that starts while the API server is away wait for it.
-//
-// A process that ends at once is started again by the kubelet, each time later, in the end five minutes after the last time: an API server that was away
-// for ten minutes would be back for up to five more before an operator looks at it. One that waits is there within seconds.
-package await
+package process
 
 import (
 	"context"
@@ -21,20 +17,22 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
+// How a process that starts while the API server is away waits for it. One that ends at once is started again by the kubelet, each time later, in the end
+// five minutes after the last time: an API server that was away for ten minutes would be back for up to five more before an operator looks at it.
 const (
-	// attempt is how long one request may take.
-	attempt = 10 * time.Second
-	// least and most are the pauses between requests, jitter apart: many processes wait for the same API server.
-	least, most = time.Second, 10 * time.Second
-	// told is how often the log says that it still waits.
-	told = 30 * time.Second
+	// oneRequest is how long one request may take.
+	oneRequest = 10 * time.Second
+	// leastPause and mostPause are the pauses between requests, jitter apart: many processes wait for the same API server.
+	leastPause, mostPause = time.Second, 10 * time.Second
+	// toldEvery is how often the log says that it still waits.
+	toldEvery = 30 * time.Second
 )
 
-// Server returns once the API server answers, or ctx has ended. What an API server that works would say as well is no reason to wait, such as that it does
+// await returns once the API server answers, or ctx has ended. What an API server that works would say as well is no reason to wait, such as that it does
 // not know who asks; nor is a certificate that isn't trusted.
-func Server(ctx context.Context, cfg *rest.Config) error {
+func await(ctx context.Context, cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout, cfg.QPS = attempt, -1 // the pauses are ours
+	cfg.Timeout, cfg.QPS = oneRequest, -1 // the pauses are ours
 	disco, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("setting up the connection to the API server: %w", err)
@@ -46,7 +44,7 @@ func Server(ctx context.Context, cfg *rest.Config) error {
 }
 
 func until(ctx context.Context, clk clock.Clock, host string, ask func(context.Context) error) error {
-	pauses := wait.Backoff{Duration: least, Factor: 2, Jitter: 0.5, Steps: 1 << 30, Cap: most}
+	pauses := wait.Backoff{Duration: leastPause, Factor: 2, Jitter: 0.5, Steps: 1 << 30, Cap: mostPause}
 	var last time.Time
 	for {
 		err := ask(ctx)
@@ -56,14 +54,14 @@ func until(ctx context.Context, clk clock.Clock, host string, ask func(context.C
 		if !away(err) {
 			return nil
 		}
-		if now := clk.Now(); now.Sub(last) >= told {
+		if now := clk.Now(); now.Sub(last) >= toldEvery {
 			ctrl.LoggerFrom(ctx).Info("waiting for the API server", "host", host, "reason", err.Error())
 			last = now
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the API server at %s: %w", host, err)
-		case <-clk.After(min(pauses.Step(), most*3/2)):
+		case <-clk.After(min(pauses.Step(), mostPause*3/2)):
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package await
+package process
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-func TestServer(t *testing.T) {
+func TestAwait(t *testing.T) {
 	t.Run("When the server comes back it should go on", func(t *testing.T) {
 		g := NewWithT(t)
 		var asked atomic.Int32
@@ -50,13 +50,13 @@ func TestServer(t *testing.T) {
 			}
 		}))
 		t.Cleanup(server.Close)
-		g.Expect(Server(t.Context(), &rest.Config{Host: server.URL})).To(Succeed())
+		g.Expect(await(t.Context(), &rest.Config{Host: server.URL})).To(Succeed())
 		g.Expect(asked.Load()).To(Equal(int32(2)))
 	})
 	t.Run("When it is told to stop it should say what it waited for", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		err := Server(ctx, &rest.Config{Host: "http://127.0.0.1:1"})
+		err := await(ctx, &rest.Config{Host: "http://127.0.0.1:1"})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("waiting for the API server at http://127.0.0.1:1")))
 	})
 	t.Run("When it is away for ten minutes it should ask some fifty times, and be there within seconds", func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestServer(t *testing.T) {
 			return nil
 		})).To(Succeed())
 		g.Expect(asked).To(BeNumerically("~", 55, 20))
-		g.Expect(clk.Since(begin)).To(BeNumerically("<=", 10*time.Minute+most*3/2))
+		g.Expect(clk.Since(begin)).To(BeNumerically("<=", 10*time.Minute+mostPause*3/2))
 	})
 }
 

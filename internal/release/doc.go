@@ -5,7 +5,7 @@
 //
 //	Provider (interface)
 //	├── Registry        pulls with go-containerregistry; bounded reads; cached by digest; mirrors and overrides applied
-//	└── WithStatic, WithImageOverrides   decorators that add or replace tags
+//	└── ProviderFunc    a function in its place
 //
 // Registries and the images in them are not trusted: every read has a limit in bytes, entries and time, content addressed by digest is
 // verified, and nothing that a registry says is repeated in an error message.

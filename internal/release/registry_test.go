@@ -413,16 +413,6 @@ func TestMirrorsAndOverrides(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got.Version).To(Equal("1.36.3"))
 	})
-	t.Run("When tags are static they should only fill gaps", func(t *testing.T) {
-		g := NewWithT(t)
-		reg := releasetest.New(t)
-		image := reg.PushRelease(t, "1.36.3", reg.KubernetesTags())
-		p := release.WithImageOverrides(release.WithStatic(release.NewRegistryProvider(release.Options{}),
-			map[string]string{"etcd": "static", "token-minter": "static"}), map[string]string{"coredns": "override"})
-		got, err := p.Lookup(t.Context(), image, nil)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got.Images).To(And(HaveKeyWithValue("etcd", reg.KubernetesTags()["etcd"]), HaveKeyWithValue("token-minter", "static"), HaveKeyWithValue("coredns", "override")))
-	})
 }
 
 func TestInspect(t *testing.T) {

@@ -69,7 +69,8 @@ func templates(ctx context.Context, p *load.Package, generic map[string]any, e *
 	return out, nil
 }
 
-// maxPattern bounds patterns of files.
+// maxPattern bounds patterns of getFileGlob. They are gobwas', and those of spec.filter.paths doublestar's, as published packages are written for: "**/a.yaml"
+// selects a file at the top with the second only, and "a**" one in a folder with the first only, so that a single library would change what they install.
 const maxPattern = 1024
 
 func filesMatching(files load.Files, pattern string) (map[string]any, error) {

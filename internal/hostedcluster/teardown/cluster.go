@@ -6,15 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// Times after which the finalizer of a Cluster is removed on platforms whose clusters lie in their namespace altogether, and once nothing
-// else is left: see operatorGone for the first two.
-const (
-	managerGone = operatorGone
-	managerDown = operatorDown
-	// managerStuck is longer than the 137 s for which a manager that was killed still holds its lease.
-	managerStuck = 3 * time.Minute
-)
-
 // planCluster decides about the CAPI Cluster. The manager deletes the HostedControlPlane first, then the infrastructure.
 func planCluster(r Observed, now time.Time, t *Plan) {
 	if r.cluster.DeletionTimestamp.IsZero() {
@@ -24,16 +15,8 @@ func planCluster(r Observed, now time.Time, t *Plan) {
 	}
 	hint := "Cluster API removes its finalizer when the HostedControlPlane is gone"
 	if r.contained && r.hcp == nil {
-		allowance := managerStuck
-		switch {
-		case r.manager == nil:
-			allowance, hint = managerGone, "Cluster API's manager is gone, so its finalizer is removed soon"
-		case r.manager.Status.AvailableReplicas == 0:
-			allowance, hint = managerDown, "Cluster API's manager does not run, so its finalizer is removed soon"
-		}
-		left := r.cluster.DeletionTimestamp.Add(allowance).Sub(now)
-		t.stripCluster = left <= 0
-		t.RecheckAfter = min(t.RecheckAfter, max(left, time.Second))
+		manager := remover{name: "Cluster API's manager", deployment: r.manager, stuck: managerStuck}
+		t.stripCluster, hint = t.await(manager, r.cluster.DeletionTimestamp.Time, now, hint)
 	}
 	t.Waiting = append(t.Waiting, waitingFor("Cluster", r.cluster, hint))
 }

@@ -16,18 +16,6 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
-// The control-plane-operator has a finalizer on the HostedControlPlane, so that it can remove what lies outside the namespace. On platforms
-// whose clusters lie in their namespace altogether (platform.Contained) there is nothing of the kind, and the finalizer must not hold up the
-// deletion when nobody is there to remove it: these are the times after which we do.
-const (
-	// operatorGone: without a Deployment nothing will ever remove it. A moment, because our cache may be behind.
-	operatorGone = 2 * time.Second
-	// operatorDown: a pod that is just restarting needs some seconds.
-	operatorDown = 5 * time.Second
-	// operatorStuck: it runs, and removing a finalizer takes it milliseconds.
-	operatorStuck = 20 * time.Second
-)
-
 // podGrace is how long a pod of a destroyed control plane may take to end, in seconds. Its own grace period, 135 s for kube-apiserver, is there
 // for clients, and there are none any more.
 const podGrace = 1
@@ -182,16 +170,8 @@ func planControlPlane(r Observed, now time.Time, t *Plan) {
 	}
 	hint := "the control-plane-operator removes its finalizer when it has cleaned up"
 	if r.contained {
-		allowance := operatorStuck
-		switch {
-		case r.operator == nil:
-			allowance, hint = operatorGone, "the control-plane-operator is gone, so its finalizer is removed soon"
-		case r.operator.Status.AvailableReplicas == 0:
-			allowance, hint = operatorDown, "the control-plane-operator does not run, so its finalizer is removed soon"
-		}
-		left := r.hcp.DeletionTimestamp.Add(allowance).Sub(now)
-		t.stripFinalizers = left <= 0
-		t.RecheckAfter = min(t.RecheckAfter, max(left, time.Second))
+		operator := remover{name: "the control-plane-operator", deployment: r.operator, stuck: operatorStuck}
+		t.stripFinalizers, hint = t.await(operator, r.hcp.DeletionTimestamp.Time, now, hint)
 	} else if c := conditions.Get(r.hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed); c != nil && c.Status != metav1.ConditionTrue {
 		hint = c.Message
 	}

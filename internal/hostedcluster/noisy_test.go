@@ -28,7 +28,7 @@ func TestNoisyTenant(t *testing.T) {
 	secret := w.pullSecret()
 	secret.Namespace = noisy
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
-	for i := range 2 * concurrentReconciles {
+	for i := range 2 * operator.ConcurrentReconciles {
 		hc := hostedclustertest.Example(noisy, fmt.Sprintf("registry.example.com/release:%d", i), func(hc *hyperv1.HostedCluster) {
 			hc.Name = fmt.Sprintf("noisy-%d", i)
 			hc.Annotations[hyperv1.HostedClusterScopeAnnotation] = w.ns
@@ -53,7 +53,7 @@ func TestNoisyTenant(t *testing.T) {
 				said++
 			}
 		}
-		g.Expect(said).To(BeNumerically(">", concurrentReconciles), "workers don't wait")
+		g.Expect(said).To(BeNumerically(">", operator.ConcurrentReconciles), "workers don't wait")
 	}, time.Minute).Should(Succeed())
 
 	begin := time.Now()

@@ -3,7 +3,6 @@ package hostedcluster
 import (
 	"context"
 	"strings"
-	"time"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/capi"
@@ -18,13 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -38,15 +35,6 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/throttle"
 	"hcp.internal/platform/internal/operator"
-)
-
-// concurrentReconciles is how many HostedClusters are worked on at once; a pass mostly waits for the API server.
-const concurrentReconciles = 10
-
-// Failed passes are repeated after 1 s, 2 s, … up to 10 s.
-const (
-	retryShortest = time.Second
-	retryLongest  = 10 * time.Second
 )
 
 // CacheOptions bound what the manager's cache holds: of kinds that others use, too, only what is ours, and nothing's managed fields.
@@ -118,16 +106,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) 
 			})))
 	}
 	b = b.WatchesRawSource(source.Channel(operator.Lookups(r.Releases), &handler.EnqueueRequestForObject{}))
-	return b.WithOptions(controller.Options{
-		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: operator.ReconciliationTimeout,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
-	}).Complete(throttle.New(r.pass, r.Clock, r.awaited))
-}
-
-// pass is Reconcile; a gap follows unless it failed, for then the queue decides when to try again.
-func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (ctrl.Result, bool, error) {
-	result, err := r.Reconcile(ctx, req)
-	return result, err == nil, err
+	return b.WithOptions(operator.Workers()).Complete(throttle.Wrap(r, r.Clock, r.awaited))
 }
 
 // awaited tells that the control plane has become available or lost that, or that somebody has changed or deletes the HostedCluster.

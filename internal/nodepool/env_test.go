@@ -21,6 +21,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -81,34 +82,17 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// exampleHostedCluster is up, at its release, and has a platform with machines.
 func exampleHostedCluster(ns string) *hyperv1.HostedCluster {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo", Annotations: map[string]string{hyperv1.HostedClusterScopeAnnotation: ns}}}
-	hc.Spec = hyperv1.HostedClusterSpec{
-		Release: hyperv1.Release{Image: "registry/release:1.36.3"}, InfraID: "demo-abcde",
-		Platform: hyperv1.PlatformSpec{Type: hyperv1.LocalPlatform}, PullSecret: corev1.LocalObjectReference{Name: "pull"},
-		DNS: hyperv1.DNSSpec{BaseDomain: "example.com"},
-		Networking: hyperv1.ClusterNetworking{
-			NetworkType:    hyperv1.Other,
-			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}},
-		},
-		Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
-			Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage},
-		}},
-		IssuerURL: "https://kubernetes.default.svc",
-	}
-	for _, s := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
-		hc.Spec.Services = append(hc.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: s, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
-			Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.10"}}})
-	}
-	hc.Spec.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
-	done := metav1.NewTime(noon)
-	hc.Status = hyperv1.HostedClusterStatus{
-		IgnitionEndpoint: "192.0.2.10:30443", KubeConfig: &corev1.LocalObjectReference{Name: "demo-admin-kubeconfig"},
-		Version: &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Version: "1.36.3", Image: "registry/release:1.36.3"},
-			History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "1.36.3", Image: "registry/release:1.36.3", StartedTime: done, CompletionTime: &done}}},
-	}
-	return hc
+	return hostedclustertest.Example(ns, "registry/release:1.36.3", func(hc *hyperv1.HostedCluster) {
+		hc.Spec.InfraID, hc.Spec.Platform.Type = "demo-abcde", hyperv1.LocalPlatform
+		done := metav1.NewTime(noon)
+		hc.Status = hyperv1.HostedClusterStatus{
+			IgnitionEndpoint: "192.0.2.10:30443", KubeConfig: &corev1.LocalObjectReference{Name: "demo-admin-kubeconfig"},
+			Version: &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Version: "1.36.3", Image: "registry/release:1.36.3"},
+				History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "1.36.3", Image: "registry/release:1.36.3", StartedTime: done, CompletionTime: &done}}},
+		}
+	})
 }
 
 // examplePool is valid by default.

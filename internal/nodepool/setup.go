@@ -4,18 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,15 +24,6 @@ import (
 	"hcp.internal/platform/internal/kube/throttle"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/operator"
-)
-
-// concurrentReconciles is how many NodePools are worked on at once; a pass mostly waits for the API server.
-const concurrentReconciles = 10
-
-// Failed passes are repeated after 1 s, 2 s, … up to 10 s.
-const (
-	retryShortest = time.Second
-	retryLongest  = 10 * time.Second
 )
 
 // Setup registers the controller with the operator that shared describes.
@@ -70,16 +58,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, sources cache.Cache) err
 			return r.byConfigMap(ctx, o)
 		})))
 	b = b.WatchesRawSource(source.Channel(operator.Lookups(r.Releases), handler.EnqueueRequestsFromMapFunc(r.byCluster)))
-	return b.WithOptions(controller.Options{
-		MaxConcurrentReconciles: concurrentReconciles, ReconciliationTimeout: operator.ReconciliationTimeout,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryShortest, retryLongest),
-	}).Complete(throttle.New(r.pass, r.Clock, r.urgent))
-}
-
-// pass is Reconcile; a gap follows unless it failed, for then the queue decides when to try again.
-func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (ctrl.Result, bool, error) {
-	result, err := r.Reconcile(ctx, req)
-	return result, err == nil, err
+	return b.WithOptions(operator.Workers()).Complete(throttle.Wrap(r, r.Clock, r.urgent))
 }
 
 // urgent tells that somebody deletes the pool or has changed it since the last pass.

@@ -13,13 +13,9 @@ import (
 	"hcp.internal/platform/internal/release"
 )
 
-const (
-	// LookupPatience is how long a worker waits for a registry. They are few and for all tenants; registries answer in tens of milliseconds, those
-	// of some tenants never.
-	LookupPatience = 2 * time.Second
-	// ReconciliationTimeout bounds a pass: everything that it calls has limits of its own, which are tighter.
-	ReconciliationTimeout = 2 * time.Minute
-)
+// LookupPatience is how long a worker waits for a registry. They are few and for all tenants; registries answer in tens of milliseconds, those
+// of some tenants never.
+const LookupPatience = 2 * time.Second
 
 // Lookups are the ends of lookups of images that a worker did not wait for, as events of the HostedCluster that they were for. provider is usually a
 // *release.Registry; any other never makes anybody wait.

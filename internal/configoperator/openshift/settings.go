@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -53,19 +51,9 @@ func copied[T any](kind string, spec *T) Action {
 // infrastructure says what the hosted cluster runs on.
 func infrastructure(in Input) (Action, error) {
 	hcp := in.HCP
-	endpoint := hcp.Status.ControlPlaneEndpoint
-	if endpoint.Host == "" {
-		return Action{}, errors.New("status.controlPlaneEndpoint of the HostedControlPlane isn't known yet")
-	}
-	url := func(host string) string {
-		return "https://" + net.JoinHostPort(host, strconv.Itoa(int(endpoint.Port)))
-	}
-	external, internal := endpoint.Host, endpoint.Host
-	if hcp.Spec.KubeAPIServerDNSName != "" {
-		external = hcp.Spec.KubeAPIServerDNSName
-	}
-	if payload.Private(hcp) {
-		internal = payload.LocalAPIHost(hcp)
+	external, internal, err := payload.APIServerURLs(hcp)
+	if err != nil {
+		return Action{}, err
 	}
 	topology := "SingleReplica"
 	if in.highlyAvailable() {
@@ -76,7 +64,7 @@ func infrastructure(in Input) (Action, error) {
 		section(spec, "platformSpec")["type"] = string(hcp.Spec.Platform.Type)
 		status["platform"] = string(hcp.Spec.Platform.Type)
 		section(status, "platformStatus")["type"] = string(hcp.Spec.Platform.Type)
-		status["apiServerURL"], status["apiServerInternalURI"] = url(external), url(internal)
+		status["apiServerURL"], status["apiServerInternalURI"] = external, internal
 		status["etcdDiscoveryDomain"] = payload.BaseDomain(hcp)
 		status["infrastructureName"] = hcp.Spec.InfraID
 		status["controlPlaneTopology"], status["infrastructureTopology"] = "External", topology

@@ -3,8 +3,11 @@
 package payload
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -101,6 +104,26 @@ func Swift(hcp *hyperv1.HostedControlPlane) bool {
 // LocalAPIHost is the name of the API server in the private zone of the hosted cluster's network.
 func LocalAPIHost(hcp *hyperv1.HostedControlPlane) string {
 	return "api." + hcp.Name + ".hypershift.local"
+}
+
+// APIServerURLs are those in the hosted cluster's Infrastructure: external for users, and internal for its nodes. It is an error when the API server isn't
+// published yet.
+func APIServerURLs(hcp *hyperv1.HostedControlPlane) (external, internal string, err error) {
+	endpoint := hcp.Status.ControlPlaneEndpoint
+	if endpoint.Host == "" {
+		return "", "", errors.New("status.controlPlaneEndpoint of the HostedControlPlane isn't known yet")
+	}
+	url := func(host string) string {
+		return "https://" + net.JoinHostPort(host, strconv.Itoa(int(endpoint.Port)))
+	}
+	external, internal = url(endpoint.Host), url(endpoint.Host)
+	if hcp.Spec.KubeAPIServerDNSName != "" {
+		external = url(hcp.Spec.KubeAPIServerDNSName)
+	}
+	if Private(hcp) {
+		internal = url(LocalAPIHost(hcp))
+	}
+	return external, internal, nil
 }
 
 // ForwardsMetrics says whether the metrics of the control plane are offered to the hosted cluster.

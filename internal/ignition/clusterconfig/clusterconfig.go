@@ -8,10 +8,8 @@ package clusterconfig
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -174,19 +172,9 @@ func dns(hcp *hyperv1.HostedControlPlane) any {
 }
 
 func infrastructure(hcp *hyperv1.HostedControlPlane) (any, error) {
-	endpoint := hcp.Status.ControlPlaneEndpoint
-	if endpoint.Host == "" {
-		return nil, errors.New("status.controlPlaneEndpoint of the HostedControlPlane is not known yet")
-	}
-	url := func(host string) string {
-		return "https://" + net.JoinHostPort(host, strconv.Itoa(int(endpoint.Port)))
-	}
-	external, internal := endpoint.Host, endpoint.Host
-	if hcp.Spec.KubeAPIServerDNSName != "" {
-		external = hcp.Spec.KubeAPIServerDNSName
-	}
-	if payload.Private(hcp) {
-		internal = payload.LocalAPIHost(hcp)
+	external, internal, err := payload.APIServerURLs(hcp)
+	if err != nil {
+		return nil, err
 	}
 	topology := "SingleReplica"
 	if hcp.Spec.InfrastructureAvailabilityPolicy == hyperv1.HighlyAvailable {
@@ -198,7 +186,7 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) (any, error) {
 	spec := map[string]any{"platformSpec": platformSpec, "cloudConfig": cloud}
 	object := singleton("Infrastructure", spec)
 	object["status"] = map[string]any{
-		"platform": name, "platformStatus": platformStatus, "apiServerURL": url(external), "apiServerInternalURI": url(internal),
+		"platform": name, "platformStatus": platformStatus, "apiServerURL": external, "apiServerInternalURI": internal,
 		"etcdDiscoveryDomain": payload.BaseDomain(hcp), "infrastructureName": hcp.Spec.InfraID, "controlPlaneTopology": "External", "infrastructureTopology": topology,
 	}
 	return object, nil

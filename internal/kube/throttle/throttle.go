@@ -45,6 +45,14 @@ func New(pass Pass, clk clock.PassiveClock, urgent func(context.Context, ctrl.Re
 	return &Throttled{pass: pass, clock: clk, urgent: urgent, after: map[reconcile.Request]time.Time{}}
 }
 
+// Wrap is New for a reconciler that could act in each pass. A gap follows unless a pass failed, for then the queue decides when to try again.
+func Wrap(next reconcile.Reconciler, clk clock.PassiveClock, urgent func(context.Context, ctrl.Request) bool) *Throttled {
+	return New(func(ctx context.Context, req ctrl.Request) (ctrl.Result, bool, error) {
+		result, err := next.Reconcile(ctx, req)
+		return result, err == nil, err
+	}, clk, urgent)
+}
+
 // Reconcile implements reconcile.Reconciler. A pass that comes too early is put off; those that come meanwhile join it.
 func (p *Throttled) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	began := p.clock.Now()

@@ -46,42 +46,38 @@ var ownedConditions = []func(Observed, []metav1.Condition) metav1.Condition{
 	available,
 }
 
-func conditionTrue(kind string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: hyperv1.AllIsWellMessage}
+func asExpected(kind string) metav1.Condition {
+	return conditions.True(kind, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
 }
 
-func conditionFalse(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
-}
-
-func conditionUnknown(kind, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: hyperv1.StatusUnknownReason, Message: message}
+func statusUnknown(kind, message string) metav1.Condition {
+	return conditions.Unknown(kind, hyperv1.StatusUnknownReason, message)
 }
 
 func validConfiguration(obs Observed, _ []metav1.Condition) metav1.Condition {
 	if obs.Invalid != nil {
-		return conditionFalse(hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.InsufficientClusterCapabilitiesReason, obs.Invalid.Error())
+		return conditions.False(hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.InsufficientClusterCapabilitiesReason, obs.Invalid.Error())
 	}
-	return conditionTrue(hyperv1.ValidHostedControlPlaneConfiguration)
+	return asExpected(hyperv1.ValidHostedControlPlaneConfiguration)
 }
 
 func etcdAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.EtcdAvailable
 	if obs.HCP.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: etcdRunningReason, Message: "etcd is managed by the user and not watched"}
+		return conditions.True(kind, etcdRunningReason, "etcd is managed by the user and not watched")
 	}
 	// The main etcd comes first: without it the others don't matter.
 	for _, etcd := range append([]etcdShard{{name: names.Etcd, workload: obs.Etcd, obstacles: obs.EtcdClaims}}, obs.EtcdShards...) {
 		if reason, message := lacksQuorum(etcd); reason != "" {
-			return conditionFalse(kind, reason, message)
+			return conditions.False(kind, reason, message)
 		}
 	}
 	for _, space := range obs.EtcdSpaces {
 		if space.Full {
-			return conditionFalse(kind, hyperv1.EtcdDatabaseFullReason, fullMessage(space))
+			return conditions.False(kind, hyperv1.EtcdDatabaseFullReason, fullMessage(space))
 		}
 	}
-	cond := conditionTrue(kind)
+	cond := asExpected(kind)
 	cond.Reason = hyperv1.EtcdQuorumAvailableReason
 	return cond
 }
@@ -114,12 +110,12 @@ func lacksQuorum(etcd etcdShard) (reason, message string) {
 func apiServerAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.KubeAPIServerAvailable
 	if obs.APIServer == nil {
-		return conditionFalse(kind, hyperv1.NotFoundReason, "Deployment kube-apiserver does not exist yet")
+		return conditions.False(kind, hyperv1.NotFoundReason, "Deployment kube-apiserver does not exist yet")
 	}
 	if deploymentAvailable(obs.APIServer) {
-		return conditionTrue(kind)
+		return asExpected(kind)
 	}
-	return conditionFalse(kind, hyperv1.WaitingForAvailableReason,
+	return conditions.False(kind, hyperv1.WaitingForAvailableReason,
 		fmt.Sprintf("%d of %d replicas of Deployment kube-apiserver are available", obs.APIServer.Status.AvailableReplicas, ptr.Deref(obs.APIServer.Spec.Replicas, 1)))
 }
 
@@ -140,26 +136,26 @@ func degraded(obs Observed, _ []metav1.Condition) metav1.Condition {
 	slices.Sort(lacking)
 	switch {
 	case len(obs.PKIProblems) > 0:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: certificatesReason, Message: errors.Join(obs.PKIProblems...).Error()}
+		return conditions.True(kind, certificatesReason, errors.Join(obs.PKIProblems...).Error())
 	case len(lacking) > 0:
 		message := listed(lacking)
 		if len(obs.Troubles) > 0 {
 			message += ": " + obs.Troubles[0].Message
 		}
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.UnavailableReplicasReason, Message: message}
+		return conditions.True(kind, hyperv1.UnavailableReplicasReason, message)
 	}
-	return conditionFalse(kind, hyperv1.AsExpectedReason, "")
+	return conditions.False(kind, hyperv1.AsExpectedReason, "")
 }
 
 func infrastructureReady(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.InfrastructureReady
 	switch {
 	case obs.InfraErr != nil:
-		return conditionFalse(kind, hyperv1.InfraStatusFailureReason, obs.InfraErr.Error())
+		return conditions.False(kind, hyperv1.InfraStatusFailureReason, obs.InfraErr.Error())
 	case obs.Infra.Ready():
-		return conditionTrue(kind)
+		return asExpected(kind)
 	}
-	return conditionFalse(kind, hyperv1.WaitingOnInfrastructureReadyReason, cmp.Or(strings.Join(obs.Infra.Missing, "; "), "the published endpoints are not known yet"))
+	return conditions.False(kind, hyperv1.WaitingOnInfrastructureReadyReason, cmp.Or(strings.Join(obs.Infra.Missing, "; "), "the published endpoints are not known yet"))
 }
 
 // externalHostname is the DNS name under which the user publishes the API; empty when there is none.
@@ -180,31 +176,31 @@ func externalDNSReachable(obs Observed, _ []metav1.Condition) metav1.Condition {
 	host := externalHostname(obs.HCP)
 	switch {
 	case host == "":
-		return conditionUnknown(kind, "External DNS is not configured")
+		return statusUnknown(kind, "External DNS is not configured")
 	case obs.Health == nil || obs.Health.host != host:
-		return conditionUnknown(kind, fmt.Sprintf("%s has not been looked up yet", host))
+		return statusUnknown(kind, fmt.Sprintf("%s has not been looked up yet", host))
 	case obs.Health.dns != nil:
-		return conditionFalse(kind, hyperv1.ExternalDNSHostNotReachableReason, obs.Health.dns.Error())
+		return conditions.False(kind, hyperv1.ExternalDNSHostNotReachableReason, obs.Health.dns.Error())
 	}
-	return conditionTrue(kind)
+	return asExpected(kind)
 }
 
 func validReleaseInfo(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.ValidReleaseInfo
 	if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil {
-		return conditionUnknown(kind, err.Error())
+		return statusUnknown(kind, err.Error())
 	}
 	if obs.Release == nil {
 		if before := conditions.Get(obs.HCP.Status.Conditions, kind); before != nil {
 			return *before // not looked at in this pass
 		}
-		return conditionUnknown(kind, "the release has not been read yet")
+		return statusUnknown(kind, "the release has not been read yet")
 	}
 	if len(obs.MissingImages) > 0 {
-		return conditionFalse(kind, hyperv1.MissingReleaseImagesReason,
+		return conditions.False(kind, hyperv1.MissingReleaseImagesReason,
 			fmt.Sprintf("release %s lacks images: %s", obs.Release.Version, strings.Join(obs.MissingImages, ", ")))
 	}
-	return conditionTrue(kind)
+	return asExpected(kind)
 }
 
 // validIDPConfiguration is about who logs in by the OAuth server, which Kubernetes releases lack. Providers of OIDC are checked with the HostedCluster.
@@ -213,20 +209,20 @@ func validIDPConfiguration(obs Observed, _ []metav1.Condition) metav1.Condition 
 	c := obs.HCP.Spec.Configuration
 	switch {
 	case obs.OAuth && obs.IDPProblem != nil:
-		return conditionFalse(kind, hyperv1.IDPConfigurationErrorReason, obs.IDPProblem.Error())
+		return conditions.False(kind, hyperv1.IDPConfigurationErrorReason, obs.IDPProblem.Error())
 	case obs.OAuth:
-		cond := conditionTrue(kind)
+		cond := asExpected(kind)
 		cond.Reason = hyperv1.IDPConfigurationValidReason
 		return cond
 	case c == nil || c.OAuth == nil || len(c.OAuth.IdentityProviders) == 0:
-		return conditionTrue(kind)
+		return asExpected(kind)
 	case obs.Release == nil:
 		if before := conditions.Get(obs.HCP.Status.Conditions, kind); before != nil {
 			return *before // not looked at in this pass
 		}
-		return conditionUnknown(kind, "the release, which may have an OAuth server, has not been read yet")
+		return statusUnknown(kind, "the release, which may have an OAuth server, has not been read yet")
 	}
-	return conditionFalse(kind, hyperv1.InvalidConfigurationReason,
+	return conditions.False(kind, hyperv1.InvalidConfigurationReason,
 		"spec.configuration.oauth.identityProviders: there is no OAuth server that could ask them: use type OIDC in spec.configuration.authentication")
 }
 
@@ -234,14 +230,14 @@ func reconciliationActive(obs Observed, _ []metav1.Condition) metav1.Condition {
 	kind := hyperv1.ReconciliationActive
 	switch {
 	case obs.Pause.Active:
-		return conditionFalse(kind, hyperv1.ReconciliationPausedReason, pausedMessage(obs.Pause))
+		return conditions.False(kind, hyperv1.ReconciliationPausedReason, pausedMessage(obs.Pause))
 	case obs.Pause.Invalid:
-		cond := conditionTrue(kind)
+		cond := asExpected(kind)
 		cond.Reason = hyperv1.InvalidPausedUntilValueReason
 		cond.Message = fmt.Sprintf("spec.pausedUntil %q is ignored: it is neither a time like 2026-01-02T15:04:05Z nor true or false", ptr.Deref(obs.HCP.Spec.PausedUntil, ""))
 		return cond
 	}
-	return conditionTrue(kind)
+	return asExpected(kind)
 }
 
 func pausedMessage(p pause.Pause) string {
@@ -257,25 +253,25 @@ func availableUntroubled(obs Observed, others []metav1.Condition) metav1.Conditi
 	kind := hyperv1.HostedControlPlaneAvailable
 	for _, source := range []string{hyperv1.ValidHostedControlPlaneConfiguration, hyperv1.InfrastructureReady} {
 		if cond := conditions.Get(others, source); cond.Status == metav1.ConditionFalse {
-			return conditionFalse(kind, cond.Reason, cond.Message)
+			return conditions.False(kind, cond.Reason, cond.Message)
 		}
 	}
 	if obs.AdminKubeconfig == nil {
-		return conditionFalse(kind, hyperv1.KubeconfigWaitingForCreateReason, "the kubeconfig of the administrator does not exist yet")
+		return conditions.False(kind, hyperv1.KubeconfigWaitingForCreateReason, "the kubeconfig of the administrator does not exist yet")
 	}
 	for _, source := range []string{hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable} {
 		if cond := conditions.Get(others, source); cond.Status == metav1.ConditionFalse {
-			return conditionFalse(kind, cond.Reason, cond.Message)
+			return conditions.False(kind, cond.Reason, cond.Message)
 		}
 	}
 	if obs.Health == nil {
-		return conditionFalse(kind, hyperv1.KASLoadBalancerNotReachableReason, fmt.Sprintf("the first health check of the API at %s:%d has not ended yet", obs.Infra.APIHost, obs.Infra.APIPort))
+		return conditions.False(kind, hyperv1.KASLoadBalancerNotReachableReason, fmt.Sprintf("the first health check of the API at %s:%d has not ended yet", obs.Infra.APIHost, obs.Infra.APIPort))
 	}
 	if obs.Health.err != nil {
-		return conditionFalse(kind, hyperv1.KASLoadBalancerNotReachableReason, obs.Health.err.Error())
+		return conditions.False(kind, hyperv1.KASLoadBalancerNotReachableReason, obs.Health.err.Error())
 	}
 	if conditions.IsTrue(obs.HCP.Status.Conditions, kind) {
-		return conditionTrue(kind)
+		return asExpected(kind)
 	}
 	var waiting []string
 	for _, c := range obs.Components {
@@ -286,9 +282,9 @@ func availableUntroubled(obs Observed, others []metav1.Condition) metav1.Conditi
 	}
 	slices.Sort(waiting)
 	if len(waiting) > 0 {
-		return conditionFalse(kind, hyperv1.ControlPlaneComponentsNotAvailableReason, "components not available yet: "+listed(waiting))
+		return conditions.False(kind, hyperv1.ControlPlaneComponentsNotAvailableReason, "components not available yet: "+listed(waiting))
 	}
-	return conditionTrue(kind)
+	return asExpected(kind)
 }
 
 // listed joins names, with a bound.

@@ -10,6 +10,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 // maxHistory is the bound that the API puts on histories.
@@ -176,7 +177,7 @@ func clusterVersionConditions(r versionReport) []metav1.Condition {
 }
 
 func versionCondition(kind string, is bool, message string) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: hyperv1.FromClusterVersionReason, Message: message}
+	c := conditions.False(kind, hyperv1.FromClusterVersionReason, message)
 	if is {
 		c.Status = metav1.ConditionTrue
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 )
 
@@ -50,7 +51,7 @@ func tellChanges(to events.Recorder, before, after *hyperv1.NodePool) {
 func asConditions(list []hyperv1.NodePoolCondition) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(list))
 	for _, c := range list {
-		out = append(out, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+		out = append(out, conditions.New(c.Type, metav1.ConditionStatus(c.Status), c.Reason, c.Message))
 	}
 	return out
 }

@@ -59,10 +59,10 @@ func nextMove(obs observedRevocation, now time.Time) move {
 	case isTrue(r, certificatesv1alpha1.PreviousCertificatesRevokedType):
 		return move{done: true}
 	case !known:
-		return move{done: true, status: withConditions(r, now, falseBecause(certificatesv1alpha1.SignerClassValidType, certificatesv1alpha1.SignerClassUnknownReason,
+		return move{done: true, status: withConditions(r, now, conditions.False(certificatesv1alpha1.SignerClassValidType, certificatesv1alpha1.SignerClassUnknownReason,
 			fmt.Sprintf("There is no signer %q.", r.Spec.SignerClass)))}
 	case r.Status.RevocationTimestamp == nil:
-		status := withConditions(r, now, trueCondition(certificatesv1alpha1.SignerClassValidType, fmt.Sprintf("The signer %q is known.", r.Spec.SignerClass)))
+		status := withConditions(r, now, asExpected(certificatesv1alpha1.SignerClassValidType, fmt.Sprintf("The signer %q is known.", r.Spec.SignerClass)))
 		status.RevocationTimestamp = &metav1.Time{Time: now.Truncate(time.Second)}
 		return move{status: status}
 	case !isTrue(r, certificatesv1alpha1.RootCertificatesRegeneratedType):
@@ -88,14 +88,14 @@ func moveRoot(obs observedRevocation, now time.Time) move {
 	}
 	if !revoked(r, current.cert) {
 		return move{status: withConditions(r, now,
-			trueCondition(certificatesv1alpha1.RootCertificatesRegeneratedType, "The signer has a new certificate."),
-			falseBecause(certificatesv1alpha1.NewCertificatesTrustedType, hyperv1.WaitingForAvailableReason, "Waiting until every API server trusts the new signer."))}
+			asExpected(certificatesv1alpha1.RootCertificatesRegeneratedType, "The signer has a new certificate."),
+			conditions.False(certificatesv1alpha1.NewCertificatesTrustedType, hyperv1.WaitingForAvailableReason, "Waiting until every API server trusts the new signer."))}
 	}
 	switch {
 	case obs.previous == nil:
 		return move{copySigner: true}
 	case r.Status.PreviousSigner == nil:
-		status := withConditions(r, now, falseBecause(certificatesv1alpha1.RootCertificatesRegeneratedType, certificatesv1alpha1.RootCertificatesStaleReason, "The signer has a certificate from before the revocation."))
+		status := withConditions(r, now, conditions.False(certificatesv1alpha1.RootCertificatesRegeneratedType, certificatesv1alpha1.RootCertificatesStaleReason, "The signer has a certificate from before the revocation."))
 		status.PreviousSigner = &corev1.LocalObjectReference{Name: previousSignerName(r.Name)}
 		return move{status: status}
 	case obs.secret.Annotations[notAfterAnnotation] != forceRegeneration:
@@ -115,8 +115,8 @@ func moveTrust(obs observedRevocation, _ signer, now time.Time) move {
 			return move{}
 		}
 		return move{status: withConditions(obs.request, now,
-			trueCondition(certificatesv1alpha1.NewCertificatesTrustedType, "Every API server trusts the new signer."),
-			falseBecause(certificatesv1alpha1.LeafCertificatesRegeneratedType, certificatesv1alpha1.LeafCertificatesStaleReason, "Certificates of the old signer are being replaced."))}
+			asExpected(certificatesv1alpha1.NewCertificatesTrustedType, "Every API server trusts the new signer."),
+			conditions.False(certificatesv1alpha1.LeafCertificatesRegeneratedType, certificatesv1alpha1.LeafCertificatesStaleReason, "Certificates of the old signer are being replaced."))}
 	}}
 }
 
@@ -142,8 +142,8 @@ func moveLeaves(obs observedRevocation, s signer, now time.Time) move {
 		return move{bundle: bundleWith(observedSigner{namespace: obs.namespace, bundle: obs.bundle}, s.bundle, kept)}
 	}
 	return move{status: withConditions(r, now,
-		trueCondition(certificatesv1alpha1.LeafCertificatesRegeneratedType, "Every certificate of the old signer was replaced."),
-		falseBecause(certificatesv1alpha1.PreviousCertificatesRevokedType, hyperv1.WaitingForAvailableReason, "Waiting until every API server rejects the old signer."))}
+		asExpected(certificatesv1alpha1.LeafCertificatesRegeneratedType, "Every certificate of the old signer was replaced."),
+		conditions.False(certificatesv1alpha1.PreviousCertificatesRevokedType, hyperv1.WaitingForAvailableReason, "Waiting until every API server rejects the old signer."))}
 }
 
 func moveRejection(obs observedRevocation, now time.Time) move {
@@ -153,7 +153,7 @@ func moveRejection(obs observedRevocation, now time.Time) move {
 		if now.Sub(since.Time) < rejectionTimeout {
 			return move{}
 		}
-		return move{status: withConditions(r, now, falseBecause(certificatesv1alpha1.PreviousCertificatesRevokedType, certificatesv1alpha1.RevocationVerificationTimeoutReason,
+		return move{status: withConditions(r, now, conditions.False(certificatesv1alpha1.PreviousCertificatesRevokedType, certificatesv1alpha1.RevocationVerificationTimeoutReason,
 			fmt.Sprintf("Not every API server was seen to reject the old signer within %s; look at the pods of kube-apiserver. It is checked further.", rejectionTimeout)))}
 	}
 	if slices.ContainsFunc(obs.trusted, func(c *x509.Certificate) bool {
@@ -166,7 +166,7 @@ func moveRejection(obs observedRevocation, now time.Time) move {
 		if !newer || older {
 			return late()
 		}
-		return move{status: withConditions(r, now, trueCondition(certificatesv1alpha1.PreviousCertificatesRevokedType, "Every API server rejects the old signer."))}
+		return move{status: withConditions(r, now, asExpected(certificatesv1alpha1.PreviousCertificatesRevokedType, "Every API server rejects the old signer."))}
 	}}
 }
 
@@ -185,10 +185,6 @@ func withConditions(r *certificatesv1alpha1.CertificateRevocationRequest, now ti
 	return status
 }
 
-func trueCondition(kind, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: message}
-}
-
-func falseBecause(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+func asExpected(kind, message string) metav1.Condition {
+	return conditions.True(kind, hyperv1.AsExpectedReason, message)
 }

@@ -83,9 +83,9 @@ func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 // degraded is a condition about an error, in words that hold no content of Secrets.
 func degraded(kind string, err error) metav1.Condition {
 	if err != nil {
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: rotationErrorReason, Message: err.Error()}
+		return conditions.True(kind, rotationErrorReason, err.Error())
 	}
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: hyperv1.AsExpectedReason}
+	return conditions.False(kind, hyperv1.AsExpectedReason, "")
 }
 
 // maxWrites of one pass for a signer: authority, bundle, client certificate.

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 // Conditions of a ControlPlaneComponent, and their reasons.
@@ -55,7 +57,7 @@ func (obs observation) blame(cond metav1.Condition) metav1.Condition {
 
 // availableCondition says whether the component serves.
 func availableCondition(obs observation) metav1.Condition {
-	cond := metav1.Condition{Type: Available, Status: metav1.ConditionFalse, Reason: WaitingForAvailableReason}
+	cond := conditions.False(Available, WaitingForAvailableReason, "")
 	switch w := obs.live.(type) {
 	case nil:
 		cond.Reason, cond.Message = NotFoundReason, "the workload does not exist"

@@ -13,8 +13,7 @@ const outdated = "What is installed was rendered for another environment. A roll
 
 // Outdated is the condition of a Package that was rendered for another environment than that of hash, and waits for its rollout.
 func Outdated(hash string) metav1.Condition {
-	return metav1.Condition{Type: v1alpha1.ConditionEnvironmentOutdated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnvironmentChanged,
-		Message: outdated + hash + "."}
+	return conditions.True(v1alpha1.ConditionEnvironmentOutdated, v1alpha1.ReasonEnvironmentChanged, outdated+hash+".")
 }
 
 // Wanted is the hash of the environment that a Package with such conditions is to be rendered for; empty when it need not be.

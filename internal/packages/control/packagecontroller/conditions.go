@@ -30,7 +30,7 @@ func fromDeployment(od *v1alpha1.ObjectDeployment, have []metav1.Condition) (set
 			}
 			if wanted {
 				current[c.Type] = true
-				set = append(set, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+				set = append(set, conditions.New(c.Type, c.Status, c.Reason, c.Message))
 			}
 		}
 	}

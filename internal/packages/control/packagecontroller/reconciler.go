@@ -142,7 +142,7 @@ func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	}
 	set, remove := fromDeployment(od, p.Status.Conditions)
 	if od == nil && p.Spec.Paused {
-		set = append(set, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused, Message: "Nothing is installed while spec.paused is true."})
+		set = append(set, conditions.True(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "Nothing is installed while spec.paused is true."))
 		remove = nil
 	}
 	conditions.Remove(&p.Status.Conditions, remove...)
@@ -224,8 +224,7 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 			r.succeeded(p, got, hash, envHash, deployed, started)
 			if rerender && deployed.Generation != od.Generation {
 				// Nothing of the Package's spec changed, so that what is said about the revision before would be taken for this one.
-				r.set(p, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProgressing,
-					Message: "Rendered for another environment."})
+				r.set(p, conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressing, "Rendered for another environment."))
 			}
 			return deployed, 0, nil
 		case !errors.Is(err, ErrForeign) && !refused(err):

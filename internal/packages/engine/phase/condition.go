@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 // Bounds of a condition in the schema of every kind.
@@ -27,7 +28,7 @@ func Condition(conditionType string, status metav1.ConditionStatus, reason, mess
 	if len(reason) > maxReason || !reasonPattern.MatchString(reason) {
 		reason = "Unknown"
 	}
-	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: Bounded(message)}
+	return conditions.New(conditionType, status, reason, Bounded(message))
 }
 
 // Bounded cuts a message to the length that the schema of conditions allows. The limit counts characters; bytes are stricter.

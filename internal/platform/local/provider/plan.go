@@ -11,6 +11,7 @@ import (
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -32,7 +33,7 @@ type plan struct {
 // planFor decides. It makes a pod only for a machine that never had one.
 func planFor(obs observed) plan {
 	p := plan{status: *obs.local.Status.DeepCopy()}
-	paused := metav1.Condition{Type: pausedCondition, Status: metav1.ConditionFalse, Reason: "NotPaused"}
+	paused := conditions.False(pausedCondition, "NotPaused", "")
 	if obs.paused() {
 		paused.Status, paused.Reason = metav1.ConditionTrue, infrav1.ReasonPaused
 		p.set(obs, paused)
@@ -97,8 +98,8 @@ func (p *plan) set(obs observed, conds ...metav1.Condition) {
 // absent reports a machine that doesn't run.
 func (p plan) absent(obs observed, reason, message string) plan {
 	p.set(obs,
-		metav1.Condition{Type: infrav1.MachinePodRunning, Status: metav1.ConditionFalse, Reason: reason, Message: message},
-		metav1.Condition{Type: infrav1.MachineReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		conditions.False(infrav1.MachinePodRunning, reason, message),
+		conditions.False(infrav1.MachineReady, reason, message),
 	)
 	return p
 }
@@ -117,8 +118,8 @@ func (p plan) present(obs observed) plan {
 	}
 	p.status.Initialization.Provisioned = ptr.To(true)
 	p.set(obs,
-		metav1.Condition{Type: infrav1.MachinePodRunning, Status: metav1.ConditionTrue, Reason: infrav1.ReasonReady},
-		metav1.Condition{Type: infrav1.MachineReady, Status: metav1.ConditionTrue, Reason: infrav1.ReasonReady},
+		conditions.True(infrav1.MachinePodRunning, infrav1.ReasonReady, ""),
+		conditions.True(infrav1.MachineReady, infrav1.ReasonReady, ""),
 	)
 	return p
 }
@@ -196,7 +197,7 @@ func addresses(pod *corev1.Pod) []infrav1.MachineAddress {
 }
 
 func bootstrapCondition(obs observed) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.MachineBootstrapDataReady, Status: metav1.ConditionFalse, Reason: infrav1.ReasonWaitingForBootstrapData}
+	c := conditions.False(infrav1.MachineBootstrapDataReady, infrav1.ReasonWaitingForBootstrapData, "")
 	switch obs.bootstrap {
 	case bootstrapUnnamed:
 		c.Message = "the Machine names no Secret with user data yet"

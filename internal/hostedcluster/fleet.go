@@ -41,7 +41,7 @@ func addFleet(mgr ctrl.Manager, cfg *rest.Config, namespace string, clk clock.Pa
 	if err := metrics.Register(ctrlmetrics.Registry, metrics.NewCollector(mgr.GetCache(), clk)); err != nil && !errors.As(err, &known) {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	// Not the manager's client: its cache holds no ConfigMap that bears no label of ours.
+	// Not the manager's client: its cache has only the ConfigMaps with our label.
 	uncached, err := client.New(cfg, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("building a client: %w", err)

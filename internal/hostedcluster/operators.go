@@ -44,8 +44,8 @@ func (d deployment) payload() bool { return d.context.Release != nil && !d.conte
 type clusterAPI struct {
 	manager  clusterapi.Options
 	provider capiprovider.Options
-	// pools: there are machines to manage, or will be. Without a pool there are none. A Cluster that nobody took on has no finalizers either,
-	// so its deletion waits for nobody.
+	// pools: there are machines to manage, or will be. Without a pool there are none. No manager of Cluster API has added a finalizer to such a Cluster,
+	// so its deletion waits for none.
 	pools bool
 }
 

@@ -82,7 +82,7 @@ func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedNam
 	if hc == nil {
 		return ctrl.Result{}, nil // gone as it should be
 	}
-	// The cache may be behind. Then it is there, or a successor of the same name, and that one's passes do the rest.
+	// The cache may be behind: the object, or another of the same name, may exist. Its own passes do the rest then.
 	live, err := read.Optional(ctx, r.Live, key, &hyperv1.HostedCluster{})
 	if err != nil {
 		return ctrl.Result{}, err

@@ -18,7 +18,7 @@ import (
 )
 
 // Down removes everything that "up" made with this state folder. With another instance on the machine it refuses, because
-// control group and bridge are that one's. It may be run at any time and any number of times.
+// control group and bridge belong to it. It may be run at any time and any number of times.
 func Down(ctx context.Context, stateDir string, clk clock.WithTicker, out io.Writer) error {
 	current, err := CurrentInstance()
 	if err != nil {

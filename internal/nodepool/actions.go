@@ -317,7 +317,7 @@ func (p *pass) cleanUp() bool {
 	return true
 }
 
-// liveTemplates are all from which a machine could be made, that of the object that bears the pool's name first.
+// liveTemplates are all from which a machine could be made, that of the object with the pool's name first.
 func (p *pass) liveTemplates() []*clusterv1.MachineTemplateSpec {
 	var list []*clusterv1.MachineTemplateSpec
 	if p.obs.deployment != nil {

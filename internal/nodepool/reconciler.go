@@ -84,8 +84,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.work(ctx, pool, hc)
 }
 
-// owns tells whether a pool is this operator's: as its HostedCluster is, also not before it is known where that one's machines are stored, which is
-// an event of its own. A pool whose HostedCluster is gone shows by itself where its machines are.
+// owns tells whether a pool is this operator's. It is when its HostedCluster is: not before the HostedCluster says in which API groups its machines are
+// stored, and the change that says so causes a pass. A pool whose HostedCluster is gone says it by its own annotation and finalizer.
 func (r *Reconciler) owns(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) bool {
 	if hc != nil {
 		return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Owns(hc.Annotations) == operator.Ours

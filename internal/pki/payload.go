@@ -32,7 +32,7 @@ const observedIngressCA = "observed-default-ingress-cert"
 // AuthenticatorClient is the certificate by which kube-apiserver asks the OAuth API server whose a token is.
 const AuthenticatorClient = "openshift-authenticator-cert"
 
-// payloadServices are serving certificates by their Secret: the common name, and the Service whose names it bears.
+// payloadServices are serving certificates by their Secret: the common name, and the Service whose names it is valid for.
 var payloadServices = []struct{ secret, name, service string }{
 	{"openshift-apiserver-cert", "openshift-apiserver", "openshift-apiserver"},
 	{"openshift-oauth-apiserver-cert", "openshift-oauth-apiserver", "openshift-oauth-apiserver"},

@@ -85,7 +85,7 @@ func (k kubectl) run(t testing.TB, args ...string) string {
 // applyYAML applies a manifest.
 func (k kubectl) applyYAML(t testing.TB, manifest string) {
 	t.Helper()
-	// kubectl splits names of files at commas, and a folder of the test bears the test's name.
+	// kubectl splits names of files at commas, and the folder of a test has the test's name.
 	dir, err := os.MkdirTemp("", "manifest")
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func convertedHere(ctx context.Context, c client.Client, namespace string) ([]st
 // another version than the stored one, and so neither collect garbage nor empty a namespace. Other versions are served no longer; nobody
 // could convert them. Field managers don't show us afterwards.
 func EndConversion(ctx context.Context, c client.Client, name, namespace string) error {
-	// The API server writes the status of definitions whenever it feels like it.
+	// The API server writes the status of definitions at any time, so that a conflict is likely.
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return endConversion(ctx, c, name, namespace) })
 }
 

@@ -97,7 +97,7 @@ type evidence struct {
 }
 
 // claim is what annotations have to become (nil: removed) on a hosted cluster that doesn't say, or says twice, where its objects of Cluster API
-// are; nothing if it may be taken on as private. The evidence is its HostedControlPlane, nil when there is none: it bears the annotation from
+// are; nothing if it may be taken on as private. The evidence is its HostedControlPlane, nil when there is none: it has the annotation from
 // before the first of these objects exists, and never loses it. Where it is gone already, or machines were disabled since, the objects
 // themselves are.
 func claim(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, found evidence) map[string]any {

@@ -37,7 +37,7 @@ const (
 // GVK is what the API server calls it.
 func (k Kind) GVK() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(string(k)) }
 
-// copyOf is the annotation on copies of the user's objects in control-plane namespaces, with the name of the source. Only what bears it is
+// copyOf is the annotation on copies of the user's objects in control-plane namespaces, with the name of the source. Only objects with it are
 // deleted when nothing refers to the source any more.
 const copyOf = "hypershift.openshift.io/copy-of"
 

@@ -19,9 +19,9 @@ import (
 const (
 	// maxConnections at a time. A node has some hundred pods with a few connections each.
 	maxConnections = 10_000
-	// halfClosed is how long a connection lives on of which one side has said all. TLS needs moments.
+	// halfClosed is how long a connection is kept after one side has closed its half. TLS needs moments.
 	halfClosed = time.Minute
-	// unanswered is after what time a connection ends whose other end doesn't confirm what it was sent.
+	// unanswered is how long the other end may leave data unacknowledged before the connection is closed.
 	unanswered = 30 * time.Second
 	// handover is how long a listener that others have taken over still accepts: handshakes of before must end.
 	handover = 500 * time.Millisecond

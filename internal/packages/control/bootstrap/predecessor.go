@@ -44,7 +44,7 @@ func (b *bootstrap) stopPredecessor(ctx context.Context, image string) error {
 	})
 }
 
-// number gives revisions that have none theirs, as operators of old left them: one more than those before them. Without it, nothing is rolled out.
+// number gives a number to revisions of older operators, which set none: one more than the revision before. Nothing is rolled out without it.
 func (b *bootstrap) number(ctx context.Context) error {
 	numbers := map[string]int64{}
 	var without []*v1alpha1.ClusterObjectSet

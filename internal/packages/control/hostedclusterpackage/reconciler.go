@@ -117,9 +117,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: plan.Again}, nil
 }
 
-// read is the HostedClusterPackage and the hash of its template; nil when it is gone. What a cache has, or our own last write, is new enough for a
-// pass: the first write of one that isn't the newest is refused. But a template that we don't know is written down, and one that comes from a cache
-// after the process was started may be older than what is written down already.
+// read is the HostedClusterPackage and the hash of its template; nil when it is gone. For a pass, the cache's state or our own last write is new enough:
+// if it isn't the newest, the API server refuses the pass's first write. Only a template that isn't in memory yet is read live, as it is going to be
+// stored as the newest revision: after a start of the process, the cache's may be older than the one that is stored.
 func (r *Reconciler) read(ctx context.Context, name types.NamespacedName) (*packagesv1.HostedClusterPackage, string, error) {
 	owner := &packagesv1.HostedClusterPackage{}
 	if err := r.Client.Get(ctx, name, owner); err != nil {

@@ -146,7 +146,7 @@ func (m *maker) decide() {
 		for _, x := range g.members {
 			d := m.judge(i, x, returning)
 			if d.Action != Return {
-				m.dress(x)
+				m.relabel(x)
 			}
 			switch {
 			case d.Action == Create:
@@ -185,13 +185,13 @@ func (m *maker) decide() {
 	}
 }
 
-// dressed bounds how many Packages get labels in a pass; their events cause the next one.
-const dressed = 50
+// maxRelabelled bounds how many Packages get labels in a pass; their events cause the next one.
+const maxRelabelled = 50
 
-// dress gives a Package what of the template is not in its spec, whatever its group.
-func (m *maker) dress(x *member) {
-	if x.open() && x.refused == "" && x.pkg.Current && x.pkg.Bare && !m.in.Settings.Options.Paused && len(m.plan.Dress) < dressed {
-		m.plan.Dress = append(m.plan.Dress, change(x, Template))
+// relabel gives a Package what of the template is not in its spec, whatever its group.
+func (m *maker) relabel(x *member) {
+	if x.open() && x.refused == "" && x.pkg.Current && x.pkg.Unlabelled && !m.in.Settings.Options.Paused && len(m.plan.Relabel) < maxRelabelled {
+		m.plan.Relabel = append(m.plan.Relabel, change(x, Template))
 	}
 }
 

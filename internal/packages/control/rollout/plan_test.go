@@ -373,12 +373,12 @@ func TestDress(t *testing.T) {
 	f := newFleet(Settings{MaxUnavailable: 1, Partitioned: true}, "a=x", "b=y", "c=y")
 	f.down("a") // uses the budget up
 	for _, name := range []string{"b", "c"} {
-		f.set(name, func(p *Package) { p.Bare = true })
+		f.set(name, func(p *Package) { p.Unlabelled = true })
 	}
 	t.Run("When labels are missing it should add them, whatever the group and the budget", func(t *testing.T) {
 		g := NewWithT(t)
 		plan := f.pass()
-		g.Expect(names(plan.Dress)).To(Equal([]string{"b", "c"}))
+		g.Expect(names(plan.Relabel)).To(Equal([]string{"b", "c"}))
 		g.Expect(plan.Apply).To(BeEmpty())
 		g.Expect(plan.Processing).To(BeEmpty())
 	})
@@ -388,11 +388,11 @@ func TestDress(t *testing.T) {
 		f.set("b", func(p *Package) { p.Current = false })
 		plan := f.pass()
 		g.Expect(applied(plan)).To(Equal([]string{"b"}))
-		g.Expect(names(plan.Dress)).To(Equal([]string{"c"}))
+		g.Expect(names(plan.Relabel)).To(Equal([]string{"c"}))
 	})
 	t.Run("When the rollout is paused it should leave labels, too", func(t *testing.T) {
 		f.in.Settings.Options.Paused = true
-		NewWithT(t).Expect(f.pass().Dress).To(BeEmpty())
+		NewWithT(t).Expect(f.pass().Relabel).To(BeEmpty())
 	})
 }
 

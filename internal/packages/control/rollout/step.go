@@ -38,7 +38,7 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 	if err != nil {
 		return plan, err
 	}
-	if plan.Starts || len(plan.Apply)+len(plan.Create)+len(plan.Dress) > 0 {
+	if plan.Starts || len(plan.Apply)+len(plan.Create)+len(plan.Relabel) > 0 {
 		// Nothing is on record yet that starts now; and nobody may be given a template that isn't the newest.
 		if err := fleet.Record(ctx, plan.Status); err != nil {
 			return plan, err
@@ -56,10 +56,10 @@ func Step(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Plan, e
 	}
 	// What could not be written is said, whatever it was: a status that stands still tells nobody anything.
 	errs = append(errs, fleet.Report(ctx, status))
-	if err := errors.Join(errs...); err != nil || len(plan.Dress) == 0 {
+	if err := errors.Join(errs...); err != nil || len(plan.Relabel) == 0 {
 		return plan, err
 	}
-	return plan, errors.Join(fleet.Apply(ctx, plan.Dress)...)
+	return plan, errors.Join(fleet.Apply(ctx, plan.Relabel)...)
 }
 
 // told is the status of a plan with what came of its writes.
@@ -118,7 +118,7 @@ func confirmed(ctx context.Context, fleet Fleet, in Observed, now time.Time) (Pl
 				doubtful = append(doubtful, c.Namespace)
 			}
 		}
-		for _, c := range plan.Dress {
+		for _, c := range plan.Relabel {
 			doubtful = append(doubtful, c.Namespace)
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(ns string) bool { return seen[ns] })

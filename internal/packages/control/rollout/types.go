@@ -56,8 +56,8 @@ type Package struct {
 	Namespace string
 	// Current tells that its spec is the template's, Good that it is the one to return to.
 	Current, Good bool
-	// Bare tells that labels or annotations of the template are missing on it, or differ.
-	Bare bool
+	// Unlabelled tells that labels or annotations of the template are missing on it, or differ.
+	Unlabelled bool
 	// Available, Progressed and Paused are its conditions, if they are about its present generation.
 	Available, Progressed, Paused bool
 	// Unreported tells that Available is false merely because nothing was reported about its present generation yet: it was available in the one before, and
@@ -156,8 +156,8 @@ type Plan struct {
 	Delete []Package
 	// Kept are Packages of clusters that are not selected any more. So many of them are removed only when somebody confirms it.
 	Kept []Package
-	// Dress gets labels and annotations of the template. Its spec is the template's, so that nothing is taken down.
-	Dress []Change
+	// Relabel gets labels and annotations of the template. Its spec is the template's, so that nothing is taken down.
+	Relabel []Change
 	// Processing replaces status.processing. Sorted by namespace.
 	Processing []packagesv1.HostedClusterPackageRefStatus
 	// Starts tells that Processing has entries which must be stored before anything is applied.

@@ -176,7 +176,7 @@ func TestReconcile(t *testing.T) {
 		w := newWorld(t)
 		_, err := w.reconciler(w.client, w.hosted).Reconcile(t.Context(), w.request())
 		g.Expect(err).NotTo(HaveOccurred())
-		endpoints := &corev1.Endpoints{} //nolint:staticcheck // SA1019: what the operator writes
+		endpoints := &corev1.Endpoints{} //nolint:staticcheck // because it is what the operator writes
 		g.Expect(w.hosted.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kubernetes"}, endpoints)).To(Succeed())
 		endpoints.Subsets[0].Addresses[0].IP = "192.0.2.99"
 		g.Expect(w.hosted.Update(t.Context(), endpoints)).To(Succeed())

@@ -170,11 +170,7 @@ func (r *Reconciler) removeAll(ctx context.Context, hcp *hyperv1.HostedControlPl
 			left[s.what] = n
 		}
 	}
-	var remaining []string
-	for _, what := range slices.Sorted(maps.Keys(left)) {
-		remaining = append(remaining, what)
-	}
-	return remaining, nil
+	return slices.Sorted(maps.Keys(left)), nil
 }
 
 // registryStorage says whether the image registry still has storage in a cloud.

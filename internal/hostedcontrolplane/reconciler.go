@@ -162,7 +162,7 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 		// The first pass of a control plane: what only this flavour has is still missing.
 		obs.Flavour = now
 		if obs.validate(); obs.Invalid != nil {
-			return nil
+			return nil //nolint:nilerr // because a condition says it
 		}
 		if err := r.prepare(ctx, obs); err != nil {
 			return err

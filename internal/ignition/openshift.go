@@ -96,7 +96,7 @@ func (r *Reconciler) reportRelease(ctx context.Context, generated error) error {
 	case errors.As(generated, &lacking):
 		c = conditions.False(c.Type, hyperv1.MissingReleaseImagesReason, lacking.Error())
 	case generated != nil:
-		return nil // which says nothing of the release
+		return nil //nolint:nilerr // because it says nothing of the release
 	}
 	// The control-plane-operator writes the same status; what it has just written is read again.
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

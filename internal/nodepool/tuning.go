@@ -132,9 +132,7 @@ func (p *pass) tuning() hyperv1.NodePoolCondition {
 		}
 		names[cm.Name] = true
 	}
-	for _, cm := range wanted {
-		p.tuned = append(p.tuned, cm)
-	}
+	p.tuned = append(p.tuned, wanted...)
 	for i := range obs.generated {
 		cm := &obs.generated[i]
 		if !names[cm.Name] && (isTrue(cm, hyperv1.TunedConfigMapLabel) || isTrue(cm, hyperv1.PerformanceProfileConfigMapLabel) || isTrue(cm, hyperv1.MirroredConfigLabel)) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"golang.org/x/crypto/bcrypt"
+
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )

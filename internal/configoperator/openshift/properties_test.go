@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -55,10 +55,10 @@ func TestProperties(t *testing.T) {
 			seen := map[string]bool{}
 			for _, a := range actions {
 				u := outcomeOf(t, a)
-				key := string(map[bool]string{true: "control plane: "}[a.Management]) + u.GetAPIVersion() + " " + a.Name()
+				key := map[bool]string{true: "control plane: "}[a.Management] + u.GetAPIVersion() + " " + a.Name()
 				g.Expect(seen[key]).To(BeFalse(), "two actions are about %s", key)
 				seen[key] = true
-				g.Expect(path.IsValidPathSegmentName(a.Object.GetName())).To(BeEmpty(), key)
+				g.Expect(content.IsPathSegmentName(a.Object.GetName())).To(BeEmpty(), key)
 				g.Expect(len(a.Object.GetName())).To(And(BeNumerically(">", 0), BeNumerically("<=", 253)), key)
 				if a.Do == Delete || a.Do == DeleteOwn {
 					continue

@@ -38,12 +38,12 @@ func APIServerEndpoints(in Input) ([]client.Object, error) {
 		family = discoveryv1.AddressTypeIPv6
 	}
 	return []client.Object{
-		&corev1.Endpoints{ //nolint:staticcheck // SA1019: deprecated, and still what older clients of the hosted cluster read
+		&corev1.Endpoints{ //nolint:staticcheck // because it is what older clients of the hosted cluster read
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"},
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: metav1.NamespaceDefault, Name: kubernetesService, Labels: map[string]string{skipMirror: "true"},
 			},
-			Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // SA1019: as above
+			Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // because it is what older clients of the hosted cluster read
 				Addresses: []corev1.EndpointAddress{{IP: ip.String()}},
 				Ports:     []corev1.EndpointPort{{Name: "https", Port: port, Protocol: corev1.ProtocolTCP}},
 			}},

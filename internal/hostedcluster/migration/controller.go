@@ -148,7 +148,7 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 		}
 		o.Now = c.Clock.Now()
 		p := planFor(o)
-		if err := c.report(ctx, hc, progress(hc, j, p)...); err != nil {
+		if err := c.report(ctx, hc, progress(j, p)...); err != nil {
 			return ctrl.Result{}, err
 		}
 		x := executor{Client: c.Direct, deployer: c.Deployer, hc: hc, now: o.Now, reason: j.Failure, direction: j.Direction}

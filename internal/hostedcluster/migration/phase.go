@@ -52,9 +52,6 @@ func Last() int { return len(order) }
 // Over tells that nothing of the move is left to be done but to take the lock off.
 func (p Phase) Over() bool { return p == Completed || p == RolledBack }
 
-// next is the phase after p.
-func (p Phase) next() Phase { return order[p.Number()] }
-
 // committed tells that p comes after the commit of a move that succeeds.
 func (p Phase) committed() bool { return p.Number() > Commit.Number() }
 

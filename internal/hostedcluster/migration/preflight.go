@@ -260,7 +260,7 @@ func (c *Controller) Preflight(ctx context.Context, hc *hyperv1.HostedCluster, d
 	if c.Deployer != nil {
 		in.Speaks = c.Deployer.Speaks(ctx, hc)
 	}
-	if in.Operator, err = c.operatorMissing(ctx, d); err != nil {
+	if in.Operator, err = c.operatorMissing(ctx); err != nil {
 		return Report{}, err
 	}
 	if c.Deployer != nil { // a person's rights say nothing about the operator's
@@ -330,7 +330,7 @@ func (c *Controller) tryCopies(ctx context.Context, objs []Object) (refused []er
 }
 
 // operatorMissing says why nobody would acknowledge the lock, or look after the hosted cluster when it is moved back.
-func (c *Controller) operatorMissing(ctx context.Context, d Direction) (error, error) {
+func (c *Controller) operatorMissing(ctx context.Context) (error, error) {
 	deployment := &appsv1.Deployment{}
 	err := c.Direct.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: LegacyDeployment}, deployment)
 	if client.IgnoreNotFound(err) != nil {

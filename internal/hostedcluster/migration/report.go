@@ -52,7 +52,7 @@ func (c *Controller) report(ctx context.Context, hc *hyperv1.HostedCluster, cond
 
 // progress are the conditions of a move that is under way. The message of the phase's own objects moves in steps, so that a status is not
 // written for each.
-func progress(hc *hyperv1.HostedCluster, j Journal, p Plan) []metav1.Condition {
+func progress(j Journal, p Plan) []metav1.Condition {
 	if j.Phase.Over() {
 		return nil // said once the lock is off
 	}

@@ -120,7 +120,7 @@ func (r Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	p := &Process{command: c, limits: limits, orphans: r.Orphans, said: &tail{limit: limits.Output}, done: make(chan struct{}), stop: make(chan struct{})}
 	p.base, _ = usage(c.Dir)
-	p.cmd = exec.Command(c.Path, c.Args...) //nolint:gosec,noctx // it is what the caller asked to run; watch ends it with ctx, and what it started
+	p.cmd = exec.Command(c.Path, c.Args...) //nolint:noctx // because it is what the caller asked to run; watch ends it with ctx, and what it started
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = c.Dir, p.said, p.said
 	// Nothing of this process's environment, which may hold credentials.
 	p.cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + c.Dir, "TMPDIR=" + temporary}
@@ -217,7 +217,7 @@ func (p *Process) watch(ctx context.Context, ended <-chan error) {
 func (p *Process) end(ended <-chan error) {
 	p.sweep()
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	<-ended
+	_ = <-ended // that it was killed is known
 	p.sweep()
 }
 

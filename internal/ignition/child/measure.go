@@ -98,7 +98,7 @@ func usage(dir string) (int64, error) {
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil //nolint:nilerr // as above
+			return nil //nolint:nilerr // because programs remove files while this looks
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 			sum += stat.Blocks * 512

@@ -120,8 +120,6 @@ func HostRHEL() string { return rhelOf("/etc/os-release") }
 type file struct {
 	path string // in the place
 	data []byte
-	// fixed: a program must not write it, or it has to be run.
-	mode os.FileMode
 }
 
 // clusterFiles are those of ConfigMap machine-config-server that a payload can't be made without.

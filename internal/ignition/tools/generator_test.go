@@ -35,7 +35,6 @@ type world struct {
 	t         *testing.T
 	registry  *releasetest.Registry
 	generator *Generator
-	asked     map[string]int
 }
 
 func newWorld(t *testing.T) *world {

@@ -87,10 +87,7 @@ func APIServer(raw []byte, args []string) (Start, error) {
 	if c.AuthConfig.OAuthMetadataFile != "" {
 		s.Needs = append(s.Needs, c.AuthConfig.OAuthMetadataFile)
 	}
-	given, err := plainArguments(c.Arguments)
-	if err != nil {
-		return Start{}, err
-	}
+	given := plainArguments(c.Arguments)
 	colon := strings.LastIndex(c.Serving.BindAddress, ":")
 	serving := []string{
 		"--bind-address=" + strings.Trim(c.Serving.BindAddress[:colon], "[]"), "--secure-port=" + c.Serving.BindAddress[colon+1:],
@@ -137,7 +134,7 @@ func strict(raw []byte, into any, apiVersion, kind string) error {
 }
 
 // plainArguments are the arguments without what plain Kubernetes doesn't have.
-func plainArguments(arguments map[string][]string) ([]string, error) {
+func plainArguments(arguments map[string][]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
 		values := arguments[name]
@@ -162,7 +159,7 @@ func plainArguments(arguments map[string][]string) ([]string, error) {
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 func without(list []string, drop func(string) bool) []string {

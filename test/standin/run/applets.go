@@ -39,12 +39,12 @@ func hyperkubeMain(args []string, out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "standin: %s %s\n", args[0], strings.Join(start.Args, " "))
-	return syscall.Exec(kube, append([]string{args[0]}, start.Args...), os.Environ()) //nolint:gosec // it is what this program is for
+	return syscall.Exec(kube, append([]string{args[0]}, start.Args...), os.Environ()) // it is what this program is for
 }
 
 // etcdMain becomes plain etcd.
 func etcdMain(args []string, _ io.Writer) error {
-	return syscall.Exec(kube, append([]string{"etcd"}, args...), os.Environ()) //nolint:gosec // it is what this program is for
+	return syscall.Exec(kube, append([]string{"etcd"}, args...), os.Environ()) // it is what this program is for
 }
 
 // plain translates the arguments of one of OpenShift's Kubernetes programs.
@@ -130,7 +130,7 @@ func (r *runner) renderAuthentication() error {
 const Assets = "/usr/share/standin"
 
 func (r *runner) copyAssets(name, to string) error {
-	if err := os.MkdirAll(r.path(to), 0o755); err != nil { //nolint:gosec // another container of the pod reads it
+	if err := os.MkdirAll(r.path(to), 0o755); err != nil { // another container of the pod reads it
 		return err
 	}
 	files, err := filepath.Glob(r.path(filepath.Join(Assets, name, "*.yaml")))
@@ -142,7 +142,7 @@ func (r *runner) copyAssets(name, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(r.path(filepath.Join(to, filepath.Base(f))), raw, 0o644); err != nil { //nolint:gosec // see above
+		if err := os.WriteFile(r.path(filepath.Join(to, filepath.Base(f))), raw, 0o644); err != nil { // as above
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (r *runner) inspect() error {
 	flags := checks.ParseFlags(r.Flags)
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		for _, value := range r.values[name] {
-			if err := r.inspectFlag(name, flags[name].Role, value); err != nil {
+			if err := r.inspectFlag(flags[name].Role, value); err != nil {
 				return fmt.Errorf("flag --%s: %w", name, err)
 			}
 		}
@@ -88,7 +88,7 @@ func (r *runner) inspect() error {
 	return r.inspectClientPairs(flags)
 }
 
-func (r *runner) inspectFlag(name string, role checks.Role, value string) error {
+func (r *runner) inspectFlag(role checks.Role, value string) error {
 	switch role {
 	case checks.File, checks.Cert, checks.Key:
 		_, err := r.read(value)

@@ -155,7 +155,7 @@ func (t tool) misbehave() error {
 				chunk[i] = 1
 			}
 			all = append(all, chunk)
-			time.Sleep(time.Duration(len(all)/len(all)) * time.Millisecond)
+			time.Sleep(time.Millisecond)
 		}
 	case Fill:
 		for i := 0; ; i++ {
@@ -380,7 +380,7 @@ func (t tool) server() error {
 			_, _ = w.Write(payload)
 		}
 	})
-	return http.ListenAndServe("localhost:"+t.flags["insecure-port"], nil) //nolint:gosec // because a test ends it
+	return http.ListenAndServe("localhost:"+t.flags["insecure-port"], nil) // a test ends it
 }
 
 func fileOf(path, text string) map[string]any {

@@ -21,10 +21,10 @@ func TestGuardOfLists(t *testing.T) {
 		c := &http.Client{Transport: newGuard(http.DefaultTransport, limits, clock.RealClock{})}
 		var open []*http.Response
 		for _, query := range []string{"", "?continue=a", "?continue=b"} {
-			resp, err := c.Get(server.URL + "/api" + query) //nolint:bodyclose // because the test ends with it
+			resp, err := c.Get(server.URL + "/api" + query)
 			g.Expect(err).NotTo(HaveOccurred())
 			t.Cleanup(func() { resp.Body.Close() })
-			open = append(open, resp)
+			open = append(open, resp) //nolint:bodyclose // because it is closed when the test ends
 		}
 		for _, resp := range open {
 			_, _ = io.ReadAll(resp.Body) // some are refused

@@ -61,7 +61,9 @@ func (s *Status) fillAPI(hcp *hyperv1.HostedControlPlane, live Live) error {
 	}
 	switch strategy.Type {
 	case hyperv1.LoadBalancer:
-		return s.fillLoadBalancer(strategy, live)
+		return s.fillLoadBalancer(hcp, strategy, live)
+	case hyperv1.Route:
+		return s.fillAPIRoute(hcp, live.Payload)
 	case hyperv1.NodePort:
 		if strategy.NodePort == nil {
 			return fmt.Errorf("spec.services gives no address for %s", hyperv1.APIServer)
@@ -82,13 +84,36 @@ func (s *Status) fillAPI(hcp *hyperv1.HostedControlPlane, live Live) error {
 }
 
 // fillLoadBalancer prefers the name that the user gave: it is stable, and known before the load balancer is.
-func (s *Status) fillLoadBalancer(strategy *hyperv1.ServicePublishingStrategy, live Live) error {
+func (s *Status) fillLoadBalancer(hcp *hyperv1.HostedControlPlane, strategy *hyperv1.ServicePublishingStrategy, live Live) error {
+	svc := live.API
+	if privateAPI(hcp) {
+		if live.Payload == nil || live.Payload.APIPrivate == nil {
+			return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, APIPrivateServiceName)
+		}
+		svc = live.Payload.APIPrivate
+	}
 	s.APIPort = InternalAPIPort
-	if s.APIHost = loadBalancerHost(strategy, live.API); s.APIHost != "" {
+	if s.APIHost = loadBalancerHost(strategy, svc); s.APIHost != "" {
 		return nil
 	}
 	s.APIPort = 0
-	return fmt.Errorf("load balancer of service %s/%s has no address yet%s", live.API.Namespace, live.API.Name, because(live.Warnings))
+	return fmt.Errorf("load balancer of service %s/%s has no address yet%s", svc.Namespace, svc.Name, because(live.Warnings))
+}
+
+// fillAPIRoute prefers the name that the user gave. Without one, which only private clusters may be, it is the router.
+func (s *Status) fillAPIRoute(hcp *hyperv1.HostedControlPlane, p *Payload) error {
+	if p == nil {
+		return fmt.Errorf("%s is published by Route, which waits until it is known what the release is", hyperv1.APIServer)
+	}
+	host := routeHostname(hcp, hyperv1.APIServer)
+	if host == "" {
+		host = routerHost(p.PrivateRouter)
+	}
+	if host == "" {
+		return fmt.Errorf("load balancer of service %s/%s has no address yet%s", hcp.Namespace, PrivateRouterServiceName, because(p.RouterWarnings))
+	}
+	s.APIHost, s.APIPort = host, RoutePort
+	return nil
 }
 
 // loadBalancerHost is the name that the user gave, or else what the load balancer of a Service got; empty while it has neither.

@@ -191,10 +191,11 @@ func TestValidate(t *testing.T) {
 			}),
 			want: "service Ignition is published by Route, but the management cluster does not serve route.openshift.io; use LoadBalancer or NodePort in spec.services",
 		},
-		"When a Route is asked for it should say that it cannot yet": {
+		"When the API is published by Route without a name it should ask for one": {
 			hcp: hcp(route), can: Capabilities{Routes: true},
-			want: "service APIServer is published by Route, which this version cannot do; use LoadBalancer or NodePort in spec.services",
+			want: "service APIServer is published by Route without a name; set servicePublishingStrategy.route.hostname",
 		},
+		"When Routes have names it should leave it to the release, whatever the management cluster serves": {hcp: hcp(namedRoute("api.example.com"))},
 		"When nothing is said it should say what is missing": {
 			hcp:  hcp(loadBalancer, func(h *hyperv1.HostedControlPlane) { h.Spec.Services = nil }),
 			want: "spec.services does not say how APIServer is published; use LoadBalancer or NodePort",

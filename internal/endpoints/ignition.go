@@ -1,6 +1,7 @@
 package endpoints
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 
@@ -22,19 +23,34 @@ func IgnitionHost(hcp *hyperv1.HostedControlPlane) string {
 	return ""
 }
 
+// Ignition is what the management cluster holds of what publishes the ignition server.
+type Ignition struct {
+	// Service is ignition-server, Proxy the one of the proxy in front of it, which OpenShift payloads have. nil when they don't exist.
+	Service, Proxy *corev1.Service
+	// RouteHost is the name that Route ignition-server has; empty when it has none.
+	RouteHost string
+}
+
 // IgnitionEndpoint is the host, and the port unless it is 443, from which new machines get their configuration; empty while it is not
-// known. svc is Service ignition-server, nil when it does not exist.
-func IgnitionEndpoint(services []hyperv1.ServicePublishingStrategyMapping, svc *corev1.Service) string {
+// known.
+func IgnitionEndpoint(services []hyperv1.ServicePublishingStrategyMapping, live Ignition) string {
 	hcp := &hyperv1.HostedControlPlane{}
 	hcp.Spec.Services = services
-	s, host := StrategyFor(hcp, hyperv1.Ignition), IgnitionHost(hcp)
+	s := StrategyFor(hcp, hyperv1.Ignition)
 	switch {
-	case s == nil || host == "":
+	case s == nil:
 		return ""
 	case s.Type == hyperv1.Route:
-		return host
-	case svc == nil || len(svc.Spec.Ports) == 0 || svc.Spec.Ports[0].NodePort == 0:
+		return cmp.Or(live.RouteHost, IgnitionHost(hcp))
+	}
+	host := IgnitionHost(hcp)
+	if host == "" {
 		return ""
 	}
-	return net.JoinHostPort(host, strconv.Itoa(int(svc.Spec.Ports[0].NodePort)))
+	for _, svc := range []*corev1.Service{live.Service, live.Proxy} {
+		if svc != nil && len(svc.Spec.Ports) > 0 && svc.Spec.Ports[0].NodePort != 0 {
+			return net.JoinHostPort(host, strconv.Itoa(int(svc.Spec.Ports[0].NodePort)))
+		}
+	}
+	return ""
 }

@@ -14,10 +14,14 @@ import (
 // konnectivity is how the tunnel server is published; nil when it is not: a hosted cluster without workers needs none.
 func konnectivity(hcp *hyperv1.HostedControlPlane) *hyperv1.ServicePublishingStrategy {
 	strategy := StrategyFor(hcp, hyperv1.Konnectivity)
-	if strategy == nil || strategy.Type != hyperv1.LoadBalancer && strategy.Type != hyperv1.NodePort {
+	if strategy == nil {
 		return nil
 	}
-	return strategy
+	switch strategy.Type {
+	case hyperv1.LoadBalancer, hyperv1.NodePort, hyperv1.Route:
+		return strategy
+	}
+	return nil
 }
 
 func validateKonnectivity(strategy *hyperv1.ServicePublishingStrategy) error {
@@ -74,7 +78,15 @@ func (s *Status) fillKonnectivity(hcp *hyperv1.HostedControlPlane, live Live) er
 	if svc == nil {
 		return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, KonnectivityServiceName)
 	}
-	if strategy.Type == hyperv1.NodePort {
+	switch strategy.Type {
+	case hyperv1.Route:
+		host, err := routeHost(hcp, live.Payload, KonnectivityRouteName)
+		if err != nil {
+			return err
+		}
+		s.KonnectivityHost, s.KonnectivityPort = host, RoutePort
+		return nil
+	case hyperv1.NodePort:
 		if strategy.NodePort == nil {
 			return fmt.Errorf("spec.services gives no address for %s", hyperv1.Konnectivity)
 		}

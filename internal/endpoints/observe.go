@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,6 +52,12 @@ func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.H
 		return live, nil
 	}
 	switch {
+	case status.APIHost == "" && privateAPI(hcp):
+		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, APIPrivateServiceName)
+	case live.Payload != nil && live.Payload.Routing.privateRouter() && status.InternalRouterHost == "":
+		live.Payload.RouterWarnings, err = readWarnings(ctx, events, hcp.Namespace, PrivateRouterServiceName)
+	case live.Payload != nil && live.Payload.Routing.publicRouter() && status.ExternalRouterHost == "":
+		live.Payload.RouterWarnings, err = readWarnings(ctx, events, hcp.Namespace, RouterServiceName)
 	case status.APIHost == "":
 		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, names.KubeAPIServer)
 	case live.Konnectivity != nil && status.KonnectivityHost == "":
@@ -77,9 +84,35 @@ func observePayload(ctx context.Context, services client.Reader, namespace strin
 			out.Aggregated[a.name] = svc.Spec.ClusterIP
 		}
 	}
+	for name, into := range map[string]**corev1.Service{
+		OAuthServiceName: &out.OAuthService, RouterServiceName: &out.Router, PrivateRouterServiceName: &out.PrivateRouter, APIPrivateServiceName: &out.APIPrivate,
+	} {
+		var err error
+		if *into, err = readService(ctx, services, namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	if !known.Routing.Kind {
+		return &out, nil
+	}
 	var err error
-	out.OAuthService, err = readService(ctx, services, namespace, OAuthServiceName)
+	out.Routes, err = ObserveRoutes(ctx, services, namespace)
 	return &out, err
+}
+
+// ObserveRoutes gives the Routes of the control plane by their names. A namespace has a handful. The management cluster must serve the kind.
+func ObserveRoutes(ctx context.Context, c client.Reader, namespace string) (map[string]LiveRoute, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(RouteKind.GroupVersion().WithKind(RouteKind.Kind + "List"))
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing routes of %s: %w", namespace, err)
+	}
+	found := map[string]LiveRoute{}
+	for i := range list.Items {
+		host, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "host")
+		found[list.Items[i].GetName()] = LiveRoute{Host: host}
+	}
+	return found, nil
 }
 
 // readService gives nil for a Service that does not exist.

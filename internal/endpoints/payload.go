@@ -38,11 +38,23 @@ type Payload struct {
 	// OAuthService is Service oauth-openshift, nil when it does not exist, and OAuthWarnings are recent events about it.
 	OAuthService  *corev1.Service
 	OAuthWarnings []string
+
+	// Routing says who serves Routes.
+	Routing Routing
+	// Router, PrivateRouter and APIPrivate are the Services of these purposes, nil when they don't exist. RouterWarnings are recent events about those of
+	// the router.
+	Router, PrivateRouter, APIPrivate *corev1.Service
+	RouterWarnings                    []string
+	// Routes are those of the control plane, by name, as far as the management cluster serves them.
+	Routes map[string]LiveRoute
 }
 
 // ValidatePayload is Validate for what only OpenShift payloads publish. oauth says whether the control plane runs an OAuth server.
-func ValidatePayload(hcp *hyperv1.HostedControlPlane, oauth bool) error {
-	if err := validateIgnition(hcp); err != nil || !oauth {
+func ValidatePayload(hcp *hyperv1.HostedControlPlane, routing Routing, oauth bool) error {
+	if err := validateIgnition(hcp); err != nil {
+		return err
+	}
+	if err := validateRoutes(hcp, routing, oauth); err != nil || !oauth {
 		return err
 	}
 	strategy := StrategyFor(hcp, hyperv1.OAuthServer)
@@ -58,11 +70,30 @@ func ValidatePayload(hcp *hyperv1.HostedControlPlane, oauth bool) error {
 		if hcp.Spec.Platform.Type != hyperv1.AzurePlatform {
 			return fmt.Errorf("service %s is published by LoadBalancer, which only platform %s has; use NodePort", hyperv1.OAuthServer, hyperv1.AzurePlatform)
 		}
-	case hyperv1.None:
-	case hyperv1.Route:
-		return fmt.Errorf("service %s is published by Route, which this version cannot do; use NodePort", hyperv1.OAuthServer)
+	case hyperv1.None, hyperv1.Route:
 	default:
 		return fmt.Errorf("service %s cannot be published by %q; use NodePort", hyperv1.OAuthServer, strategy.Type)
+	}
+	return nil
+}
+
+// validateRoutes: without the kind, the own router has to serve Routes, and nobody chooses names.
+func validateRoutes(hcp *hyperv1.HostedControlPlane, r Routing, oauth bool) error {
+	if r.Kind {
+		return nil
+	}
+	for _, service := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
+		if !byRoute(hcp, service) || service == hyperv1.OAuthServer && !oauth {
+			continue
+		}
+		const kind = "the management cluster does not serve route.openshift.io"
+		switch {
+		case !r.OwnRouter || r.Public && !r.Ours:
+			return fmt.Errorf("service %s is published by Route, but %s, and the control plane has a router of its own only with a named %s; "+
+				"publish %[3]s by Route with servicePublishingStrategy.route.hostname, or %[1]s by NodePort", service, kind, hyperv1.APIServer)
+		case r.Public && routeHostname(hcp, service) == "":
+			return fmt.Errorf("service %s is published by Route without a name, and %s, whose router would choose one; set servicePublishingStrategy.route.hostname", service, kind)
+		}
 	}
 	return nil
 }
@@ -136,6 +167,7 @@ func (s *Status) fillPayload(hcp *hyperv1.HostedControlPlane, p *Payload) {
 	if p == nil {
 		return
 	}
+	s.fillRouters(hcp, p)
 	s.OpenShiftAPIHost, s.PackageServerAPIAddress = p.Aggregated[OpenShiftAPIServiceName], p.Aggregated[PackageServerServiceName]
 	for _, a := range aggregated {
 		if p.Aggregated[a.name] == "" && (a.name != OAuthAPIServiceName || p.OAuth) {
@@ -149,6 +181,62 @@ func (s *Status) fillPayload(hcp *hyperv1.HostedControlPlane, p *Payload) {
 	if err := s.fillOAuth(hcp, p); err != nil {
 		s.Missing = append(s.Missing, err.Error())
 	}
+}
+
+// fillRouters is about the own router, which is waited for where it is to be: its address goes into what Routes are admitted with.
+func (s *Status) fillRouters(hcp *hyperv1.HostedControlPlane, p *Payload) {
+	s.ExternalRouterHost, s.InternalRouterHost = routerHost(p.Router), routerHost(p.PrivateRouter)
+	if p.Routing.SharedIngress && p.PrivateRouter != nil {
+		s.InternalRouterHost = p.PrivateRouter.Spec.ClusterIP
+	}
+	missing := func(service string) {
+		s.Missing = append(s.Missing, fmt.Sprintf("load balancer of service %s/%s has no address yet%s", hcp.Namespace, service, because(p.RouterWarnings)))
+	}
+	if p.Routing.publicRouter() && s.ExternalRouterHost == "" {
+		missing(RouterServiceName)
+	}
+	if p.Routing.privateRouter() && s.InternalRouterHost == "" {
+		missing(PrivateRouterServiceName)
+	}
+	s.IgnitionHost, s.MetricsHost = p.Routes[IgnitionRouteName].Host, p.Routes[MetricsProxyRouteName].Host
+	if byRoute(hcp, hyperv1.Ignition) && s.IgnitionHost == "" {
+		s.IgnitionHost = single(hcp, p.Routing, hyperv1.Ignition, IgnitionRouteName, "").Host
+	}
+}
+
+// routerHost is where the load balancer of a router is reached, empty while that is not known.
+func routerHost(svc *corev1.Service) string {
+	if svc == nil {
+		return ""
+	}
+	return loadBalancerHost(&hyperv1.ServicePublishingStrategy{}, svc)
+}
+
+// routeHost is the name of a Route that this package plans: what was asked for, or what the router of the management cluster chose.
+func routeHost(hcp *hyperv1.HostedControlPlane, p *Payload, name string) (string, error) {
+	if p == nil {
+		return "", fmt.Errorf("route %s/%s waits until it is known what the release is", hcp.Namespace, name)
+	}
+	for _, r := range routes(hcp, p.Routing, p.OAuth) {
+		if r.Name == name && r.Host != "" {
+			return r.Host, nil
+		}
+	}
+	if host := p.Routes[name].Host; host != "" {
+		return host, nil
+	}
+	return "", fmt.Errorf("route %s/%s has no host yet", hcp.Namespace, name)
+}
+
+// oauthRoute is the Route by which users reach the OAuth server.
+func oauthRoute(hcp *hyperv1.HostedControlPlane, r Routing) string {
+	switch {
+	case r.Public:
+		return OAuthRouteName
+	case routeHostname(hcp, hyperv1.OAuthServer) != "":
+		return OAuthPrivateRouteName
+	}
+	return OAuthInternalName
 }
 
 func (s *Status) fillOAuth(hcp *hyperv1.HostedControlPlane, p *Payload) error {
@@ -172,6 +260,12 @@ func (s *Status) fillOAuth(hcp *hyperv1.HostedControlPlane, p *Payload) error {
 		host := loadBalancerHost(strategy, svc)
 		if host == "" {
 			return fmt.Errorf("load balancer of service %s/%s has no address yet%s", svc.Namespace, svc.Name, because(p.OAuthWarnings))
+		}
+		s.OAuthHost, s.OAuthPort = host, RoutePort
+	case hyperv1.Route:
+		host, err := routeHost(hcp, p, oauthRoute(hcp, p.Routing))
+		if err != nil {
+			return err
 		}
 		s.OAuthHost, s.OAuthPort = host, RoutePort
 	case hyperv1.None:

@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
 )
 
 const (
@@ -44,11 +45,13 @@ type Capabilities struct {
 	Routes bool
 }
 
-// Validate says why the services cannot be published on this management cluster. The error is for a person who can edit the HostedCluster.
+// Validate says why the services cannot be published on this management cluster, whatever the release. The error is for a person who can edit the
+// HostedCluster. More is known with the release: see ValidateKubernetes and ValidatePayload.
 func Validate(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
 	for _, s := range hcp.Spec.Services {
-		if s.ServicePublishingStrategy.Type == hyperv1.Route && !can.Routes {
-			return fmt.Errorf("service %s is published by Route, but the management cluster does not serve route.openshift.io; use LoadBalancer or NodePort in spec.services", s.Service)
+		p := s.ServicePublishingStrategy
+		if p.Type == hyperv1.Route && !can.Routes && (p.Route == nil || p.Route.Hostname == "") && payload.Public(hcp) {
+			return noRouteKind(s.Service)
 		}
 	}
 	if err := validateKonnectivity(StrategyFor(hcp, hyperv1.Konnectivity)); err != nil {
@@ -67,9 +70,34 @@ func Validate(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
 		}
 		return nil
 	case hyperv1.Route:
-		return fmt.Errorf("service %s is published by Route, which this version cannot do; use LoadBalancer or NodePort in spec.services", hyperv1.APIServer)
+		if payload.Public(hcp) && routeHostname(hcp, hyperv1.APIServer) == "" {
+			return fmt.Errorf("service %s is published by Route without a name; set servicePublishingStrategy.route.hostname", hyperv1.APIServer)
+		}
+		return nil
 	}
 	return fmt.Errorf("service %s cannot be published by %q; use LoadBalancer or NodePort in spec.services", hyperv1.APIServer, api.Type)
+}
+
+func noRouteKind(service hyperv1.ServiceType) error {
+	return fmt.Errorf("service %s is published by Route, but the management cluster does not serve route.openshift.io; use LoadBalancer or NodePort in spec.services", service)
+}
+
+// ValidateKubernetes is Validate for releases of Kubernetes, which bring no router.
+func ValidateKubernetes(hcp *hyperv1.HostedControlPlane, can Capabilities) error {
+	for _, s := range hcp.Spec.Services {
+		if s.ServicePublishingStrategy.Type == hyperv1.Route && !can.Routes {
+			return noRouteKind(s.Service)
+		}
+	}
+	for _, service := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.Konnectivity} {
+		if byRoute(hcp, service) {
+			return fmt.Errorf("service %s is published by Route, which releases of Kubernetes have no router for; use LoadBalancer or NodePort in spec.services", service)
+		}
+	}
+	if privateAPI(hcp) {
+		return fmt.Errorf("service %s is published by a load balancer in a private network, which releases of Kubernetes have no way to; give the platform public access", hyperv1.APIServer)
+	}
+	return nil
 }
 
 // Services are the Services that publish the endpoints which exist, whatever the release. The HostedControlPlane must have passed Validate.
@@ -103,11 +131,12 @@ func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 	if strategy := StrategyFor(hcp, hyperv1.APIServer); strategy != nil {
 		switch strategy.Type {
 		case hyperv1.LoadBalancer:
+			if privateAPI(hcp) {
+				break // another Service is the load balancer
+			}
 			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 			svc.Spec.LoadBalancerSourceRanges = allowedRanges(hcp)
-			if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
-				svc.Annotations = map[string]string{externalDNSAnnotation: string(lb.Hostname)}
-			}
+			svc.Annotations = publicAPILoadBalancer(hcp, strategy)
 		case hyperv1.NodePort:
 			svc.Spec.Type = corev1.ServiceTypeNodePort
 			if strategy.NodePort != nil {
@@ -117,6 +146,24 @@ func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 	}
 	svc.Spec.Ports = []corev1.ServicePort{port}
 	return svc
+}
+
+// publicAPILoadBalancer are the annotations of the load balancer of the API, nil when there are none.
+func publicAPILoadBalancer(hcp *hyperv1.HostedControlPlane, strategy *hyperv1.ServicePublishingStrategy) map[string]string {
+	annotations := map[string]string{}
+	if hcp.Spec.Platform.Type == hyperv1.AWSPlatform {
+		annotations[awsLoadBalancer+"type"] = "nlb"
+		if payload.Private(hcp) {
+			crossZone(annotations)
+		}
+	}
+	if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
+		annotations[externalDNSAnnotation] = string(lb.Hostname)
+	}
+	if len(annotations) == 0 {
+		return nil
+	}
+	return annotations
 }
 
 func apiServerPods() map[string]string {

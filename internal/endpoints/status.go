@@ -40,6 +40,11 @@ type Status struct {
 	// openshift-oauth-apiserver and packageserver, which serve parts of the hosted API. Empty: the Services say.
 	OpenShiftAPIHost, OAuthAPIServerHost, PackageServerAPIAddress string
 
+	// ExternalRouterHost and InternalRouterHost are where the load balancers of the control plane's own router are reached. Empty where there is no such.
+	ExternalRouterHost, InternalRouterHost string
+	// IgnitionHost and MetricsHost are where machines reach the ignition server, and the hosted cluster the metrics, as far as Routes say it.
+	IgnitionHost, MetricsHost string
+
 	// APIServiceIP is the ClusterIP of Service kube-apiserver. Empty until it is assigned.
 	APIServiceIP string
 

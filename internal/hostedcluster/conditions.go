@@ -96,7 +96,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 
 // allFieldsHeeded knows of releases of Kubernetes alone. What it says of them would be wrong advice for a payload.
 func allFieldsHeeded(obs *observed) metav1.Condition {
-	c := validate.AllFieldsHeeded(obs.hc)
+	c := validate.AllFieldsHeeded(obs.hc, obs.payload())
 	if obs.userRelease == nil || obs.userRelease.Kubernetes {
 		return c
 	}
@@ -135,7 +135,7 @@ func unmanagedEtcd(obs *observed) metav1.Condition {
 
 func validationInput(obs *observed) validate.Input {
 	return validate.Input{
-		HC: obs.hc, Namespace: obs.namespace, Routes: obs.caps.Routes, Sources: obs.sources,
+		HC: obs.hc, Namespace: obs.namespace, Routes: obs.caps.Routes, Payload: obs.payload(), Sources: obs.sources,
 		Started: obs.hcp != nil || obs.namespace != nil || hasBeenAvailable(obs.hc),
 	}
 }

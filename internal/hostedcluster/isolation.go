@@ -27,6 +27,7 @@ func policyInput(obs *observed) netpolicy.Input {
 		HasOAuth:    len(obs.target.Missing("oauth-server")) == 0,
 		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0 || len(obs.target.Missing("kubelet")) == 0,
 		Payload:     !obs.target.Kubernetes,
+		HasRouter:   !obs.target.Kubernetes && hasRouter(obs.hc),
 		PodMachines: spec.Platform.Type == hyperv1.LocalPlatform,
 		Management:  obs.management,
 	}

@@ -19,7 +19,6 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/trouble"
-	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/netpolicy"
@@ -126,12 +125,9 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 		return obs, err
 	}
 	if obs.ignition != nil {
-		// Not cached: Services of all namespaces would be many, and this one hardly changes.
-		svc, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: ns, Name: names.IgnitionServer}, &corev1.Service{})
-		if err != nil {
+		if obs.ignitionEndpoint, err = r.ignitionEndpoint(ctx, hc, ns); err != nil {
 			return obs, err
 		}
-		obs.ignitionEndpoint = endpoints.IgnitionEndpoint(hc.Spec.Services, svc)
 	}
 	if obs.published, err = r.publishedSecrets(ctx, hc, obs.hcp); err != nil {
 		return obs, err

@@ -22,7 +22,11 @@ func (r *Reconciler) applier() *apply.Applier {
 
 // publish applies the Services and what goes with them.
 func (r *Reconciler) publish(ctx context.Context, p publication) error {
-	if err := r.applier().All(ctx, p.objects...); err != nil {
+	errs := []error{r.applier().All(ctx, p.objects...)}
+	for _, obj := range p.remove {
+		errs = append(errs, r.applier().Delete(ctx, obj))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("publishing the API: %w", err)
 	}
 	return nil

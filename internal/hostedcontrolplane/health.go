@@ -2,6 +2,7 @@ package hostedcontrolplane
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -52,6 +53,8 @@ type health struct {
 // target is an endpoint to check, as users reach it.
 type target struct {
 	url, host string
+	// dial is the address (host:port) to connect to in place of that of the url. Optional.
+	dial string
 	// roots is PEM.
 	roots string
 }
@@ -197,7 +200,7 @@ func getHealthz(ctx context.Context, t target) error {
 	}
 	// A transport per request: a kept connection would hide that new ones are no longer accepted.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
-		TLSHandshakeTimeout: checkTimeout, ResponseHeaderTimeout: checkTimeout, MaxResponseHeaderBytes: maxHealthBody}
+		DialContext: dialTo(t.dial), TLSHandshakeTimeout: checkTimeout, ResponseHeaderTimeout: checkTimeout, MaxResponseHeaderBytes: maxHealthBody}
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, nil)
 	if err != nil {
@@ -216,6 +219,14 @@ func getHealthz(ctx context.Context, t target) error {
 		err = fmt.Errorf("%w: failing checks: %s", err, strings.Join(failing, ", "))
 	}
 	return err
+}
+
+// dialTo connects to address whatever is asked for; empty: to what is asked for.
+func dialTo(address string) func(context.Context, string, string) (net.Conn, error) {
+	var d net.Dialer
+	return func(ctx context.Context, network, asked string) (net.Conn, error) {
+		return d.DialContext(ctx, network, cmp.Or(address, asked))
+	}
 }
 
 // withoutAddresses drops the addresses of a connection from an error. The local port differs every time, and a condition's message must not.

@@ -8,12 +8,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/controlplane/openshift/kit"
 )
 
 // marketplace is a catalog that releases have no more.
@@ -31,11 +29,7 @@ func leftovers(namespace string, routes bool) []client.Object {
 		&corev1.Service{ObjectMeta: named("ovnkube-master-internal")},
 	}
 	if routes {
-		route := &unstructured.Unstructured{}
-		route.SetGroupVersionKind(kit.RouteKind)
-		route.SetNamespace(namespace)
-		route.SetName("ovnkube-sbdb")
-		list = append(list, route)
+		list = append(list, routeNamed(namespace, "ovnkube-sbdb"))
 	}
 	return list
 }

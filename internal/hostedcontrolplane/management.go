@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/endpoints"
 )
 
 const (
@@ -29,9 +30,8 @@ const (
 )
 
 var (
-	routeKind = schema.GroupVersionKind{Group: "route.openshift.io", Version: "v1", Kind: "Route"}
-	sccKind   = schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1", Kind: "SecurityContextConstraints"}
-	nodeKind  = corev1.SchemeGroupVersion.WithKind("Node")
+	sccKind  = schema.GroupVersionKind{Group: "security.openshift.io", Version: "v1", Kind: "SecurityContextConstraints"}
+	nodeKind = corev1.SchemeGroupVersion.WithKind("Node")
 )
 
 // builtin groups are served by every cluster, and the operator has its rights on them or cannot work at all.
@@ -81,7 +81,9 @@ func (m *managementCluster) Accessible(ctx context.Context, gvk schema.GroupVers
 }
 
 // Routes implements Management.
-func (m *managementCluster) Routes(context.Context) (bool, error) { return m.served(routeKind) }
+func (m *managementCluster) Routes(context.Context) (bool, error) {
+	return m.served(endpoints.RouteKind)
+}
 
 // served reports whether the management cluster has the kind, whatever the operator may do with it.
 func (m *managementCluster) served(gvk schema.GroupVersionKind) (bool, error) {

@@ -31,6 +31,7 @@ import (
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/process"
@@ -109,6 +110,13 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 			continue
 		}
 		b = b.Watches(obj, all, builder.WithPredicates(contentChanged{}))
+	}
+	routes := &metav1.PartialObjectMetadata{}
+	routes.SetGroupVersionKind(endpoints.RouteKind)
+	if _, err := mgr.GetRESTMapper().RESTMapping(endpoints.RouteKind.GroupKind(), endpoints.RouteKind.Version); err == nil {
+		b = b.Watches(routes, own, builder.WithPredicates(contentChanged{})) // their names, and those of components, come from a router
+	} else if !meta.IsNoMatchError(err) {
+		return fmt.Errorf("looking for the Route kind: %w", err)
 	}
 	if err := b.Complete(throttle.New(r.pass, r.Clock, nil)); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)

@@ -40,15 +40,25 @@ func (r *Reconciler) observeCapabilities(ctx context.Context, obs *Observed) err
 		return fmt.Errorf("looking for the Route kind: %w", err)
 	}
 	obs.Routes = routes
+	wctx := r.Context
+	wctx.HCP = obs.HCP
+	obs.Routing = kit.RoutingOf(wctx)
+	obs.Routing.Kind = routes
 	obs.validate()
 	return nil
 }
 
 // validate says what is wrong with how the endpoints are to be published, as far as the release is known.
 func (obs *Observed) validate() {
-	obs.Invalid = endpoints.Validate(obs.HCP, endpoints.Capabilities{Routes: obs.Routes})
-	if obs.Invalid == nil && obs.Flavour == openShift {
-		obs.Invalid = endpoints.ValidatePayload(obs.HCP, kit.OAuthEnabled(obs.HCP))
+	can := endpoints.Capabilities{Routes: obs.Routes}
+	if obs.Invalid = endpoints.Validate(obs.HCP, can); obs.Invalid != nil {
+		return
+	}
+	switch obs.Flavour {
+	case kubernetes:
+		obs.Invalid = endpoints.ValidateKubernetes(obs.HCP, can)
+	case openShift:
+		obs.Invalid = endpoints.ValidatePayload(obs.HCP, obs.Routing, kit.OAuthEnabled(obs.HCP))
 	}
 }
 
@@ -57,7 +67,7 @@ func (obs *Observed) payload() *endpoints.Payload {
 	if obs.Flavour != openShift {
 		return nil
 	}
-	return &endpoints.Payload{OAuth: kit.OAuthEnabled(obs.HCP)}
+	return &endpoints.Payload{OAuth: kit.OAuthEnabled(obs.HCP), Routing: obs.Routing}
 }
 
 // observeInfra reads where the API is published. It reads past the cache while an address is missing, because everything waits for it.
@@ -123,6 +133,7 @@ func (r *Reconciler) observeHealth(obs *Observed) {
 		obs.Health = &health{err: err}
 		return
 	}
+	t.dial = dialFor(obs)
 	obs.Health = r.Checker.Result(r.Background, t)
 }
 

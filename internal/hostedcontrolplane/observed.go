@@ -23,6 +23,8 @@ type Observed struct {
 	Flavour flavour
 	// Routes says whether the management cluster serves Routes.
 	Routes bool
+	// Routing says who serves Routes.
+	Routing endpoints.Routing
 	// Invalid says why the management cluster cannot do what the spec asks for. nil when it can.
 	Invalid error
 	// Pause is spec.pausedUntil, parsed.
@@ -44,6 +46,8 @@ type Observed struct {
 	// Infra is where the API is published; InfraErr says why that could not be read.
 	Infra    endpoints.Status
 	InfraErr error
+	// RoutesFound are the Routes of the control plane by name, as far as the management cluster serves them and the pass has looked.
+	RoutesFound map[string]endpoints.LiveRoute
 	// PKIProblems need a person.
 	PKIProblems []error
 	// Renew is when a certificate is due; 0: none is.

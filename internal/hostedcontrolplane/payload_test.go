@@ -34,7 +34,12 @@ func payloadOf(image, version string) *release.Release {
 
 // newPayloadWorld is a world whose control plane has an OpenShift payload.
 func newPayloadWorld(t testing.TB, mutate ...func(*hyperv1.HostedControlPlane)) *world {
-	w := newWorld(t, append([]func(*hyperv1.HostedControlPlane){func(h *hyperv1.HostedControlPlane) {
+	return newPayloadWorldOn(t, testenv.Start(t), mutate...)
+}
+
+// newPayloadWorldOn is such a world on some API server.
+func newPayloadWorldOn(t testing.TB, env *testenv.Env, mutate ...func(*hyperv1.HostedControlPlane)) *world {
+	w := newWorldOn(t, env, append([]func(*hyperv1.HostedControlPlane){func(h *hyperv1.HostedControlPlane) {
 		h.Spec.ReleaseImage = payload422
 		h.Spec.DNS.BaseDomain = "example.com"
 		for i := range h.Spec.Services {

@@ -1,6 +1,7 @@
 package hostedcontrolplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -32,7 +33,7 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 		s.KonnectivityHost = infra.KonnectivityHost
 	}
 	if _, disabled := hcp.Annotations[hyperv1.DisableIgnitionServerAnnotation]; !disabled {
-		s.IgnitionServer, s.IgnitionHost = true, endpoints.IgnitionHost(hcp)
+		s.IgnitionServer, s.IgnitionHost = true, cmp.Or(infra.IgnitionHost, endpoints.IgnitionHost(hcp))
 	}
 	for _, network := range hcp.Spec.Networking.ServiceNetwork {
 		s.ServiceCIDRs = append(s.ServiceCIDRs, string(network.CIDR))
@@ -56,7 +57,7 @@ func payloadSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, of fla
 		return nil
 	}
 	return &pki.Payload{
-		OAuth: kit.OAuthEnabled(hcp), OAuthHost: infra.OAuthHost, IngressAuthority: kit.HasCapability(hcp, hyperv1.IngressCapability), AppsDomain: kit.IngressDomain(hcp), MetricsForwarding: kit.ForwardsMetrics(hcp), MetricsHost: kit.MetricsProxyHost(hcp),
+		OAuth: kit.OAuthEnabled(hcp), OAuthHost: infra.OAuthHost, IngressAuthority: kit.HasCapability(hcp, hyperv1.IngressCapability), AppsDomain: kit.IngressDomain(hcp), MetricsForwarding: kit.ForwardsMetrics(hcp), MetricsHost: cmp.Or(infra.MetricsHost, kit.MetricsProxyHost(hcp)),
 	}
 }
 

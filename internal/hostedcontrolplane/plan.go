@@ -21,6 +21,8 @@ type publication struct {
 	// further rounds then.
 	acts    bool
 	objects []client.Object
+	// remove are those that must not exist.
+	remove []client.Object
 }
 
 // planPublication also lets pods of the default ServiceAccount pull images.
@@ -40,10 +42,40 @@ func planPublication(obs Observed) publication {
 		services = append(services, endpoints.PayloadServices(obs.HCP, kit.OAuthEnabled(obs.HCP))...)
 	}
 	for _, svc := range services {
-		svc.OwnerReferences = []metav1.OwnerReference{ownerReference(obs.HCP)}
 		objs = append(objs, svc)
 	}
-	return publication{acts: true, objects: objs}
+	p := publication{acts: true, objects: objs}
+	if obs.Flavour == openShift {
+		p.addRouting(obs)
+	}
+	for _, obj := range p.objects[1:] {
+		obj.SetOwnerReferences([]metav1.OwnerReference{ownerReference(obs.HCP)})
+	}
+	return p
+}
+
+// addRouting adds the Services of the control plane's router, and Routes.
+func (p *publication) addRouting(obs Observed) {
+	oauth := kit.OAuthEnabled(obs.HCP)
+	services := endpoints.RouterServices(obs.HCP, obs.Routing, oauth)
+	for _, svc := range services.Apply {
+		p.objects = append(p.objects, svc)
+	}
+	for _, name := range services.Delete {
+		p.remove = append(p.remove, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: obs.HCP.Namespace, Name: name}})
+	}
+	if !obs.Routing.Kind {
+		return
+	}
+	routes := endpoints.Routes(obs.HCP, obs.Routing, oauth)
+	for _, route := range routes.Apply {
+		p.objects = append(p.objects, route)
+	}
+	for _, name := range routes.Delete {
+		if _, there := obs.RoutesFound[name]; there {
+			p.remove = append(p.remove, routeNamed(obs.HCP.Namespace, name))
+		}
+	}
 }
 
 // rolloutPlan is that of the last round: which components are brought to what. Each of them is planned when its turn comes (component.Plan),

@@ -175,7 +175,7 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 	if !obs.Infra.Ready() {
 		return nil
 	}
-	troubleErr := errors.Join(r.keepNodeConfig(ctx, obs), r.observeRollout(ctx, obs))
+	troubleErr := errors.Join(r.admitRoutes(ctx, obs), r.keepNodeConfig(ctx, obs), r.observeRollout(ctx, obs))
 	err = errors.Join(troubleErr, r.rollOut(ctx, planRollout(*obs, r.Components(obs.HCP, obs.Release), r.context(*obs))))
 	obs.ComponentsCurrent = err == nil
 	return err
@@ -183,6 +183,9 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 
 // prepare is the first rounds: what components need before there are any.
 func (r *Reconciler) prepare(ctx context.Context, obs *Observed) error {
+	if err := r.observeRoutes(ctx, obs); err != nil {
+		return err
+	}
 	publishErr := r.publish(ctx, planPublication(*obs))
 	r.observeInfra(ctx, obs)
 	certErr := r.certify(ctx, obs)

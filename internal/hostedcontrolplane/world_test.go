@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -60,7 +61,12 @@ var keys = func() pki.KeySource {
 
 func newWorld(t testing.TB, mutate ...func(*hyperv1.HostedControlPlane)) *world {
 	t.Helper()
-	env := testenv.Start(t)
+	return newWorldOn(t, testenv.Start(t), mutate...)
+}
+
+// newWorldOn is a world on some API server.
+func newWorldOn(t testing.TB, env *testenv.Env, mutate ...func(*hyperv1.HostedControlPlane)) *world {
+	t.Helper()
 	scheme, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +108,9 @@ func (w *world) Lookup(_ context.Context, image string, _ []byte) (*release.Rele
 func (w *world) Result(context.Context, target) *health { return w.answer }
 
 // Accessible implements component.Capabilities.
-func (w *world) Accessible(context.Context, schema.GroupVersionKind) (bool, error) { return false, nil }
+func (w *world) Accessible(_ context.Context, kind schema.GroupVersionKind) (bool, error) {
+	return w.routes && kind == endpoints.RouteKind, nil
+}
 
 // Routes implements Management.
 func (w *world) Routes(context.Context) (bool, error) { return w.routes, nil }

@@ -26,6 +26,8 @@ const (
 	ignitionPort      = 9090
 	ignitionProxyPort = 8443
 	konnectivityPort  = 8091
+	routerPort        = 8443
+	routerPlainPort   = 8080 // that of other versions
 	etcdClientPort    = 2379
 	etcdPeerPort      = 2380
 )

@@ -21,6 +21,7 @@ const (
 	ManagementKASAccess     = "management-kas-access"
 	OpenShiftMonitoring     = "openshift-monitoring"
 	Machines                = "machines"
+	PrivateRouter           = "private-router"
 	NodePortOAuth           = "nodeport-oauth"
 	LoadBalancerOAuth       = "loadbalancer-oauth"
 	NodePortIgnition        = "nodeport-ignition"
@@ -42,6 +43,8 @@ type Input struct {
 	HasOAuth, HasIgnition bool
 	// Payload is true for OpenShift payloads. Their components are others than those of the matrix, and reach each other as freely as published.
 	Payload bool
+	// HasRouter is true where the control plane has a router of its own.
+	HasRouter bool
 	// EtcdShards are the components that are etcd besides the one of that name.
 	EtcdShards []string
 	// UnmanagedEtcdPort is where somebody else's etcd listens, or 0.
@@ -95,6 +98,7 @@ func (in Input) published() []rule {
 		{KAS, true, ingress(app(names.KubeAPIServer), onPorts(in.apiPorts()...))},
 		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app("oauth-openshift"), onPorts(oauthPort))},
 		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app("oauth-openshift"), onPorts(oauthPort))},
+		{PrivateRouter, in.HasRouter, ingress(app("private-router"), onPorts(routerPlainPort, routerPort))},
 		{NodePortIgnition, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app(names.IgnitionServer), onPorts(ignitionPort))},
 		{NodePortIgnitionProxy, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server-proxy"), onPorts(ignitionProxyPort))},
 		{NodePortKonnectivity, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("konnectivity-server"), onPorts(konnectivityPort))},

@@ -35,6 +35,7 @@ func TestFor(t *testing.T) {
 		"When the release has an OAuth server it should let users in": {
 			in:   Input{HasOAuth: true, Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.OAuthServer, hyperv1.LoadBalancer)}},
 			want: []string{OpenShiftIngress, LoadBalancerOAuth}},
+		"When the control plane has a router it should let everybody in there": {in: Input{Payload: true, HasRouter: true}, want: []string{OpenShiftIngress, PrivateRouter}},
 		"When ignition is published by a node port it should let machines in": {
 			in:   Input{HasIgnition: true, Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.Ignition, hyperv1.NodePort)}},
 			want: []string{OpenShiftIngress, NodePortIgnition, NodePortIgnitionProxy}},
@@ -49,7 +50,7 @@ func TestFor(t *testing.T) {
 			}
 			g.Expect(names[len(names)-1]).To(Equal(DefaultDeny), "what is allowed is allowed before the rest is denied")
 			g.Expect(names).To(ConsistOf(append(tc.want, always...)))
-			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+8), "every policy is either applied or deleted")
+			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+9), "every policy is either applied or deleted")
 		})
 	}
 	t.Run("When the API server has another port it should let in both", func(t *testing.T) {

@@ -70,6 +70,9 @@ func (in Input) machines() networkingv1.NetworkPolicySpec {
 		spec.Egress = append(spec.Egress,
 			networkingv1.NetworkPolicyEgressRule{To: in.peers("ignition-server-proxy"), Ports: tcp(ignitionProxyPort)},
 			networkingv1.NetworkPolicyEgressRule{To: in.peers("oauth-openshift"), Ports: tcp(oauthPort)})
+		if in.HasRouter {
+			spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: in.peers("router"), Ports: tcp(routerPort)})
+		}
 	}
 	for _, registry := range in.Registries {
 		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{

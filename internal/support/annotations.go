@@ -40,7 +40,7 @@ var annotations = func() []Entry {
 		hyperv1.KubeAPIServerGOGCAnnotation, hyperv1.KubeAPIServerGOMemoryLimitAnnotation, hyperv1.KubeAPIServerMaximumRequestsInFlight,
 		hyperv1.KubeAPIServerMaximumMutatingRequestsInFlight, hyperv1.KubeAPIServerVerbosityLevelAnnotation, hyperv1.KubeAPIServerGoAwayChance,
 		hyperv1.KubeAPIServerServiceAccountTokenMaxExpiration, hyperv1.DisableMonitoringServices, hyperv1.DisableIgnitionServerAnnotation,
-		hyperv1.DisableClusterAutoscalerAnnotation)
+		hyperv1.DisableClusterAutoscalerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation)
 	add(Heeded, "", hyperv1.DisablePKIReconciliationAnnotation,
 		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal")
 	add(Heeded, "", hyperv1.MachineHealthCheckTimeoutAnnotation, hyperv1.MachineHealthCheckNodeStartupTimeoutAnnotation,
@@ -67,7 +67,7 @@ var annotations = func() []Entry {
 	add(NotHeeded, noIngress, hyperv1.PrivateIngressControllerAnnotation, hyperv1.IngressControllerLoadBalancerScope)
 	add(NotHeeded, "the pull secret of the hosted cluster's nodes is that of spec.pullSecret", hyperv1.EnsureExistsPullSecretReconciliation,
 		hyperv1.GlobalPullSecretNodeLabel)
-	add(NotHeeded, cloudOnly, hyperv1.DisableAWSNodeTerminationHandlerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation,
+	add(NotHeeded, cloudOnly, hyperv1.DisableAWSNodeTerminationHandlerAnnotation,
 		hyperv1.AWSLoadBalancerSubnetsAnnotation, hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation,
 		hyperv1.SharedLoadBalancerHealthProbePathAnnotation, hyperv1.SharedLoadBalancerHealthProbePortAnnotation,
 		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AllowUnsupportedKubeVirtRHCOSVariantsAnnotation,
@@ -104,7 +104,7 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
 		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
 		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority",
-		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/payload-version")
+		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/internal-route", "hypershift.openshift.io/route-status-writer", "hypershift.openshift.io/payload-version")
 	add(Written, noMigration, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation,
 		hyperv1.PrivateCAPIMigrationLockAnnotation, hyperv1.PrivateCAPIMigrationAckAnnotation, hyperv1.PrivateCAPIMovedAnnotation,
 		"hypershift.openshift.io/pre-migration-replicas", "hypershift.openshift.io/migration-copy", "hypershift.openshift.io/original-creation-timestamp")

@@ -25,9 +25,17 @@ var pickedBy = map[string]string{"spec.services": "service"}
 // Findings are what is set in a spec and refused or not heeded on a platform, one for each entry, in the order of the table. spec is what JSON
 // makes of it.
 func (t *Table) Findings(spec map[string]any, platform string) []Finding {
+	return t.FindingsOf(spec, platform, false)
+}
+
+// FindingsOf is Findings; payload: of what becomes of the spec with an OpenShift payload.
+func (t *Table) FindingsOf(spec map[string]any, platform string, payload bool) []Finding {
 	found := map[string]Finding{}
 	walk([]string{"spec"}, "spec", spec, func(spellings []string, field, value string) {
 		e, ok := t.lookup(spellings, value)
+		if payload {
+			e = e.forPayloads()
+		}
 		verdict := e.On(platform)
 		if !ok || e.Quiet || verdict != NotHeeded && verdict != Refused || e.Default != "" && value == e.Default {
 			return
@@ -38,7 +46,7 @@ func (t *Table) Findings(spec map[string]any, platform string) []Finding {
 		}
 	})
 	for _, r := range t.Rules {
-		if field, applies := r.Applies(spec); applies {
+		if field, applies := r.Applies(spec); applies && (!payload || r.Entry.Payload == "") {
 			found[r.Entry.Path] = Finding{Field: field, Entry: r.Entry}
 		}
 	}

@@ -79,6 +79,19 @@ func IngressDomain(hcp *hyperv1.HostedControlPlane) string {
 	return "apps." + BaseDomain(hcp)
 }
 
+// Public says whether the API of the hosted cluster is reached from the internet.
+func Public(hcp *hyperv1.HostedControlPlane) bool {
+	switch p := hcp.Spec.Platform; {
+	case p.AWS != nil && p.Type == hyperv1.AWSPlatform:
+		return p.AWS.EndpointAccess != hyperv1.Private
+	case p.GCP != nil && p.Type == hyperv1.GCPPlatform:
+		return p.GCP.EndpointAccess != hyperv1.GCPEndpointAccessPrivate
+	case p.Azure != nil && p.Type == hyperv1.AzurePlatform:
+		return p.Azure.Topology != hyperv1.AzureTopologyPrivate
+	}
+	return true
+}
+
 // Private says whether nodes reach the control plane by a way that isn't the internet.
 func Private(hcp *hyperv1.HostedControlPlane) bool {
 	switch p := hcp.Spec.Platform; {

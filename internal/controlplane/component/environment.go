@@ -16,6 +16,8 @@ type Environment struct {
 	CVOMetricsAccess bool
 	// CVOPrometheusURL is where it reads them; empty: at the management cluster's own monitoring.
 	CVOPrometheusURL string
+	// DefaultIngressDomain is the DNS domain of the management cluster's router; empty: not known.
+	DefaultIngressDomain string
 	// ImageMirrors are the mirrors of the management cluster as the operator got them.
 	ImageMirrors string
 }
@@ -34,6 +36,6 @@ func EnvironmentFrom(getenv func(string) string) Environment {
 		ManagedService: getenv("MANAGED_SERVICE"), KeyVaultClientID: getenv("ARO_HCP_KEY_VAULT_USER_CLIENT_ID"),
 		SizeTagging: getenv("ENABLE_SIZE_TAGGING") == "1", RHOBSMonitoring: getenv("RHOBS_MONITORING") == "1",
 		CVOMetricsAccess: getenv("ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS") == "1", ImageMirrors: getenv("OPENSHIFT_IMG_OVERRIDES"),
-		CVOPrometheusURL: getenv("CVO_PROMETHEUS_URL"),
+		DefaultIngressDomain: getenv("DEFAULT_INGRESS_DOMAIN"), CVOPrometheusURL: getenv("CVO_PROMETHEUS_URL"),
 	}
 }

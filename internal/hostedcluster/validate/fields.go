@@ -16,17 +16,18 @@ import (
 const messageAllHeeded = "Every field and annotation that is set is acted on"
 
 // fieldFindings are what the spec sets and nobody acts on.
-func fieldFindings(hc *hyperv1.HostedCluster) []support.Finding {
+func fieldFindings(hc *hyperv1.HostedCluster, payload bool) []support.Finding {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&hc.Spec)
 	if err != nil {
 		panic(fmt.Sprintf("a HostedCluster can't be encoded: %v", err)) // it has been decoded from JSON
 	}
-	return support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type))
+	return support.Of("HostedCluster").FindingsOf(spec, string(hc.Spec.Platform.Type), payload)
 }
 
-// AllFieldsHeeded is the condition of that name: it tells of fields and annotations that are set and that nobody acts on.
-func AllFieldsHeeded(hc *hyperv1.HostedCluster) metav1.Condition {
-	found := append(fieldFindings(hc), support.AnnotationFindings(hc.Annotations)...)
+// AllFieldsHeeded is the condition of that name: it tells of fields and annotations that are set and that nobody acts on. payload: the release is one of
+// OpenShift.
+func AllFieldsHeeded(hc *hyperv1.HostedCluster, payload bool) metav1.Condition {
+	found := append(fieldFindings(hc, payload), support.AnnotationFindings(hc.Annotations)...)
 	if len(found) > 0 {
 		return conditions.False(hyperv1.AllFieldsHeeded, hyperv1.FieldsNotHeededReason, support.Message(found))
 	}
@@ -40,7 +41,7 @@ func fieldsAreNotRefused(in *Input) []string {
 		return nil
 	}
 	var mistakes []string
-	for _, f := range fieldFindings(in.HC) {
+	for _, f := range fieldFindings(in.HC, in.Payload) {
 		if f.Entry.Verdict == support.Refused && !strings.HasPrefix(f.Entry.Path, "spec.platform") {
 			mistakes = append(mistakes, f.String())
 		}

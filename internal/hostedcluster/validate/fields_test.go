@@ -43,7 +43,7 @@ func TestAllFieldsHeeded(t *testing.T) {
 				if !ok {
 					continue
 				}
-				c := AllFieldsHeeded(hc)
+				c := AllFieldsHeeded(hc, false)
 				g.Expect(c.Status).To(Equal(metav1.ConditionFalse), "%v", value)
 				g.Expect(c.Reason).To(Equal(hyperv1.FieldsNotHeededReason))
 				g.Expect(index.ReplaceAllString(c.Message, "[]")).To(ContainSubstring(e.Path + ": " + e.Text))
@@ -59,13 +59,13 @@ func TestAllFieldsHeeded(t *testing.T) {
 		g := NewWithT(t)
 		hc, ok := hostedclustertest.Decode(hostedclustertest.Spec(t))
 		g.Expect(ok).To(BeTrue())
-		g.Expect(AllFieldsHeeded(hc).Status).To(Equal(metav1.ConditionTrue))
+		g.Expect(AllFieldsHeeded(hc, false).Status).To(Equal(metav1.ConditionTrue))
 	})
 	t.Run("When an annotation means nothing it should be named", func(t *testing.T) {
 		g := NewWithT(t)
 		hc := hostedclustertest.Example("clusters", hostedclustertest.Image)
 		hc.Annotations = map[string]string{hyperv1.PortierisImageAnnotation: "x", hyperv1.RestartDateAnnotation: "x"}
-		c := AllFieldsHeeded(hc)
+		c := AllFieldsHeeded(hc, false)
 		g.Expect(c.Message).To(ContainSubstring("metadata.annotations[" + hyperv1.PortierisImageAnnotation + "]"))
 		g.Expect(c.Message).NotTo(ContainSubstring(hyperv1.RestartDateAnnotation))
 	})

@@ -27,6 +27,8 @@ type Input struct {
 	Started bool
 	// Routes: the management cluster serves route.openshift.io/v1.
 	Routes bool
+	// Payload: the release is one of OpenShift.
+	Payload bool
 	// Sources is every object that the spec mentions.
 	Sources sources.Set
 }
@@ -112,11 +114,28 @@ func routesAreServed(in *Input) []string {
 	}
 	var mistakes []string
 	for i, s := range in.HC.Spec.Services {
-		if s.ServicePublishingStrategy.Type == hyperv1.Route {
+		if s.ServicePublishingStrategy.Type != hyperv1.Route {
+			continue
+		}
+		// An OpenShift payload brings a router, which serves its names on any management cluster.
+		switch {
+		case !in.Payload:
 			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): type Route needs a management cluster with route.openshift.io/v1: use LoadBalancer or NodePort", i, s.Service))
+		case hostname(s.ServicePublishingStrategy) == "":
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): the management cluster does not serve route.openshift.io/v1, so nobody chooses a name for type Route: set route.hostname, or use NodePort", i, s.Service))
+		case !in.routedAPI():
+			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (%s): the management cluster does not serve route.openshift.io/v1, and the control plane has a router of its own "+
+				"only while APIServer is of type Route with route.hostname: publish APIServer so, or use NodePort", i, s.Service))
 		}
 	}
 	return mistakes
+}
+
+// routedAPI says whether the API server is published by a Route that has a name.
+func (in *Input) routedAPI() bool {
+	return slices.ContainsFunc(in.HC.Spec.Services, func(s hyperv1.ServicePublishingStrategyMapping) bool {
+		return s.Service == hyperv1.APIServer && s.ServicePublishingStrategy.Type == hyperv1.Route && hostname(s.ServicePublishingStrategy) != ""
+	})
 }
 
 // servicesAreUsable: the API server has to be published, and a service in only one way.

@@ -38,6 +38,20 @@ func TestValidate(t *testing.T) {
 		"When there are no Routes it should offer what there is": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 		}), says: "spec.services[1] (OAuthServer): type Route needs a management cluster with route.openshift.io/v1"},
+		"When a payload's router serves names on a plain management cluster it should be valid": {world: func(in *Input) {
+			in.Payload = true
+			for i, host := range []string{"api.example.com", "oauth.example.com"} {
+				in.HC.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: hyperv1.PublishedHostname(host)}}
+			}
+		}},
+		"When nobody there chooses a name for a payload's Route it should ask for one": {world: func(in *Input) {
+			in.Payload = true
+			in.HC.Spec.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+		}, says: "spec.services[1] (OAuthServer): the management cluster does not serve route.openshift.io/v1, so nobody chooses a name for type Route: set route.hostname"},
+		"When a payload would have no router there it should say how it has one": {world: func(in *Input) {
+			in.Payload = true
+			in.HC.Spec.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: "oauth.example.com"}}
+		}, says: "only while APIServer is of type Route with route.hostname"},
 		"When the API server is published by Route it should need a hostname": {world: func(in *Input) {
 			in.Routes = true
 			in.HC.Spec.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}

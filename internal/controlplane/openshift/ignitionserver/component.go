@@ -70,10 +70,8 @@ func byRoute(ctx component.WorkloadContext) (bool, error) {
 }
 
 func adaptRoute(ctx component.WorkloadContext, route *unstructured.Unstructured) error {
-	if ctx.HCP.Spec.Platform.Type != hyperv1.IBMCloudPlatform {
-		if err := unstructured.SetNestedField(route.Object, "ignition-server-proxy", "spec", "to", "name"); err != nil {
-			return err
-		}
+	if err := unstructured.SetNestedField(route.Object, kit.IgnitionService(ctx.HCP), "spec", "to", "name"); err != nil {
+		return err
 	}
 	if kit.Private(ctx.HCP) {
 		return kit.InternalRoute(ctx, route)

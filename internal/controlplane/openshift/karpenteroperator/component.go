@@ -3,6 +3,7 @@
 package karpenteroperator
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 
@@ -67,7 +68,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		return fmt.Errorf("no image for the operator of Karpenter: Context.OperatorImage is empty")
 	}
 	main.Image = ctx.OperatorImage
-	main.Args = append(main.Args, "--hypershift-operator-image="+ctx.OperatorImage, "--ignition-endpoint="+endpoints.IgnitionHost(ctx.HCP))
+	main.Args = append(main.Args, "--hypershift-operator-image="+ctx.OperatorImage, "--ignition-endpoint="+cmp.Or(ctx.Infra.IgnitionHost, endpoints.IgnitionHost(ctx.HCP)))
 	if aws := ctx.HCP.Spec.Platform.AWS; aws != nil && ctx.HCP.Spec.Platform.Type == hyperv1.AWSPlatform {
 		main.Args = append(main.Args, "--control-plane-operator-image="+ctx.OperatorImage)
 		kit.Mount(pod, Name, component.SecretVolume("provider-creds", credentials), "/etc/provider")

@@ -22,7 +22,7 @@ func WithForwardedMetrics(ctx component.WorkloadContext) (bool, error) {
 func MetricsProxyHost(hcp *hyperv1.HostedControlPlane) string {
 	const name = "metrics-proxy"
 	if Private(hcp) {
-		return internalHost(name, hcp)
+		return endpoints.InternalRouteHost(name, hcp.Name)
 	}
 	if s := endpoints.StrategyFor(hcp, hyperv1.Ignition); s != nil && s.Route != nil {
 		if _, domain, ok := strings.Cut(string(s.Route.Hostname), "."); ok {

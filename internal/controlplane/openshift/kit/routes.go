@@ -1,26 +1,19 @@
 package kit
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/endpoints"
 )
 
 // RouteKind is the kind of Routes, which management clusters of OpenShift serve.
-var RouteKind = schema.GroupVersionKind{Group: "route.openshift.io", Version: "v1", Kind: "Route"}
+var RouteKind = endpoints.RouteKind
 
-// Labels of Routes.
-const (
-	// RouterLabel has the control plane's own router serve a Route, and keeps the router of the management cluster away from it. Its value is the
-	// namespace of the control plane.
-	RouterLabel        = "hypershift.openshift.io/hosted-control-plane"
-	internalRouteLabel = "hypershift.openshift.io/internal-route"
-)
+// RouterLabel has the control plane's own router serve a Route.
+const RouterLabel = endpoints.RouterLabel
 
 // HasRoutes says whether the management cluster serves Routes.
 func HasRoutes(ctx component.WorkloadContext) (bool, error) {
@@ -31,17 +24,7 @@ func HasRoutes(ctx component.WorkloadContext) (bool, error) {
 }
 
 // Public says whether the API of the hosted cluster is reached from the internet.
-func Public(hcp *hyperv1.HostedControlPlane) bool {
-	switch p := hcp.Spec.Platform; {
-	case p.AWS != nil && p.Type == hyperv1.AWSPlatform:
-		return p.AWS.EndpointAccess != hyperv1.Private
-	case p.GCP != nil && p.Type == hyperv1.GCPPlatform:
-		return p.GCP.EndpointAccess != hyperv1.GCPEndpointAccessPrivate
-	case p.Azure != nil && p.Type == hyperv1.AzurePlatform:
-		return p.Azure.Topology != hyperv1.AzureTopologyPrivate
-	}
-	return true
-}
+func Public(hcp *hyperv1.HostedControlPlane) bool { return payload.Public(hcp) }
 
 // OwnRouter says whether the control plane has a router of its own: for private ways to it, and for Routes with hostnames.
 func OwnRouter(ctx component.WorkloadContext) bool {
@@ -66,16 +49,36 @@ func RoutesAreOurs(ctx component.WorkloadContext) bool {
 	return named
 }
 
+// RoutingOf says who serves the Routes of the control plane. Its field Kind is left out; see HasRoutes.
+func RoutingOf(ctx component.WorkloadContext) endpoints.Routing {
+	return endpoints.Routing{
+		Public: Public(ctx.HCP), Private: Private(ctx.HCP), Ours: RoutesAreOurs(ctx), OwnRouter: OwnRouter(ctx), SharedIngress: ARO(ctx),
+		IngressDomain: ctx.Environment.DefaultIngressDomain,
+	}
+}
+
+// PlannedRoutes are what the Routes of the control plane would be, for a router that has no Routes to go by.
+func PlannedRoutes(ctx component.WorkloadContext) []endpoints.Route {
+	metrics := ""
+	if ForwardsMetrics(ctx.HCP) {
+		metrics = MetricsProxyHost(ctx.HCP)
+	}
+	return endpoints.PlannedRoutes(ctx.HCP, RoutingOf(ctx), OAuthEnabled(ctx.HCP), IgnitionService(ctx.HCP), metrics)
+}
+
+// IgnitionService is what machines reach the ignition server by: the proxy in front of it, where there is one.
+func IgnitionService(hcp *hyperv1.HostedControlPlane) string {
+	if hcp.Spec.Platform.Type == hyperv1.IBMCloudPlatform {
+		return "ignition-server"
+	}
+	return "ignition-server-proxy"
+}
+
 // InternalRoute gives a Route the name that is only known inside the virtual network of the hosted cluster.
 func InternalRoute(ctx component.WorkloadContext, route *unstructured.Unstructured) error {
 	setLabel(route, RouterLabel, ctx.HCP.Namespace)
-	setLabel(route, internalRouteLabel, "true")
-	return unstructured.SetNestedField(route.Object, internalHost(route.GetName(), ctx.HCP), "spec", "host")
-}
-
-// internalHost is the name of a Route inside the virtual network.
-func internalHost(route string, hcp *hyperv1.HostedControlPlane) string {
-	return strings.TrimSuffix(route, "-internal") + ".apps." + hcp.Name + ".hypershift.local"
+	setLabel(route, endpoints.InternalRouteLabel, "true")
+	return unstructured.SetNestedField(route.Object, endpoints.InternalRouteHost(route.GetName(), ctx.HCP.Name), "spec", "host")
 }
 
 // ExternalRoute gives a Route the name that the user chose; the router chooses one when he didn't.
@@ -83,6 +86,7 @@ func ExternalRoute(ctx component.WorkloadContext, route *unstructured.Unstructur
 	if RoutesAreOurs(ctx) {
 		setLabel(route, RouterLabel, ctx.HCP.Namespace)
 	}
+	host = endpoints.ExternalRouteHost(route.GetName(), ctx.HCP.Namespace, host, ctx.Environment.DefaultIngressDomain)
 	if host == "" {
 		return nil
 	}

@@ -53,7 +53,7 @@ func withKubeconfigs[W component.Workload](b *component.Builder[W]) *component.B
 		WithManifestAdapter("localhost-kubeconfig.yaml", kit.Kubeconfig{Client: pki.SystemAdminClient, Server: localURL}.Adapt()).
 		WithManifestAdapter("hcco-kubeconfig.yaml", kit.Kubeconfig{Client: pki.HCCOClient}.Adapt()).
 		WithManifestAdapter("kas-bootstrap-container-kubeconfig.yaml", kit.Kubeconfig{Client: pki.KASBootstrapClient, Server: localURL}.Adapt()).
-		WithManifestAdapter("bootstrap-kubeconfig.yaml", kit.Kubeconfig{Client: pki.NodeBootstrapClient, Server: publishedURL}.Adapt()).
+		WithManifestAdapter("bootstrap-kubeconfig.yaml", kit.Kubeconfig{Client: pki.NodeBootstrapClient, Server: nodeURL}.Adapt()).
 		WithManifestAdapter("custom-admin-kubeconfig.yaml", component.When(custom),
 			kit.Kubeconfig{Client: pki.SystemAdminClient, Server: customURL, NamedCertificates: true}.Adapt()).
 		WithManifestAdapter("admin-kubeconfig.yaml",
@@ -66,7 +66,28 @@ func localURL(ctx component.WorkloadContext) string {
 	return pki.ServerURL("localhost", settings.APIPodPort(ctx.HCP))
 }
 
+// nodeURL is where nodes reach the API: those of private clusters by its private name.
+func nodeURL(ctx component.WorkloadContext) string {
+	if !kit.Private(ctx.HCP) {
+		return publishedURL(ctx)
+	}
+	port := endpoints.InternalAPIPort
+	if byRoute(ctx) {
+		port = endpoints.RoutePort
+	}
+	return pki.ServerURL(kit.LocalAPIHost(ctx.HCP), port)
+}
+
+func byRoute(ctx component.WorkloadContext) bool {
+	s := endpoints.StrategyFor(ctx.HCP, hyperv1.APIServer)
+	return s != nil && s.Type == hyperv1.Route
+}
+
+// publishedURL is where users reach the API. A load balancer in a private network has no name that its certificate has.
 func publishedURL(ctx component.WorkloadContext) string {
+	if !kit.Public(ctx.HCP) && !byRoute(ctx) {
+		return pki.ServerURL(kit.LocalAPIHost(ctx.HCP), endpoints.InternalAPIPort)
+	}
 	return pki.ServerURL(ctx.Infra.APIHost, ctx.Infra.APIPort)
 }
 

@@ -99,11 +99,18 @@ type route struct {
 	ours          bool
 }
 
-// routesOf are the Routes of the control plane by their names; none where the management cluster has no such kind.
+// routesOf are the Routes of the control plane by their names; what they would be where the management cluster has no such kind.
 func routesOf(ctx component.WorkloadContext) (map[string]route, error) {
 	usable, err := kit.HasRoutes(ctx)
-	if err != nil || !usable {
+	if err != nil {
 		return nil, err
+	}
+	if !usable {
+		routes := map[string]route{}
+		for _, r := range kit.PlannedRoutes(ctx) {
+			routes[r.Name] = route{host: r.Host, service: r.Service, ours: r.Ours}
+		}
+		return routes, nil
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kit.RouteKind.GroupVersion().WithKind(kit.RouteKind.Kind + "List"))

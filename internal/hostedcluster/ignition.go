@@ -1,0 +1,79 @@
+package hostedcluster
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/openshift/ignitionserverproxy"
+	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/read"
+)
+
+// ignitionEndpoint is where machines reach the ignition server; empty while that is not known. Nothing here is cached: Services of all namespaces would be
+// many, and these hardly change.
+func (r *Reconciler) ignitionEndpoint(ctx context.Context, hc *hyperv1.HostedCluster, namespace string) (string, error) {
+	strategy := endpoints.StrategyFor(asControlPlane(hc), hyperv1.Ignition)
+	if strategy == nil {
+		return "", nil
+	}
+	var live endpoints.Ignition
+	var err error
+	if strategy.Type == hyperv1.Route {
+		live.RouteHost, err = r.ignitionRouteHost(ctx, hc, namespace)
+		return endpoints.IgnitionEndpoint(hc.Spec.Services, live), err
+	}
+	if live.Service, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: names.IgnitionServer}, &corev1.Service{}); err != nil {
+		return "", err
+	}
+	endpoint := endpoints.IgnitionEndpoint(hc.Spec.Services, live)
+	if endpoint != "" {
+		return endpoint, nil
+	}
+	if live.Proxy, err = read.Optional(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: ignitionserverproxy.Name}, &corev1.Service{}); err != nil {
+		return "", err
+	}
+	return endpoints.IgnitionEndpoint(hc.Spec.Services, live), nil
+}
+
+// ignitionRouteHost is the name of Route ignition-server: the one in the hosted cluster's network, or what it was given by its router. Empty: the user's.
+func (r *Reconciler) ignitionRouteHost(ctx context.Context, hc *hyperv1.HostedCluster, namespace string) (string, error) {
+	hcp := asControlPlane(hc)
+	if payload.Private(hcp) {
+		return endpoints.InternalRouteHost(endpoints.IgnitionRouteName, hcp.Name), nil
+	}
+	if !r.Capabilities.Routes || endpoints.IgnitionHost(hcp) != "" {
+		return "", nil
+	}
+	route := &unstructured.Unstructured{}
+	route.SetGroupVersionKind(endpoints.RouteKind)
+	found, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: endpoints.IgnitionRouteName}, route)
+	if err != nil || found == nil {
+		return "", err
+	}
+	host, _, _ := unstructured.NestedString(found.Object, "spec", "host")
+	return host, nil
+}
+
+// asControlPlane is the HostedControlPlane as far as it says how it is published.
+func asControlPlane(hc *hyperv1.HostedCluster) *hyperv1.HostedControlPlane {
+	hcp := &hyperv1.HostedControlPlane{}
+	hcp.Namespace, hcp.Name, hcp.Annotations = names.NamespaceOf(hc), hc.Name, hc.Annotations
+	hcp.Spec.Platform, hcp.Spec.Services = hc.Spec.Platform, hc.Spec.Services
+	return hcp
+}
+
+// hasRouter says whether the control plane has a router of its own.
+func hasRouter(hc *hyperv1.HostedCluster) bool {
+	return kit.OwnRouter(component.WorkloadContext{HCP: asControlPlane(hc)})
+}
+
+// payload says whether the hosted cluster is known to be one of OpenShift.
+func (obs *observed) payload() bool { return obs.userRelease != nil && !obs.userRelease.Kubernetes }

@@ -25,7 +25,7 @@ const (
 // ErrUnknownSet is what CRDs returns, wrapped, for a set that does not exist.
 var ErrUnknownSet = errors.New("unknown set of CustomResourceDefinitions")
 
-//go:embed crd capi capiprivate packageoperator
+//go:embed crd capi capiprivate packageoperator providers providersprivate
 var files embed.FS
 
 // capi is the folder of Cluster API's definitions.
@@ -94,6 +94,26 @@ func PrivateCAPICRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		return nil, err
 	}
 	storedOnly(byName)
+	return sorted(byName), nil
+}
+
+// Folders of the definitions of infrastructure providers, and of their twins in HyperShift's groups.
+const (
+	providers        = "providers"
+	providersPrivate = "providersprivate"
+)
+
+// ProviderCRDs returns the CustomResourceDefinitions of the infrastructure provider of a platform such as AWS, sorted by name; private are its twins in
+// HyperShift's groups. There are none of platforms that have no provider, or one whose definitions can't be had.
+func ProviderCRDs(platform string, private bool) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	folder := providers
+	if private {
+		folder = providersPrivate
+	}
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if err := read(path.Join(folder, strings.ToLower(platform)), byName); err != nil {
+		return nil, err
+	}
 	return sorted(byName), nil
 }
 

@@ -29,7 +29,15 @@ go -C ../tools run ./capicrds "$(go -C ../capi list -m -f '{{.Dir}}' sigs.k8s.io
 # The private twins of Cluster API's definitions, and of those of its providers that are ours.
 mkdir -p "$made/capiprivate"
 go -C .. run ./internal/capigroup/crdgen "$made/capiprivate" "$made"/capi/*.yaml "$made"/default/infrastructure.cluster.x-k8s.io_*.yaml
-for set in capi capiprivate crd/default crd/techpreview crd/hosted packageoperator; do
+# Those of the providers whose modules can be had, and their twins. A provider's programs are none of ours, so its version is named here.
+mkdir -p "$made/providers/aws" "$made/providersprivate/aws"
+aws=sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0
+(cd "$made" && GOFLAGS=-mod=mod go mod download "$aws")
+go -C ../tools run ./capicrds -provider infrastructure-aws -contract v1beta1 \
+	-kinds awsclusters,awsclustertemplates,awsmachines,awsmachinetemplates,awsmachinepools,awsclustercontrolleridentities,awsclusterroleidentities,awsclusterstaticidentities \
+	"$(go env GOMODCACHE)/$aws/config/crd/bases" "$made/providers/aws"
+go -C .. run ./internal/capigroup/crdgen "$made/providersprivate/aws" "$made"/providers/aws/*.yaml
+for set in capi capiprivate providers/aws providersprivate/aws crd/default crd/techpreview crd/hosted packageoperator; do
 	mkdir -p "../config/$set"
 	for file in "$made/${set#crd/}"/*.yaml; do
 		cmp -s "$file" "../config/$set/${file##*/}" || cp "$file" "../config/$set/"

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/platform/cluster"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -83,7 +84,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		absent = append(absent, hyperv1.ControlPlaneAdmitted)
 	}
 	if reporter, ok := obs.platform.(platform.ConditionReporter); ok {
-		more, none := reporter.Conditions(platform.Cluster{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, Objects: obs.platformObjects})
+		more, none := reporter.Conditions(cluster.Input{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, Objects: obs.platformObjects})
 		set, absent = append(set, more...), append(absent, none...)
 	}
 	progress := progressing(obs, g)

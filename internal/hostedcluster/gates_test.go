@@ -113,7 +113,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"When the platform is not supported it should name those that are": {
 			mutate:    func(_ *world, hc *hyperv1.HostedCluster) { hc.Spec.Platform.Type = hyperv1.KubevirtPlatform },
-			condition: hyperv1.SupportedHostedCluster, want: "False/UnsupportedHostedCluster", says: "set spec.platform.type to one of Local, None",
+			condition: hyperv1.SupportedHostedCluster, want: "False/UnsupportedHostedCluster", says: "set spec.platform.type to one of AWS, Local, None",
 		},
 		"When networks overlap it should name both": {
 			mutate: func(_ *world, hc *hyperv1.HostedCluster) {

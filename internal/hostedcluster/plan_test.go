@@ -300,7 +300,7 @@ func TestClosedGatesWriteNothing(t *testing.T) {
 		broken := false
 		for _, b := range []func(){
 			func() { obs.hc.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "10.132.0.0/16"}} },
-			func() { _, obs.platformErr = platform.For("AWS"); obs.platform = nil },
+			func() { _, obs.platformErr = platform.For("Moon"); obs.platform = nil },
 			func() {
 				obs.releaseErr = fmt.Errorf("x: %w", release.ErrNotFound)
 				obs.target, obs.userRelease = nil, nil

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/cluster"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -31,15 +32,6 @@ type Validator interface {
 	Mistakes(hc *hyperv1.HostedCluster) []string
 }
 
-// Cluster is what conditions of a platform are computed from.
-type Cluster struct {
-	HostedCluster *hyperv1.HostedCluster
-	// HostedControlPlane may be nil.
-	HostedControlPlane *hyperv1.HostedControlPlane
-	// Objects are what Observe found.
-	Objects []client.Object
-}
-
 // Observer is implemented by platforms with objects of their own in the control plane's namespace.
 type Observer interface {
 	// Observe reads them. An error means that the API server could not be read.
@@ -49,7 +41,7 @@ type Observer interface {
 // ConditionReporter has conditions of HostedClusters that no other platform has. It is pure.
 type ConditionReporter interface {
 	// Conditions to set, and types of those to remove. Their observedGeneration is the caller's.
-	Conditions(in Cluster) (set []metav1.Condition, absent []string)
+	Conditions(in cluster.Input) (set []metav1.Condition, absent []string)
 }
 
 // PoolAware is implemented by platforms whose infrastructure object depends on the NodePools.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/aws"
 	"hcp.internal/platform/internal/platform/local"
 	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/platform/none"
@@ -47,6 +48,7 @@ type OrphanDeleter interface {
 
 // platforms is the table of what this operator can host.
 var platforms = map[hyperv1.PlatformType]Platform{
+	hyperv1.AWSPlatform:   aws.Platform{},
 	hyperv1.NonePlatform:  none.Platform{},
 	hyperv1.LocalPlatform: local.Platform{},
 }

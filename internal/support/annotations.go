@@ -45,13 +45,14 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal")
 	add(Heeded, "", hyperv1.MachineHealthCheckTimeoutAnnotation, hyperv1.MachineHealthCheckNodeStartupTimeoutAnnotation,
 		hyperv1.MachineHealthCheckMaxUnhealthyAnnotation)
+	add(Heeded, "", hyperv1.ClusterAPIProviderAWSImage, hyperv1.AWSMachinePublicIPs, hyperv1.EC2InstanceMetadataHTTPTokensAnnotation, hyperv1.EnableSpotAnnotation)
 	list = append(list, Entry{Path: hyperv1.CleanupCloudResourcesAnnotation, Verdict: NotHeeded,
 		Text: "volumes and load balancers that a hosted cluster made are not looked for: delete them in the hosted cluster first"})
 
 	add(NotHeeded, "the approver is a part of the config operator", hyperv1.MachineApproverImage)
 	add(NotHeeded, noKMS, hyperv1.AWSKMSProviderImage, hyperv1.IBMCloudKMSProviderImage)
 	add(NotHeeded, "nothing here checks signatures of images", hyperv1.PortierisImageAnnotation)
-	add(NotHeeded, whichProvider, hyperv1.ClusterAPIProviderAWSImage, hyperv1.ClusterAPIKubeVirtProviderImage, hyperv1.ClusterAPIAgentProviderImage,
+	add(NotHeeded, whichProvider, hyperv1.ClusterAPIKubeVirtProviderImage, hyperv1.ClusterAPIAgentProviderImage,
 		hyperv1.ClusterAPIAzureProviderImage, hyperv1.ClusterAPIPowerVSProviderImage, hyperv1.ClusterAPIOpenStackProviderImage,
 		hyperv1.ClusterAPIGCPProviderImage, hyperv1.OpenStackResourceControllerImage)
 	add(NotHeeded, noKarpenter, hyperv1.KarpenterProviderAWSImage, hyperv1.KarpenterOperatorImage, hyperv1.AWSKarpenterDefaultInstanceProfile,
@@ -71,14 +72,15 @@ var annotations = func() []Entry {
 		hyperv1.AWSLoadBalancerSubnetsAnnotation, hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation,
 		hyperv1.SharedLoadBalancerHealthProbePathAnnotation, hyperv1.SharedLoadBalancerHealthProbePortAnnotation,
 		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AllowUnsupportedKubeVirtRHCOSVariantsAnnotation,
-		hyperv1.JSONPatchAnnotation, hyperv1.AWSMachinePublicIPs, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
-		hyperv1.EC2InstanceMetadataHTTPTokensAnnotation, hyperv1.EnableSpotAnnotation, hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation,
-		hyperv1.IsKubeVirtRHCOSVolumeLabel, hyperv1.InterruptibleInstanceLabel, hyperv1.SpotInterruptionSignalAnnotation)
+		hyperv1.JSONPatchAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
+		hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation,
+		hyperv1.IsKubeVirtRHCOSVolumeLabel, hyperv1.SpotInterruptionSignalAnnotation)
 	add(NotHeeded, "nodes reach the API server without HAProxy", hyperv1.NodePoolHAProxyImageAnnotation)
 	add(NotHeeded, "images of what runs on nodes come from the release", hyperv1.NodePoolCanonicalDataPlaneImagesAnnotation)
 
 	add(Written, "what has the API group api.openshift.com is copied to the HostedControlPlane", hyperv1.APIOpenShiftLabelPrefix+"*")
-	add(Written, onObjects,
+	add(Written, "a tag of what commands make in AWS", "hypershift.openshift.io/source")
+	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel,
 		hyperv1.PreviousRestartDateAnnotation, hyperv1.HasBeenAvailableAnnotation, hyperv1.KASServingCertHashAnnotation,
 		hyperv1.HostedClusterFinalizer, hyperv1.KarpenterFinalizer, hyperv1.AWSOIDCDiscoveryFinalizer,
 		hyperv1.ControlPlaneComponentFinalizer, hyperv1.AWSEndpointServiceHOFinalizer, hyperv1.AWSEndpointServiceCPOFinalizer,

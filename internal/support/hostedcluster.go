@@ -16,6 +16,7 @@ const (
 	byHosted      = "configoperator"
 	byIgnition    = "ignition"
 	byAutoscaling = byComponents
+	byAWS         = "test internal/platform/aws.TestFields"
 )
 
 var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
@@ -106,6 +107,10 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.pausedUntil", Verdict: Heeded, By: "test internal/hostedcluster.TestPause"},
 	{Path: "spec.platform", Verdict: Refused, Text: noCloud},
 	{Path: "spec.platform.type", Verdict: Refused, Text: noCloud},
+	{Path: "spec.platform.aws", Verdict: Heeded, By: byAWS},
+	{Path: "spec.platform.aws.multiArch", Verdict: NotHeeded, Quiet: true, Text: "pools of any architecture that the release has are made"},
+	{Path: "spec.platform.aws.serviceEndpoints", Verdict: NotHeeded, Text: "endpoints are set for all clusters: by AWS_ENDPOINT_URL in the operator's environment"},
+	{Path: "spec.platform.type=AWS", Verdict: Heeded, By: byAWS},
 	{Path: "spec.platform.type=Local", Verdict: Heeded, By: byComponents},
 	{Path: "spec.platform.type=None", Verdict: Heeded, By: byComponents},
 	{Path: "spec.pullSecret", Verdict: Heeded, By: byCluster},

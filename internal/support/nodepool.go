@@ -20,6 +20,8 @@ var nodePools = Table{Kind: "NodePool", Entries: []Entry{
 	{Path: "spec.pausedUntil", Verdict: Heeded, By: "test internal/nodepool.TestGates"},
 	{Path: "spec.platform", Verdict: Refused, Text: poolCloud},
 	{Path: "spec.platform.type", Verdict: Refused, Text: poolCloud},
+	{Path: "spec.platform.aws", Verdict: Heeded, By: byAWS},
+	{Path: "spec.platform.type=AWS", Verdict: Heeded, By: byAWS},
 	{Path: "spec.platform.type=Local", Verdict: Heeded, By: byPools},
 	{Path: "spec.platform.type=None", Verdict: Heeded, By: byPools},
 	{Path: "spec.release", Verdict: Heeded, By: "test internal/nodepool.TestGates"},

@@ -266,7 +266,7 @@ func TestFindings(t *testing.T) {
 			"networking": map[string]any{"apiServer": map[string]any{"allowedCIDRBlocks": []any{"10.0.0.0/8"}}},
 			"services":   services("APIServer", "LoadBalancer")["services"]}},
 		"When a service is one that tools always name it should find nothing":   {spec: services("OAuthServer", "Route")},
-		"When a cloud is configured it should be named, and not all its fields": {spec: map[string]any{"platform": map[string]any{"type": "AWS", "aws": map[string]any{"region": "x", "vpc": "y"}}}, want: []string{"spec.platform", "spec.platform.type"}},
+		"When a cloud is configured it should be named, and not all its fields": {spec: map[string]any{"platform": map[string]any{"type": "Moon", "moon": map[string]any{"region": "x", "vpc": "y"}}}, want: []string{"spec.platform", "spec.platform.type"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

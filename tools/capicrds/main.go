@@ -1,6 +1,9 @@
 // Command capicrds copies the CustomResourceDefinitions of Cluster API as they are served here.
 //
-//	capicrds SOURCE TARGET
+//	capicrds [-provider NAME -contract VERSION -kinds KIND,…] SOURCE TARGET
+//
+// With -provider they are those of an infrastructure provider: only its stored version, without descriptions, which are most of their size, and with
+// the label of the contract that it fulfils.
 //
 // SOURCE is the folder config/crd/bases of Cluster API's module. Versions that are neither stored nor the latest before the stored one
 // are left out: nobody here ever used them. Each definition is labelled with the contracts that it fulfils, as Cluster API's own
@@ -9,10 +12,12 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,18 +25,32 @@ import (
 // contracts are versions of Cluster API's contract. They are called like the versions of its own kinds that fulfil them.
 var contracts = []string{"v1beta1", "v1beta2"}
 
+// options say whose definitions are copied.
+type options struct {
+	provider, contract string
+	kinds              []string // plurals; empty: all
+}
+
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: capicrds SOURCE TARGET")
+	o, kinds := options{}, ""
+	flag.StringVar(&o.provider, "provider", "", "label of the provider, such as infrastructure-aws; empty: Cluster API itself")
+	flag.StringVar(&o.contract, "contract", "", "version of the contract that the provider fulfils")
+	flag.StringVar(&kinds, "kinds", "", "plurals of the kinds to copy, separated by commas; empty: all")
+	flag.Parse()
+	if kinds != "" {
+		o.kinds = strings.Split(kinds, ",")
+	}
+	if flag.NArg() != 2 || (o.provider == "") != (o.contract == "") {
+		fmt.Fprintln(os.Stderr, "usage: capicrds [-provider NAME -contract VERSION -kinds KIND,…] SOURCE TARGET")
 		os.Exit(2)
 	}
-	if err := copyAll(os.Args[1], os.Args[2]); err != nil {
+	if err := o.copyAll(flag.Arg(0), flag.Arg(1)); err != nil {
 		fmt.Fprintln(os.Stderr, "capicrds:", err)
 		os.Exit(1)
 	}
 }
 
-func copyAll(source, target string) error {
+func (o options) copyAll(source, target string) error {
 	names, err := filepath.Glob(filepath.Join(source, "*.yaml"))
 	if err != nil {
 		return err
@@ -40,11 +59,15 @@ func copyAll(source, target string) error {
 		return fmt.Errorf("%s holds no definitions; is it config/crd/bases of the module?", source)
 	}
 	for _, name := range names {
+		_, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".yaml"), "_")
+		if len(o.kinds) > 0 && !slices.Contains(o.kinds, plural) {
+			continue
+		}
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		out, err := convert(raw)
+		out, err := o.convert(raw)
 		if err != nil {
 			return fmt.Errorf("converting %s: %w", name, err)
 		}
@@ -56,7 +79,7 @@ func copyAll(source, target string) error {
 }
 
 // convert keeps the two last versions, and adds the labels of contracts.
-func convert(raw []byte) ([]byte, error) {
+func (o options) convert(raw []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
 		return nil, err
@@ -70,11 +93,19 @@ func convert(raw []byte) ([]byte, error) {
 	if storage := find(versions.Content[last], "storage"); storage == nil || storage.Value != "true" {
 		return nil, fmt.Errorf("its last version is not the stored one")
 	}
-	versions.Content = versions.Content[max(0, last-1):]
+	keep, provider := 2, "cluster-api"
+	if o.provider != "" {
+		keep, provider = 1, o.provider
+		bare(versions)
+	}
+	versions.Content = versions.Content[max(0, last-keep+1):]
 	label := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
-	labels := []*yaml.Node{label("cluster.x-k8s.io/provider"), label("cluster-api")}
+	labels := []*yaml.Node{label("cluster.x-k8s.io/provider"), label(provider)}
 	for _, v := range versions.Content {
-		if version := find(v, "name").Value; slices.Contains(contracts, version) {
+		version := find(v, "name").Value
+		if o.provider != "" {
+			labels = append(labels, label("cluster.x-k8s.io/"+o.contract), label(version))
+		} else if slices.Contains(contracts, version) {
 			labels = append(labels, label("cluster.x-k8s.io/"+version), label(version))
 		}
 	}
@@ -89,6 +120,22 @@ func convert(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	return buf.Bytes(), nil
+}
+
+// bare removes the descriptions of a schema; one that is the name of a property stays.
+func bare(node *yaml.Node) {
+	if node.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(node.Content); {
+			if node.Content[i].Value == "description" && node.Content[i+1].Kind == yaml.ScalarNode {
+				node.Content = slices.Delete(node.Content, i, i+2)
+				continue
+			}
+			i += 2
+		}
+	}
+	for _, child := range node.Content {
+		bare(child)
+	}
 }
 
 // find returns the value of a key of a mapping, or nil.

@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,11 @@ func CRDs(o Options) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	crds = append(o.capi.withoutStandard(crds), capi...)
+	providers, err := providerCRDs(o)
+	if err != nil {
+		return nil, err
+	}
+	crds = slices.Concat(o.capi.withoutStandard(crds), capi, providers)
 	var objs []client.Object
 	for i := range crds {
 		if o.wanted(crds[i].Name) {

@@ -205,6 +205,27 @@ func capiCRDs(o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return all, nil
 }
 
+// providerCRDs returns the definitions of infrastructure providers of the installation's platforms, in the groups that Cluster API has.
+func providerCRDs(o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, platform := range limitable {
+		if o.WithoutProviders || len(o.Platforms) > 0 && !slices.Contains(o.Platforms, platform) {
+			continue
+		}
+		for _, private := range []bool{false, true} {
+			if wanted := !private && o.capi.standard() || private && o.capi.Private; !wanted {
+				continue
+			}
+			crds, err := config.ProviderCRDs(platform, private)
+			if err != nil {
+				return nil, fmt.Errorf("reading the CustomResourceDefinitions of the provider of %s: %w", platform, err)
+			}
+			all = append(all, crds...)
+		}
+	}
+	return all, nil
+}
+
 // convertsCAPI says whether the operator converts between the versions of Cluster API's kinds. Where there is no operator nobody would answer.
 func (o Options) convertsCAPI() bool { return !o.StoredCAPIOnly && !o.Development }
 

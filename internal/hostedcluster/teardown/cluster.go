@@ -24,10 +24,13 @@ func planCluster(r Observed, now time.Time, t *Plan) {
 // orphanedAfter is how long machines of a pool may take while one of the programs that remove them does not run. It is longer than a restart.
 const orphanedAfter = time.Minute
 
-// orphaned tells that machines wait for somebody who does not come. Where a cluster lies in its namespace altogether, the namespace will take
+// orphaned tells that machines wait for somebody who does not come. Where they lie outside, the platform knows by its credentials. Where a cluster lies in its namespace altogether, the namespace will take
 // them with it.
 func orphaned(r Observed, now time.Time) bool {
 	runs := func(d *appsv1.Deployment) bool { return d != nil && d.Status.AvailableReplicas > 0 }
+	if !r.contained && r.orphanable {
+		return true
+	}
 	if !r.contained || r.cluster == nil || (runs(r.manager) && runs(r.provider)) {
 		return false
 	}

@@ -32,6 +32,8 @@ type Observed struct {
 	provider  *appsv1.Deployment // of machines, read with the manager
 	// contained: everything of the cluster lies in its namespace.
 	contained bool
+	// orphanable: the platform knows when machines are left alone.
+	orphanable bool
 	// beside is what the platform has besides machines, when it is a Dismantler.
 	beside     []client.Object
 	dismantler platform.Dismantler
@@ -84,7 +86,8 @@ func (r Remover) Observe(ctx context.Context, hc *hyperv1.HostedCluster) (Observ
 	}
 	c, ok := p.(platform.Contained)
 	left.contained = ok && c.Contained()
-	if d, ok := p.(platform.Dismantler); ok && left.cluster == nil && len(left.pools) == 0 && left.namespace != nil {
+	_, left.orphanable = p.(platform.OrphanDeleter)
+	if d, ok := p.(platform.Dismantler); ok && len(left.pools) == 0 && left.namespace != nil {
 		left.dismantler = d
 		left.beside, err = d.Remaining(ctx, r.Live, hc, ns)
 	}

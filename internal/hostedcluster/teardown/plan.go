@@ -74,7 +74,7 @@ func PlanFor(r Observed, now time.Time) Plan {
 	if r.cluster != nil {
 		planCluster(r, now, &t)
 	}
-	if r.cluster == nil && len(r.beside) > 0 { // the HostedControlPlane's operator has a part in removing it
+	if len(r.beside) > 0 { // the HostedControlPlane's operator has a part in removing it
 		planBeside(r, now, &t)
 		return t
 	}

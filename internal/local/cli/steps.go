@@ -52,7 +52,7 @@ func installOperators(ctx context.Context, c local.Cluster, say local.Say) error
 	o := install.NewOptions()
 	o.Connect.Kubeconfig = c.Kubeconfig
 	o.Image = c.Images.Platform
-	o.Platforms = install.EveryPlatform()
+	o.Platforms, o.WithoutProviders = install.EveryPlatform(), true // a management cluster on one machine has no use for them
 	o.PackageOperator = true
 	o.WaitAvailable = true
 	o.ReadinessSeconds = readinessSeconds

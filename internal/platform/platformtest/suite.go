@@ -19,11 +19,31 @@ import (
 // Run checks the contract of platform.Platform on what newPlatform makes. objects are the Secrets and the like from which the platform
 // takes credentials of HostedCluster clusters/demo; without any it may do without, or say what it misses.
 func Run(t *testing.T, newPlatform func() platform.Platform, objects ...client.Object) {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
-	hc.Spec.InfraID = "demo-abcde"
-	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}, Spec: hyperv1.NodePoolSpec{ClusterName: "demo", Arch: hyperv1.ArchitectureAMD64}}
-	// Every tag that a platform may ask for.
-	payload := &release.Release{Version: "1.36.3", Image: "registry/release:1.36.3", Images: map[string]string{"local-node": "registry/node@sha256:0"}}
+	RunOn(t, newPlatform, NewExample(), objects...)
+}
+
+// Example is a cluster with a pool of machines, complete enough for a platform.
+type Example struct {
+	HostedCluster *hyperv1.HostedCluster
+	NodePool      *hyperv1.NodePool
+	Release       *release.Release
+}
+
+// NewExample has what all platforms have in common.
+func NewExample() Example {
+	e := Example{
+		HostedCluster: &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}},
+		NodePool:      &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}, Spec: hyperv1.NodePoolSpec{ClusterName: "demo", Arch: hyperv1.ArchitectureAMD64}},
+		// Every tag that a platform may ask for.
+		Release: &release.Release{Version: "1.36.3", Image: "registry/release:1.36.3", Images: map[string]string{"local-node": "registry/node@sha256:0"}},
+	}
+	e.HostedCluster.Spec.InfraID = "demo-abcde"
+	return e
+}
+
+// RunOn is Run with an example that the platform can work with.
+func RunOn(t *testing.T, newPlatform func() platform.Platform, example Example, objects ...client.Object) {
+	hc, pool, payload := example.HostedCluster, example.NodePool, example.Release
 
 	t.Run("When the infrastructure object is computed twice it should be the same", func(t *testing.T) {
 		g := NewWithT(t)
@@ -79,7 +99,7 @@ func Run(t *testing.T, newPlatform func() platform.Platform, objects ...client.O
 		if !newPlatform().Traits().Managed {
 			return
 		}
-		_, err := newPlatform().MachineTemplate(machine.Input{HostedCluster: hc.DeepCopy(), NodePool: pool.DeepCopy(), Release: &release.Release{Version: "1.36.3"}})
+		_, err := newPlatform().MachineTemplate(machine.Input{HostedCluster: hc.DeepCopy(), NodePool: pool.DeepCopy(), Release: &release.Release{Version: payload.Version}})
 		NewWithT(t).Expect(err).To(HaveOccurred())
 	})
 	t.Run("When credentials are asked for they should be Secrets of the control plane's namespace, or it should say what is missing", func(t *testing.T) {

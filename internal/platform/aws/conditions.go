@@ -1,0 +1,178 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/platform/cluster"
+	"hcp.internal/platform/internal/platform/machine"
+)
+
+// fromControlPlane are the conditions that the control-plane-operator finds out, Unknown until it has.
+var fromControlPlane = []string{hyperv1.ValidAWSIdentityProvider, hyperv1.AWSDefaultSecurityGroupCreated, hyperv1.ValidAWSKMSConfig}
+
+// Observe implements platform.Observer.
+func (Platform) Observe(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error) {
+	if access := specOf(hc).EndpointAccess; access == "" || access == hyperv1.Public {
+		return nil, nil
+	}
+	return endpointServices(ctx, reader, hcpNamespace)
+}
+
+func endpointServices(ctx context.Context, reader client.Reader, namespace string) ([]client.Object, error) {
+	list := &hyperv1.AWSEndpointServiceList{}
+	if err := reader.List(ctx, list, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("listing the AWSEndpointServices of namespace %s: %w", namespace, err)
+	}
+	var objects []client.Object
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(hyperv1.GroupVersion.WithKind("AWSEndpointService"))
+		objects = append(objects, &list.Items[i])
+	}
+	slices.SortFunc(objects, func(a, b client.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return objects, nil
+}
+
+// Conditions implements platform.ConditionReporter.
+func (Platform) Conditions(in cluster.Input) (set []metav1.Condition, absent []string) {
+	for _, t := range fromControlPlane {
+		set = append(set, copied(in.HostedControlPlane, t))
+	}
+	for _, t := range []string{hyperv1.AWSEndpointAvailable, hyperv1.AWSEndpointServiceAvailable} {
+		set = append(set, aggregate(in.Objects, t))
+	}
+	return set, nil
+}
+
+func copied(hcp *hyperv1.HostedControlPlane, t string) metav1.Condition {
+	if hcp == nil {
+		return conditions.Unknown(t, hyperv1.StatusUnknownReason, "The hosted control plane is not found")
+	}
+	if c := conditions.Get(hcp.Status.Conditions, t); c != nil {
+		return conditions.New(t, c.Status, c.Reason, c.Message)
+	}
+	return conditions.Unknown(t, hyperv1.StatusUnknownReason, "Condition not found in the HCP")
+}
+
+// aggregate sums a condition of all AWSEndpointServices up: one that is False makes it False.
+func aggregate(services []client.Object, t string) metav1.Condition {
+	var wrong, unknown []string
+	for _, obj := range services {
+		service, ok := obj.(*hyperv1.AWSEndpointService)
+		if !ok {
+			continue
+		}
+		switch c := conditions.Get(service.Status.Conditions, t); {
+		case c == nil:
+			unknown = append(unknown, service.Name)
+		case c.Status == metav1.ConditionFalse:
+			wrong = append(wrong, c.Message)
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return conditions.False(t, hyperv1.AWSErrorReason, strings.Join(wrong, "; "))
+	case len(services) == 0:
+		return conditions.Unknown(t, hyperv1.StatusUnknownReason, "There are no AWSEndpointServices")
+	case len(unknown) > 0:
+		return conditions.Unknown(t, hyperv1.StatusUnknownReason, "Nothing is known yet of "+strings.Join(unknown, ", "))
+	}
+	return conditions.True(t, hyperv1.AWSSuccessReason, hyperv1.AllIsWellMessage)
+}
+
+// waitingForGroup is what machines wait for.
+const waitingForGroup = "the AWS default security group of workers, which the control-plane-operator makes"
+
+// PoolConditions implements platform.PoolReporter.
+func (Platform) PoolConditions(in machine.Input) (set []hyperv1.NodePoolCondition, absent []string) {
+	add := func(t string, status corev1.ConditionStatus, reason, message string) {
+		set = append(set, hyperv1.NodePoolCondition{Type: t, Status: status, Reason: reason, Message: message, ObservedGeneration: in.NodePool.Generation})
+	}
+	if in.NodePool.Spec.Platform.AWS == nil {
+		return nil, nil // its template says so
+	}
+	if poolSpec(in.NodePool).AMI != "" {
+		absent = append(absent, hyperv1.NodePoolValidPlatformImageType)
+	} else if ami, err := imageOf(in); err != nil {
+		add(hyperv1.NodePoolValidPlatformImageType, corev1.ConditionFalse, hyperv1.NodePoolValidationFailedReason, err.Error())
+	} else {
+		add(hyperv1.NodePoolValidPlatformImageType, corev1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("Bootstrap AMI is %q", ami))
+	}
+	if defaultSecurityGroup(in.HostedCluster) == "" {
+		add(hyperv1.NodePoolAWSSecurityGroupAvailableConditionType, corev1.ConditionFalse, hyperv1.NodePoolDefaultSGNotReadyReason, "Waiting for "+waitingForGroup)
+	} else {
+		add(hyperv1.NodePoolAWSSecurityGroupAvailableConditionType, corev1.ConditionTrue, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
+	}
+	if tags := tagsOf(in.HostedCluster, in.NodePool); len(tags.blocked) > 0 {
+		add(hyperv1.NodePoolAWSResourceTagConflictConditionType, corev1.ConditionTrue, hyperv1.NodePoolTagConflictDetectedReason, tags.message())
+	} else {
+		add(hyperv1.NodePoolAWSResourceTagConflictConditionType, corev1.ConditionFalse, hyperv1.NodePoolNoTagConflictReason, tags.message())
+	}
+	return set, absent
+}
+
+// credentialsValid tells whether AWS takes the cluster's tokens: neither is known unless both conditions say so.
+func credentialsValid(hc *hyperv1.HostedCluster) bool {
+	return conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration) && conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider)
+}
+
+// DeleteOrphanedMachines implements platform.OrphanDeleter: without valid credentials the provider can't end an instance, and its finalizer would
+// hold up the deletion for ever. Only machines that are being deleted already are touched.
+func (Platform) DeleteOrphanedMachines(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, hcpNamespace string) error {
+	if credentialsValid(hc) {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind("AWSMachineList"))
+	if err := c.List(ctx, list, client.InNamespace(hcpNamespace)); meta.IsNoMatchError(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("listing AWSMachines in %s: %w", hcpNamespace, err)
+	}
+	var errs []error
+	for i := range list.Items {
+		obj := &list.Items[i]
+		if obj.GetDeletionTimestamp().IsZero() || len(obj.GetFinalizers()) == 0 {
+			continue
+		}
+		body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"finalizers":null}}`, obj.GetResourceVersion())
+		if err := c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body)); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("removing the finalizers of AWSMachine %s/%s: %w", hcpNamespace, obj.GetName(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Remaining implements platform.Dismantler: VPC endpoints and what they lead to.
+func (Platform) Remaining(ctx context.Context, reader client.Reader, _ *hyperv1.HostedCluster, hcpNamespace string) ([]client.Object, error) {
+	return endpointServices(ctx, reader, hcpNamespace)
+}
+
+// abandonedAfter is how long an AWSEndpointService waits for the control-plane-operator.
+const abandonedAfter = 10 * time.Minute
+
+// Abandoned implements platform.Dismantler.
+func (Platform) Abandoned(hc *hyperv1.HostedCluster, obj client.Object, now time.Time) []string {
+	if since := obj.GetDeletionTimestamp(); credentialsValid(hc) && (since == nil || now.Sub(since.Time) < abandonedAfter) {
+		return nil
+	}
+	if slices.Contains(obj.GetFinalizers(), hyperv1.AWSEndpointServiceCPOFinalizer) {
+		return []string{hyperv1.AWSEndpointServiceCPOFinalizer}
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,8 +124,16 @@ func (m *movable) expectWhole(t testing.TB, group string, objects, pods []string
 	}
 }
 
+// dying lets the migration and both operators beside it live, and die, in one process that writes through c.
+func (m *movable) dying(c client.WithWatch) {
+	m.others, m.othersThrough = m.client, m.through
+	if f, ok := c.(*testenv.FaultClient); ok {
+		m.others, m.othersThrough = f, f.Beside(m.through)
+	}
+}
+
 func TestMigrationCrash(t *testing.T) {
-	// A move of one machine makes about 170 writes, and a run takes seconds: CRASH_STEP=1 tries each.
+	// A move of one machine makes about 170 writes, those of the operators beside it among them, and a run takes seconds: CRASH_STEP=1 tries each.
 	testenv.CrashAtEveryWrite(t, 60, func(t testing.TB) testenv.CrashCase {
 		m := newMovable(t, 1)
 		standard, pods := m.state(t, translate.Standard), m.pods(t)
@@ -132,12 +141,39 @@ func TestMigrationCrash(t *testing.T) {
 		return testenv.CrashCase{
 			Client: m.client,
 			Run: func(c client.WithWatch) error {
+				m.dying(c)
 				return m.migrate(t.Context(), m.mover(t, c), hyperv1.PrivateCAPIMigrateAnnotation)
 			},
 			Check: func(t testing.TB) {
 				w.expectFine(t)
 				m.expectWhole(t, translate.Private, standard, pods, "Completed")
 			},
+		}
+	})
+}
+
+func TestMigrationDiesAlways(t *testing.T) {
+	t.Run("When every process dies with its first write it should end where a calm move does, there and back", func(t *testing.T) {
+		m := newMovable(t, 2)
+		standard, pods := m.state(t, translate.Standard), m.pods(t)
+		for _, way := range []struct{ ask, group string }{{hyperv1.PrivateCAPIMigrateAnnotation, translate.Private}, {hyperv1.PrivateCAPIRollbackAnnotation, translate.Standard}} {
+			w := m.watch(t)
+			g, ask, lives := NewWithT(t), way.ask, 0
+			for {
+				f := testenv.NewFaultClient(m.client, testenv.Crash, 1)
+				m.dying(f)
+				err := m.migrate(t.Context(), m.mover(t, f), ask)
+				if err == nil {
+					break
+				}
+				g.Expect(errors.Is(err, testenv.ErrFault)).To(BeTrue(), "%v", err)
+				ask, lives = "", lives+1
+				g.Expect(lives).To(BeNumerically("<", 1000), "it gets nowhere: %s", m.message(t.Context(), "demo", hyperv1.PrivateCAPIMigrationProgressing))
+			}
+			t.Logf("%d lives", lives)
+			m.dying(m.client)
+			w.expectFine(t)
+			m.expectWhole(t, way.group, standard, pods, "Completed")
 		}
 	})
 }

@@ -24,6 +24,7 @@ import (
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -32,6 +33,8 @@ type movable struct {
 	*world
 	through client.WithWatch
 	hcp     string // namespace of the control plane
+	// others are the operators beside the migration; they work directly and through the proxy.
+	others, othersThrough client.WithWatch
 }
 
 // newMovable makes one with n machines, as programs leave them behind.
@@ -42,6 +45,7 @@ func newMovable(t testing.TB, n int) *movable {
 	m := &movable{world: newWorld(t)}
 	m.env.StartControllers(t)
 	_, m.through = m.behindProxy(t)
+	m.others, m.othersThrough = m.client, m.through
 	m.hcp = m.ns + "-demo"
 	hc := m.withMachines(t)
 	hc.Annotations[scopeKey] = hyperv1.LegacyScope
@@ -73,7 +77,7 @@ func newMovable(t testing.TB, n int) *movable {
 
 // legacyPass is one of the operator for standard types.
 func (m *movable) legacyPass(ctx context.Context) error {
-	r := m.reconciler(m.client)
+	r := m.reconciler(m.others)
 	r.Capabilities.ClusterAPI, r.Scope = true, ptr.To(hyperv1.LegacyScope)
 	_, err := r.Reconcile(ctx, m.request("demo"))
 	return err
@@ -161,19 +165,27 @@ func (m *movable) turn(ctx context.Context) error {
 		return client.IgnoreNotFound(err)
 	}
 	if lock := hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]; hc.Annotations[lockKey] == "true" && lock != "" {
-		pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: "workers"}}
-		body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, hyperv1.PrivateCAPIMigrationAckAnnotation, lock)
-		if err := m.client.Patch(ctx, pool, client.RawPatch("application/merge-patch+json", body)); err != nil {
+		if err := m.acknowledgePool(ctx, lock); err != nil {
 			return err
 		}
 		if err := m.legacyPass(ctx); err != nil {
 			return err
 		}
-		if err := m.privatePass(ctx, m.through); err != nil {
+		if err := m.privatePass(ctx, m.othersThrough); err != nil {
 			return err
 		}
 	}
 	return m.runDeployments(ctx)
+}
+
+// acknowledgePool is what the NodePool controller does.
+func (m *movable) acknowledgePool(ctx context.Context, lock string) error {
+	pool := &hyperv1.NodePool{}
+	err := m.others.Get(ctx, client.ObjectKey{Namespace: m.ns, Name: "workers"}, pool)
+	if err != nil || pool.Annotations[hyperv1.PrivateCAPIMigrationAckAnnotation] == lock {
+		return client.IgnoreNotFound(err)
+	}
+	return m.others.Patch(ctx, pool, patch.Annotation(hyperv1.PrivateCAPIMigrationAckAnnotation, &lock))
 }
 
 func (m *movable) runDeployments(ctx context.Context) error {

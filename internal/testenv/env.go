@@ -45,6 +45,7 @@ type Env struct {
 	dir       string
 	binary    string
 	etcdURL   string
+	etcdFlags []string
 	processes []*Process
 	// commands are the arguments of what runs, by name.
 	commands map[string][]string
@@ -137,9 +138,9 @@ func (e *Env) startServers() error {
 	e.etcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	peer := fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	// No fsync: what a test wrote need not survive a power failure.
-	if err := e.run("etcd", "--data-dir=etcd", "--listen-client-urls="+e.etcdURL, "--advertise-client-urls="+e.etcdURL,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer, "--unsafe-no-fsync",
-		"--log-level=warn"); err != nil {
+	if err := e.run("etcd", append([]string{"--data-dir=etcd", "--listen-client-urls=" + e.etcdURL, "--advertise-client-urls=" + e.etcdURL,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--unsafe-no-fsync",
+		"--log-level=warn"}, e.etcdFlags...)...); err != nil {
 		return err
 	}
 	if err := e.run("kube-apiserver", "--etcd-servers="+e.etcdURL, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[2]),

@@ -44,6 +44,11 @@ func NewFaultClient(c client.WithWatch, fault Fault, at int) *FaultClient {
 	return f
 }
 
+// Beside is another client of the same process: its writes count with those of f, they meet the same fault, and it dies with f.
+func (f *FaultClient) Beside(c client.WithWatch) client.WithWatch {
+	return interceptor.NewClient(c, f.funcs())
+}
+
 // Writes is how many writes were asked for so far.
 func (f *FaultClient) Writes() int {
 	f.mu.Lock()

@@ -17,15 +17,15 @@ const apiServer = "kube-apiserver"
 var others atomic.Int32
 
 // StartOther starts another API server, for tests of what works between two clusters. It has only Kubernetes' own kinds, and ends with
-// the test.
-func StartOther(t testing.TB) *Env {
+// the test. Its etcd gets etcdFlags besides the usual ones.
+func StartOther(t testing.TB, etcdFlags ...string) *Env {
 	t.Helper()
 	binary := KubeBinary(t)
 	dir, err := workDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &Env{binary: binary, dir: filepath.Join(dir, fmt.Sprintf("other-%d", others.Add(1)))}
+	env := &Env{binary: binary, etcdFlags: etcdFlags, dir: filepath.Join(dir, fmt.Sprintf("other-%d", others.Add(1)))}
 	if err := os.MkdirAll(env.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,9 @@ func TestMigration(t *testing.T) {
 		{"When standard types are installed a hosted cluster should have two workers and an application", m.standard},
 		{"When private types are installed the cluster should stay where it is", m.privateBeside},
 		{"When it is moved no worker should notice, and no client", m.forward},
-		{"When it has moved it should scale, and heal", m.works},
+		{"When it has moved it should scale", m.scales},
+		{"When a worker is lost another should take its place", m.heals},
+		{"When the configuration of its workers changes they should be replaced one after the other", m.rolls},
 		{"When it is moved back no worker should notice, and no client", m.back},
 		{"When it is moved again no worker should notice, and no client", m.again},
 		{"When it is destroyed nothing should be left", func(t *testing.T) {
@@ -92,7 +95,7 @@ func (m *moving) workers(t *testing.T) string {
 
 // move asks for a move and waits for its end, with clients that call all the time.
 func (m *moving) move(t *testing.T, ask string, private bool) {
-	before, clients := m.workers(t), m.call(t)
+	before, clients, o := m.workers(t), m.call(t), m.observe(t)
 	management().run(t, "annotate", "hostedcluster", "-n", "clusters", oldCluster, "hypershift.openshift.io/migration-failed-", ask+"=true")
 	want := map[bool]string{true: "True", false: "False"}[private]
 	m.condition(t, "PrivateCAPITypes", want)
@@ -105,6 +108,7 @@ func (m *moving) move(t *testing.T, ask string, private bool) {
 		return nil
 	})
 	clients.expectNoFailure(t)
+	o.expectFine(t)
 	t.Log(management().run(t, "get", "hostedcluster", "-n", "clusters", oldCluster, "-o", `jsonpath={.status.conditions[?(@.type=="PrivateCAPIMigrationProgressing")].message}`))
 	if after := m.workers(t); after != before {
 		t.Errorf("workers were %s, are %s", before, after)
@@ -125,11 +129,73 @@ func (m *moving) back(t *testing.T) {
 	m.move(t, "hypershift.openshift.io/private-capi-rollback", false)
 }
 
-func (m *moving) works(t *testing.T) {
+func (m *moving) scales(t *testing.T) {
 	management().run(t, "scale", "nodepool", "-n", "clusters", oldCluster, "--replicas=3")
 	awaitNodes(t, m.hosted, 3)
 	management().run(t, "scale", "nodepool", "-n", "clusters", oldCluster, "--replicas=2")
 	awaitNodes(t, m.hosted, 2)
+}
+
+// heals takes a worker away, as its host would when it burns down.
+func (m *moving) heals(t *testing.T) {
+	names := m.nodes(t)
+	management().run(t, "delete", "pod", "-n", "clusters-"+oldCluster, "--wait=false", "--grace-period=0", "--force", names[0])
+	m.expectOthers(t, names[:1])
+}
+
+// rolls changes what workers are configured with.
+func (m *moving) rolls(t *testing.T) {
+	names := m.nodes(t)
+	management().applyYAML(t, movedConfig)
+	management().run(t, "patch", "nodepool", "-n", "clusters", oldCluster, "--type=merge", "-p", `{"spec":{"config":[{"name":"moved"}]}}`)
+	m.expectOthers(t, names)
+	// Requests fail while what answers them is replaced; clients of the next move find all of it there.
+	eventually(t, appStart, "the application", func() error {
+		got, err := m.hosted.try(t, "get", "deployment", "webapp", "-o", "jsonpath={.status.availableReplicas}")
+		if err != nil || got != "2" {
+			return errors.Join(fmt.Errorf("%q of 2 replicas are available", got), err)
+		}
+		return nil
+	})
+}
+
+const movedConfig = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: moved, namespace: clusters}
+data:
+  config: |
+    apiVersion: machineconfiguration.openshift.io/v1
+    kind: MachineConfig
+    metadata: {name: 99-moved}
+    spec:
+      config:
+        ignition: {version: 3.2.0}
+        storage:
+          files:
+          - {path: /etc/moved, mode: 420, contents: {source: "data:,moved"}}
+`
+
+func (m *moving) nodes(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(m.hosted.run(t, "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))
+}
+
+// expectOthers waits for two Ready workers that are none of those named.
+func (m *moving) expectOthers(t *testing.T, gone []string) {
+	t.Helper()
+	eventually(t, 2*workersStart, "other workers", func() error {
+		now, err := m.hosted.try(t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`)
+		nodes := strings.Fields(now)
+		old := slices.ContainsFunc(nodes, func(node string) bool {
+			name, _, _ := strings.Cut(node, "=")
+			return slices.Contains(gone, name) || !strings.HasSuffix(node, "=True")
+		})
+		if err != nil || old || len(nodes) != 2 {
+			return errors.Join(fmt.Errorf("nodes are %v, two Ready ones without %v are wanted", nodes, gone), err)
+		}
+		return nil
+	})
 }
 
 // clients call the API of the hosted cluster and its application, and count what fails. They try no call twice.

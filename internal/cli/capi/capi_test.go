@@ -18,6 +18,8 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -25,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/testenv"
@@ -142,6 +145,68 @@ func TestView(t *testing.T) {
 }
 
 // TestStandardOnly is a management cluster without private groups.
+func TestViewOfMove(t *testing.T) {
+	env, _, standard := management(t)
+	c := env.Client(t, runtime.NewScheme())
+	upstream, err := Upstream(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := func(kind, group string, spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": group, "kind": kind, "metadata": map[string]any{"name": "of-" + standard, "namespace": standard}, "spec": spec}}
+	}
+	if err := c.Create(t.Context(), copied("Cluster", translate.Private+"/v1beta2", map[string]any{"infrastructureRef": map[string]any{
+		"apiGroup": "infrastructure." + translate.Private, "kind": "LocalCluster", "name": "c"}})); err != nil {
+		t.Fatal(err)
+	}
+	look := func(t *testing.T) (bool, error) {
+		t.Helper()
+		view, err := NewView(t.Context(), upstream, clocktesting.NewFakePassiveClock(time.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return view.private(t.Context(), standard)
+	}
+	t.Run("When there are Clusters in both groups and nothing says which count it should show neither", func(t *testing.T) {
+		_, err := look(t)
+		NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("in both groups"), ContainSubstring("hostedcontrolplanes"))))
+	})
+	hcp := hostedControlPlane(t, env, standard)
+	t.Run("When copies have been made it should still show what they were made from", func(t *testing.T) {
+		g := NewWithT(t)
+		private, err := look(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(private).To(BeFalse())
+	})
+	t.Run("When the move is committed it should show the copies", func(t *testing.T) {
+		g := NewWithT(t)
+		hcp.SetAnnotations(map[string]string{hyperv1.PrivateCAPITypesAnnotation: "true"})
+		g.Expect(c.Update(t.Context(), hcp)).To(Succeed())
+		private, err := look(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(private).To(BeTrue())
+	})
+}
+
+// hostedControlPlane makes one as it is before a move.
+func hostedControlPlane(t *testing.T, env *testenv.Env, ns string) *unstructured.Unstructured {
+	t.Helper()
+	spec := testenv.HostedCluster(ns, "demo").Spec
+	hcp := &hyperv1.HostedControlPlane{TypeMeta: metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedControlPlane"}, ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo"},
+		Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: spec.Release.Image, PullSecret: spec.PullSecret, Platform: spec.Platform, Networking: spec.Networking, Services: spec.Services,
+			InfraID: "demo", IssuerURL: "https://kubernetes.default.svc", SSHKey: corev1.LocalObjectReference{}, Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed,
+				Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}}}}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hcp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: raw}
+	if err := env.Client(t, runtime.NewScheme()).Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 func TestStandardOnly(t *testing.T) {
 	g := NewWithT(t)
 	back := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -218,7 +218,7 @@ func (o *migrateOptions) clusters(ctx context.Context, c client.Client, name str
 type Status struct {
 	HostedCluster string `json:"hostedCluster"` // namespace/name
 	Types         string `json:"types"`         // Private or Standard
-	// State is NotAsked, Asked, Held, Moving, Moved, RolledBack or Foreign; Phase is set while Moving.
+	// State is NotAsked, Asked, Held, Moving, Moved, RolledBack, LockedByHand or Foreign; Phase is set while Moving.
 	State   string `json:"state"`
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -239,6 +239,8 @@ func statusOf(hc *hyperv1.HostedCluster) Status {
 	switch {
 	case scope != "" && scope != hyperv1.LegacyScope:
 		s.State = "Foreign"
+	case a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" && a[hyperv1.PrivateCAPIMigrationLockAnnotation] == "":
+		s.State = "LockedByHand"
 	case a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true":
 		s.State = "Moving"
 		if c != nil {

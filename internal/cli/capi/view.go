@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
 )
@@ -128,21 +129,50 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	through.ServeHTTP(w, r)
 }
 
-// private tells how a namespace stores its objects: where its Clusters are. Without an answer nothing may be guessed: what is then written
-// would be nobody's.
+// private tells how a namespace stores its objects: as its HostedControlPlane says, which changes with the commit of a move and not when copies are
+// made; without one, where its Clusters are. Without an answer nothing may be guessed: what is then written would be nobody's.
 func (v *View) private(ctx context.Context, namespace string) (bool, error) {
 	private, err := v.remembered(namespace, func() (bool, error) {
 		in := "/namespaces/" + url.PathEscape(namespace)
-		if found, err := v.any(ctx, translate.Private, in); found || err != nil {
-			return found, err
+		if private, known, err := v.noted(ctx, in); known || err != nil {
+			return private, err
 		}
-		found, err := v.any(ctx, translate.Standard, in)
-		return !found, err
+		stored, err := v.any(ctx, translate.Private, in)
+		if err != nil {
+			return false, err
+		}
+		standard, err := v.any(ctx, translate.Standard, in)
+		if err != nil {
+			return false, err
+		}
+		if stored && standard {
+			return false, errors.New("there are Clusters in both groups, since they are being moved: try again later, or with the right to list hostedcontrolplanes in the namespace")
+		}
+		return !standard, nil
 	})
 	if err != nil {
 		return false, fmt.Errorf("finding out how namespace %s stores objects of Cluster API: %w", namespace, err)
 	}
 	return private, nil
+}
+
+// noted is what a namespace's HostedControlPlane says, if there is one and the user may read it.
+func (v *View) noted(ctx context.Context, in string) (private, known bool, err error) {
+	code, body, err := v.get(ctx, "/apis/"+hyperv1.GroupVersion.String()+in+"/hostedcontrolplanes?limit=1")
+	if err != nil {
+		return false, false, fmt.Errorf("listing hostedcontrolplanes: %w", err)
+	}
+	if code != http.StatusOK {
+		return false, false, nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	if err := json.Unmarshal(body, list); err != nil {
+		return false, false, fmt.Errorf("listing hostedcontrolplanes: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return false, false, nil
+	}
+	return list.Items[0].Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true", true, nil
 }
 
 // mixed tells whether some namespaces store Clusters in standard groups, as far as the user may know.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,10 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
@@ -28,6 +32,9 @@ import (
 const (
 	// poll is how often it is looked whether pods have ended or run. Only a hosted cluster that is being moved is looked at so often.
 	poll = 500 * time.Millisecond
+	// lockFor is how long a lock that somebody set by hand is left there, journalFor how long a journal is kept when its move is over.
+	lockFor    = 10 * time.Minute
+	journalFor = 7 * 24 * time.Hour
 	// kindsFor is how long it is remembered which kinds there are.
 	kindsFor = time.Minute
 )
@@ -54,6 +61,12 @@ type Controller struct {
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("privatecapimigration").
 		For(&hyperv1.HostedCluster{}, builder.WithPredicates(predicate.Or(predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))).
+		// The end of a move is the beginning of the next.
+		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(c.nextInTurn), builder.WithPredicates(predicate.Funcs{
+			CreateFunc: func(event.CreateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false },
+			DeleteFunc: func(e event.DeleteEvent) bool { return locked(e.Object) },
+			UpdateFunc: func(e event.UpdateEvent) bool { return locked(e.ObjectOld) && !locked(e.ObjectNew) },
+		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: maxLimit}).
 		Complete(c)
 }
@@ -74,19 +87,27 @@ func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	locked := hc.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
+	locked := locked(hc)
 	lock := hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
 	switch {
-	case !locked && journal != nil && !journal.Phase.Over():
+	case (!locked || lock == "") && journal != nil && !journal.Phase.Over():
 		return c.lockAgain(ctx, hc, *journal, cm)
 	case !locked:
-		return c.consider(ctx, hc)
+		result, err := c.consider(ctx, hc)
+		if err != nil || journal == nil {
+			return result, err
+		}
+		return c.forget(ctx, *journal, cm, result)
 	case lock == "":
 		return c.strangeLock(ctx, hc)
 	case journal == nil || journal.Lock != lock:
 		return c.begin(ctx, hc, lock, cm)
 	}
 	return c.move(ctx, hc, *journal, cm)
+}
+
+func locked(hc client.Object) bool {
+	return hc.GetAnnotations()[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
 }
 
 // lockPatch locks a HostedCluster that is still the one that was looked at.
@@ -112,10 +133,45 @@ func (c *Controller) lockAgain(ctx context.Context, hc *hyperv1.HostedCluster, j
 	return ctrl.Result{RequeueAfter: outcome.Soon}, err
 }
 
-// strangeLock leaves a lock of somebody else's alone, and says so.
+// forget removes the journal of a move that has been over for long, and otherwise comes back when it has been.
+func (c *Controller) forget(ctx context.Context, j Journal, cm *corev1.ConfigMap, result ctrl.Result) (ctrl.Result, error) {
+	left := journalFor - c.Clock.Now().Sub(j.PhaseStarted)
+	if left > 0 {
+		if result.RequeueAfter == 0 || left < result.RequeueAfter {
+			result.RequeueAfter = left
+		}
+		return result, nil
+	}
+	if err := c.Direct.Delete(ctx, cm, client.Preconditions{UID: &cm.UID}); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("removing the journal in ConfigMap %s/%s: %w", cm.Namespace, cm.Name, err)
+	}
+	return result, nil
+}
+
+// strangeLock leaves a lock alone that somebody set by hand, says so, and takes it off after a while: nobody looks after the hosted cluster meanwhile.
 func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
-	return ctrl.Result{}, c.report(ctx, hc, held(hc, fmt.Sprintf("somebody set annotation %s by hand, and nothing of the hosted cluster is changed until it is removed",
-		hyperv1.PrivateCAPIMigrationInProgressAnnotation)))
+	const key = hyperv1.PrivateCAPIMigrationInProgressAnnotation
+	if left := lockFor - c.Clock.Now().Sub(annotatedSince(hc, key, c.Clock.Now())); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, c.report(ctx, hc, held(hc, fmt.Sprintf("somebody set annotation %s by hand: no operator looks after the hosted cluster until it is removed, "+
+			"which the operator does after %d minutes; spec.pausedUntil pauses it for longer", key, int(lockFor.Minutes()))))
+	}
+	events.Event(c.Events, hc, true, eventHeld, "Migrate", "a lock that somebody set by hand was taken off: nothing of the hosted cluster is being moved")
+	p := patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{key: nil}}.Patch()
+	if err := c.Direct.Patch(ctx, hc, p, client.FieldOwner(fieldOwner)); err != nil {
+		return ctrl.Result{}, fmt.Errorf("taking a strange lock off HostedCluster %s: %w", names.BackReference(hc), err)
+	}
+	return ctrl.Result{}, c.report(ctx, hc, conditions.False(hyperv1.PrivateCAPIMigrationProgressing, hyperv1.MigrationNotStartedReason, ""))
+}
+
+// annotatedSince is when an annotation was written, as the API server noted it; now, if it didn't.
+func annotatedSince(obj client.Object, key string, now time.Time) time.Time {
+	field := fmt.Sprintf("%q:{}", "f:"+key)
+	for _, m := range obj.GetManagedFields() {
+		if m.FieldsV1 != nil && m.Time != nil && strings.Contains(string(m.FieldsV1.Raw), field) {
+			return m.Time.Time
+		}
+	}
+	return now
 }
 
 // begin makes the journal of a move whose lock was just taken, or whose journal was lost. The objects, the programs and the annotations show the rest.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -90,48 +91,62 @@ type reader struct {
 	kinds []Kind
 }
 
+// readers is how many kinds are listed at once: there are some eighty, and nothing scales while they are.
+const readers = 8
+
+// all lists kinds side by side, and gives what was found of them in their order.
+func all[T any](ctx context.Context, kinds []Kind, list func(context.Context, Kind) ([]T, error)) ([]T, error) {
+	found := make([][]T, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for i, k := range kinds {
+		group.Go(func() (err error) {
+			found[i], err = list(ctx, k)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
+}
+
 // objects of Cluster API in a namespace, in HyperShift's own groups or the standard ones.
 func (r reader) objects(ctx context.Context, ns string, private bool) ([]Object, error) {
-	var out []Object
-	for _, k := range r.kinds {
+	return all(ctx, r.kinds, func(ctx context.Context, k Kind) (out []Object, err error) {
 		if !k.Ours || translate.IsPrivate(k.Group) != private {
-			continue
+			return nil, nil
 		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		if err := r.pages(ctx, list, ns, func() {
+		err = r.pages(ctx, list, ns, func() {
 			for i := range list.Items {
 				out = append(out, Object{&list.Items[i], k.resource()})
 			}
 			list.Items = nil
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+		})
+		return out, err
+	})
 }
 
 // dependents of uids in a namespace, of other groups than Cluster API's.
 func (r reader) dependents(ctx context.Context, ns string, uids map[types.UID]bool) ([]Dependent, error) {
-	var out []Dependent
-	for _, k := range r.kinds {
+	return all(ctx, r.kinds, func(ctx context.Context, k Kind) (out []Dependent, err error) {
 		if k.Ours {
-			continue
+			return nil, nil
 		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-		if err := r.pages(ctx, list, ns, func() {
+		err = r.pages(ctx, list, ns, func() {
 			for _, item := range list.Items {
 				if slices.ContainsFunc(item.OwnerReferences, func(o metav1.OwnerReference) bool { return uids[o.UID] }) {
 					out = append(out, Dependent{Resource: k.resource(), Name: item.Name, UID: item.UID, ResourceVersion: item.ResourceVersion, Owners: item.OwnerReferences})
 				}
 			}
 			list.Items = nil
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+		})
+		return out, err
+	})
 }
 
 func (r reader) pages(ctx context.Context, list client.ObjectList, ns string, each func()) error {

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,12 +62,15 @@ type Inventory struct {
 	Denied []string
 	// Refused are what the API server says of copies, made as a dry run.
 	Refused []error
+	Quotas  []corev1.ResourceQuota
+	// Full is what the API server says if it takes no new object at all.
+	Full error
 }
 
 // judge finds what speaks against a move. Nothing is read or written.
 func judge(in Inventory) Report {
 	r := Report{HostedCluster: names.BackReference(in.HC), Direction: in.Direction, Objects: len(in.From), Machines: machinesOf(in.From), Dependents: len(in.Dependents)}
-	for _, rule := range []func(Inventory) []Refusal{clusterSettled, poolsSettled, namespaceOpen, kindsServed, objectsMovable, ownersKnown, nothingThere, programsSpeak, rightsGranted, copiesAccepted} {
+	for _, rule := range []func(Inventory) []Refusal{clusterSettled, poolsSettled, namespaceOpen, kindsServed, objectsMovable, ownersKnown, nothingThere, programsSpeak, rightsGranted, copiesAccepted, roomForCopies} {
 		r.Refusals = append(r.Refusals, rule(in)...)
 	}
 	return r
@@ -215,7 +219,31 @@ func rightsGranted(in Inventory) []Refusal {
 
 func copiesAccepted(in Inventory) (out []Refusal) {
 	for _, err := range in.Refused {
+		if apierrors.IsForbidden(err) && len(in.Denied) > 0 {
+			continue // for want of rights, which is told
+		}
 		out = append(out, refuse("SchemaLoss", "make the definitions of both groups the same with hypershift install, and look at policies and quotas", "a copy would not be accepted: %v", err)...)
+	}
+	return out
+}
+
+// roomForCopies: for a while there are twice as many objects as there were.
+func roomForCopies(in Inventory) (out []Refusal) {
+	if in.Full != nil {
+		out = append(out, refuse("StorageFull", "make room in the management cluster's etcd (compact and defragment it, or raise its quota), and disarm its alarm", "the management cluster takes no new object: %v", in.Full)...)
+	}
+	copies := map[corev1.ResourceName]int64{}
+	for _, o := range in.From {
+		copies[corev1.ResourceName("count/"+o.Resource.Resource+"."+translate.Group(o.Resource.Group))]++
+	}
+	for _, q := range in.Quotas {
+		for _, name := range slices.Sorted(maps.Keys(copies)) {
+			hard, limited := q.Status.Hard[name]
+			used := q.Status.Used[name]
+			if left := hard.Value() - used.Value(); limited && left < copies[name] {
+				out = append(out, refuse("Quota", "raise the quota, or remove it until the move is over", "ResourceQuota %s leaves room for %d more of %s, and %d are needed", q.Name, left, name, copies[name])...)
+			}
+		}
 	}
 	return out
 }
@@ -270,8 +298,27 @@ func (c *Controller) Preflight(ctx context.Context, hc *hyperv1.HostedCluster, d
 		}
 		in.Denied = append(in.Denied, denied...)
 	}
+	quotas := &corev1.ResourceQuotaList{}
+	if err := c.Direct.List(ctx, quotas, client.InNamespace(ns)); err != nil && !apierrors.IsForbidden(err) {
+		return Report{}, fmt.Errorf("listing ResourceQuotas in %s: %w", ns, err)
+	}
+	in.Quotas, in.Full = quotas.Items, c.storageFull(ctx)
 	in.Refused = c.tryCopies(ctx, in.From)
 	return judge(in), nil
+}
+
+// storageFull says that the API server's storage takes no new object. It asks for one that is there: storage without room refuses that before it
+// looks, and otherwise nothing is written. Dry runs never get so far.
+func (c *Controller) storageFull(ctx context.Context) error {
+	there := &corev1.ConfigMap{}
+	if c.Direct.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: StateName}, there) != nil {
+		return nil // nothing to ask for, or nobody who may
+	}
+	err := c.Direct.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: StateName}, Data: there.Data})
+	if err != nil && strings.Contains(err.Error(), "database space exceeded") { // etcd's words; the API server has none of its own
+		return err
+	}
+	return nil
 }
 
 // denied asks the API server which of the requests of a move it would not take from us.

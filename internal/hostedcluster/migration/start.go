@@ -1,7 +1,9 @@
 package migration
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,6 +55,7 @@ type starting struct {
 	mu         sync.Mutex
 	kinds      []Kind
 	kindsUntil time.Time
+	refused    map[types.NamespacedName]bool // those that couldn't be moved when they were looked at last
 }
 
 // Settings say which hosted clusters are moved, and when.
@@ -134,7 +139,7 @@ func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings
 			failed = append(failed, names.BackReference(&all[i]))
 		}
 	}
-	byHand := hc.Annotations[hyperv1.PrivateCAPIMigrateAnnotation] == "true" || hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true"
+	byHand := byHand(hc)
 	slices.Sort(failed)
 	switch {
 	case s.Paused:
@@ -172,7 +177,10 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	}
 	soon := recheckStart
 	hold := func(why string) (ctrl.Result, error) {
-		return ctrl.Result{RequeueAfter: soon}, c.report(ctx, hc, held(hc, why))
+		if err := c.report(ctx, hc, held(hc, why)); err != nil {
+			return ctrl.Result{}, fmt.Errorf("%s; it can't be told on the HostedCluster: %w", why, err)
+		}
+		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	if err != nil {
 		return hold(fmt.Sprintf("ConfigMap %s/%s: %v", c.Namespace, StateName, err))
@@ -186,19 +194,28 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	if why := mayStart(hc, all.Items, settings, c.Clock.Now()); why != "" {
 		return hold(why)
 	}
+	pools := &hyperv1.NodePoolList{}
+	if err := c.Cached.List(ctx, pools); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing NodePools: %w", err)
+	}
 	// Who looks at the others while one takes its lock would count it wrongly.
 	c.start.starting.Lock()
 	defer c.start.starting.Unlock()
 	if err := c.Direct.List(ctx, all); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
 	}
-	if why := mayStart(hc, all.Items, settings, c.Clock.Now()); why != "" {
+	why := mayStart(hc, all.Items, settings, c.Clock.Now())
+	if why == "" {
+		why = itsTurn(hc, all.Items, c.turns(all.Items, pools.Items, settings), settings)
+	}
+	if why != "" {
 		return hold(why)
 	}
 	report, err := c.Preflight(ctx, hc, direction)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	c.noteRefusal(client.ObjectKeyFromObject(hc), len(report.Refusals) > 0)
 	if len(report.Refusals) > 0 {
 		return hold("can't be moved: " + report.Refusals[0].String() + more(len(report.Refusals)-1))
 	}
@@ -206,6 +223,94 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	return ctrl.Result{}, nil // the lock is an event
+}
+
+// turns are the hosted clusters that are to be moved, in their order: those that somebody asked for before the others, and small ones before large
+// ones, so that what goes wrong goes wrong where it matters least. Those that could not be moved lately hold nobody up.
+func (c *Controller) turns(all []hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings) []types.NamespacedName {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	return inOrder(all, pools, s, c.start.refused)
+}
+
+func inOrder(all []hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings, refused map[types.NamespacedName]bool) []types.NamespacedName {
+	type candidate struct {
+		key      types.NamespacedName
+		byHand   int // 0: somebody asked
+		machines int32
+	}
+	machines := map[types.NamespacedName]int32{}
+	for i := range pools {
+		key := types.NamespacedName{Namespace: pools[i].Namespace, Name: pools[i].Spec.ClusterName}
+		machines[key] += max(ptr.Deref(pools[i].Spec.Replicas, 0), pools[i].Status.Replicas)
+	}
+	var list []candidate
+	for i := range all {
+		hc := &all[i]
+		key := client.ObjectKeyFromObject(hc)
+		if _, wanted := asked(hc, s); !wanted || locked(hc) || refused[key] {
+			continue
+		}
+		c := candidate{key: key, machines: machines[key]}
+		if !byHand(hc) {
+			c.byHand = 1
+		}
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.byHand, b.byHand), cmp.Compare(a.machines, b.machines), strings.Compare(a.key.String(), b.key.String()))
+	})
+	keys := make([]types.NamespacedName, 0, len(list))
+	for _, c := range list {
+		keys = append(keys, c.key)
+	}
+	return keys
+}
+
+// itsTurn says who has to begin before a hosted cluster may; empty: nobody. One that is not among turns was refused lately and is looked at again.
+func itsTurn(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, turns []types.NamespacedName, s Settings) string {
+	free := s.Limit
+	for i := range all {
+		if locked(&all[i]) {
+			free--
+		}
+	}
+	if at := slices.Index(turns, client.ObjectKeyFromObject(hc)); at >= free {
+		return fmt.Sprintf("%d hosted clusters are moved before it", at)
+	}
+	return ""
+}
+
+// byHand tells that a person asked for a move.
+func byHand(hc *hyperv1.HostedCluster) bool {
+	return hc.Annotations[hyperv1.PrivateCAPIMigrateAnnotation] == "true" || hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true"
+}
+
+func (c *Controller) noteRefusal(key types.NamespacedName, refused bool) {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	if !refused {
+		delete(c.start.refused, key)
+		return
+	}
+	if c.start.refused == nil {
+		c.start.refused = map[types.NamespacedName]bool{}
+	}
+	c.start.refused[key] = true
+}
+
+// nextInTurn are those that may begin now that a move is over, if any may. They find that out by themselves.
+func (c *Controller) nextInTurn(ctx context.Context, _ client.Object) []ctrl.Request {
+	all, pools := &hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}
+	if errors.Join(c.Cached.List(ctx, all), c.Cached.List(ctx, pools)) != nil {
+		return nil // each looks again by itself, only later
+	}
+	turns := c.turns(all.Items, pools.Items, Settings{Automatic: true})
+	var requests []ctrl.Request
+	for _, key := range turns[:min(len(turns), maxLimit)] {
+		requests = append(requests, ctrl.Request{NamespacedName: key})
+	}
+	return requests
 }
 
 // recheck is when one of those that wait looks again.

@@ -86,7 +86,7 @@ func bringNode(t *testing.T, node string) {
 		t.Fatal(err)
 	}
 	run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", byOwn, "--release-image", newestRelease(), "--external-api-server-address", apiName, "--pull-secret", pullSecret,
-		"--network-type", "Other", "--disable-multi-network", "--allocate-node-cidrs", kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
+		"--network-type", "Other", "--disable-multi-network", "--allocate-node-cidrs", "--node-pool-replicas=-1", kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
 	content, err := os.ReadFile(manifest)
 	if err != nil {
 		t.Fatal(err)

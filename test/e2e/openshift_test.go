@@ -92,7 +92,7 @@ func payloadRuns(t *testing.T) {
 	}
 	args := []string{
 		"create", "cluster", "none", "--name", ocp, "--base-domain", "example.test", "--release-image", standins + "/release:" + payloadBefore, "--pull-secret", pull,
-		"--olm-catalog-placement", "guest", "--olm-disable-default-sources", "--external-api-server-address", ocpAddress, kubeconfigFlag(),
+		"--olm-catalog-placement", "guest", "--olm-disable-default-sources", "--external-api-server-address", ocpAddress, "--node-pool-replicas=-1", kubeconfigFlag(),
 	}
 	for container, r := range requests {
 		args = append(args, "--annotations", fmt.Sprintf("resource-request-override.hypershift.openshift.io/%s=cpu=%dm,memory=%dMi", container, r[0], r[1]))

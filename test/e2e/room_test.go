@@ -47,7 +47,7 @@ func moreThanFits(t *testing.T) {
 		names = append(names, fmt.Sprintf("room%d", i))
 	}
 	for _, name := range names { // one after the other, so that it is known who came first
-		run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", name, "--release-image", release, "--pull-secret", secret, "--annotations", etcd, kubeconfigFlag())
+		run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", name, "--release-image", release, "--pull-secret", secret, "--annotations", etcd, "--node-pool-replicas=-1", kubeconfigFlag())
 	}
 	waiting := ""
 	eventually(t, roomStart, "an answer for each", func() error {

@@ -15,7 +15,7 @@ var agentTexts = texts{
 	short: "Create a hosted cluster whose workers come from the pool of the assisted installer",
 	long: `Create a hosted cluster whose workers come from the pool of the assisted installer: machines that booted the discovery image
 and are Agents of a namespace of the management cluster.`,
-	example: `  hypershift create cluster agent --name demo --agent-namespace machines --base-domain example.com --pull-secret pull-secret.json \
+	example: `  hypershift create cluster agent --name demo --agent-namespace machines --base-domain example.org --pull-secret pull-secret.json \
     --api-server-address api.demo.example.com --node-pool-replicas 2 --release-image registry.example.com/ocp/release:4.22`,
 	poolExample: `  hypershift create nodepool agent --cluster-name demo --name demo-large --replicas 3 --agentLabelSelector size=large`,
 }
@@ -29,12 +29,12 @@ type agent struct {
 
 func (a *agent) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.namespace, "agent-namespace", "", "Namespace in which Agents are looked for (required)")
-	fs.StringVar(&a.address, "api-server-address", "", "Publish by node port at this host name or address (default: by load balancer and Routes)")
+	fs.StringVar(&a.address, "api-server-address", "", "Publish by node port at this host name or address (default: the address of a node of the management cluster)")
 	a.machines.addFlags(fs)
 }
 
 func (a *agent) load(fs *pflag.FlagSet, o *Options) error {
-	o.APIServerAddress = a.address
+	o.APIServerAddress, o.NodePorts = a.address, true
 	errs := []error{label("--agent-namespace", a.namespace), a.machines.load(fs, &o.NodePool)}
 	if o.infraJSON != "" {
 		errs = append(errs, errors.New("--infra-json: platform Agent has no infrastructure to describe; leave it out"))
@@ -49,12 +49,13 @@ func (a *agent) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 func (a *agent) objects(Options, Generated) []client.Object { return nil }
 
 func (a *agent) pools(_ Options, _ Generated, shared *hyperv1.NodePool) []*hyperv1.NodePool {
-	a.machines.fill(shared, nil)
+	a.machines.fill(shared)
 	return []*hyperv1.NodePool{shared}
 }
 
 // agentMachines are machines of the assisted installer's pool.
 type agentMachines struct {
+	selfContained
 	selector string
 	parsed   *metav1.LabelSelector
 }
@@ -74,6 +75,6 @@ func (m *agentMachines) load(*pflag.FlagSet, *NodePoolOptions) error {
 	return nil
 }
 
-func (m *agentMachines) fill(np *hyperv1.NodePool, _ *hyperv1.HostedCluster) {
+func (m *agentMachines) fill(np *hyperv1.NodePool) {
 	np.Spec.Platform.Agent = &hyperv1.AgentNodePoolPlatform{AgentLabelSelector: m.parsed}
 }

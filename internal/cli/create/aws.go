@@ -1,6 +1,8 @@
 package create
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +10,12 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
@@ -26,22 +31,30 @@ in which the published tool writes them.`,
 	example: `  hypershift create cluster aws --name demo --region eu-central-1 --base-domain example.com --pull-secret pull-secret.json \
     --infra-json infra.json --iam-json iam.json --node-pool-replicas 2 --release-image registry.example.com/ocp/release:4.22 --render`,
 	poolExample: `  hypershift create nodepool aws --cluster-name demo --name demo-large --replicas 3 --instance-type m5.2xlarge \
-    --subnet-id subnet-0123456789abcdef0 --instance-profile demo-abc23-worker`,
+    --subnet-id subnet-0123456789abcdef0`,
 }
+
+// awsStorageClass is the StorageClass of etcd's volumes that management clusters of OpenShift have on AWS.
+const awsStorageClass = "gp3-csi"
 
 // awsInfra is what describes the network; other fields of the file aren't needed.
 type awsInfra struct {
 	Region        string    `json:"region"`
 	InfraID       string    `json:"infraID"`
+	Name          string    `json:"name"` // of the cluster; the published tool writes Name, which is read as well
 	MachineCIDR   string    `json:"machineCIDR"`
 	VPCID         string    `json:"vpcID"`
 	Zones         []awsZone `json:"zones"`
 	BaseDomain    string    `json:"baseDomain"`
+	DomainPrefix  string    `json:"baseDomainPrefix"` // as --base-domain-prefix
 	PublicZoneID  string    `json:"publicZoneID"`
 	PrivateZoneID string    `json:"privateZoneID"`
 	LocalZoneID   string    `json:"localZoneID"`
-	ProxyAddr     string    `json:"proxyAddr"`
-	SecureProxy   string    `json:"secureProxyAddr"`
+	ProxyAddr     string    `json:"proxyAddr"`          // URL
+	SecureProxy   string    `json:"secureProxyAddr"`    // URL
+	ProxyCA       string    `json:"proxyCA"`            // PEM
+	ProxyKey      string    `json:"proxyPrivateSSHKey"` // PEM in base64
+	PublicOnly    bool      `json:"publicOnly"`
 }
 
 type awsZone struct {
@@ -74,6 +87,8 @@ type aws struct {
 	multiArch, autoNode, publicOnly            bool
 	unused                                     refuse.Unneeded
 
+	proxyKey []byte // PEM
+
 	infra  awsInfra
 	iam    awsIAM
 	parsed []hyperv1.AWSResourceTag
@@ -88,7 +103,7 @@ func (a *aws) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.iamJSON, "iam-json", "", "File that describes roles and the instance profile, as `create iam aws` of the published tool writes it")
 	fs.StringSliceVar(&a.tags, "additional-tags", nil, "Tags of everything that is made for the cluster, as key=value,…")
 	fs.StringVar(&a.endpointAccess, "endpoint-access", string(hyperv1.Public), "From where the API is reached: Public, PublicAndPrivate or Private")
-	fs.StringVar(&a.kmsKeyARN, "kms-key-arn", "", "Key that encrypts Secrets in etcd (default: a key of the cluster's own)")
+	fs.StringVar(&a.kmsKeyARN, "kms-key-arn", "", "KMS key that encrypts Secrets in etcd (default: that in --iam-json, else a key of the cluster's own)")
 	fs.StringVar(&a.issuer, "oidc-issuer-url", "", "Issuer of service account tokens (default: that in --iam-json)")
 	fs.StringVar(&a.signingKeyPath, "sa-token-issuer-private-key-path", "", "File with the PEM private key that signs service account tokens")
 	fs.BoolVar(&a.multiArch, "multi-arch", false, "NodePools may have different architectures; the release must support them as well")
@@ -123,7 +138,10 @@ func (a *aws) load(fs *pflag.FlagSet, o *Options) error {
 	if !slices.Contains(access, a.endpointAccess) {
 		errs = append(errs, fmt.Errorf("--endpoint-access %q: must be one of %s", a.endpointAccess, strings.Join(access, ", ")))
 	}
-	o.Private = a.endpointAccess != string(hyperv1.Public)
+	o.PrivateNodes = a.endpointAccess != string(hyperv1.Public)
+	if o.EtcdStorageClass == "" {
+		o.EtcdStorageClass = awsStorageClass
+	}
 	o.IssuerURL = a.issuer
 	if o.IssuerURL == "" {
 		o.IssuerURL = a.iam.IssuerURL
@@ -131,13 +149,28 @@ func (a *aws) load(fs *pflag.FlagSet, o *Options) error {
 	if len(o.SigningKey) > 0 && o.IssuerURL == "" {
 		errs = append(errs, errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url, or an issuerURL in --iam-json"))
 	}
-	if a.kmsKeyARN != "" && a.iam.KMSProviderRoleARN == "" {
-		errs = append(errs, errors.New("--kms-key-arn: --iam-json has no kmsProviderRoleARN, the role that may use the key"))
-	}
+	errs = append(errs, a.useKey())
 	if a.autoNode && a.iam.KarpenterRoleARN == "" {
 		errs = append(errs, errors.New("--auto-node: --iam-json has no karpenterRoleARN, the role that makes nodes"))
 	}
 	return errors.Join(errs...)
+}
+
+// useKey settles which key encrypts Secrets. One in either place is never left out silently, and neither is a role without one.
+func (a *aws) useKey() error {
+	switch {
+	case a.kmsKeyARN != "" && a.iam.KMSKeyARN != "" && a.kmsKeyARN != a.iam.KMSKeyARN:
+		return fmt.Errorf("--kms-key-arn %s: the role in --iam-json may use %s: give that key, or make the role for the other one", a.kmsKeyARN, a.iam.KMSKeyARN)
+	case a.kmsKeyARN == "":
+		a.kmsKeyARN = a.iam.KMSKeyARN
+	}
+	if a.kmsKeyARN != "" && a.iam.KMSProviderRoleARN == "" {
+		return fmt.Errorf("KMS key %s: --iam-json has no kmsProviderRoleARN, the role that may use it", a.kmsKeyARN)
+	}
+	if a.kmsKeyARN == "" && a.iam.KMSProviderRoleARN != "" {
+		return errors.New("--iam-json has a kmsProviderRoleARN and no kmsKeyARN: name the key by --kms-key-arn, or leave the role out")
+	}
+	return nil
 }
 
 // useInfra takes from the description of the network what flags don't say.
@@ -164,8 +197,25 @@ func (a *aws) useInfra(fs *pflag.FlagSet, o *Options) error {
 	if len(o.MachineCIDRs) == 0 && a.infra.MachineCIDR != "" {
 		o.MachineCIDRs = []string{a.infra.MachineCIDR}
 	}
-	if a.infra.ProxyAddr != "" || a.infra.SecureProxy != "" {
-		errs = append(errs, errors.New("--infra-json has a proxy: set spec.configuration.proxy of the rendered HostedCluster, and leave proxyAddr and secureProxyAddr out of the file"))
+	if o.BaseDomainPrefix == "" {
+		o.BaseDomainPrefix = a.infra.DomainPrefix
+	}
+	if o.BaseDomain == "" {
+		errs = append(errs, errors.New("--base-domain is required, or must be in --infra-json"))
+	}
+	a.publicOnly = a.publicOnly || a.infra.PublicOnly
+	if a.infra.Name == "" {
+		a.infra.Name = o.Name
+	}
+	if a.infra.ProxyCA != "" && connect.CheckCertificates([]byte(a.infra.ProxyCA)) != nil {
+		errs = append(errs, errors.New("--infra-json: proxyCA must hold PEM certificates"))
+	}
+	if a.infra.ProxyKey != "" {
+		var err error
+		// The parser's error would quote the key.
+		if a.proxyKey, err = base64.StdEncoding.DecodeString(a.infra.ProxyKey); err != nil {
+			errs = append(errs, errors.New("--infra-json: proxyPrivateSSHKey must be in base64"))
+		}
 	}
 	for _, zone := range a.zones {
 		if !slices.ContainsFunc(a.infra.Zones, func(z awsZone) bool { return z.Name == zone }) {
@@ -195,6 +245,7 @@ func (a *aws) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 			RolesRef:    hyperv1.AWSSharedVPCRolesRef{IngressARN: a.iam.SharedIngressRole, ControlPlaneARN: a.iam.SharedPlaneRole},
 			LocalZoneID: a.infra.LocalZoneID,
 		}
+		spec.AdditionalAllowedPrincipals = []string{a.iam.SharedPlaneRole}
 	}
 	hc.Spec.Platform.AWS = spec
 	hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.PrivateZoneID = a.infra.PublicZoneID, a.infra.PrivateZoneID
@@ -216,6 +267,7 @@ func (a *aws) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 			},
 		}}
 	}
+	a.proxy(hc)
 	if a.publicOnly {
 		if hc.Annotations == nil {
 			hc.Annotations = map[string]string{}
@@ -224,9 +276,43 @@ func (a *aws) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 	}
 }
 
-func (a *aws) objects(Options, Generated) []client.Object { return nil }
+// proxy fills in the proxy of the network.
+func (a *aws) proxy(hc *hyperv1.HostedCluster) {
+	if a.infra.ProxyAddr == "" && a.infra.SecureProxy == "" {
+		return
+	}
+	spec := &configv1.ProxySpec{HTTPProxy: a.infra.ProxyAddr, HTTPSProxy: cmp.Or(a.infra.SecureProxy, a.infra.ProxyAddr)}
+	if a.infra.ProxyCA != "" {
+		spec.TrustedCA.Name = proxyCAName(a.infra.Name)
+	}
+	if hc.Spec.Configuration == nil {
+		hc.Spec.Configuration = &hyperv1.ClusterConfiguration{}
+	}
+	hc.Spec.Configuration.Proxy = spec
+}
 
-// pools are one for each zone; the machines are shared out, the first zones get the odd ones.
+func proxyCAName(infra string) string  { return infra + "-proxy-ca" }
+func proxyKeyName(infra string) string { return infra + "-proxy-ssh-key" }
+
+func (a *aws) objects(o Options, g Generated) []client.Object {
+	var objs []client.Object
+	if a.infra.ProxyCA != "" {
+		objs = append(objs, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: proxyCAName(a.infra.Name), Namespace: o.Namespace},
+			Data:       map[string]string{"ca-bundle.crt": a.infra.ProxyCA},
+		})
+	}
+	if len(a.proxyKey) > 0 {
+		objs = append(objs, &corev1.Secret{
+			ObjectMeta: secretMeta(o, g, proxyKeyName(a.infra.Name)),
+			Type:       corev1.SecretTypeOpaque,
+			Data:       map[string][]byte{"privatekey": a.proxyKey},
+		})
+	}
+	return objs
+}
+
+// pools are one for each zone, all of the same size.
 func (a *aws) pools(o Options, g Generated, shared *hyperv1.NodePool) []*hyperv1.NodePool {
 	var zones []awsZone
 	for _, zone := range a.infra.Zones {
@@ -235,12 +321,9 @@ func (a *aws) pools(o Options, g Generated, shared *hyperv1.NodePool) []*hyperv1
 		}
 	}
 	var pools []*hyperv1.NodePool
-	for i, zone := range zones {
+	for _, zone := range zones {
 		np := shared.DeepCopy()
-		if len(zones) > 1 {
-			np.Name = o.Name + "-" + zone.Name
-		}
-		np.Spec.Replicas = part(*shared.Spec.Replicas, i, len(zones))
+		np.Name = o.Name + "-" + zone.Name
 		machines := *a.machines
 		machines.subnetID = zone.SubnetID
 		if machines.profile == "" {
@@ -249,7 +332,7 @@ func (a *aws) pools(o Options, g Generated, shared *hyperv1.NodePool) []*hyperv1
 		if machines.profile == "" {
 			machines.profile = g.InfraID + "-worker"
 		}
-		machines.fill(np, nil)
+		machines.fill(np)
 		pools = append(pools, np)
 	}
 	return pools

@@ -25,7 +25,7 @@ func newAWSMachines() *awsMachines { return &awsMachines{} }
 
 // addMachineFlags declares what a cluster's first pools and a pool of its own have in common.
 func (m *awsMachines) addMachineFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&m.instanceType, "instance-type", "m5.large", "Instance type of workers")
+	fs.StringVar(&m.instanceType, "instance-type", "", "Instance type of workers (default: m5.large, and m6g.large with --arch arm64)")
 	fs.StringVar(&m.volumeType, "root-volume-type", "gp3", "Type of workers' boot volumes")
 	fs.Int64Var(&m.volumeSize, "root-volume-size", 120, "Size of workers' boot volumes in GiB")
 	fs.Int64Var(&m.volumeIOPS, "root-volume-iops", 0, "Operations a second that are reserved for boot volumes, for types that take it")
@@ -34,24 +34,44 @@ func (m *awsMachines) addMachineFlags(fs *pflag.FlagSet) {
 
 func (m *awsMachines) addFlags(fs *pflag.FlagSet) {
 	m.addMachineFlags(fs)
-	fs.StringVar(&m.subnetID, "subnet-id", "", "Subnet of workers (required)")
+	fs.StringVar(&m.subnetID, "subnet-id", "", "Subnet of workers (default: that of the HostedCluster)")
 	fs.StringSliceVar(&m.securityGroups, "securitygroup-id", nil, "Security groups of workers besides the cluster's own")
 	fs.StringVar(&m.profile, "instance-profile", "", "Instance profile of workers (default: {infra ID}-worker)")
 }
 
 func (m *awsMachines) load(_ *pflag.FlagSet, _ *NodePoolOptions) error {
-	err := m.validate()
+	return m.validate()
+}
+
+func (m *awsMachines) leftOpen() []string {
+	var flags []string
 	if m.subnetID == "" {
-		err = errors.Join(err, errors.New("--subnet-id is required"))
+		flags = append(flags, "--subnet-id")
 	}
-	return err
+	if m.profile == "" {
+		flags = append(flags, "--instance-profile")
+	}
+	return flags
+}
+
+func (m *awsMachines) complete(hc *hyperv1.HostedCluster) error {
+	if m.profile == "" {
+		m.profile = hc.Spec.InfraID + "-worker"
+	}
+	if m.subnetID != "" {
+		return nil
+	}
+	if spec := hc.Spec.Platform.AWS; spec != nil && spec.CloudProviderConfig != nil && spec.CloudProviderConfig.Subnet != nil {
+		m.subnetID = ptr.Deref(spec.CloudProviderConfig.Subnet.ID, "")
+	}
+	if m.subnetID == "" {
+		return fmt.Errorf("--subnet-id is required: HostedCluster %s/%s names no subnet by its ID in spec.platform.aws.cloudProviderConfig", hc.Namespace, hc.Name)
+	}
+	return nil
 }
 
 func (m *awsMachines) validate() error {
 	var errs []error
-	if m.instanceType == "" {
-		errs = append(errs, errors.New("--instance-type is required"))
-	}
 	if m.volumeSize < leastRootVolume {
 		errs = append(errs, fmt.Errorf("--root-volume-size %d: must be at least %d GiB", m.volumeSize, leastRootVolume))
 	}
@@ -61,18 +81,22 @@ func (m *awsMachines) validate() error {
 	return errors.Join(errs...)
 }
 
-func (m *awsMachines) fill(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) {
-	profile := m.profile
-	if profile == "" && hc != nil {
-		profile = hc.Spec.InfraID + "-worker"
+func (m *awsMachines) fill(np *hyperv1.NodePool) {
+	instanceType := m.instanceType
+	switch {
+	case instanceType != "":
+	case np.Spec.Arch == hyperv1.ArchitectureARM64:
+		instanceType = "m6g.large"
+	default:
+		instanceType = "m5.large"
 	}
 	volume := &hyperv1.Volume{Type: m.volumeType, Size: m.volumeSize, IOPS: m.volumeIOPS}
 	if m.volumeKey != "" {
 		volume.Encrypted, volume.EncryptionKey = ptr.To(true), m.volumeKey
 	}
 	spec := &hyperv1.AWSNodePoolPlatform{
-		InstanceType:    m.instanceType,
-		InstanceProfile: profile,
+		InstanceType:    instanceType,
+		InstanceProfile: m.profile,
 		Subnet:          hyperv1.AWSResourceReference{ID: ptr.To(m.subnetID)},
 		RootVolume:      volume,
 	}

@@ -1,6 +1,7 @@
 package create
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -33,6 +35,9 @@ dataPlane of spec.platform.azure.azureAuthenticationConfig hold.`,
     --nodepool-subnet-id /subscriptions/…`,
 }
 
+// objectEncoding is how credentials of managed identities are stored in the key vault.
+const objectEncoding hyperv1.ObjectEncodingFormat = "utf-8"
+
 // azureInfra is what may describe the network instead of flags.
 type azureInfra struct {
 	BaseDomain        string `json:"baseDomain"`
@@ -44,12 +49,21 @@ type azureInfra struct {
 	VNetID            string `json:"vnetID"`
 	SubnetID          string `json:"subnetID"`
 	SecurityGroupID   string `json:"securityGroupID"`
+	BootImageID       string `json:"bootImageID"`
+	NATSubnetID       string `json:"natSubnetID"`
+	// Identities: managed ones of both planes, or workload identities.
+	ControlPlane json.RawMessage                     `json:"controlPlaneMIs"`
+	DataPlane    *hyperv1.DataPlaneManagedIdentities `json:"dataPlaneIdentities"`
+	Workload     *hyperv1.AzureWorkloadIdentities    `json:"workloadIdentities"`
+	KMSClientID  string                              `json:"kmsClientID"`
 }
 
-// azureCreds are credentials; only what names subscription and tenant is kept.
+// azureCreds are credentials.
 type azureCreds struct {
 	SubscriptionID string `json:"subscriptionId"`
 	TenantID       string `json:"tenantId"`
+	ClientID       string `json:"clientId"`
+	ClientSecret   string `json:"clientSecret"`
 }
 
 // azure is platform Azure.
@@ -73,13 +87,13 @@ type azure struct {
 func newAzure() *azure { return &azure{machines: newAzureMachines()} }
 
 func (a *azure) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&a.credsPath, "azure-creds", "", "File with subscriptionId and tenantId; other credentials in it aren't used (required)")
-	fs.StringVar(&a.location, "location", "", "Region of the cluster (required)")
+	fs.StringVar(&a.credsPath, "azure-creds", "", "File with subscriptionId, tenantId, clientId and clientSecret; they end up in Secret {name}-cloud-credentials (required)")
+	fs.StringVar(&a.location, "location", "", "Region of the cluster (required, or in --infra-json)")
 	fs.StringVar(&a.cloud, "cloud", "AzurePublicCloud", "Azure cloud, for example AzureUSGovernmentCloud")
-	fs.StringVar(&a.resourceGroup, "resource-group-name", "", "Resource group of the cluster (required)")
-	fs.StringVar(&a.vnetID, "vnet-id", "", "Resource ID of the virtual network (required)")
-	fs.StringVar(&a.subnetID, "subnet-id", "", "Resource ID of the subnet of machines (required)")
-	fs.StringVar(&a.securityGroupID, "network-security-group-id", "", "Resource ID of the network security group (required)")
+	fs.StringVar(&a.resourceGroup, "resource-group-name", "", "Resource group of the cluster (required, or in --infra-json)")
+	fs.StringVar(&a.vnetID, "vnet-id", "", "Resource ID of the virtual network (required, or in --infra-json)")
+	fs.StringVar(&a.subnetID, "subnet-id", "", "Resource ID of the subnet of machines (required, or in --infra-json)")
+	fs.StringVar(&a.securityGroupID, "network-security-group-id", "", "Resource ID of the network security group (required, or in --infra-json)")
 	fs.StringVar(&a.keyID, "encryption-key-id", "", "Key that encrypts Secrets in etcd, as https://{vault}.vault.azure.net/keys/{key}/{version}")
 	fs.StringVar(&a.kmsSecret, "kms-credentials-secret-name", "", "Name, in the key vault of managed identities, of the credentials that may use the key")
 	fs.StringVar(&a.managedPath, "managed-identities-file", "", "File that describes managed identities of control plane components")
@@ -103,7 +117,7 @@ func (a *azure) load(fs *pflag.FlagSet, o *Options) error {
 		errs = append(errs, readJSON("--infra-json", o.infraJSON, &a.infra))
 		a.useInfra(o)
 	}
-	a.machines.subnetID = a.subnetID
+	a.machines.subnetID, a.machines.bootImageID = a.subnetID, a.infra.BootImageID
 	errs = append(errs, required(map[string]string{
 		"azure-creds": a.credsPath, "location": a.location, "resource-group-name": a.resourceGroup, "vnet-id": a.vnetID,
 		"subnet-id": a.subnetID, "network-security-group-id": a.securityGroupID,
@@ -115,8 +129,9 @@ func (a *azure) load(fs *pflag.FlagSet, o *Options) error {
 	o.SigningKey, err = readSigningKey(a.signingKeyPath)
 	errs = append(errs, err, a.readIdentities(), a.readKey())
 	o.IssuerURL = a.issuer
-	if a.workloadPath != "" && a.issuer == "" {
-		errs = append(errs, errors.New("--workload-identities-file needs --oidc-issuer-url, which the identities trust"))
+	workload := a.auth.AzureAuthenticationConfigType == hyperv1.AzureAuthenticationTypeWorkloadIdentities
+	if workload && a.issuer == "" {
+		errs = append(errs, errors.New("workload identities need --oidc-issuer-url, which they trust"))
 	}
 	if len(o.SigningKey) > 0 && a.issuer == "" {
 		errs = append(errs, errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url"))
@@ -124,8 +139,8 @@ func (a *azure) load(fs *pflag.FlagSet, o *Options) error {
 	if !slices.Contains([]string{string(hyperv1.Route), string(hyperv1.LoadBalancer)}, a.oauth) {
 		errs = append(errs, fmt.Errorf("--oauth-publishing-strategy %q: must be Route or LoadBalancer", a.oauth))
 	}
-	if a.oauth == string(hyperv1.LoadBalancer) && a.workloadPath == "" {
-		errs = append(errs, errors.New("--oauth-publishing-strategy LoadBalancer needs --workload-identities-file: with managed identities the API takes a Route only"))
+	if a.oauth == string(hyperv1.LoadBalancer) && !workload {
+		errs = append(errs, errors.New("--oauth-publishing-strategy LoadBalancer needs --workload-identities-file, or workloadIdentities in --infra-json: with managed identities the API takes a Route only"))
 	}
 	access := []string{string(hyperv1.AzureTopologyPublic), string(hyperv1.AzureTopologyPublicAndPrivate), string(hyperv1.AzureTopologyPrivate)}
 	if !slices.Contains(access, a.endpointAccess) {
@@ -141,6 +156,14 @@ func (a *azure) load(fs *pflag.FlagSet, o *Options) error {
 	return errors.Join(errs...)
 }
 
+// privateOnly is a value that means something only when the API is reached by a private connection.
+func (a *azure) privateOnly(value string) string {
+	if a.endpointAccess == string(hyperv1.AzureTopologyPublic) {
+		return ""
+	}
+	return value
+}
+
 // useInfra takes from the description what flags don't say.
 func (a *azure) useInfra(o *Options) {
 	for _, field := range []struct {
@@ -149,7 +172,7 @@ func (a *azure) useInfra(o *Options) {
 	}{
 		{&a.location, a.infra.Location}, {&a.resourceGroup, a.infra.ResourceGroupName}, {&a.vnetID, a.infra.VNetID},
 		{&a.subnetID, a.infra.SubnetID}, {&a.securityGroupID, a.infra.SecurityGroupID},
-		{&o.InfraID, a.infra.InfraID}, {&o.BaseDomain, a.infra.BaseDomain},
+		{&a.natSubnetID, a.privateOnly(a.infra.NATSubnetID)}, {&o.InfraID, a.infra.InfraID}, {&o.BaseDomain, a.infra.BaseDomain},
 	} {
 		if *field.into == "" {
 			*field.into = field.from
@@ -171,6 +194,8 @@ func (a *azure) readCreds() error {
 
 func (a *azure) readIdentities() error {
 	switch managed := a.managedPath != "" && a.dataPlanePath != ""; {
+	case a.workloadPath+a.managedPath+a.dataPlanePath == "" && a.infra.hasIdentities():
+		return a.infra.identities(&a.auth)
 	case a.workloadPath != "" && a.managedPath == "" && a.dataPlanePath == "":
 		a.auth.AzureAuthenticationConfigType = hyperv1.AzureAuthenticationTypeWorkloadIdentities
 		a.auth.WorkloadIdentities = &hyperv1.AzureWorkloadIdentities{}
@@ -178,11 +203,53 @@ func (a *azure) readIdentities() error {
 	case managed && a.workloadPath == "":
 		a.auth.AzureAuthenticationConfigType = hyperv1.AzureAuthenticationTypeManagedIdentities
 		a.auth.ManagedIdentities = &hyperv1.AzureResourceManagedIdentities{}
-		return errors.Join(
+		err := errors.Join(
 			readYAML("--managed-identities-file", a.managedPath, &a.auth.ManagedIdentities.ControlPlane),
 			readYAML("--data-plane-identities-file", a.dataPlanePath, &a.auth.ManagedIdentities.DataPlane))
+		encodeObjects(&a.auth.ManagedIdentities.ControlPlane)
+		return err
 	}
-	return errors.New("give either --workload-identities-file, or both of --managed-identities-file and --data-plane-identities-file: this version makes no identities in the cloud")
+	return errors.New("give either --workload-identities-file, or both of --managed-identities-file and --data-plane-identities-file, or name them in --infra-json: this version makes no identities in the cloud")
+}
+
+// hasIdentities says whether the description names identities: the published tool writes empty ones, too.
+func (i azureInfra) hasIdentities() bool {
+	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" && string(raw) != "{}" }
+	return i.Workload != nil && *i.Workload != (hyperv1.AzureWorkloadIdentities{}) || given(i.ControlPlane)
+}
+
+// identities takes those of the description.
+func (i azureInfra) identities(auth *hyperv1.AzureAuthenticationConfiguration) error {
+	if i.Workload != nil && *i.Workload != (hyperv1.AzureWorkloadIdentities{}) {
+		auth.AzureAuthenticationConfigType, auth.WorkloadIdentities = hyperv1.AzureAuthenticationTypeWorkloadIdentities, i.Workload
+		return nil
+	}
+	managed := &hyperv1.AzureResourceManagedIdentities{}
+	// Both planes, as spec.platform.azure.azureAuthenticationConfig.managedIdentities has them, or the control plane alone.
+	if err := json.Unmarshal(i.ControlPlane, managed); err != nil {
+		return fmt.Errorf("--infra-json: controlPlaneMIs: %w", err)
+	}
+	if managed.ControlPlane == (hyperv1.ControlPlaneManagedIdentities{}) {
+		_ = json.Unmarshal(i.ControlPlane, &managed.ControlPlane)
+	}
+	if i.DataPlane != nil {
+		managed.DataPlane = *i.DataPlane
+	}
+	encodeObjects(&managed.ControlPlane)
+	auth.AzureAuthenticationConfigType, auth.ManagedIdentities = hyperv1.AzureAuthenticationTypeManagedIdentities, managed
+	return nil
+}
+
+// encodeObjects says how credentials are stored in the key vault, where the description doesn't.
+func encodeObjects(plane *hyperv1.ControlPlaneManagedIdentities) {
+	for _, identity := range []*hyperv1.ManagedIdentity{
+		&plane.CloudProvider, &plane.NodePoolManagement, &plane.ControlPlaneOperator, plane.ImageRegistry, &plane.Ingress, &plane.Network,
+		&plane.Disk, &plane.File,
+	} {
+		if identity != nil && identity.ObjectEncoding == "" {
+			identity.ObjectEncoding = objectEncoding
+		}
+	}
 }
 
 // readKey takes the URL of a key apart.
@@ -203,8 +270,8 @@ func (a *azure) readKey() error {
 		return fmt.Errorf("--encryption-key-id %q: must look like https://{vault}.vault.azure.net/keys/{key}/{version}", a.keyID)
 	}
 	a.key = hyperv1.AzureKMSKey{KeyVaultName: vault, KeyName: parts[1], KeyVersion: parts[2]}
-	if a.kmsSecret == "" {
-		return errors.New("--encryption-key-id needs --kms-credentials-secret-name")
+	if a.kmsSecret == "" && a.infra.KMSClientID == "" {
+		return errors.New("--encryption-key-id needs --kms-credentials-secret-name, or a kmsClientID in --infra-json")
 	}
 	return nil
 }
@@ -239,13 +306,13 @@ func (a *azure) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 	hc.Spec.Platform.Azure = spec
 	hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.PrivateZoneID = a.infra.PublicZoneID, a.infra.PrivateZoneID
 	if a.keyID != "" {
-		hc.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{
-			Provider: hyperv1.Azure,
-			Azure: &hyperv1.AzureKMSSpec{
-				ActiveKey: a.key,
-				KMS:       &hyperv1.ManagedIdentity{CredentialsSecretName: a.kmsSecret, ObjectEncoding: "utf-8"},
-			},
-		}}
+		kms := &hyperv1.AzureKMSSpec{ActiveKey: a.key}
+		if a.kmsSecret != "" {
+			kms.KMS = &hyperv1.ManagedIdentity{CredentialsSecretName: a.kmsSecret, ObjectEncoding: objectEncoding}
+		} else {
+			kms.WorkloadIdentity = &hyperv1.WorkloadIdentity{ClientID: hyperv1.AzureClientID(a.infra.KMSClientID)}
+		}
+		hc.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: hyperv1.Azure, Azure: kms}}
 	}
 	if a.oauth == string(hyperv1.LoadBalancer) {
 		for i := range hc.Spec.Services {
@@ -260,24 +327,33 @@ func (a *azure) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 	}
 }
 
-func (a *azure) objects(Options, Generated) []client.Object { return nil }
+// objects are the credentials. No field names them: they are for whoever removes the cluster's infrastructure.
+func (a *azure) objects(o Options, g Generated) []client.Object {
+	return []client.Object{&corev1.Secret{
+		ObjectMeta: secretMeta(o, g, cloudCredentialsName(o.Name)),
+		Type:       corev1.SecretTypeOpaque,
+		Data: map[string][]byte{
+			"AZURE_SUBSCRIPTION_ID": []byte(a.creds.SubscriptionID), "AZURE_TENANT_ID": []byte(a.creds.TenantID),
+			"AZURE_CLIENT_ID": []byte(a.creds.ClientID), "AZURE_CLIENT_SECRET": []byte(a.creds.ClientSecret),
+		},
+	}}
+}
 
-// pools are one, or one for each availability zone.
+// pools are one, or one for each availability zone, all of the same size.
 func (a *azure) pools(o Options, _ Generated, shared *hyperv1.NodePool) []*hyperv1.NodePool {
 	zones := a.zones
 	if len(zones) == 0 {
 		zones = []string{a.machines.zone}
 	}
 	var pools []*hyperv1.NodePool
-	for i, zone := range zones {
+	for _, zone := range zones {
 		np := shared.DeepCopy()
-		np.Spec.Replicas = part(*shared.Spec.Replicas, i, len(zones))
 		if len(a.zones) > 0 {
 			np.Name = o.Name + "-" + zone
 		}
 		machines := *a.machines
 		machines.zone = zone
-		machines.fill(np, nil)
+		machines.fill(np)
 		pools = append(pools, np)
 	}
 	return pools

@@ -17,6 +17,7 @@ type azureMachines struct {
 	encryptionAtHost, generation                  string
 	market                                        hyperv1.AzureMarketplaceImage
 	imageID                                       string
+	bootImageID                                   string // of the infrastructure, when flags name no other
 	diagnostics, diagnosticsURI                   string
 }
 
@@ -24,7 +25,7 @@ func newAzureMachines() *azureMachines { return &azureMachines{} }
 
 // addMachineFlags declares what a cluster's first pools and a pool of its own have in common.
 func (m *azureMachines) addMachineFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&m.size, "instance-type", "Standard_D4s_v3", "Size of workers")
+	fs.StringVar(&m.size, "instance-type", "", "Size of workers (default: Standard_D4s_v5, and Standard_D4ps_v5 with --arch arm64)")
 	fs.Int32Var(&m.diskSize, "root-disk-size", 120, "Size of workers' boot disks in GiB")
 	fs.StringVar(&m.diskType, "disk-storage-account-type", "Premium_LRS", "Kind of workers' boot disks")
 	fs.BoolVar(&m.ephemeral, "enable-ephemeral-disk", false, "Boot disks are local storage of the host")
@@ -48,11 +49,22 @@ func (m *azureMachines) addFlags(fs *pflag.FlagSet) {
 
 func (m *azureMachines) load(*pflag.FlagSet, *NodePoolOptions) error { return m.validate() }
 
+func (m *azureMachines) leftOpen() []string {
+	if m.subnetID == "" {
+		return []string{"--nodepool-subnet-id"}
+	}
+	return nil
+}
+
+func (m *azureMachines) complete(hc *hyperv1.HostedCluster) error {
+	if m.subnetID == "" && hc.Spec.Platform.Azure != nil {
+		m.subnetID = hc.Spec.Platform.Azure.SubnetID
+	}
+	return required(map[string]string{"nodepool-subnet-id": m.subnetID}, "nodepool-subnet-id")
+}
+
 func (m *azureMachines) validate() error {
 	var errs []error
-	if m.size == "" {
-		errs = append(errs, errors.New("--instance-type is required"))
-	}
 	given := 0
 	for _, part := range []string{m.market.Publisher, m.market.Offer, m.market.SKU, m.market.Version} {
 		if part != "" {
@@ -74,17 +86,21 @@ func (m *azureMachines) validate() error {
 	return errors.Join(errs...)
 }
 
-func (m *azureMachines) fill(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) {
-	subnet := m.subnetID
-	if subnet == "" && hc != nil && hc.Spec.Platform.Azure != nil {
-		subnet = hc.Spec.Platform.Azure.SubnetID
+func (m *azureMachines) fill(np *hyperv1.NodePool) {
+	size := m.size
+	switch {
+	case size != "":
+	case np.Spec.Arch == hyperv1.ArchitectureARM64:
+		size = "Standard_D4ps_v5"
+	default:
+		size = "Standard_D4s_v5"
 	}
 	spec := &hyperv1.AzureNodePoolPlatform{
-		VMSize:           m.size,
+		VMSize:           size,
 		Image:            hyperv1.AzureVMImage{Type: hyperv1.AzureMarketplace},
 		AvailabilityZone: m.zone,
 		EncryptionAtHost: m.encryptionAtHost,
-		SubnetID:         subnet,
+		SubnetID:         m.subnetID,
 		OSDisk: hyperv1.AzureNodePoolOSDisk{
 			SizeGiB:                m.diskSize,
 			DiskStorageAccountType: hyperv1.AzureDiskStorageAccountType(m.diskType),
@@ -101,6 +117,8 @@ func (m *azureMachines) fill(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) {
 		spec.Image = hyperv1.AzureVMImage{Type: hyperv1.ImageID, ImageID: &m.imageID}
 	case market != (hyperv1.AzureMarketplaceImage{}):
 		spec.Image.AzureMarketplace = &market
+	case m.bootImageID != "":
+		spec.Image = hyperv1.AzureVMImage{Type: hyperv1.ImageID, ImageID: &m.bootImageID}
 	}
 	if m.diagnostics != "" {
 		spec.Diagnostics = &hyperv1.Diagnostics{StorageAccountType: hyperv1.AzureDiagnosticsStorageAccountType(m.diagnostics)}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,8 +58,11 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	case err == nil && !existing.DeletionTimestamp.IsZero():
 		return fmt.Errorf("HostedCluster %s/%s is being deleted: wait with `hypershift destroy cluster %s --namespace %s --name %s`",
 			o.Namespace, o.Name, platformArg(o.Platform), o.Namespace, o.Name)
-	case err == nil && existing.Spec.InfraID != "":
-		o.InfraID = existing.Spec.InfraID
+	case err == nil:
+		o.existing = existing
+		if existing.Spec.InfraID != "" {
+			o.InfraID = existing.Spec.InfraID
+		}
 	}
 	if err := o.resolveRelease(ctx, func() (client.Client, error) { return c, nil }); err != nil {
 		return err
@@ -71,16 +75,11 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	p := progress.New(out, o.Clock)
 	kept := keptSecrets(o)
 	objs := Objects(o, g)
-	for _, note := range notHeeded(objs) {
+	for _, note := range notHeeded(o, objs) {
 		p.Printf("%s", note)
 	}
 	for _, obj := range objs {
-		if _, secret := obj.(*corev1.Secret); secret && kept[obj.GetName()] {
-			err = createOnce(ctx, c, p, obj)
-		} else {
-			err = apply(ctx, c, p, obj)
-		}
-		if err != nil {
+		if err := o.write(ctx, c, p, obj, kept); err != nil {
 			return err
 		}
 	}
@@ -90,8 +89,48 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	return Wait(ctx, o, c, p)
 }
 
+// write applies an object, or makes it once when what exists must stay: keys, and pools whose size nobody spoke of.
+func (o Options) write(ctx context.Context, c client.Client, p *progress.Printer, obj client.Object, kept map[string]bool) error {
+	switch obj := obj.(type) {
+	case *corev1.Secret:
+		if kept[obj.Name] {
+			return createOnce(ctx, c, p, obj)
+		}
+		if err := keepType(ctx, c, obj); err != nil {
+			return err
+		}
+	case *hyperv1.NodePool:
+		if o.NodePool.Replicas == 0 && !o.ScalePools {
+			return createOnce(ctx, c, p, obj)
+		}
+	}
+	return apply(ctx, c, p, obj)
+}
+
+// keepType gives a Secret the type of the one that exists: it can't change, and somebody else may have made it.
+func keepType(ctx context.Context, c client.Client, secret *corev1.Secret) error {
+	existing := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKeyFromObject(secret), existing)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	// Opaque is what a Secret without a type becomes; naming it then would be a change.
+	if existing.Type != corev1.SecretTypeOpaque {
+		secret.Type = existing.Type
+	}
+	return nil
+}
+
+// ownDefaults are what the command writes by itself for platforms on which it has no effect: nobody asked for it.
+func ownDefaults(o Options, f support.Finding) bool {
+	return strings.HasPrefix(f.Entry.Path, "spec.dns") && o.BaseDomain == exampleDomain && o.BaseDomainPrefix == "" || f.Entry.Path == "spec.services[OIDC]"
+}
+
 // notHeeded says what of the HostedCluster has no effect. Whole platforms that are not hosted say so themselves.
-func notHeeded(objs []client.Object) []string {
+func notHeeded(o Options, objs []client.Object) []string {
 	var notes []string
 	for _, obj := range objs {
 		hc, ok := obj.(*hyperv1.HostedCluster)
@@ -103,7 +142,9 @@ func notHeeded(objs []client.Object) []string {
 			return nil
 		}
 		for _, f := range append(support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type)), support.AnnotationFindings(hc.Annotations)...) {
-			notes = append(notes, fmt.Sprintf("%s: %s", f.Entry.Verdict, f))
+			if !ownDefaults(o, f) {
+				notes = append(notes, fmt.Sprintf("%s: %s", f.Entry.Verdict, f))
+			}
 		}
 	}
 	return notes
@@ -140,18 +181,31 @@ func complete(ctx context.Context, o *Options, c client.Client) error {
 	if o.cloud == nil {
 		o.Routes = err == nil
 	}
-	if o.Platform != hyperv1.NonePlatform || o.APIServerAddress != "" || o.LoadBalancer {
+	if !o.needsAddress() {
 		return nil
 	}
 	nodes := &corev1.NodeList{}
 	// One ready node is enough; a page of them has one.
 	if err := c.List(ctx, nodes, client.Limit(100)); err != nil {
-		return fmt.Errorf("looking for a node to publish the API at: %w; give --external-api-server-address or --expose-through-load-balancer", err)
+		return fmt.Errorf("looking for a node to publish the API at: %w; give %s", err, o.addressFlags())
 	}
 	if o.APIServerAddress = nodeAddress(nodes.Items); o.APIServerAddress == "" {
-		return errors.New("no node of the management cluster is ready and has an address: give --external-api-server-address or --expose-through-load-balancer")
+		return fmt.Errorf("no node of the management cluster is ready and has an address: give %s", o.addressFlags())
 	}
 	return nil
+}
+
+// needsAddress says that services are published by node port at an address that nobody named.
+func (o Options) needsAddress() bool {
+	return o.APIServerAddress == "" && (o.NodePorts || o.Platform == hyperv1.NonePlatform && !o.LoadBalancer)
+}
+
+// addressFlags are the flags that say how the API is published.
+func (o Options) addressFlags() string {
+	if o.Platform == hyperv1.NonePlatform {
+		return "--external-api-server-address or --expose-through-load-balancer"
+	}
+	return "--api-server-address"
 }
 
 // nodeAddress is by which address a node is reached: names and external addresses before internal ones.
@@ -192,14 +246,17 @@ func Render(ctx context.Context, o Options, r RenderOptions, out, notes io.Write
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	if o.Platform == hyperv1.NonePlatform && o.APIServerAddress == "" && !o.LoadBalancer {
+	switch {
+	case o.needsAddress() || o.Platform == hyperv1.NonePlatform && o.LoadBalancer && o.Connect != (connect.Flags{}):
 		c, err := o.Connect.Client()
 		if err != nil {
-			return fmt.Errorf("give --external-api-server-address or --expose-through-load-balancer to render without a management cluster: %w", err)
+			return fmt.Errorf("give %s to render without a management cluster: %w", o.addressFlags(), err)
 		}
 		if err := complete(ctx, &o, c); err != nil {
 			return err
 		}
+	case o.Platform == hyperv1.NonePlatform:
+		o.Routes = true // what is rendered for no cluster in particular is for one of OpenShift
 	}
 	if err := o.resolveRelease(ctx, o.Connect.Client); err != nil {
 		return err
@@ -209,7 +266,7 @@ func Render(ctx context.Context, o Options, r RenderOptions, out, notes io.Write
 		return err
 	}
 	objs := Objects(o, g)
-	for _, note := range notHeeded(objs) {
+	for _, note := range notHeeded(o, objs) {
 		fmt.Fprintln(notes, note)
 	}
 	return render(objs, r, out, notes)

@@ -3,10 +3,10 @@ package create
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,6 +72,7 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 			if err := raw.load(cmd.Flags(), &o); err != nil {
 				return err
 			}
+			o.ScalePools = cmd.Flags().Changed("node-pool-replicas")
 			if flags := cmd.Flags(); flags.Changed("network-type") && o.NetworkType != hyperv1.Other && !flags.Changed("allocate-node-cidrs") {
 				o.AllocateNodeCIDRs = false
 			}
@@ -110,7 +111,7 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 	completeValues(cmd, "network-type", string(hyperv1.OVNKubernetes), string(hyperv1.Other), string(hyperv1.Calico))
 	completeValues(cmd, "feature-set", string(configv1.TechPreviewNoUpgrade), string(configv1.DevPreviewNoUpgrade))
 	completeValues(cmd, "olm-catalog-placement", string(hyperv1.ManagementOLMCatalogPlacement), string(hyperv1.GuestOLMCatalogPlacement))
-	completeNodePoolValues(cmd)
+	completeNodePoolValues(cmd, architectures(platform))
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	connect.CompleteStorageClasses(cmd, &o.Connect, "etcd-storage-class")
 	return cmd
@@ -219,7 +220,7 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 	}
 	flags.AddFlags(fs)
 	r.add(cmd)
-	completeNodePoolValues(cmd)
+	completeNodePoolValues(cmd, architectures(platform))
 	connect.CompleteNamespaces(cmd, &flags, "namespace")
 	connect.CompleteHostedClusters(cmd, &flags, "cluster-name", &o.Namespace)
 	return cmd
@@ -233,58 +234,59 @@ func poolExample(p platform) string {
 }
 
 func renderNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions, r renderFlags, out, notes io.Writer) error {
-	var hc *hyperv1.HostedCluster
-	if o.ReleaseImage == "" {
-		c, err := flags.Client()
-		if err != nil {
-			return fmt.Errorf("give --release-image to render without a management cluster: %w", err)
-		}
-		if hc, err = completeNodePool(ctx, &o, c); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(label("--name", o.Name), label("--cluster-name", o.ClusterName), label("--namespace", o.Namespace), o.validate()); err != nil {
+	if err := o.validateAlone(); err != nil {
 		return err
 	}
-	return render([]client.Object{nodePoolOf(o, hc)}, RenderOptions{Format: r.format}, out, notes)
+	if open := o.leftOpen(); len(open) > 0 {
+		c, err := flags.Client()
+		if err == nil {
+			err = completeNodePool(ctx, &o, c)
+		}
+		if err != nil {
+			return fmt.Errorf("give %s to render without the HostedCluster: %w", strings.Join(open, ", "), err)
+		}
+	}
+	return render([]client.Object{nodePoolOf(o)}, RenderOptions{Format: r.format}, out, notes)
 }
 
 func createNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions, out io.Writer) error {
-	if err := errors.Join(label("--name", o.Name), label("--cluster-name", o.ClusterName), label("--namespace", o.Namespace), o.validate()); err != nil {
+	if err := o.validateAlone(); err != nil {
 		return err
 	}
 	c, err := flags.Client()
 	if err != nil {
 		return err
 	}
-	hc, err := completeNodePool(ctx, &o, c)
-	if err != nil {
+	if err := completeNodePool(ctx, &o, c); err != nil {
 		return err
 	}
-	return apply(ctx, c, progress.New(out, nil), nodePoolOf(o, hc))
+	return apply(ctx, c, progress.New(out, nil), nodePoolOf(o))
 }
 
-// completeNodePool takes the release from the cluster, and refuses a pool of another platform than the cluster's.
-func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) (*hyperv1.HostedCluster, error) {
+// completeNodePool takes from the cluster what flags don't say, and refuses a pool of another platform than the cluster's.
+func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) error {
 	hc := &hyperv1.HostedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.ClusterName}, hc)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName)
+		return fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
+		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
 	}
 	if hc.Spec.Platform.Type != o.Platform {
-		return nil, fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, platformArg(hc.Spec.Platform.Type))
+		return fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, platformArg(hc.Spec.Platform.Type))
 	}
 	if o.ReleaseImage == "" {
 		o.ReleaseImage = hc.Spec.Release.Image
 	}
-	return hc, nil
+	if o.machines != nil {
+		return o.machines.complete(hc)
+	}
+	return nil
 }
 
-func completeNodePoolValues(cmd *cobra.Command) {
-	completeValues(cmd, "arch", hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64)
+func completeNodePoolValues(cmd *cobra.Command, arches []string) {
+	completeValues(cmd, "arch", arches...)
 	completeValues(cmd, "node-upgrade-type", string(hyperv1.UpgradeTypeReplace), string(hyperv1.UpgradeTypeInPlace))
 }
 

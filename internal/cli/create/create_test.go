@@ -195,9 +195,11 @@ func TestNotHeeded(t *testing.T) {
 		o := options(hyperv1.NonePlatform, change)
 		g, err := generate(o, rand.Reader)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		return notHeeded(Objects(o, g))
+		return notHeeded(o, Objects(o, g))
 	}
 	g := NewWithT(t)
+	g.Expect(of(func(o *Options) { o.LoadBalancer, o.APIServerAddress = false, "a" })).To(BeEmpty(), "what the command writes by default is heeded, or nobody asked for it")
+	g.Expect(of(func(o *Options) { o.BaseDomain = "example.org" })).To(ConsistOf(ContainSubstring("spec.dns")))
 	g.Expect(of(func(*Options) {})).To(BeEmpty(), "what the command writes by default is heeded")
 	g.Expect(of(func(o *Options) { o.FeatureSet = "TechPreviewNoUpgrade" })).To(ConsistOf(HavePrefix("not heeded: spec.configuration.featureGate.featureSet TechPreviewNoUpgrade: ")))
 	g.Expect(of(func(o *Options) { o.FIPS = true })).To(ConsistOf(HavePrefix("refused: spec.fips: ")))
@@ -219,12 +221,16 @@ func TestInfraID(t *testing.T) {
 func TestGenerate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	made, err := generate(options(hyperv1.NonePlatform, nil), bytes.NewReader(make([]byte, 1000)))
+	made, err := generate(options(hyperv1.NonePlatform, func(o *Options) { o.GenerateSSH = true }), bytes.NewReader(make([]byte, 1000)))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(made.InfraID).To(Equal("demo-aaaaa"))
 	g.Expect(made.EncryptionKey).To(HaveLen(32))
 	g.Expect(checkSSHPublicKey(made.SSHPublic)).To(Succeed())
 	g.Expect(string(made.SSHPrivate)).To(HavePrefix("-----BEGIN EC PRIVATE KEY-----"))
+
+	none, err := generate(options(hyperv1.NonePlatform, nil), bytes.NewReader(make([]byte, 1000)))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(none.SSHPublic).To(BeNil(), "nobody asked for a key")
 
 	given, err := generate(options(hyperv1.NonePlatform, func(o *Options) { o.SSHPublicKey = made.SSHPublic; o.InfraID = "mine" }), bytes.NewReader(make([]byte, 1000)))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -265,6 +271,8 @@ func TestFlags(t *testing.T) {
 			args: append(none, "--pull-secret", pullSecret, "--image-content-sources", sources), want: "source: quay.io/a"},
 		"When a toleration is given it should render it": {
 			args: append(none, "--pull-secret", pullSecret, "--toleration", "key=a,operator=Exists,effect=NoSchedule"), want: "effect: NoSchedule"},
+		"When a toleration is in other letters it should render the API's": {
+			args: append(none, "--pull-secret", pullSecret, "--toleration", "KEY=a,operator=exists,effect=noschedule"), want: "- effect: NoSchedule\n    key: a\n    operator: Exists"},
 		"When a toleration is wrong it should name the part": {
 			args: append(none, "--pull-secret", pullSecret, "--toleration", "kee=a"), want: `unknown part "kee"`, fail: true},
 		"When a private key is given for a public one it should refuse": {

@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	"hcp.internal/platform/internal/cli/connect"
 )
 
@@ -52,13 +50,4 @@ func sortedPairs[T any](m map[string]string, with func(key, value string) T) []T
 		list = append(list, with(key, m[key]))
 	}
 	return list
-}
-
-// part is the share of the i-th of count pools in a number of machines; the first ones get the odd machines.
-func part(total int32, i, count int) *int32 {
-	share := total / int32(count)
-	if int32(i) < total%int32(count) {
-		share++
-	}
-	return ptr.To(share)
 }

@@ -34,7 +34,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases to ask for its newest one, on the public server, without --release-image")
 	fs.StringVar(&raw.pullSecret, "pull-secret", "", "File with registry credentials for the release's images (.dockerconfigjson)")
 	fs.StringVar(&raw.sshKey, "ssh-key", "", "File with the public SSH key that may log in to nodes")
-	fs.BoolVar(&o.GenerateSSH, "generate-ssh", o.GenerateSSH, "Make an SSH key when --ssh-key is not given")
+	fs.BoolVar(&o.GenerateSSH, "generate-ssh", o.GenerateSSH, "Make an SSH key that may log in to nodes, when --ssh-key is not given")
 	fs.StringVar(&raw.trustBundle, "additional-trust-bundle", "", "File with PEM certificates that the cluster trusts")
 	fs.StringVar(&raw.contentSources, "image-content-sources", "", "YAML file with a list of {source, mirrors}: where images may also be pulled from")
 	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier in names of what the cluster owns (default: made from the name)")
@@ -67,7 +67,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.BoolVar(&raw.defaultDual, "default-dual", false, "Networks of both address families, with the default ranges; excludes --service-cidr and --cluster-cidr")
 	addPublishingFlags(fs, o)
 
-	fs.Int32Var(&o.NodePool.Replicas, "node-pool-replicas", o.NodePool.Replicas, "Number of workers; with more than 0 a NodePool of the cluster's name is created")
+	fs.Int32Var(&o.NodePool.Replicas, "node-pool-replicas", o.NodePool.Replicas, "Number of workers of each NodePool that the cluster starts with; a negative number makes no NodePool")
 	addNodePoolFlags(fs, &o.NodePool)
 }
 
@@ -95,7 +95,7 @@ func addOpenShiftFlags(fs *pflag.FlagSet, o *Options) {
 
 // addNodePoolFlags declares what a cluster's first pool and a pool of its own have in common.
 func addNodePoolFlags(fs *pflag.FlagSet, o *NodePoolOptions) {
-	fs.StringVar(&o.Arch, "arch", o.Arch, "CPU architecture of workers: amd64 or arm64")
+	fs.StringVar(&o.Arch, "arch", o.Arch, "CPU architecture of workers: "+strings.Join(architectures(o.Platform), ", "))
 	fs.BoolVar(&o.AutoRepair, "auto-repair", o.AutoRepair, "Replace workers whose node is unhealthy")
 	fs.StringVar((*string)(&o.UpgradeType), "node-upgrade-type", string(o.UpgradeType), "How workers get a new release: Replace or InPlace")
 	fs.DurationVar(&o.DrainTimeout, "node-drain-timeout", o.DrainTimeout, "How long a node may take to drain; 0 means no limit")
@@ -194,16 +194,24 @@ func parseToleration(text string) (corev1.Toleration, error) {
 	var t corev1.Toleration
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, _ := strings.Cut(part, "=")
-		switch strings.TrimSpace(key) {
+		switch strings.ToLower(strings.TrimSpace(key)) {
 		case "key":
 			t.Key = value
 		case "operator":
-			t.Operator = corev1.TolerationOperator(value)
+			operator, ok := anyCase(value, corev1.TolerationOpExists, corev1.TolerationOpEqual)
+			if !ok {
+				return t, fmt.Errorf("%q: operator %q must be Exists or Equal", text, value)
+			}
+			t.Operator = operator
 		case "value":
 			t.Value = value
 		case "effect":
-			t.Effect = corev1.TaintEffect(value)
-		case "tolerationSeconds":
+			effect, ok := anyCase(value, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
+			if !ok {
+				return t, fmt.Errorf("%q: effect %q must be NoSchedule, PreferNoSchedule or NoExecute", text, value)
+			}
+			t.Effect = effect
+		case "tolerationseconds":
 			seconds, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
 				return t, fmt.Errorf("%q: tolerationSeconds must be a number", text)
@@ -214,4 +222,14 @@ func parseToleration(text string) (corev1.Toleration, error) {
 		}
 	}
 	return t, nil
+}
+
+// anyCase finds a value among those that are known, whatever its letters' case.
+func anyCase[T ~string](value string, known ...T) (T, bool) {
+	for _, k := range known {
+		if strings.EqualFold(string(k), strings.TrimSpace(value)) {
+			return k, true
+		}
+	}
+	return "", false
 }

@@ -1,6 +1,7 @@
 package create
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,11 +80,8 @@ func (p *gcp) load(_ *pflag.FlagSet, o *Options) error {
 	if len(o.SigningKey) > 0 && p.issuer == "" {
 		errs = append(errs, errors.New("--service-account-signing-key-path needs --oidc-issuer-url"))
 	}
-	if o.NodePool.Replicas > 0 {
-		errs = append(errs, p.machines.validate())
-	}
-	// On this platform nodes always reach the API by a private connection.
-	o.IssuerURL, o.Private = p.issuer, true
+	p.machines.inRegion(p.region, p.pscSubnet)
+	o.IssuerURL = p.issuer
 	return errors.Join(errs...)
 }
 
@@ -115,29 +113,55 @@ func (p *gcp) cluster(_ Options, _ Generated, hc *hyperv1.HostedCluster) {
 func (p *gcp) objects(Options, Generated) []client.Object { return nil }
 
 func (p *gcp) pools(_ Options, _ Generated, shared *hyperv1.NodePool) []*hyperv1.NodePool {
-	p.machines.fill(shared, nil)
+	p.machines.fill(shared)
 	return []*hyperv1.NodePool{shared}
 }
+
+const gcpMachineType = "n2-standard-4"
 
 // gcpMachines are machines of Google Cloud.
 type gcpMachines struct{ machineType, zone, subnet, image string }
 
 func (m *gcpMachines) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&m.machineType, "machine-type", "n2-standard-4", "Machine type of workers")
-	fs.StringVar(&m.zone, "zone", "", "Zone of workers (required with workers)")
-	fs.StringVar(&m.subnet, "subnet", "", "Subnet of workers (required with workers)")
+	fs.StringVar(&m.machineType, "machine-type", gcpMachineType, "Machine type of workers")
+	fs.StringVar(&m.zone, "zone", "", "Zone of workers (default: zone a of the region)")
+	fs.StringVar(&m.subnet, "subnet", "", "Subnet of workers (default: that of private access)")
 	fs.StringVar(&m.image, "boot-image", "", "Boot image of workers (default: that of the release)")
 }
 
-func (m *gcpMachines) load(*pflag.FlagSet, *NodePoolOptions) error { return m.validate() }
+func (m *gcpMachines) load(*pflag.FlagSet, *NodePoolOptions) error { return nil }
 
-func (m *gcpMachines) validate() error {
-	return required(map[string]string{"machine-type": m.machineType, "zone": m.zone, "subnet": m.subnet}, "machine-type", "zone", "subnet")
+func (m *gcpMachines) leftOpen() []string {
+	var flags []string
+	if m.zone == "" {
+		flags = append(flags, "--zone")
+	}
+	if m.subnet == "" {
+		flags = append(flags, "--subnet")
+	}
+	return flags
 }
 
-func (m *gcpMachines) fill(np *hyperv1.NodePool, _ *hyperv1.HostedCluster) {
+func (m *gcpMachines) complete(hc *hyperv1.HostedCluster) error {
+	if spec := hc.Spec.Platform.GCP; spec != nil {
+		m.inRegion(spec.Region, string(spec.NetworkConfig.PrivateServiceConnectSubnet.Name))
+	}
+	return required(map[string]string{"zone": m.zone, "subnet": m.subnet}, "zone", "subnet")
+}
+
+// inRegion takes the defaults of a cluster.
+func (m *gcpMachines) inRegion(region, subnet string) {
+	if m.zone == "" && region != "" {
+		m.zone = region + "-a"
+	}
+	if m.subnet == "" {
+		m.subnet = subnet
+	}
+}
+
+func (m *gcpMachines) fill(np *hyperv1.NodePool) {
 	np.Spec.Platform.GCP = &hyperv1.GCPNodePoolPlatform{
-		MachineType: m.machineType,
+		MachineType: cmp.Or(m.machineType, gcpMachineType),
 		Zone:        m.zone,
 		Subnet:      hyperv1.GCPResourceName(m.subnet),
 		Image:       m.image,

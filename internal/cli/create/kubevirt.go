@@ -57,7 +57,7 @@ func (k *kubevirt) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&k.namespace, "infra-namespace", "", "Namespace of virtual machines in the cluster of --infra-kubeconfig-file")
 	fs.StringArrayVar(&k.storageClasses, "infra-storage-class-mapping", nil, "StorageClass to offer in the hosted cluster, as infra/guest[,group=…] (repeatable)")
 	fs.StringArrayVar(&k.snapshotClasses, "infra-volumesnapshot-class-mapping", nil, "VolumeSnapshotClass to offer in the hosted cluster, as infra/guest[,group=…] (repeatable)")
-	fs.StringVar(&k.address, "api-server-address", "", "Host name or address of a node of the management cluster with --service-publishing-strategy NodePort")
+	fs.StringVar(&k.address, "api-server-address", "", "Publish by node port at this host name or address, with --service-publishing-strategy NodePort (default: the address of a node of the management cluster)")
 	fs.StringVar(&k.strategy, "service-publishing-strategy", publishIngress, "How services are published: Ingress (load balancer and Routes) or NodePort")
 	k.machines.addFlags(fs)
 }
@@ -67,12 +67,10 @@ func (k *kubevirt) load(fs *pflag.FlagSet, o *Options) error {
 	switch {
 	case k.strategy != publishIngress && k.strategy != publishNodePort:
 		errs = append(errs, fmt.Errorf("--service-publishing-strategy %q: must be %s or %s", k.strategy, publishIngress, publishNodePort))
-	case k.strategy == publishNodePort && k.address == "":
-		errs = append(errs, errors.New("--service-publishing-strategy NodePort needs --api-server-address: the address of a node of the management cluster"))
 	case k.strategy == publishIngress && k.address != "":
 		errs = append(errs, errors.New("--api-server-address needs --service-publishing-strategy NodePort"))
 	}
-	o.APIServerAddress = k.address
+	o.APIServerAddress, o.NodePorts = k.address, k.strategy == publishNodePort
 	if o.infraJSON != "" {
 		errs = append(errs, errors.New("--infra-json: platform KubeVirt is described by flags; leave it out"))
 	}
@@ -151,6 +149,6 @@ func (k *kubevirt) objects(o Options, g Generated) []client.Object {
 }
 
 func (k *kubevirt) pools(_ Options, _ Generated, shared *hyperv1.NodePool) []*hyperv1.NodePool {
-	k.machines.fill(shared, nil)
+	k.machines.fill(shared)
 	return []*hyperv1.NodePool{shared}
 }

@@ -20,6 +20,8 @@ const leastVolumeGiB = 16
 
 // kubevirtMachines are virtual machines of a KubeVirt cluster.
 type kubevirtMachines struct {
+	selfContained
+
 	memory, storageClass, accessModes, volumeMode, cache, image string
 	cores                                                       int32
 	volumeSize                                                  int32 // GiB
@@ -35,7 +37,7 @@ type kubevirtMachines struct {
 func newKubevirtMachines() *kubevirtMachines { return &kubevirtMachines{} }
 
 func (m *kubevirtMachines) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&m.memory, "memory", "8Gi", "Memory of each worker")
+	fs.StringVar(&m.memory, "memory", "4Gi", "Memory of each worker")
 	fs.Int32Var(&m.cores, "cores", 2, "Processors of each worker")
 	fs.StringVar(&m.storageClass, "root-volume-storage-class", "", "StorageClass of workers' boot volumes (default: the KubeVirt cluster's default)")
 	fs.Int32Var(&m.volumeSize, "root-volume-size", 32, "Size of workers' boot volumes in GiB")
@@ -54,7 +56,7 @@ func (m *kubevirtMachines) addFlags(fs *pflag.FlagSet) {
 func (m *kubevirtMachines) load(fs *pflag.FlagSet, _ *NodePoolOptions) error {
 	var errs []error
 	if size, err := resource.ParseQuantity(m.memory); err != nil || size.Sign() <= 0 {
-		errs = append(errs, fmt.Errorf("--memory %q: must be a size such as 8Gi", m.memory))
+		errs = append(errs, fmt.Errorf("--memory %q: must be a size such as 4Gi", m.memory))
 	}
 	if m.cores < 1 {
 		errs = append(errs, fmt.Errorf("--cores %d: must be at least 1", m.cores))
@@ -109,7 +111,7 @@ func parseDevice(text string) (hyperv1.KubevirtHostDevice, error) {
 	return device, nil
 }
 
-func (m *kubevirtMachines) fill(np *hyperv1.NodePool, _ *hyperv1.HostedCluster) {
+func (m *kubevirtMachines) fill(np *hyperv1.NodePool) {
 	volume := &hyperv1.KubevirtPersistentVolume{Size: ptr.To(*resource.NewQuantity(int64(m.volumeSize)<<30, resource.BinarySI))}
 	if m.storageClass != "" {
 		volume.StorageClass = ptr.To(m.storageClass)

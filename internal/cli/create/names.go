@@ -15,7 +15,7 @@ const (
 func pullSecretName(cluster string) string    { return cluster + "-pull-secret" }
 func sshKeyName(cluster string) string        { return cluster + "-ssh-key" }
 func encryptionKeyName(cluster string) string { return cluster + "-etcd-encryption-key" }
-func signingKeyName(cluster string) string    { return cluster + "-sa-signing-key" }
+func signingKeyName(cluster string) string    { return cluster + "-sa-token-issuer-key" }
 func trustBundleName(cluster string) string   { return cluster + "-user-ca-bundle" }
 
 const (

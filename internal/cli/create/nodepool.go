@@ -35,13 +35,10 @@ func NewNodePoolOptions(platform hyperv1.PlatformType) NodePoolOptions {
 		Platform:    platform,
 		Namespace:   DefaultNamespace,
 		Replicas:    2,
-		Arch:        hyperv1.ArchitectureAMD64,
 		UpgradeType: hyperv1.UpgradeTypeReplace,
 	}
-	if platform == hyperv1.PowerVSPlatform {
-		o.Arch = hyperv1.ArchitecturePPC64LE
-	}
 	p := platformOf(platform)
+	o.Arch = architectures(platform)[0]
 	if p.inPlace {
 		o.UpgradeType = hyperv1.UpgradeTypeInPlace // there is nobody who could make a new machine
 	}
@@ -51,10 +48,17 @@ func NewNodePoolOptions(platform hyperv1.PlatformType) NodePoolOptions {
 	return o
 }
 
-// architectures are those of the machines that a platform has.
+// architectures are those of the machines that a platform has, the default first.
 func architectures(platform hyperv1.PlatformType) []string {
-	if platform == hyperv1.PowerVSPlatform {
+	switch platform {
+	case hyperv1.PowerVSPlatform:
 		return []string{hyperv1.ArchitecturePPC64LE}
+	case hyperv1.OpenStackPlatform:
+		return []string{hyperv1.ArchitectureAMD64}
+	case hyperv1.KubevirtPlatform:
+		return []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureS390X}
+	case hyperv1.AgentPlatform:
+		return []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64, hyperv1.ArchitecturePPC64LE}
 	}
 	return []string{hyperv1.ArchitectureAMD64, hyperv1.ArchitectureARM64}
 }
@@ -66,9 +70,6 @@ func (o NodePoolOptions) validate() error {
 	if !slices.Contains(arches, o.Arch) {
 		errs = append(errs, fmt.Errorf("--arch %q: must be one of %v", o.Arch, arches))
 	}
-	if o.Replicas < 0 {
-		errs = append(errs, fmt.Errorf("number of replicas %d: must not be negative", o.Replicas))
-	}
 	types := []hyperv1.UpgradeType{hyperv1.UpgradeTypeReplace, hyperv1.UpgradeTypeInPlace}
 	if !slices.Contains(types, o.UpgradeType) {
 		errs = append(errs, fmt.Errorf("--node-upgrade-type %q: must be one of %v", o.UpgradeType, types))
@@ -79,11 +80,32 @@ func (o NodePoolOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// nodePoolOf is NodePool with what the platform adds. hc is the HostedCluster, nil when nobody asked for it.
-func nodePoolOf(o NodePoolOptions, hc *hyperv1.HostedCluster) *hyperv1.NodePool {
+// validateAlone checks a pool of its own.
+func (o NodePoolOptions) validateAlone() error {
+	errs := []error{label("--name", o.Name), label("--cluster-name", o.ClusterName), label("--namespace", o.Namespace), o.validate()}
+	if o.Replicas < 0 {
+		errs = append(errs, fmt.Errorf("--replicas %d: must not be negative", o.Replicas))
+	}
+	return errors.Join(errs...)
+}
+
+// leftOpen are the flags whose values are taken from the HostedCluster when they aren't given.
+func (o NodePoolOptions) leftOpen() []string {
+	var flags []string
+	if o.ReleaseImage == "" {
+		flags = append(flags, "--release-image")
+	}
+	if o.machines != nil {
+		flags = append(flags, o.machines.leftOpen()...)
+	}
+	return flags
+}
+
+// nodePoolOf is NodePool with what the platform adds.
+func nodePoolOf(o NodePoolOptions) *hyperv1.NodePool {
 	np := NodePool(o)
 	if o.machines != nil {
-		o.machines.fill(np, hc)
+		o.machines.fill(np)
 	}
 	return np
 }

@@ -2,8 +2,10 @@ package create
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -45,7 +47,7 @@ func Objects(o Options, g Generated) []client.Object {
 
 // firstPools are the pools that a cluster starts with: one of its name, or as many as the platform needs.
 func firstPools(o Options, g Generated) []*hyperv1.NodePool {
-	if o.NodePool.Replicas == 0 {
+	if o.NodePool.Replicas < 0 {
 		return nil
 	}
 	np := o.NodePool
@@ -75,10 +77,11 @@ func secretMeta(o Options, g Generated, name string) metav1.ObjectMeta {
 	}}
 }
 
+// pullSecret has no type, so that it can be applied over one of any type: types can't change, and clusters of the published tool
+// have another than those of earlier versions of this one. Who reads it goes by the key.
 func pullSecret(o Options, g Generated) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: secretMeta(o, g, pullSecretName(o.Name)),
-		Type:       corev1.SecretTypeDockerConfigJson,
 		Data:       map[string][]byte{corev1.DockerConfigJsonKey: o.PullSecret},
 	}
 }
@@ -129,7 +132,7 @@ func hostedCluster(o Options, g Generated) *hyperv1.HostedCluster {
 			ImageContentSources: o.ContentSources,
 		},
 	}
-	if len(g.SSHPublic) > 0 {
+	if len(g.SSHPublic) > 0 || o.keepsSSHKey() {
 		hc.Spec.SSHKey.Name = sshKeyName(o.Name)
 	}
 	if len(o.TrustBundle) > 0 {
@@ -146,7 +149,29 @@ func hostedCluster(o Options, g Generated) *hyperv1.HostedCluster {
 	if o.cloud != nil {
 		o.cloud.cluster(o, g, hc)
 	}
+	o.keepDefaults(hc)
 	return hc
+}
+
+// keepsSSHKey says that a cluster that is created again has a key that this command once made: without it, every node would be
+// replaced.
+func (o Options) keepsSSHKey() bool {
+	return o.existing != nil && o.existing.Spec.SSHKey.Name == sshKeyName(o.Name)
+}
+
+// keepDefaults leaves alone what can't change and what nobody asked to: an existing cluster may be of a version with other
+// defaults.
+func (o Options) keepDefaults(hc *hyperv1.HostedCluster) {
+	if o.existing == nil {
+		return
+	}
+	without := slices.DeleteFunc(slices.Clone(hc.Spec.Services), func(s hyperv1.ServicePublishingStrategyMapping) bool { return s.Service == hyperv1.OIDC })
+	if equality.Semantic.DeepEqual(without, o.existing.Spec.Services) {
+		hc.Spec.Services = o.existing.Spec.Services
+	}
+	if o.existing.Spec.DNS.BaseDomain == "" && o.BaseDomain == NewOptions(o.Platform).BaseDomain {
+		hc.Spec.DNS.BaseDomain = ""
+	}
 }
 
 func dns(o Options) hyperv1.DNSSpec {
@@ -195,13 +220,16 @@ func etcd(o Options) hyperv1.EtcdSpec {
 const localNode = "10.244.0.1"
 
 // services lists all four endpoints, because the API wants at least four. Node ports publish all of them at the same
-// address; behind a load balancer only the API is published, and the others by Routes where there are Routes. With names of
-// its own the API is published by a Route, too, as is one that nodes reach by a private connection.
+// address, and OIDC documents with them; behind a load balancer only the API is published, and the others by Routes where
+// there are Routes. With names of its own the API is published by a Route, too, as is one that nodes reach by a private
+// connection.
 func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
 	strategy := func(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
 		switch {
 		case o.APIServerAddress != "":
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: o.APIServerAddress}}
+		case o.Routes && o.ExternalDNSDomain != "" && o.PrivateNodes && (service == hyperv1.Konnectivity || service == hyperv1.Ignition):
+			return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 		case o.Routes && o.ExternalDNSDomain != "":
 			host := hyperv1.PublishedHostname(hostLabels[service] + "-" + o.Name + "." + o.ExternalDNSDomain)
 			return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: host}}
@@ -218,7 +246,11 @@ func services(o Options) []hyperv1.ServicePublishingStrategyMapping {
 		return hyperv1.ServicePublishingStrategy{Type: hyperv1.None}
 	}
 	var list []hyperv1.ServicePublishingStrategyMapping
-	for _, service := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
+	all := []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition}
+	if o.APIServerAddress != "" && o.Platform != hyperv1.LocalPlatform {
+		all = slices.Insert(all, 2, hyperv1.OIDC)
+	}
+	for _, service := range all {
 		list = append(list, hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: strategy(service)})
 	}
 	return list

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -43,9 +46,9 @@ func newOpenStack() *openStack { return &openStack{} }
 func cloudCredentialsName(cluster string) string { return cluster + "-cloud-credentials" }
 
 func (s *openStack) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.credentialsPath, "openstack-credentials-file", "", "File clouds.yaml with credentials (required)")
+	fs.StringVar(&s.credentialsPath, "openstack-credentials-file", "", "File clouds.yaml with credentials (default: $OS_CLIENT_CONFIG_FILE, or clouds.yaml in this folder, ~/.config/openstack or /etc/openstack)")
 	fs.StringVar(&s.cloud, "openstack-cloud", "openstack", "Entry of clouds.yaml to use")
-	fs.StringVar(&s.caPath, "openstack-ca-cert-file", "", "File with PEM certificates of the cloud's authority")
+	fs.StringVar(&s.caPath, "openstack-ca-cert-file", "", "File with PEM certificates of the cloud's authority (default: cacert of the entry in clouds.yaml)")
 	fs.StringVar(&s.externalNetwork, "openstack-external-network-id", "", "ID of the network to the outside (default: the only one there is)")
 	fs.StringVar(&s.ingressIP, "openstack-ingress-floating-ip", "", "Floating address of the default ingress (default: one is chosen)")
 	fs.StringSliceVar(&s.nameservers, "openstack-dns-nameservers", nil, "Name servers of the machines' subnet")
@@ -58,7 +61,10 @@ func (s *openStack) load(_ *pflag.FlagSet, o *Options) error {
 		errs = append(errs, errors.New("--infra-json: platform OpenStack is described by flags; leave it out"))
 	}
 	if s.credentialsPath == "" {
-		errs = append(errs, errors.New("--openstack-credentials-file is required: name a clouds.yaml"))
+		s.credentialsPath = findClouds()
+	}
+	if s.credentialsPath == "" {
+		errs = append(errs, errors.New("--openstack-credentials-file is required: name a clouds.yaml, there is none where OpenStack's tools look for it"))
 	} else {
 		errs = append(errs, s.readCredentials())
 	}
@@ -78,10 +84,28 @@ func (s *openStack) load(_ *pflag.FlagSet, o *Options) error {
 			}
 		}
 	}
-	if o.NodePool.Replicas > 0 {
+	if o.NodePool.Replicas >= 0 {
 		errs = append(errs, s.machines.validate())
 	}
 	return errors.Join(errs...)
+}
+
+// findClouds is the clouds.yaml that OpenStack's own tools would take; empty when there is none.
+func findClouds() string {
+	if path := os.Getenv("OS_CLIENT_CONFIG_FILE"); path != "" {
+		return path
+	}
+	places := []string{".", "/etc/openstack"}
+	if home, err := os.UserConfigDir(); err == nil {
+		places = slices.Insert(places, 1, filepath.Join(home, "openstack"))
+	}
+	for _, place := range places {
+		path := filepath.Join(place, "clouds.yaml")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 func (s *openStack) readCredentials() error {
@@ -90,14 +114,20 @@ func (s *openStack) readCredentials() error {
 		return fmt.Errorf("--openstack-credentials-file: %w", err)
 	}
 	var content struct {
-		Clouds map[string]any `json:"clouds"`
+		Clouds map[string]struct {
+			CACert string `json:"cacert"`
+		} `json:"clouds"`
 	}
 	// The parser's error may quote the content, and the content holds a password.
 	if yaml.Unmarshal(raw, &content) != nil || len(content.Clouds) == 0 {
 		return fmt.Errorf("--openstack-credentials-file %s: must be a clouds.yaml", s.credentialsPath)
 	}
-	if _, ok := content.Clouds[s.cloud]; !ok {
+	entry, ok := content.Clouds[s.cloud]
+	if !ok {
 		return fmt.Errorf("--openstack-cloud %s: %s has no such entry below clouds", s.cloud, s.credentialsPath)
+	}
+	if s.caPath == "" {
+		s.caPath = entry.CACert
 	}
 	s.credentials = raw
 	return nil
@@ -130,12 +160,14 @@ func (s *openStack) objects(o Options, g Generated) []client.Object {
 }
 
 func (s *openStack) pools(_ Options, _ Generated, shared *hyperv1.NodePool) []*hyperv1.NodePool {
-	s.machines.fill(shared, nil)
+	s.machines.fill(shared)
 	return []*hyperv1.NodePool{shared}
 }
 
 // openStackMachines are machines of OpenStack.
 type openStackMachines struct {
+	selfContained
+
 	flavor, image, zone string
 	ports               []string
 	parsed              []hyperv1.PortSpec
@@ -192,7 +224,7 @@ func parsePort(text string) (hyperv1.PortSpec, error) {
 	return port, nil
 }
 
-func (m *openStackMachines) fill(np *hyperv1.NodePool, _ *hyperv1.HostedCluster) {
+func (m *openStackMachines) fill(np *hyperv1.NodePool) {
 	np.Spec.Platform.OpenStack = &hyperv1.OpenstackNodePoolPlatform{
 		Flavor: m.flavor, ImageName: m.image, AvailabilityZone: m.zone, AdditionalPorts: m.parsed,
 	}

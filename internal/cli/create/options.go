@@ -26,6 +26,12 @@ const DefaultNamespace = "clusters"
 // localRegistry is the registry of local mode, as its nodes reach it.
 const localRegistry = "10.244.0.1:5000"
 
+// exampleDomain is the base domain of clusters whose machines are in no cloud's zone, when nobody names one.
+const exampleDomain = "example.com"
+
+// machineNetwork is the network of machines on platforms that make one, when nobody names one.
+const machineNetwork = "10.0.0.0/16"
+
 // emptyPullSecret gives access to what needs no credentials, as the registry of local mode.
 const emptyPullSecret = `{"auths":{}}`
 
@@ -84,13 +90,20 @@ type Options struct {
 	APIServerAddress string
 	// LoadBalancer publishes the API by a Service of type LoadBalancer.
 	LoadBalancer bool
+	// NodePorts publishes by node port at the address of a node of the management cluster, when APIServerAddress is empty.
+	NodePorts bool
 	// Routes says that the management cluster serves OpenShift Routes. Cluster finds out.
 	Routes bool
 
 	// Private says that nodes reach the API by a private connection, so that it is published by a Route.
 	Private bool
+	// PrivateNodes says that nodes reach Konnectivity and Ignition by a private connection, so that those get no public names.
+	PrivateNodes bool
 
+	// NodePool describes the pools that the cluster starts with; none with a negative number of replicas.
 	NodePool NodePoolOptions
+	// ScalePools applies NodePool.Replicas to pools that exist, also when it is 0.
+	ScalePools bool
 
 	// cloud is what the platform adds; nil: nothing.
 	cloud clusterPlatform
@@ -98,6 +111,8 @@ type Options struct {
 	infraJSON string
 	// notes are for the person at the terminal.
 	notes []string
+	// existing is the HostedCluster that is created again; nil: it is new.
+	existing *hyperv1.HostedCluster
 
 	Wait    bool
 	Timeout time.Duration
@@ -111,7 +126,6 @@ func NewOptions(platform hyperv1.PlatformType) Options {
 	o := Options{
 		Platform:          platform,
 		Namespace:         DefaultNamespace,
-		GenerateSSH:       true,
 		Availability:      hyperv1.SingleReplica,
 		InfraAvailability: hyperv1.SingleReplica,
 		NetworkType:       hyperv1.OVNKubernetes,
@@ -122,6 +136,15 @@ func NewOptions(platform hyperv1.PlatformType) Options {
 		Timeout:           30 * time.Minute,
 	}
 	o.NodePool.Replicas = 0
+	if platform == hyperv1.LocalPlatform {
+		o.NodePool.Replicas = -1 // a control plane alone is what local clusters are mostly made for
+	}
+	switch platform {
+	case hyperv1.AgentPlatform, hyperv1.NonePlatform:
+		o.BaseDomain = exampleDomain
+	case hyperv1.OpenStackPlatform, hyperv1.PowerVSPlatform:
+		o.MachineCIDRs = []string{machineNetwork}
+	}
 	if make := platformOf(platform).cluster; make != nil {
 		o.cloud = make()
 		o.Routes = true // clouds are supported on management clusters of OpenShift, which have Routes

@@ -19,6 +19,12 @@ type platform struct {
 	inPlace bool
 }
 
+// selfContained is a poolPlatform that needs nothing of the HostedCluster.
+type selfContained struct{}
+
+func (selfContained) leftOpen() []string                    { return nil }
+func (selfContained) complete(*hyperv1.HostedCluster) error { return nil }
+
 type texts struct{ short, long, example, poolExample string }
 
 // clusterPlatform is what a platform adds to a hosted cluster.
@@ -41,8 +47,13 @@ type poolPlatform interface {
 	addFlags(fs *pflag.FlagSet)
 	// load is that of clusterPlatform.
 	load(fs *pflag.FlagSet, o *NodePoolOptions) error
-	// fill fills in the NodePool. cluster is the HostedCluster, nil when a pool is rendered without asking for it.
-	fill(np *hyperv1.NodePool, cluster *hyperv1.HostedCluster)
+	// leftOpen are the flags that were not given and that complete takes from the HostedCluster.
+	leftOpen() []string
+	// complete takes from the HostedCluster what flags don't say, and says which flag to give when it has none. It isn't called when a pool
+	// is rendered and nothing is left open.
+	complete(cluster *hyperv1.HostedCluster) error
+	// fill fills in the NodePool.
+	fill(np *hyperv1.NodePool)
 }
 
 var platforms = []platform{

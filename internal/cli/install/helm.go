@@ -35,6 +35,9 @@ var chartValues = map[string]string{
 	chartPulls: "{{ .Values.imagePullSecrets | toJson }}", chartResources: "{{ .Values.resources | toJson }}",
 }
 
+// defaultChartImage is the value image of a chart when nobody names one: where the published tool's chart has the operator.
+const defaultChartImage = "quay.io/hypershift/hypershift-operator:latest"
+
 func helmCommand(o *Options, files *fileFlags) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
@@ -44,7 +47,8 @@ func helmCommand(o *Options, files *fileFlags) *cobra.Command {
 
 Values of the chart are image, replicas, resources and metricsSet of the operator, and nodeSelector, tolerations and imagePullSecrets of all
 Deployments; its namespace is that of the Helm release. Everything else is as the flags of this command say. Helm makes the namespace when it is
-told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted.
+told to (helm install --create-namespace); label it pod-security.kubernetes.io/enforce=restricted. Without --hypershift-image the value image is
+` + defaultChartImage + `: set it to your own when you install the chart.
 
 Helm installs the definitions in the folder crds once, and never upgrades them: before each upgrade of the chart run
 kubectl apply --server-side -f crds.`,
@@ -54,6 +58,10 @@ kubectl apply --server-side -f crds.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := files.load(o); err != nil {
 				return err
+			}
+			if o.Image == "" {
+				o.Image = defaultChartImage
+				fmt.Fprintf(cmd.ErrOrStderr(), "the chart's value image is %s: name the image that you built by --hypershift-image, or when you install the chart\n", o.Image)
 			}
 			if err := writeChart(*o, dir); err != nil {
 				return err

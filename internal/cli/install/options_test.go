@@ -87,6 +87,8 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--image-refs", secret, "--outputs", "resources"}, want: "must be ImageStream", fail: true},
 		"When flags stand behind helm it should take them": {
 			args: []string{"helm", "--hypershift-image", "r/i:1", "--output-dir", filepath.Join(t.TempDir(), "chart")}, want: "wrote "},
+		"When a chart is written without an image it should take the default and say so": {
+			args: []string{"helm", "--output-dir", filepath.Join(t.TempDir(), "chart")}, want: "quay.io/hypershift/hypershift-operator:latest"},
 		"When the bundle holds no certificate it should say so": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--additional-trust-bundle", secret}, want: "holds no PEM certificate", fail: true},
 		"When webhooks are asked for it should say that there are none": {

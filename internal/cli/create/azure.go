@@ -107,13 +107,20 @@ func (a *azure) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&a.allowedSubscriptions, "endpoint-access-private-additional-allowed-subscriptions", nil, "Subscriptions besides the cluster's that may connect to the Private Link service")
 	fs.StringSliceVar(&a.zones, "availability-zones", nil, "Availability zones, each of which gets a NodePool")
 	a.machines.addMachineFlags(fs)
-	a.refused.Values(fs, noInfrastructure, "resource-group-tags", "dns-zone-rg-name")
-	a.refused.Switches(fs, noInfrastructure, "assign-custom-hcp-roles", "assign-service-principal-roles", "auto-assign-roles")
+	a.refused.Values(fs, noInfrastructure, azureShapes[:2]...)
+	a.refused.Switches(fs, noInfrastructure, azureShapes[2:]...)
 }
 
+// azureShapes are flags that shape infrastructure that is made: two with values, then switches. Beside a description of
+// infrastructure that was made they mean nothing.
+var azureShapes = []string{"resource-group-tags", "dns-zone-rg-name", "assign-custom-hcp-roles", "assign-service-principal-roles", "auto-assign-roles"}
+
 func (a *azure) load(fs *pflag.FlagSet, o *Options) error {
-	errs := []error{a.refused.Check(fs), a.machines.validate()}
-	if o.infraJSON != "" {
+	errs := []error{a.machines.validate()}
+	if o.infraJSON == "" {
+		errs = append(errs, a.refused.Check(fs))
+	} else {
+		o.notes = append(o.notes, given(fs, "--infra-json describes what it would shape", azureShapes...)...)
 		errs = append(errs, readJSON("--infra-json", o.infraJSON, &a.infra))
 		a.useInfra(o)
 	}

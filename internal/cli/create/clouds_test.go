@@ -67,7 +67,7 @@ var clouds = map[string]struct {
 	"azure-infra": {args: []string{"cluster", "azure", "--azure-creds", "testdata/in/azure-creds.json", "--infra-json", "testdata/in/infra-azure-workload.json",
 		"--oidc-issuer-url", "https://issuer.example.com", "--encryption-key-id", "https://vault.vault.azure.net/keys/etcd/0123", "--arch", "arm64",
 		"--endpoint-access", "PublicAndPrivate"}},
-	"azure-managed": {args: []string{"cluster", "azure", "--azure-creds", "testdata/in/azure-creds.json", "--infra-json", "testdata/in/infra-azure-managed.json"}},
+	"azure-managed": {args: []string{"cluster", "azure", "--auto-assign-roles", "--dns-zone-rg-name", "dns", "--azure-creds", "testdata/in/azure-creds.json", "--infra-json", "testdata/in/infra-azure-managed.json"}},
 	"azure-oauth":   {args: slices.Concat(azureArgs, workloadArgs, []string{"--oauth-publishing-strategy", "LoadBalancer", "--external-dns-domain", "ext.example.com"})},
 	"azure-full": {args: slices.Concat(azureArgs, []string{"--managed-identities-file", "testdata/in/managed-identities.json",
 		"--data-plane-identities-file", "testdata/in/data-plane-identities.json", "--encryption-key-id", "https://vault.vault.azure.net/keys/etcd/0123",

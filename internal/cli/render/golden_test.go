@@ -27,7 +27,7 @@ var golden = map[string][]string{
 
 // TestGolden is the golden test of all components: what the control-plane-operator makes of a control plane, and what the hypershift-operator
 // deploys for it.
-func TestGolden(t *testing.T) {
+func TestRenderedGolden(t *testing.T) {
 	for name, value := range map[string]string{"DEFAULT_INGRESS_DOMAIN": "apps.example.com", "MANAGED_SERVICE": "", "ENABLE_SIZE_TAGGING": "", "HYPERSHIFT_FEATURESET": "",
 		"CERT_ROTATION_SCALE": ""} { // count as input
 		t.Setenv(name, value)

@@ -86,8 +86,8 @@ func (w rendered) pods(t *testing.T) map[string]corev1.PodTemplateSpec {
 	return found
 }
 
-// TestOpenShiftProperties holds the objects of all scenarios to what any control plane has to keep, whatever its golden files say.
-func TestOpenShiftProperties(t *testing.T) {
+// TestRenderedOpenShiftProperties holds the objects of all scenarios to what any control plane has to keep, whatever its golden files say.
+func TestRenderedOpenShiftProperties(t *testing.T) {
 	t.Setenv("ARO_HCP_KEY_VAULT_USER_CLIENT_ID", "11111111-0000-0000-0000-000000000000")
 	for _, name := range scenarios {
 		if name == "aro" {

@@ -17,9 +17,9 @@ import (
 // scenarios are control planes of OpenShift payloads. Each is testdata/openshift/scenarios/<name>.yaml, a merge patch of plain.yaml.
 var scenarios = []string{"plain", "tech-preview", "modern-tls", "ibmcloud", "gcp", "aro"}
 
-// TestOpenShift is the golden test of the components of OpenShift payloads. What the scenario plain consists of is in testdata/openshift/golden/plain;
+// TestRenderedOpenShift is the golden test of the components of OpenShift payloads. What the scenario plain consists of is in testdata/openshift/golden/plain;
 // of the others only what differs from it: files with other content, and gone.txt with those that are not there.
-func TestOpenShift(t *testing.T) {
+func TestRenderedOpenShift(t *testing.T) {
 	for name, value := range map[string]string{"MANAGED_SERVICE": "", "CERT_ROTATION_SCALE": "", "DEFAULT_INGRESS_DOMAIN": "", "ENABLE_SIZE_TAGGING": "", "HYPERSHIFT_FEATURESET": "", "RHOBS_MONITORING": "",
 		"ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS": "", "ARO_HCP_KEY_VAULT_USER_CLIENT_ID": "11111111-0000-0000-0000-000000000000"} {
 		t.Setenv(name, value)

@@ -181,10 +181,6 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err := admission.CheckMode("--control-plane-capacity", f.capacity); err != nil {
 		return err
 	}
-	overrides, err := rewrite.ParseOverrides(f.registryOverrides)
-	if err != nil {
-		return fmt.Errorf("--registry-overrides: %w", err)
-	}
 	sources, err := operator.NewSourceCache(cfg, mgr)
 	if err != nil {
 		return fmt.Errorf("setting up the cache of referenced objects: %w", err)
@@ -192,35 +188,18 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err := mgr.Add(sources); err != nil {
 		return err
 	}
-	caps, err := management.CapabilitiesOf(mgr.GetRESTMapper())
+	overrides, err := rewrite.ParseOverrides(f.registryOverrides)
 	if err != nil {
-		return fmt.Errorf("finding out what the management cluster offers: %w", err)
-	}
-	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, mgr.GetHTTPClient())
-	if err != nil {
-		return err
-	}
-	sidecars, err := management.NativeSidecars(disco)
-	if err != nil {
-		return err
-	}
-	closed, err := management.ParseNetworks(os.Getenv(management.EnvEgressBlock))
-	if err != nil {
-		return err
+		return fmt.Errorf("--registry-overrides: %w", err)
 	}
 	mirrors := &management.Mirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
 	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: operator.LookupPatience})
-	r := &Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
-		Releases:      releases,
-		OperatorImage: image, Capabilities: caps, Mirrors: mirrors,
-		Management: &management.Cluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
-		RandomID:   randomID, UUID: uuid.NewString,
-		ControlPlaneOperator: operatorOptions(), Environment: component.EnvironmentFrom(os.Getenv), Events: mgr.GetEventRecorder(names.HypershiftOperator),
-		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
-		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
+	r, err := f.reconciler(mgr, cfg)
+	if err != nil {
+		return err
 	}
-	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
+	r.OperatorImage, r.Releases, r.Mirrors = image, releases, mirrors
+	r.Admission = r.newQueue(f.capacity)
 	directCfg, direct, err := f.direct()
 	if err != nil {
 		return err
@@ -228,8 +207,6 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if direct != nil {
 		r.Direct = direct
 	}
-	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
-	r.Admission = r.newQueue(f.capacity)
 	if err := errors.Join(r.Admission.Register(ctrlmetrics.Registry), r.SetupWithManager(mgr, sources)); err != nil {
 		return err
 	}
@@ -253,13 +230,44 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 			}
 		}
 	}
-	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: caps, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}
+	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: r.Capabilities, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reconciler is that of HostedClusters, with what the flags, the environment and the management cluster say.
+func (f flags) reconciler(mgr ctrl.Manager, cfg *rest.Config) (*Reconciler, error) {
+	caps, err := management.CapabilitiesOf(mgr.GetRESTMapper())
+	if err != nil {
+		return nil, fmt.Errorf("finding out what the management cluster offers: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	sidecars, err := management.NativeSidecars(disco)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := management.ParseNetworks(os.Getenv(management.EnvEgressBlock))
+	if err != nil {
+		return nil, err
+	}
+	r := &Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Capabilities: caps,
+		Management: &management.Cluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
+		RandomID:   randomID, UUID: uuid.NewString,
+		ControlPlaneOperator: operatorOptions(), Environment: component.EnvironmentFrom(os.Getenv), Events: mgr.GetEventRecorder(names.HypershiftOperator),
+		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
+		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
+	}
+	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
+	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
+	return r, nil
 }
 
 // operatorOptions is what control-plane-operators are told of the installation; the environment is that of the operator itself.

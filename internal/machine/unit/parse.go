@@ -230,21 +230,7 @@ func (u *Unit) setService(key, value string) (err error) {
 	case "ExecStopPost":
 		u.StopPost, err = commands(u.StopPost, value)
 	case "Environment":
-		if value == "" {
-			u.Environment = nil
-			return nil
-		}
-		words, err := split(value)
-		if err != nil {
-			return err
-		}
-		for _, w := range words {
-			w = unquote(w)
-			if name, _, ok := strings.Cut(w, "="); !ok || name == "" {
-				return fmt.Errorf("%q is not name=value", w)
-			}
-			u.Environment = append(u.Environment, w)
-		}
+		return u.setEnvironment(value)
 	case "EnvironmentFile":
 		if value == "" {
 			u.EnvironmentFiles = nil
@@ -292,6 +278,26 @@ func (u *Unit) setService(key, value string) (err error) {
 		u.Ignored = append(u.Ignored, "Service."+key)
 	}
 	return err
+}
+
+// setEnvironment adds the variables of a value; the empty value drops all.
+func (u *Unit) setEnvironment(value string) error {
+	if value == "" {
+		u.Environment = nil
+		return nil
+	}
+	words, err := split(value)
+	if err != nil {
+		return err
+	}
+	for _, w := range words {
+		w = unquote(w)
+		if name, _, ok := strings.Cut(w, "="); !ok || name == "" {
+			return fmt.Errorf("%q is not name=value", w)
+		}
+		u.Environment = append(u.Environment, w)
+	}
+	return nil
 }
 
 // list adds the words of a value; the empty value empties the list.

@@ -13,7 +13,9 @@
 //
 // Rooms: management is what it has to know of the management cluster, metrics its metrics, sources the user's Secrets and ConfigMaps,
 // validate the mistakes in a spec, admission the queue of control planes that wait for room,
-// capi the objects of Cluster API and where they are stored, recovery the replacement of members of etcd, teardown the removal of all that was made.
+// capi the objects of Cluster API and where they are stored, recovery the replacement of members of etcd, teardown the removal of all that was made,
+// migration the move of its objects between the groups of Cluster API. The command is here, as in every room of controllers: it fills in a Reconciler from
+// flags, environment and the management cluster, and its tests play whole operators in the world of the Reconciler's.
 //
 // Gates. Before anything is written, the spec has to pass validation (ValidConfiguration), the platform has to be supported
 // (SupportedHostedCluster), the release has to be readable and in the supported range (ValidReleaseImage), and an upgrade has to be allowed.

@@ -25,7 +25,7 @@ var golden = map[string][]string{
 	"local-hosted-cluster": {"--with-status", "--objects", "testdata/ready.yaml", "--infra-status", "testdata/input/infra.yaml"},
 }
 
-// TestGolden is the golden test of all components: what the control-plane-operator makes of a control plane, and what the hypershift-operator
+// TestRenderedGolden is the golden test of all components: what the control-plane-operator makes of a control plane, and what the hypershift-operator
 // deploys for it.
 func TestRenderedGolden(t *testing.T) {
 	for name, value := range map[string]string{"DEFAULT_INGRESS_DOMAIN": "apps.example.com", "MANAGED_SERVICE": "", "ENABLE_SIZE_TAGGING": "", "HYPERSHIFT_FEATURESET": "",

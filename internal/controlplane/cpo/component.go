@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
@@ -20,6 +21,9 @@ import (
 
 // Name of the component.
 const Name = names.ControlPlaneOperator
+
+// providerDir is where the operator finds its credentials for a cloud.
+const providerDir = "/etc/provider"
 
 //go:embed assets
 var assets embed.FS
@@ -41,6 +45,9 @@ type Options struct {
 func NewComponent(options Options) *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithAdaptFunction(options.adaptDeployment).
+		InjectTokenMinterContainer(component.TokenMinter{
+			Type: component.CloudToken, ServiceAccountNamespace: "kube-system", ServiceAccountName: Name, KubeconfigSecret: names.ServiceNetworkKubeconfig,
+		}).
 		WithManifestAdapter("podmonitor-capi-proxy.yaml", component.When(func(ctx component.WorkloadContext) (bool, error) {
 			return component.PrivateCAPI(ctx.HCP), nil
 		})).
@@ -85,6 +92,10 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		env = append(env, [2]string{capiproxy.EnvPrivateTypes, "true"}, [2]string{capiproxy.EnvImage, ctx.CAPIProxyImage})
 	}
 	env = append(env, ManagementEnv(ctx.Management)...)
+	if aws := ctx.HCP.Spec.Platform.AWS; aws != nil && ctx.HCP.Spec.Platform.Type == hyperv1.AWSPlatform {
+		component.AddVolume(&d.Spec.Template.Spec, Name, component.SecretVolume("provider-creds", "control-plane-operator-creds"), providerDir)
+		env = append(env, [2]string{"AWS_SHARED_CREDENTIALS_FILE", providerDir + "/credentials"}, [2]string{"AWS_REGION", aws.Region}, [2]string{"AWS_SDK_LOAD_CONFIG", "true"})
+	}
 	for _, e := range env {
 		if e[1] != "" {
 			main.Env = append(main.Env, corev1.EnvVar{Name: e[0], Value: e[1]})

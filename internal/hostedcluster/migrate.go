@@ -14,7 +14,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/capiproxy"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // mover deploys programs for hosted clusters that are moved from standard to private types of Cluster API or back: as a pass would, and no more
@@ -31,6 +33,9 @@ func (m mover) Deploy(ctx context.Context, hc *hyperv1.HostedCluster, private, a
 		r = m.private
 	}
 	hc = r.settled(hc)
+	if err := r.asItRan(ctx, hc); err != nil {
+		return err
+	}
 	obs, err := r.observe(ctx, hc)
 	if err != nil {
 		return fmt.Errorf("observing %s: %w", hc.Name, err)
@@ -47,6 +52,20 @@ func (m mover) Deploy(ctx context.Context, hc *hyperv1.HostedCluster, private, a
 		steps = append(steps, operatorStep(&obs, o))
 	}
 	return runSteps(ctx, newWriter(r.Client, hc, r.Clock), append(steps, capiOperatorsStep(&obs, o)))
+}
+
+// asItRan gives a hosted cluster the release that its control plane has. Another one that somebody asks for meanwhile waits, or a move could not end
+// for what is wrong with it.
+func (r *Reconciler) asItRan(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	hcp, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
+	if err != nil || hcp == nil {
+		return err
+	}
+	hc.Spec.Release.Image, hc.Spec.ControlPlaneRelease = hcp.Spec.ReleaseImage, nil
+	if image := hcp.Spec.ControlPlaneReleaseImage; image != nil {
+		hc.Spec.ControlPlaneRelease = &hyperv1.Release{Image: *image}
+	}
+	return nil
 }
 
 // Speaks implements migration.Deployer. Labels that can't be read are no answer: there would be no way to find out later.

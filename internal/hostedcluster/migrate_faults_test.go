@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -152,30 +154,50 @@ func TestMigrationCrash(t *testing.T) {
 	})
 }
 
+// TestMigrationDiesAlways tries each write of the migration, and of both operators beside it, in one move: no process gets further than one.
 func TestMigrationDiesAlways(t *testing.T) {
-	t.Run("When every process dies with its first write it should end where a calm move does, there and back", func(t *testing.T) {
-		m := newMovable(t, 2)
-		standard, pods := m.state(t, translate.Standard), m.pods(t)
-		for _, way := range []struct{ ask, group string }{{hyperv1.PrivateCAPIMigrateAnnotation, translate.Private}, {hyperv1.PrivateCAPIRollbackAnnotation, translate.Standard}} {
-			w := m.watch(t)
-			g, ask, lives := NewWithT(t), way.ask, 0
-			for {
-				f := testenv.NewFaultClient(m.client, testenv.Crash, 1)
-				m.dying(f)
-				err := m.migrate(t.Context(), m.mover(t, f), ask)
-				if err == nil {
-					break
-				}
-				g.Expect(errors.Is(err, testenv.ErrFault)).To(BeTrue(), "%v", err)
-				ask, lives = "", lives+1
-				g.Expect(lives).To(BeNumerically("<", 1000), "it gets nowhere: %s", m.message(t.Context(), "demo", hyperv1.PrivateCAPIMigrationProgressing))
-			}
-			t.Logf("%d lives", lives)
-			m.dying(m.client)
-			w.expectFine(t)
-			m.expectWhole(t, way.group, standard, pods, "Completed")
+	m := newMovable(t, 2)
+	standard, pods := m.state(t, translate.Standard), m.pods(t)
+	for _, life := range []struct {
+		name  string
+		fault testenv.Fault
+		at    int
+	}{
+		{"every process dies with its first write", testenv.Crash, 1},
+		{"every process loses the answer to its first write", testenv.DropAnswer, 1},
+		{"every process ends when its second write is refused", testenv.FailWrite, 2},
+	} {
+		if life.fault != testenv.Crash && os.Getenv("CRASH_STEP") == "" {
+			continue // a minute each
 		}
-	})
+		for _, way := range []struct{ ask, group string }{{hyperv1.PrivateCAPIMigrateAnnotation, translate.Private}, {hyperv1.PrivateCAPIRollbackAnnotation, translate.Standard}} {
+			t.Run("When "+life.name+" it should end where a calm move does: "+way.group, func(t *testing.T) {
+				g, w := NewWithT(t), m.watch(t)
+				g.Expect(m.client.Patch(t.Context(), m.hostedCluster(), patch.Annotation(hyperv1.PrivateCAPIMigrationFailedAnnotation, nil))).To(Succeed())
+				lives, err := m.live(t, life.fault, life.at, way.ask)
+				g.Expect(err).NotTo(HaveOccurred())
+				t.Logf("%d lives", lives)
+				w.expectFine(t)
+				m.expectWhole(t, way.group, standard, pods, "Completed")
+			})
+		}
+	}
+}
+
+// live begins one process after the other, in each of which a fault happens, until a move is over, and says how many there were.
+func (m *movable) live(t *testing.T, fault testenv.Fault, at int, ask string) (lives int, err error) {
+	t.Helper()
+	defer m.dying(m.client)
+	for ; lives < 1000; lives++ {
+		f := testenv.NewFaultClient(m.client, fault, at)
+		m.dying(f)
+		err := m.migrate(t.Context(), m.mover(t, f), ask)
+		if err == nil || !errors.Is(err, testenv.ErrFault) {
+			return lives, err
+		}
+		ask = ""
+	}
+	return lives, fmt.Errorf("it gets nowhere: %s", m.message(t.Context(), "demo", hyperv1.PrivateCAPIMigrationProgressing))
 }
 
 func TestMigrationTakenBack(t *testing.T) {

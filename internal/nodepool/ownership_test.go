@@ -71,5 +71,16 @@ func TestAcknowledgesLock(t *testing.T) {
 		}
 		g.Expect(w.client.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 		g.Expect(pool.Annotations).To(HaveKeyWithValue(hyperv1.PrivateCAPIMigrationAckAnnotation, "lock-1"))
+		// Whatever is asked for meanwhile waits: more machines, another release, its end.
+		pool.Spec.Replicas, pool.Spec.Release.Image, pool.Finalizers = ptr.To(int32(7)), "registry.example/release:2", []string{Finalizer}
+		g.Expect(w.client.Update(ctx, pool)).To(Succeed())
+		g.Expect(w.client.Delete(ctx, pool)).To(Succeed())
+		for _, r := range []*Reconciler{{PrivateCAPI: true}, {Scope: ptr.To(hyperv1.LegacyScope)}} {
+			testenv.ExpectQuiet(t, w.client, func(c client.WithWatch) error {
+				r.Client = c
+				_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pool)})
+				return err
+			})
+		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -92,6 +93,14 @@ func (f *FaultClient) write(do func() error) error {
 	return ErrFault
 }
 
+// asks tells that a creation makes nothing: it is a dry run, or a question.
+func asks(obj client.Object, opts []client.CreateOption) bool {
+	o := &client.CreateOptions{}
+	o.ApplyOptions(opts)
+	_, review := obj.(*authorizationv1.SelfSubjectAccessReview)
+	return review || len(o.DryRun) > 0
+}
+
 func (f *FaultClient) funcs() interceptor.Funcs {
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -101,7 +110,11 @@ func (f *FaultClient) funcs() interceptor.Funcs {
 			return f.read(func() error { return c.List(ctx, list, opts...) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			return f.write(func() error { return c.Create(ctx, obj, opts...) })
+			do := func() error { return c.Create(ctx, obj, opts...) }
+			if asks(obj, opts) {
+				return f.read(do)
+			}
+			return f.write(do)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			return f.write(func() error { return c.Delete(ctx, obj, opts...) })

@@ -53,32 +53,35 @@ func (m *moving) observe(t *testing.T) *observer {
 	t.Cleanup(o.stop)
 	for _, kind := range observed {
 		in := api.Resource(kind.GroupVersionResource).Namespace("clusters-" + oldCluster)
-		list, err := in.List(ctx, metav1.ListOptions{LabelSelector: kind.labels})
-		if err != nil {
-			t.Fatalf("listing %s: %v", kind.GroupResource(), err)
-		}
-		for i := range list.Items {
-			o.judge(kind.GroupResource(), watch.Added, &list.Items[i])
-		}
-		events, err := in.Watch(ctx, metav1.ListOptions{LabelSelector: kind.labels, ResourceVersion: list.ResourceVersion})
-		if err != nil {
-			t.Fatalf("watching %s: %v", kind.GroupResource(), err)
-		}
 		o.ended.Go(func() {
-			for e := range events.ResultChan() {
-				obj, ok := e.Object.(*metav1.PartialObjectMetadata)
-				if !ok {
-					o.say(fmt.Sprintf("the watch of %s says %v", kind.GroupResource(), e.Object))
-					continue
-				}
-				o.judge(kind.GroupResource(), e.Type, obj)
-			}
-			if ctx.Err() == nil {
-				o.say(fmt.Sprintf("the watch of %s ended", kind.GroupResource()))
+			for ctx.Err() == nil {
+				o.watch(ctx, in, kind.GroupResource(), metav1.ListOptions{LabelSelector: kind.labels})
 			}
 		})
 	}
 	return o
+}
+
+// watch looks at what there is and what becomes of it, until the API server ends that: it does when somebody writes the definition of the kind.
+func (o *observer) watch(ctx context.Context, in metadata.ResourceInterface, kind schema.GroupResource, opts metav1.ListOptions) {
+	list, err := in.List(ctx, opts)
+	if err != nil {
+		return // asked again at once
+	}
+	for i := range list.Items {
+		o.judge(kind, watch.Added, &list.Items[i])
+	}
+	opts.ResourceVersion = list.ResourceVersion
+	events, err := in.Watch(ctx, opts)
+	if err != nil {
+		return
+	}
+	defer events.Stop()
+	for e := range events.ResultChan() {
+		if obj, ok := e.Object.(*metav1.PartialObjectMetadata); ok {
+			o.judge(kind, e.Type, obj)
+		}
+	}
 }
 
 func (o *observer) say(what string) {
@@ -101,8 +104,10 @@ func (o *observer) judge(kind schema.GroupResource, event watch.EventType, obj *
 	}
 	what := ""
 	switch {
-	case controllers != 1:
+	case controllers > 1 || len(obj.OwnerReferences) == 0:
 		what = fmt.Sprintf("has %d controllers: %v", controllers, obj.OwnerReferences)
+	case controllers != 1 && kind.Resource != "hostedcontrolplanes": // which its Cluster owns, and does not control
+		what = "has no controller"
 	case obj.DeletionTimestamp != nil && len(obj.Finalizers) > 0:
 		what = "is being deleted and has finalizers"
 	case event == watch.Deleted && kind.Resource == "pods":

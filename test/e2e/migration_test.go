@@ -140,6 +140,8 @@ func (m *moving) scales(t *testing.T) {
 func (m *moving) heals(t *testing.T) {
 	names := m.nodes(t)
 	management().run(t, "delete", "pod", "-n", "clusters-"+oldCluster, "--wait=false", "--grace-period=0", "--force", names[0])
+	// Its health check would wait for eight minutes.
+	management().run(t, "annotate", "machines."+privateGroup, "-n", "clusters-"+oldCluster, names[0], "cluster.x-k8s.io/remediate-machine=")
 	m.expectOthers(t, names[:1])
 }
 

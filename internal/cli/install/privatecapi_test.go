@@ -2,9 +2,13 @@ package install
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
 func TestChooseCAPI(t *testing.T) {
@@ -87,4 +91,36 @@ func TestNoHostedClusterIsStranded(t *testing.T) {
 			t.Fatalf("%+v: installing again gives %+v, %v instead of %+v", e, again, err, choice)
 		}
 	})
+}
+
+func TestStorageOf(t *testing.T) {
+	const private, lock = hyperv1.PrivateCAPITypesAnnotation, hyperv1.PrivateCAPIMigrationInProgressAnnotation
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration) string { return now.Add(-ago).Format(time.RFC3339) }
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		want        capiChoice // of an installation that follows
+	}{
+		"When a hosted cluster is from before its operator should stay":                   {nil, capiChoice{Private: true, Legacy: true}},
+		"When it is being moved, and not committed, both kinds should stay":               {map[string]string{lock: "true"}, capiChoice{Private: true, Legacy: true}},
+		"When it is being moved, and committed, both kinds should stay":                   {map[string]string{lock: "true", private: "true"}, capiChoice{Private: true, Legacy: true}},
+		"When it was moved an hour ago the way back should stay":                          {map[string]string{private: "true", hyperv1.PrivateCAPIMovedAnnotation: at(time.Hour)}, capiChoice{Private: true, Legacy: true}},
+		"When it was moved two days ago standard types should go":                         {map[string]string{private: "true", hyperv1.PrivateCAPIMovedAnnotation: at(48 * time.Hour)}, capiChoice{Private: true}},
+		"When it is asked back two days later the operator for standard types comes back": {map[string]string{private: "true", hyperv1.PrivateCAPIMovedAnnotation: at(48 * time.Hour), hyperv1.PrivateCAPIRollbackAnnotation: "true"}, capiChoice{Private: true, Legacy: true}},
+		"When it has always been private nothing else should be installed":                {map[string]string{private: "true"}, capiChoice{Private: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := capiEvidence{asked: CAPIAuto, recorded: capiModeStored}
+			e.storageOf(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", Annotations: tc.annotations, Finalizers: []string{hyperv1.HostedClusterFinalizer}}}, now)
+			got, err := chooseCAPI(e)
+			g.Expect(err).NotTo(HaveOccurred())
+			got.why = ""
+			g.Expect(got).To(Equal(tc.want))
+			e.asked = CAPIStandard
+			if _, err = chooseCAPI(e); len(tc.annotations) > 0 {
+				g.Expect(err).To(HaveOccurred(), "private objects are stranded")
+			}
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -212,7 +213,8 @@ func (x executor) create(ctx context.Context, s Step) error {
 // complete writes what a creation leaves out: the status, then in one patch who manages which field and that the copy is whole, then that it is
 // being deleted. Its finalizers keep it, and it is paused.
 func (x executor) complete(ctx context.Context, from Object, made, target *unstructured.Unstructured) error {
-	if status := statusOf(from, made); len(status) > 0 {
+	there, _, _ := unstructured.NestedMap(target.Object, "status")
+	if status := statusOf(from, made); len(status) > 0 && !reflect.DeepEqual(status, there) {
 		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": target.GetUID()}, "status": status})
 		if err != nil {
 			return err

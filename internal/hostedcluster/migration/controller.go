@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -92,6 +93,8 @@ func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	switch {
 	case (!locked || lock == "") && journal != nil && !journal.Phase.Over():
 		return c.lockAgain(ctx, hc, *journal, cm)
+	case !locked && journal != nil && isProgressing(hc):
+		return ctrl.Result{RequeueAfter: outcome.Soon}, c.ended(ctx, hc, *journal) // somebody died when the lock was off and the end not yet told
 	case !locked:
 		result, err := c.consider(ctx, hc)
 		if err != nil || journal == nil {
@@ -108,6 +111,11 @@ func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 
 func locked(hc client.Object) bool {
 	return hc.GetAnnotations()[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true"
+}
+
+func isProgressing(hc *hyperv1.HostedCluster) bool {
+	c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
+	return c != nil && c.Status == metav1.ConditionTrue
 }
 
 // lockPatch locks a HostedCluster that is still the one that was looked at.
@@ -226,6 +234,7 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 			j.Failure, j.Message = p.Failure.Reason, p.Failure.Message
 		case p.Next != "":
 			ctrl.LoggerFrom(ctx).Info("phase of the migration completed", "phase", j.Phase, "next", p.Next)
+			events.Event(c.Events, hc, false, eventPhaseCompleted, "Migrate", fmt.Sprintf("phase %s is completed, %s begins", j.Phase, p.Next))
 			j = j.at(p.Next, o.Now)
 		case len(p.Steps) == 0 || p.Wait != "":
 			return ctrl.Result{RequeueAfter: poll}, nil

@@ -2,6 +2,7 @@
 // machines run.
 //
 //	plan.go       what is done next, decided from what is there alone: annotations, objects in both groups, programs, a journal
+//	steps.go      what a plan consists of
 //	copy.go       what a copy of an object is
 //	preflight.go  why a hosted cluster can't be moved now; writes nothing
 //	observe.go    reads all of it, under the names that are stored

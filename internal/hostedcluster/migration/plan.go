@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -68,65 +67,6 @@ var programNames = []string{names.ControlPlaneOperator, names.ClusterAPI, names.
 func (p Program) ours() bool {
 	return p.Name == names.ControlPlaneOperator || p.Name == names.ClusterAPI || p.Name == names.CAPIProvider
 }
-
-// Op is what a Step does.
-type Op string
-
-// Operations. Each has the fields of Step that it is followed by.
-const (
-	OpPause       Op = "pause"        // Object
-	OpUnpause     Op = "unpause"      // Object: no longer ours to pause, and no copy any more
-	OpScale       Op = "scale"        // Program, Replicas; notes how many there were
-	OpRestore     Op = "restore"      // Program, Replicas; forgets that
-	OpDeleteLease Op = "delete-lease" // of the manager
-	OpCreate      Op = "create"       // Object, Copy
-	OpComplete    Op = "complete"     // Object, Copy, Target: status, managed fields, deletion
-	OpRepoint     Op = "repoint"      // Dependent, Owners
-	OpNoteHCP     Op = "note-hcp"     // Private: where objects are, on the HostedControlPlane
-	OpDeploy      Op = "deploy"       // Private, Awake
-	OpCommit      Op = "commit"       // Private: the HostedCluster's annotations
-	OpRelease     Op = "release"      // Object: finalizers, then the object
-	OpNotePool    Op = "note-pool"    // Pool, Private
-	OpUnlock      Op = "unlock"
-)
-
-// Step is one thing to do.
-type Step struct {
-	Op        Op
-	Object    Object
-	Target    Object
-	Copy      *unstructured.Unstructured
-	Dependent Dependent
-	Owners    []metav1.OwnerReference
-	Program   Program
-	Replicas  int32
-	Pool      *hyperv1.NodePool
-	Private   bool
-	Awake     bool
-}
-
-// Plan is what to do now: all Steps, at once unless they are Ordered, and if they succeed note Next. The zero Plan does nothing.
-type Plan struct {
-	Steps []Step
-	// Ordered: each Step needs those before it.
-	Ordered bool
-	// Next is the phase after the Steps; empty: it stays.
-	Next Phase
-	// Failure, unless nil, is why the move is taken back from now on.
-	Failure *Failure
-	// Wait says what is waited for while there are no Steps.
-	Wait string
-	// Done of Total objects are through in this phase.
-	Done, Total int
-}
-
-// Failure is why a move is taken back.
-type Failure struct {
-	Reason  Reason
-	Message string
-}
-
-func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
 
 // planFor decides about a hosted cluster that is locked and has a journal.
 //
@@ -233,7 +173,12 @@ func (o Observed) advance(phase Phase) Plan {
 		return o.verify(Switch)
 	case Switch:
 		private := o.Journal.Direction.Private()
-		return Plan{Steps: []Step{{Op: OpNoteHCP, Private: private}, {Op: OpDeploy, Private: private}}, Ordered: true, Next: Commit}
+		p := Plan{Ordered: true, Next: Commit}
+		if o.HCP != nil && (o.HCP.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true") != private {
+			p.Steps = append(p.Steps, Step{Op: OpNoteHCP, Private: private})
+		}
+		p.Steps = append(p.Steps, Step{Op: OpDeploy, Private: private})
+		return p
 	case Commit:
 		if p := o.verify(ScaleUp); p.Failure != nil {
 			return p

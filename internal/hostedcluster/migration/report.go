@@ -16,6 +16,7 @@ import (
 // Reasons of events.
 const (
 	eventStarted            = "PrivateCAPIMigrationStarted"
+	eventPhaseCompleted     = "PrivateCAPIMigrationPhaseCompleted"
 	eventRolledBack         = "PrivateCAPIMigrationRolledBack"
 	eventCompleted          = "PrivateCAPIMigrationCompleted"
 	eventHeld               = "PrivateCAPIMigrationHeld"

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
@@ -284,8 +283,8 @@ func (c *Controller) ended(ctx context.Context, hc *hyperv1.HostedCluster, j Jou
 	if err := c.Direct.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := c.report(ctx, hc, final(hc, j)...); err != nil && !apierrors.IsConflict(err) {
-		return err
+	if err := c.report(ctx, hc, final(hc, j)...); err != nil {
+		return err // told by the next pass
 	}
 	observeEnd(hc, j, c.Clock.Now())
 	if j.Phase == RolledBack {

@@ -123,7 +123,7 @@ test-all: kubernetes capi cross
 	cd flannel && go test ./...
 	cd alerts && go test ./...
 	cd storage && go test ./...
-	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench ./...
+	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws ./...
 	@# The line above has vetted all tests.
 	{ go test -race -vet=off -timeout 30m -skip '$(ALONE)' $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) && \
 	  CGO_ENABLED=0 go test -trimpath -vet=off -run '$(ALONE)' $(ALONE_PACKAGES) $(TEST_FLAGS); } | $(SLOWEST)
@@ -152,6 +152,10 @@ e2e-openshift: kubernetes build ## The life of an OpenShift payload whose progra
 .PHONY: e2e-migration
 e2e-migration: kubernetes build ## A hosted cluster with workers from standard Cluster API types to private ones and back, failed requests counted (as root, 15 minutes).
 	go test -count=1 -v -timeout 60m -tags e2e,migration -run '^TestMigration$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-aws
+e2e-aws: ## Network, zones and roles on an emulated AWS: made, interrupted at each change, destroyed (3 minutes; downloads the emulator at first).
+	go test -count=1 -v -timeout 20m -tags aws ./test/awsemulator $(TEST_FLAGS)
 
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).

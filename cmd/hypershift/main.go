@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hcp.internal/platform/internal/cli/aws"
 	"hcp.internal/platform/internal/cli/capi"
 	"hcp.internal/platform/internal/cli/cloudonly"
 	"hcp.internal/platform/internal/cli/connect"
@@ -84,9 +85,11 @@ func command() *cobra.Command {
 	createCommand := create.Command()
 	createCommand.AddCommand(kubeconfig.Command())
 	createCommand.AddCommand(oadp.Commands()...)
+	createCommand.AddCommand(aws.CreateInfraCommand(), aws.CreateIAMCommand(), aws.CreateBastionCommand())
 	createCommand.AddCommand(cloudonly.Creates()...)
 	destroyCommand := destroy.Command()
-	destroyCommand.AddCommand(cloudonly.Destroys()...)
+	destroyCommand.AddCommand(aws.DestroyInfraCommand(), aws.DestroyIAMCommand(), aws.DestroyBastionCommand())
+	root.AddCommand(aws.ConsoleLogsCommand())
 	root.AddCommand(cloudonly.Roots()...)
 	root.AddCommand(
 		capi.Command(),

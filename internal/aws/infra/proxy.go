@@ -138,7 +138,7 @@ func (r *run) proxyHost(ctx context.Context, group, subnet string) error {
 			ImageId: aws.String(proxyImage), InstanceType: types.InstanceTypeT2Micro, KeyName: &name, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 			UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(proxyUserData))),
 			NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{
-				DeviceIndex: aws.Int32(0), AssociatePublicIpAddress: aws.Bool(true), SubnetId: &subnet, Groups: []string{group}}},
+				DeviceIndex: aws.Int32(0), AssociatePublicIpAddress: aws.Bool(true), DeleteOnTermination: aws.Bool(true), SubnetId: &subnet, Groups: []string{group}}},
 			TagSpecifications: r.tagged(types.ResourceTypeInstance, tags.Name, name),
 		}, once)
 		if err != nil {

@@ -26,10 +26,13 @@ var awsTexts = texts{
 	short: "Create a hosted cluster on Amazon Web Services",
 	long: `Create a hosted cluster on Amazon Web Services.
 
-Network and roles must exist: this version makes none in the cloud. --infra-json and --iam-json describe them, in the form
-in which the published tool writes them.`,
+Without --infra-json and --iam-json it makes network, DNS zones and roles in the AWS account first, as create infra aws and create iam aws
+do; the files describe what is there. docs/aws.md says which permissions it needs. --render needs both files: a preview makes nothing.`,
 	example: `  hypershift create cluster aws --name demo --region eu-central-1 --base-domain example.com --pull-secret pull-secret.json \
-    --infra-json infra.json --iam-json iam.json --node-pool-replicas 2 --release-image registry.example.com/ocp/release:4.22 --render`,
+    --infra-json infra.json --iam-json iam.json --node-pool-replicas 2 --release-image registry.example.com/ocp/release:4.22 --render
+  # Make network and roles, too
+  hypershift create cluster aws --name demo --region eu-central-1 --base-domain example.com --pull-secret pull-secret.json \
+    --sts-creds sts.json --role-arn arn:aws:iam::123456789012:role/hypershift-cli-role --release-image registry.example.com/ocp/release:4.22`,
 	poolExample: `  hypershift create nodepool aws --cluster-name demo --name demo-large --replicas 3 --instance-type m5.2xlarge \
     --subnet-id subnet-0123456789abcdef0`,
 }
@@ -85,7 +88,7 @@ type aws struct {
 	tags                                       []string
 	zones                                      []string
 	multiArch, autoNode, publicOnly            bool
-	unused                                     refuse.Unneeded
+	making                                     awsMaking
 
 	proxyKey []byte // PEM
 
@@ -99,8 +102,8 @@ func newAWS() *aws { return &aws{machines: newAWSMachines()} }
 
 func (a *aws) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.region, "region", "us-east-1", "Region of the cluster")
-	fs.StringSliceVar(&a.zones, "zones", nil, "Availability zones that get a NodePool, of those in --infra-json (default: all)")
-	fs.StringVar(&a.iamJSON, "iam-json", "", "File that describes roles and the instance profile, as `create iam aws` of the published tool writes it")
+	fs.StringSliceVar(&a.zones, "zones", nil, "Availability zones that get a NodePool: of those in --infra-json (default: all), or to make subnets in (default: the region's first)")
+	fs.StringVar(&a.iamJSON, "iam-json", "", "File that describes roles and the instance profile, as `create iam aws` writes it")
 	fs.StringSliceVar(&a.tags, "additional-tags", nil, "Tags of everything that is made for the cluster, as key=value,…")
 	fs.StringVar(&a.endpointAccess, "endpoint-access", string(hyperv1.Public), "From where the API is reached: Public, PublicAndPrivate or Private")
 	fs.StringVar(&a.kmsKeyARN, "kms-key-arn", "", "KMS key that encrypts Secrets in etcd (default: that in --iam-json, else a key of the cluster's own)")
@@ -110,18 +113,16 @@ func (a *aws) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&a.autoNode, "auto-node", false, "Karpenter makes nodes as Pods need them")
 	fs.BoolVar(&a.publicOnly, "public-only", false, "Machines get public addresses, for networks without a NAT gateway")
 	a.machines.addMachineFlags(fs)
-	a.unused.Values(fs, "aws-creds", "sts-creds", "role-arn")
-	a.refused.Values(fs, noInfrastructure, "vpc-cidr", "proxy-vpc-endpoint-service-name", "vpc-owner-aws-creds", "vpc-owner-sts-creds", "vpc-owner-role-arn")
-	a.refused.Switches(fs, noInfrastructure, "enable-proxy", "enable-secure-proxy", "single-nat-gateway", "private-zones-in-cluster-account",
-		"use-rosa-managed-policies", "shared-role")
+	a.making.addFlags(fs)
+	a.refused.Values(fs, "give credentials of the VPC's account by --vpc-owner-aws-creds", "vpc-owner-sts-creds", "vpc-owner-role-arn")
 	a.refused.Values(fs, "this version reads no credentials from a Secret: give --pull-secret, --ssh-key and --base-domain", "secret-creds")
 }
 
 func (a *aws) load(fs *pflag.FlagSet, o *Options) error {
-	errs := []error{a.refused.Check(fs), a.machines.validate()}
-	o.notes = append(o.notes, a.unused.Notes(fs)...)
+	errs := []error{a.refused.Check(fs), a.making.check(fs), a.machines.validate()}
+	o.notes = append(o.notes, a.making.notes(fs)...)
 	if o.infraJSON == "" || a.iamJSON == "" {
-		errs = append(errs, errors.New("platform AWS needs --infra-json and --iam-json: this version makes no network and no roles in the cloud"))
+		errs = append(errs, errors.New("platform AWS needs --infra-json and --iam-json with --render: a preview makes no network and no roles in the cloud"))
 		return errors.Join(errs...)
 	}
 	errs = append(errs, readJSON("--infra-json", o.infraJSON, &a.infra), readJSON("--iam-json", a.iamJSON, &a.iam))

@@ -264,7 +264,7 @@ func TestCloudRefusals(t *testing.T) {
 		want string
 	}{
 		"When AWS has no description it should say which files it needs":  {[]string{"cluster", "aws"}, "--infra-json and --iam-json"},
-		"When infrastructure is shaped it should say that none is made":   {slices.Concat(awsArgs, []string{"--enable-proxy"}), "--enable-proxy: this version makes no infrastructure"},
+		"When a proxy that looks into TLS is asked for it should refuse":  {slices.Concat(awsArgs, []string{"--enable-secure-proxy"}), "--enable-secure-proxy: this version makes no proxy"},
 		"When the region differs it should name both":                     {slices.Concat(awsArgs, []string{"--region", "us-west-1"}), "--region us-west-1: --infra-json is of eu-central-1"},
 		"When a zone has no subnet it should name it":                     {slices.Concat(awsArgs, []string{"--zones", "eu-central-1c"}), "--zones eu-central-1c"},
 		"When the access is unknown it should list them":                  {slices.Concat(awsArgs, []string{"--endpoint-access", "Secret"}), "Public, PublicAndPrivate, Private"},

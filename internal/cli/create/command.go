@@ -69,6 +69,13 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 		Example: texts.example,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if m, ok := o.cloud.(maker); ok && !r.wanted() {
+				cleanup, err := m.make(cmd.Context(), raw, cmd.Flags(), &o, cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				defer cleanup()
+			}
 			if err := raw.load(cmd.Flags(), &o); err != nil {
 				return err
 			}

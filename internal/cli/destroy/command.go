@@ -53,6 +53,10 @@ func clusterCommand(platform string) *cobra.Command {
 	}
 	o := NewOptions()
 	var unneeded refuse.Unneeded
+	var account *awsAccount
+	if platform == "aws" {
+		account = &awsAccount{}
+	}
 	cmd := &cobra.Command{
 		Use:   platform,
 		Short: "Destroy a hosted cluster " + which,
@@ -69,11 +73,22 @@ It prints what it waits for. It can be interrupted and run again at any time.`, 
 			for _, note := range unneeded.Notes(cmd.Flags()) {
 				fmt.Fprintln(cmd.ErrOrStderr(), note)
 			}
+			if account != nil {
+				return account.run(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			return Cluster(cmd.Context(), o, cmd.OutOrStdout())
 		},
 	}
 	fs := cmd.Flags()
-	if !complete {
+	switch {
+	case account != nil:
+		cmd.Long += "\n" + `
+Then it removes what the cluster had in the AWS account: network, DNS zones and, without --preserve-iam, roles. If the HostedCluster is
+gone already, name what is left by --infra-id, --region and --base-domain.`
+		account.addFlags(fs)
+		unneeded.Values(fs, "azure-creds", "location", "resource-group-name", "dns-zone-rg-name")
+		unneeded.Switches(fs, "preserve-resource-group")
+	case !complete:
 		cmd.Long += "\n" + noInfrastructure
 		// The published tool removes network and roles with these; here there is nothing that they could change.
 		unneeded.Values(fs, "region", "base-domain", "base-domain-prefix", "aws-creds", "sts-creds", "role-arn", "aws-infra-grace-period",

@@ -1,0 +1,157 @@
+package destroy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+
+	"hcp.internal/platform/internal/aws/iam"
+	"hcp.internal/platform/internal/aws/infra"
+	"hcp.internal/platform/internal/aws/session"
+	"hcp.internal/platform/internal/cli/aws"
+)
+
+// awsAccount is what `destroy cluster aws` removes from an account once the HostedCluster is gone.
+type awsAccount struct {
+	login       aws.Login
+	infra       infra.DestroyOptions
+	preserveIAM bool
+	secret      string
+}
+
+func (a *awsAccount) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&a.infra.Region, "region", aws.DefaultRegion, "Region, if the HostedCluster is gone already")
+	fs.StringVar(&a.infra.BaseDomain, "base-domain", "", "Domain of the public hosted zone (default: that of the HostedCluster)")
+	fs.StringVar(&a.infra.BaseDomainPrefix, "base-domain-prefix", "", "What stands before the base domain in the cluster's names; none for nothing (default: that of the HostedCluster)")
+	fs.DurationVar(&a.infra.GracePeriod, "aws-infra-grace-period", 0, "How long to try to remove infrastructure; 0 means until nothing is left")
+	fs.BoolVar(&a.preserveIAM, "preserve-iam", false, "Leave roles, instance profile and OIDC provider")
+	fs.BoolVar(&a.infra.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC is another one's")
+	fs.StringVar(&a.secret, "secret-creds", "", "Secret in the HostedCluster's namespace with aws_access_key_id, aws_secret_access_key and aws_session_token, and baseDomain; needs --role-arn")
+	a.login.AddFlags(fs)
+	a.login.AddOwnerFlag(fs)
+}
+
+// run destroys the cluster, and then what it had in the account.
+func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) error {
+	if a.secret != "" && (a.login.RoleARN == "" || a.login.File != "" || a.login.STSFile != "") {
+		return errors.New("--secret-creds: use it with --role-arn, and without --aws-creds and --sts-creds")
+	}
+	c, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	if err := a.observe(ctx, c, o); err != nil {
+		return err
+	}
+	if a.infra.InfraID == "" {
+		return Cluster(ctx, o, out) // it says what is missing
+	}
+	if o.DryRun {
+		if err := Cluster(ctx, o, out); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "Then what carries the tag kubernetes.io/cluster/%s in region %s of the AWS account would go%s.\n", a.infra.InfraID, a.infra.Region, a.also())
+		return nil
+	}
+	// Before anything goes: without these the account can't be cleaned up afterwards.
+	if err := a.infra.Validate(); err != nil {
+		return err
+	}
+	o.InfraID = a.infra.InfraID
+	if err := Cluster(ctx, o, out); err != nil {
+		return err
+	}
+	errs := []error{aws.DestroyInfra(ctx, a.login, a.infra, log)}
+	if !a.preserveIAM {
+		errs = append(errs, a.roles(ctx, log))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the hosted cluster is gone, but not all of what it had in AWS: %w; run the command again with --infra-id %s --region %s --base-domain %s",
+			err, a.infra.InfraID, a.infra.Region, a.infra.BaseDomain)
+	}
+	return nil
+}
+
+func (a *awsAccount) also() string {
+	if a.preserveIAM {
+		return ""
+	}
+	return ", and the roles whose names begin with it"
+}
+
+// roles removes roles, for as long as infrastructure may take.
+func (a *awsAccount) roles(ctx context.Context, log io.Writer) error {
+	attempts := math.MaxInt
+	if a.infra.GracePeriod > 0 {
+		attempts = 1 + int(a.infra.GracePeriod/(5*time.Second))
+	}
+	return aws.DestroyIAM(ctx, a.login, iam.DestroyOptions{InfraID: a.infra.InfraID, PrivateZonesInClusterAccount: a.infra.PrivateZonesInClusterAccount},
+		a.infra.Region, attempts, log)
+}
+
+// observe takes from the HostedCluster, as long as it is there, what flags don't say.
+func (a *awsAccount) observe(ctx context.Context, c client.Client, o Options) error {
+	a.infra.Name, a.infra.InfraID = o.Name, o.InfraID
+	if a.secret != "" {
+		if err := a.readSecret(ctx, c, o.Namespace); err != nil {
+			return err
+		}
+	}
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil // Cluster says what is missing then
+		}
+		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	if hc.Spec.Platform.AWS == nil {
+		return fmt.Errorf("HostedCluster %s/%s isn't on AWS: use `hypershift destroy cluster` with its platform", o.Namespace, o.Name)
+	}
+	a.take(hc)
+	return nil
+}
+
+// take fills in what is empty.
+func (a *awsAccount) take(hc *hyperv1.HostedCluster) {
+	if a.infra.InfraID == "" {
+		a.infra.InfraID = hc.Spec.InfraID
+	}
+	a.infra.Region = hc.Spec.Platform.AWS.Region
+	if a.infra.BaseDomain == "" {
+		a.infra.BaseDomain = string(hc.Spec.DNS.BaseDomain)
+	}
+	if prefix := hc.Spec.DNS.BaseDomainPrefix; a.infra.BaseDomainPrefix == "" && prefix != nil {
+		if a.infra.BaseDomainPrefix = string(*prefix); *prefix == "" {
+			a.infra.BaseDomainPrefix = infra.NoPrefix
+		}
+	}
+}
+
+// readSecret takes credentials, and the base domain, from a Secret.
+func (a *awsAccount) readSecret(ctx context.Context, c client.Client, namespace string) error {
+	secret := &corev1.Secret{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: a.secret}, secret); err != nil {
+		return fmt.Errorf("--secret-creds: reading Secret %s/%s: %w", namespace, a.secret, err)
+	}
+	values := map[string]string{}
+	for _, key := range []string{"aws_access_key_id", "aws_secret_access_key", "aws_session_token", "baseDomain"} {
+		if values[key] = string(secret.Data[key]); values[key] == "" {
+			return fmt.Errorf("--secret-creds: Secret %s/%s has no %s", namespace, a.secret, key)
+		}
+	}
+	a.login.Keys = &session.Keys{AccessKeyID: values["aws_access_key_id"], SecretAccessKey: values["aws_secret_access_key"], SessionToken: values["aws_session_token"]}
+	if a.infra.BaseDomain == "" {
+		a.infra.BaseDomain = values["baseDomain"]
+	}
+	return nil
+}

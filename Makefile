@@ -27,9 +27,9 @@ export FUZZTIME
 BUILD := CGO_ENABLED=0 go run -trimpath ./hack/build -kubernetes $(K8S_VERSION)
 # A program with the race detector waits a second at its end unless told; there are two hundred, and what goroutines do by then is over.
 export GORACE ?= atexit_sleep_ms=0
-# Tests in which one goroutine works: those that only compute, and passes of reconcilers that start no others. The race detector makes them up to ten times
-# as slow and has nothing to find. They are compiled as our programs are.
-ALONE := ^Test(CrashAtEveryWrite|DeletionCrash|FieldsOf|ForecastIsTrue|Model|ReconcileCrash|Rendered|Simulation)
+# Tests that only compute, each in one goroutine: the race detector makes them up to ten times as slow and has nothing to find. They are compiled as our
+# programs are, without the paths by which testenv finds its API server: none of them needs one.
+ALONE := ^Test(FieldsOf|ForecastIsTrue|Model|Rendered|Simulation)
 ALONE_PACKAGES = $$(grep -rlE --include='*_test.go' 'func $(ALONE:^%=%)' internal cmd | xargs -n1 dirname | sort -u | sed 's,^,./,')
 # Passes on what go test prints, and then names the packages that took longest.
 SLOWEST := hack/slowest.sh

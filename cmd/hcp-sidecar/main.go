@@ -22,9 +22,11 @@ import (
 	"hcp.internal/platform/internal/sidecar/apiserverproxy"
 	"hcp.internal/platform/internal/sidecar/audittail"
 	"hcp.internal/platform/internal/sidecar/capiproxy"
+	"hcp.internal/platform/internal/sidecar/endpointresolver"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
 	"hcp.internal/platform/internal/sidecar/featuregates"
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
+	"hcp.internal/platform/internal/sidecar/metricsproxy"
 	"hcp.internal/platform/internal/sidecar/prober"
 	"hcp.internal/platform/internal/sidecar/shell"
 	"hcp.internal/platform/internal/sidecar/tokenminter"
@@ -39,12 +41,14 @@ var roles = []func() *cobra.Command{
 	capiproxy.Command,
 	prober.Command,
 	etcdinit.Command,
+	endpointresolver.Command,
 	etcdDefragCommand,
 	featuregates.Command,
 	kasbootstrap.Command,
 	konnectivity.AgentCommand,
 	konnectivity.ServerCommand,
 	machineconfig.Command,
+	metricsproxy.Command,
 	boot.Command,
 	pauseCommand,
 	shell.Command,

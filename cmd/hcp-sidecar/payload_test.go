@@ -42,7 +42,7 @@ func TestPayloadHelpers(t *testing.T) {
 				g.Expect(found.ParseFlags(rest)).To(Succeed(), "%s: %v", file, argv)
 			}
 		}
-		for _, name := range []string{"availability-prober", "token-minter", "resolve-dns", "sync-fg-configmap", "kas-bootstrap", "etcd-defrag-controller", "konnectivity-socks5-proxy", "konnectivity-https-proxy"} {
+		for _, name := range []string{"availability-prober", "token-minter", "resolve-dns", "sync-fg-configmap", "kas-bootstrap", "etcd-defrag-controller", "konnectivity-socks5-proxy", "konnectivity-https-proxy", "endpoint-resolver", "metrics-proxy"} {
 			g.Expect(seen).To(HaveKey(name))
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/metricsets"
 	"hcp.internal/platform/internal/contract/names"
 )
 
@@ -26,54 +27,6 @@ const (
 	sreMetricSet    = "sre-metric-set"
 	sreMetricSetKey = "config"
 )
-
-// metricRules say which metrics of a component are kept.
-type metricRules struct {
-	// sre is the name of the component in the ConfigMap of metricsSRE.
-	sre string
-	// keep are the only metrics of the set Telemetry; none at all when it is empty. drop are those that the set All leaves out.
-	keep, drop []string
-	// dropBuckets are buckets (le) of a histogram that All leaves out.
-	histogram   string
-	dropBuckets []string
-}
-
-// metricRulesOf has the components whose metrics are selected; those of others are taken as they are.
-var metricRulesOf = map[string]metricRules{
-	"etcd": {sre: "etcd", keep: []string{
-		"etcd_disk_wal_fsync_duration_seconds_bucket", "etcd_mvcc_db_total_size_in_bytes", "etcd_mvcc_db_total_size_in_use_in_bytes",
-		"etcd_network_peer_round_trip_time_seconds_bucket", "etcd_disk_backend_commit_duration_seconds_bucket", "etcd_server_leader_changes_seen_total",
-	}},
-	"kube-apiserver": {sre: "kubeAPIServer",
-		keep:        []string{"apiserver_storage_objects", "apiserver_request_total", "apiserver_current_inflight_requests"},
-		drop:        []string{"etcd_(debugging|disk|server).*", "apiserver_admission_controller_admission_latencies_seconds_.*", "apiserver_admission_step_admission_latencies_seconds_.*"},
-		histogram:   "apiserver_request_duration_seconds_bucket",
-		dropBuckets: strings.Split("0.15 0.25 0.3 0.35 0.4 0.45 0.6 0.7 0.8 0.9 1.25 1.5 1.75 2.5 3 3.5 4.5 6 7 8 9 15 25 30 50", " "),
-	},
-	"kube-controller-manager": {sre: "kubeControllerManager", keep: []string{"pv_collector_total_pv_count"},
-		drop: []string{"etcd_(debugging|disk|request|server).*", "rest_client_request_latency_seconds_.*", "root_ca_cert_publisher_sync_duration_seconds_.*"}},
-	"kube-scheduler": {sre: "kubeScheduler"},
-
-	// Those of OpenShift payloads.
-	"openshift-apiserver": {sre: "openshiftAPIServer",
-		keep:        []string{"apiserver_storage_objects", "apiserver_request_total", "apiserver_current_inflight_requests"},
-		drop:        []string{"etcd_(debugging|disk|server).*", "apiserver_admission_controller_admission_latencies_seconds_.*", "apiserver_admission_step_admission_latencies_seconds_.*"},
-		histogram:   "apiserver_request_duration_seconds_bucket",
-		dropBuckets: strings.Split("0.15 0.25 0.3 0.35 0.4 0.45 0.6 0.7 0.8 0.9 1.25 1.5 1.75 2.5 3 3.5 4.5 6 7 8 9 15 25 30 50", " "),
-	},
-	"cluster-version-operator": {sre: "cvo", drop: []string{"etcd_(debugging|disk|server).*"}, keep: []string{
-		"cluster_version", "cluster_version_available_updates", "cluster_operator_up", "cluster_operator_conditions", "cluster_version_payload", "cluster_installer",
-	}},
-	"cluster-node-tuning-operator": {sre: "nodeTuningOperator", keep: []string{"nto_profile_calculated_total"}},
-	"openshift-controller-manager": {sre: "openshiftControllerManager", keep: []string{"openshift_build_status_phase_total"},
-		drop: []string{"etcd_(debugging|disk|request|server).*"}},
-	"openshift-route-controller-manager": {sre: "openshiftRouteControllerManager", drop: []string{"etcd_(debugging|disk|request|server).*"}},
-	"olm-operator":                       {sre: "olm", keep: []string{"csv_succeeded", "csv_abnormal"}, drop: []string{"etcd_(debugging|disk|server).*"}},
-	"catalog-operator": {sre: "catalogOperator", keep: []string{"subscription_sync_total", "olm_resolution_duration_seconds"},
-		drop: []string{"etcd_(debugging|disk|server).*"}},
-	"cluster-image-registry-operator": {sre: "registryOperator"},
-	"ingress-operator":                {sre: "registryOperator"},
-}
 
 // adaptMonitor points a ServiceMonitor or PodMonitor at this control plane, says whose its metrics are, and keeps those of the
 // chosen set.
@@ -116,7 +69,7 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 	if isEtcd(name) {
 		name = names.Etcd
 	}
-	r, selected := metricRulesOf[name]
+	r, selected := metricsets.Of[name]
 	if !selected {
 		return nil, nil
 	}
@@ -129,26 +82,26 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 	}
 	switch cmp.Or(string(ctx.HCP.Spec.Monitoring.MetricsSet), ctx.MetricsSet) {
 	case metricsSRE:
-		return sreRelabelings(ctx, r.sre)
+		return sreRelabelings(ctx, r.SRE)
 	case metricsAll:
 		var rules []any
-		if len(r.drop) > 0 {
-			rules = append(rules, byName("drop", r.drop))
+		if len(r.Drop) > 0 {
+			rules = append(rules, byName("drop", r.Drop))
 		}
-		if r.histogram != "" {
+		if r.Histogram != "" {
 			rules = append(rules, map[string]any{"action": "drop", "sourceLabels": []any{"__name__", "le"},
-				"regex": r.histogram + ";(" + strings.ReplaceAll(strings.Join(r.dropBuckets, "|"), ".", `\.`) + ")"})
+				"regex": r.Histogram + ";(" + strings.ReplaceAll(strings.Join(r.DropBuckets, "|"), ".", `\.`) + ")"})
 		}
 		return rules, nil
 	}
-	if len(r.keep) == 0 {
+	if len(r.Keep) == 0 {
 		all := ".*"
 		if !ctx.Release.Kubernetes {
 			all = "(.*)"
 		}
 		return []any{byName("drop", []string{all})}, nil
 	}
-	return []any{byName("keep", r.keep)}, nil
+	return []any{byName("keep", r.Keep)}, nil
 }
 
 // sreRelabelings are those that the operators of the service chose; without their ConfigMap all metrics are kept.

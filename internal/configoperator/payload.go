@@ -60,6 +60,9 @@ func (r *Reconciler) reconcilePayload(ctx context.Context, hcp *hyperv1.HostedCo
 		var actions []openshift.Action
 		actions, missing = openshift.Plan(in)
 		failures = r.run(ctx, actions)
+		if len(failures) == 0 && openshift.Clears(in) {
+			r.cleared.Store(true)
+		}
 	}
 	err = r.report(ctx, hcp, append(openshift.Conditions(in), succeeded(hcp.Generation, missing, failures))...)
 	for _, f := range failures {
@@ -86,7 +89,7 @@ func (e HostedError) Unwrap() error { return e.err }
 func (r *Reconciler) observePayload(ctx context.Context, hcp *hyperv1.HostedControlPlane) (openshift.Input, error) {
 	in := openshift.Input{
 		HCP: hcp, Version: r.Payload.Version, Kubernetes: r.Payload.Kubernetes, ManagedService: r.Payload.ManagedService,
-		OAuthHost: r.Payload.OAuthHost, OAuthPort: r.Payload.OAuthPort, Now: r.Clock.Now(), Random: randomBytes, Bcrypt: openshift.Bcrypt,
+		OAuthHost: r.Payload.OAuthHost, OAuthPort: r.Payload.OAuthPort, Cleared: r.cleared.Load(), Now: r.Clock.Now(), Random: randomBytes, Bcrypt: openshift.Bcrypt,
 	}
 	var err error
 	if in.Control, err = openshift.ObserveControl(ctx, r.Management, hcp); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +61,8 @@ type Reconciler struct {
 	// Payload is set when the release is an OpenShift payload; nil: it is one of Kubernetes.
 	Payload *Payload
 
+	// cleared is true once leftovers of older releases have been removed.
+	cleared  atomic.Bool
 	once     sync.Once
 	executor *openshift.Executor
 	// silentSince is since when the hosted API gives no answer while a hosted cluster is being removed, silences how often.

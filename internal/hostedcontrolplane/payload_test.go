@@ -11,8 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/openshift"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -160,6 +164,65 @@ func TestPayload(t *testing.T) {
 			g.Expect(list.Items).To(BeEmpty())
 		})
 	}
+
+	for name, tc := range map[string]struct {
+		change func(*hyperv1.HostedControlPlane)
+		says   string
+	}{
+		"When a capability is unknown": {func(h *hyperv1.HostedControlPlane) {
+			h.Spec.Capabilities = &hyperv1.Capabilities{Disabled: []hyperv1.OptionalCapability{"Teleport"}}
+		}, `spec.capabilities.disabled[0]: Unsupported value: "Teleport"`},
+		"When the name of a feature is malformed": {func(h *hyperv1.HostedControlPlane) {
+			h.Spec.Configuration = &hyperv1.ClusterConfiguration{FeatureGate: &configv1.FeatureGateSpec{FeatureGateSelection: configv1.FeatureGateSelection{
+				FeatureSet: configv1.CustomNoUpgrade, CustomNoUpgrade: &configv1.CustomFeatureGates{Enabled: []configv1.FeatureGateName{"A=true\n- B"}}}}}
+		}, "spec.configuration.featureGate.customNoUpgrade.enabled[0]"},
+	} {
+		t.Run(name+" the API should refuse it by its field", func(t *testing.T) {
+			t.Parallel()
+			w := newPayloadWorld(t)
+			bad := w.hcp.DeepCopy()
+			bad.ResourceVersion, bad.UID, bad.Name = "", "", "bad"
+			tc.change(bad)
+			NewWithT(t).Expect(w.c.Create(t.Context(), bad)).To(MatchError(ContainSubstring(tc.says)))
+		})
+	}
+
+	t.Run("When the features of the payload can't be read it should name them, and roll out nothing that needs them", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := newPayloadWorld(t)
+		g.Expect(w.c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "feature-gate"},
+			Data: map[string]string{"feature-gate.yaml": "status: [nonsense"}})).To(Succeed())
+		for range 4 {
+			_, err := w.pass(w.c)
+			if err != nil {
+				g.Expect(err).To(MatchError(ContainSubstring("feature-gate")))
+			}
+			w.play()
+		}
+		report := &hyperv1.ControlPlaneComponent{}
+		g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: "kube-apiserver"}, report)).To(Succeed())
+		g.Expect(conditions.Get(report.Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete).Message).To(ContainSubstring("parsing key feature-gate.yaml of ConfigMap"))
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "kube-apiserver"}}
+		g.Expect(apierrors.IsNotFound(w.c.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))).To(BeTrue())
+	})
+
+	t.Run("When a release can't be read one program should tell, whichever is there for it", func(t *testing.T) {
+		g := NewWithT(t)
+		operator := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: names.ConfigOperator}}
+		operator.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: releaseimage.EnvOperateOn, Value: payload422}}}}
+		obs := Observed{HCP: demoHCP(func(h *hyperv1.HostedControlPlane) { h.Spec.ReleaseImage = payload422 }), Flavour: openShift, ReleaseErr: errBroken, Deployments: []appsv1.Deployment{operator}}
+		accepted := func(obs Observed) *metav1.Condition {
+			var status hyperv1.HostedControlPlaneStatus
+			report(&status, obs, noon)
+			return conditions.Get(status.Conditions, hyperv1.ClusterVersionReleaseAccepted)
+		}
+		g.Expect(accepted(obs)).To(BeNil(), "the hosted cluster's own operator tells of this release")
+		obs.HCP.Spec.ReleaseImage = payload423 // which that one holds for
+		g.Expect(accepted(obs)).To(HaveField("Status", metav1.ConditionFalse))
+		obs.Deployments, obs.HCP.Spec.ReleaseImage = nil, payload422
+		g.Expect(accepted(obs)).To(HaveField("Status", metav1.ConditionFalse), "nobody else is there yet")
+	})
 
 	t.Run("When the payload changes kube-apiserver should wait for etcd, and the others for it", func(t *testing.T) {
 		t.Parallel()

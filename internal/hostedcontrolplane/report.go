@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -47,7 +49,7 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
 		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), now: now})...)
 		obs.blameProgress(conds)
-	} else if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil && status.ReleaseImage != obs.HCP.Spec.ReleaseImage { //nolint:staticcheck // because it has the image as the spec has it
+	} else if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil && status.ReleaseImage != obs.HCP.Spec.ReleaseImage && !obs.toldByHosted() { //nolint:staticcheck // because it has the image as the spec has it
 		conds = append(conds, versionCondition(hyperv1.ClusterVersionReleaseAccepted, false, err.Error()))
 	}
 	for i := range conds {
@@ -68,6 +70,27 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	}
 	status.CustomKubeconfig = obs.CustomKubeconfig
 	reportKubeadmin(status, obs)
+}
+
+// toldByHosted says whether a hosted-cluster-config-operator for spec.releaseImage is there. It tells what the hosted cluster itself says about its version,
+// and holds as long as it was made for another release; so the conditions about that have one writer at any time. Of releases of Kubernetes it tells nothing.
+func (obs Observed) toldByHosted() bool {
+	if obs.Flavour != openShift {
+		return false
+	}
+	for i := range obs.Deployments {
+		if obs.Deployments[i].Name != names.ConfigOperator {
+			continue
+		}
+		for _, c := range obs.Deployments[i].Spec.Template.Spec.Containers {
+			for _, env := range c.Env {
+				if env.Name == releaseimage.EnvOperateOn {
+					return env.Value == obs.HCP.Spec.ReleaseImage
+				}
+			}
+		}
+	}
+	return false
 }
 
 // reportVersions moves the histories when the releases are known.

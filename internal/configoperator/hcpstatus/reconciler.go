@@ -38,7 +38,8 @@ var (
 )
 
 // Reconciler keeps status.versionStatus, status.configuration, the conditions ClusterVersion…, and the deprecated fields about versions. It is their only writer on an
-// OpenShift payload, but for ClusterVersionReleaseAccepted when the release can't be read at all, which the control-plane-operator tells.
+// OpenShift payload, from when it has been deployed for the release of the spec. Before that the control-plane-operator tells by ClusterVersionReleaseAccepted when the
+// release can't be read at all.
 type Reconciler struct {
 	Management client.Client // not cached: the decision whether to write needs what was written last
 	Hosted     client.Client

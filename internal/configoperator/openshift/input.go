@@ -28,6 +28,8 @@ type Input struct {
 	// Control is what the control plane namespace holds, Hosted what the hosted cluster does.
 	Control Control
 	Hosted  Hosted
+	// Cleared: this process has removed leftovers of older releases already.
+	Cleared bool
 	// Random gives so many random bytes; Now is the time of transitions.
 	Random func(n int) []byte
 	Now    time.Time

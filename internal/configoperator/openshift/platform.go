@@ -8,6 +8,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -112,10 +113,20 @@ func kubeletConfigs(in Input) ([]Action, error) {
 // leftovers are what earlier versions ran in the hosted cluster, and now runs in the control plane. It goes once the hosted cluster runs the release.
 func leftovers(in Input) ([]Action, error) {
 	version := in.Hosted.Objects[versionKey]
-	if text(version, "status", "desired", "version") != in.Release.Version {
+	if in.Cleared || text(version, "status", "desired", "version") != in.Release.Version {
 		return nil, nil
 	}
-	return []Action{remove("apps/v1", "Deployment", "openshift-dns-operator", "dns-operator")}, nil
+	actions := []Action{remove("apps/v1", "Deployment", "openshift-dns-operator", "dns-operator")}
+	for _, l := range payload.Leftovers(in.HCP) {
+		actions = append(actions, remove(l.APIVersion, l.Kind, l.Namespace, l.Name))
+	}
+	return actions, nil
+}
+
+// Clears says whether the plan for this input removes leftovers, which is done once by each process.
+func Clears(in Input) bool {
+	actions, _ := leftovers(in)
+	return len(actions) > 0
 }
 
 // versionKey is where Hosted has the ClusterVersion.

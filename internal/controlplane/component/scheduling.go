@@ -98,13 +98,19 @@ func colocation(s *scope) error {
 	return nil
 }
 
+// maxAnnotationName is how long the name of an annotation may be, without its prefix.
+const maxAnnotationName = 63
+
 // resourceOverrides merges what annotations of the HostedControlPlane say into the requests of containers.
 func resourceOverrides(s *scope) error {
 	for _, key := range slices.Sorted(maps.Keys(s.ctx.HCP.Annotations)) {
 		target, ok := strings.CutPrefix(key, resourceOverridePrefix)
 		name, container, dotted := strings.Cut(target, ".")
-		if !ok || !dotted || name != s.c.name {
+		if !ok || name != s.c.name || !dotted && len(name+"."+name) <= maxAnnotationName {
 			continue
+		}
+		if !dotted {
+			container = name // the whole name would be longer than an annotation's may be
 		}
 		c := Container(&s.template.Spec, container)
 		if c == nil {

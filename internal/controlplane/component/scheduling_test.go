@@ -132,6 +132,19 @@ func TestScheduling(t *testing.T) {
 		g.Expect(c.Resources.Requests.Memory().String()).To(Equal("1Gi"))
 		g.Expect(c.Resources.Limits).To(HaveLen(1))
 	})
+	t.Run("When the name of an override would be longer than an annotation's may be it should do with the component's", func(t *testing.T) {
+		g := NewWithT(t)
+		const long = "openshift-route-controller-manager"
+		hcp := both(annotate(resourceOverridePrefix+long, "memory=1Gi"), annotate(resourceOverridePrefix+"web", "memory=1Gi"))
+		scopeOf := func(name string) *scope {
+			c := NewDeploymentComponent(name, folder(nil), Options{}).Build()
+			s := &scope{ctx: contextOf(t, hcp), c: c, template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name}}}}}
+			g.Expect(resourceOverrides(s)).To(Succeed())
+			return s
+		}
+		g.Expect(scopeOf(long).template.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("1Gi"))
+		g.Expect(scopeOf("web").template.Spec.Containers[0].Resources.Requests).To(BeEmpty(), "web.web is short enough")
+	})
 	t.Run("When an override is malformed it should say so", func(t *testing.T) {
 		_, err := NewDeploymentComponent("web", folder(nil), Options{}).Build().Render(contextOf(t, annotate(resourceOverridePrefix+"web.main", "cpu=lots")))
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`"cpu=lots" is not a list of resource=quantity`)))

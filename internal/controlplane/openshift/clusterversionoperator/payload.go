@@ -9,6 +9,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 )
 
@@ -58,15 +59,10 @@ func prefixed(prefix string, names ...string) []string {
 	return names
 }
 
-// guestStorage says whether the storage operators run in the hosted cluster itself.
-func guestStorage(hcp *hyperv1.HostedControlPlane) bool {
-	return hcp.Spec.Platform.Type == hyperv1.IBMCloudPlatform || hcp.Spec.Platform.Type == hyperv1.PowerVSPlatform
-}
-
 // removed are the files that are taken from the manifests of the release, sorted.
 func removed(hcp *hyperv1.HostedControlPlane) []string {
 	files := slices.Clone(otherManifests)
-	if !guestStorage(hcp) {
+	if !payload.GuestStorage(hcp) {
 		files = append(files, storageManifests...)
 	}
 	if !kit.OAuthEnabled(hcp) {
@@ -129,48 +125,15 @@ func prepareScript(hcp *hyperv1.HostedControlPlane) (string, error) {
 	return b.String(), nil
 }
 
-// leftover is an object that an older release, or one outside of hosted clusters, had in the cluster.
-type leftover struct{ apiVersion, kind, namespace, name string }
-
-func deployments(namespace string, names ...string) (list []leftover) {
-	for _, name := range names {
-		list = append(list, leftover{"apps/v1", "Deployment", namespace, name})
-	}
-	return list
-}
-
-// leftovers are what is deleted from the hosted cluster.
-func leftovers(hcp *hyperv1.HostedControlPlane) []leftover {
-	list := slices.Concat(
-		[]leftover{{"policy/v1", "PodDisruptionBudget", "openshift-operator-lifecycle-manager", "packageserver-pdb"}},
-		deployments("openshift-network-operator", "network-operator"),
-		[]leftover{{"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "default-account-cluster-network-operator"}},
-		deployments("openshift-cluster-node-tuning-operator", "cluster-node-tuning-operator"),
-		deployments("openshift-image-registry", "cluster-image-registry-operator"),
-	)
-	if guestStorage(hcp) {
-		return list
-	}
-	for _, plural := range []string{"machineconfigs", "machineconfigpools"} {
-		list = append(list, leftover{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", plural + ".machineconfiguration.openshift.io"})
-	}
-	return slices.Concat(list,
-		deployments("openshift-cluster-storage-operator", "cluster-storage-operator", "csi-snapshot-controller-operator", "csi-snapshot-controller"),
-		deployments("openshift-cluster-csi-drivers", "aws-ebs-csi-driver-operator", "aws-ebs-csi-driver-controller"),
-		deployments("openshift-kube-storage-version-migrator-operator", "kube-storage-version-migrator-operator"),
-		deployments("openshift-kube-storage-version-migrator", "migrator"),
-	)
-}
-
 // cleanupManifest has the operator delete the leftovers.
 func cleanupManifest(hcp *hyperv1.HostedControlPlane) (string, error) {
 	var b strings.Builder
-	for _, o := range leftovers(hcp) {
-		meta := map[string]any{"name": o.name, "annotations": map[string]any{
+	for _, o := range payload.Leftovers(hcp) {
+		meta := map[string]any{"name": o.Name, "annotations": map[string]any{
 			"include.release.openshift.io/ibm-cloud-managed": "true", "release.openshift.io/delete": "true",
 		}}
-		kit.SetUnlessEmpty(meta, "namespace", o.namespace)
-		raw, err := yaml.Marshal(map[string]any{"apiVersion": o.apiVersion, "kind": o.kind, "metadata": meta})
+		kit.SetUnlessEmpty(meta, "namespace", o.Namespace)
+		raw, err := yaml.Marshal(map[string]any{"apiVersion": o.APIVersion, "kind": o.Kind, "metadata": meta})
 		if err != nil {
 			return "", fmt.Errorf("encoding what is deleted from the hosted cluster: %w", err)
 		}

@@ -111,9 +111,9 @@ func TestBadInput(t *testing.T) {
 			condition: hyperv1.ValidReleaseImage, want: "False/InvalidImage", says: "registry unreachable",
 			fix: func(*testing.T, *world) {},
 		},
-		"When the platform is not supported it should name those that are": {
+		"When the platform is not switched on it should name those that are": {
 			mutate:    func(_ *world, hc *hyperv1.HostedCluster) { hc.Spec.Platform.Type = hyperv1.KubevirtPlatform },
-			condition: hyperv1.SupportedHostedCluster, want: "False/UnsupportedHostedCluster", says: "set spec.platform.type to one of AWS, Local, None",
+			condition: hyperv1.SupportedHostedCluster, want: "False/UnsupportedHostedCluster", says: "set spec.platform.type to one of Local, None",
 		},
 		"When networks overlap it should name both": {
 			mutate: func(_ *world, hc *hyperv1.HostedCluster) {

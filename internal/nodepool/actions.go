@@ -2,6 +2,7 @@ package nodepool
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,14 +88,20 @@ func (p *pass) unmanaged() bool {
 // complete notes that every machine is what it is to be.
 func (p *pass) complete() {
 	p.version = p.target.version
+	notes := p.notes()
+	notes[hyperv1.NodePoolCurrentConfigAnnotation] = p.target.configHash
+	notes[hyperv1.NodePoolCurrentConfigVersionAnnotation] = p.target.hash
+	if p.target.template != "" {
+		notes[hyperv1.NodePoolPlatformMachineTemplateAnnotation] = p.target.template
+	}
+}
+
+// notes are annotations that the NodePool is to have, never nil.
+func (p *pass) notes() map[string]string {
 	if p.annotations == nil {
 		p.annotations = map[string]string{}
 	}
-	p.annotations[hyperv1.NodePoolCurrentConfigAnnotation] = p.target.configHash
-	p.annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation] = p.target.hash
-	if p.target.template != "" {
-		p.annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation] = p.target.template
-	}
+	return p.annotations
 }
 
 // noted is an annotation of the NodePool as it is after this pass.
@@ -139,6 +146,8 @@ func (p *pass) retagMachines() {
 // applyTemplate makes the machine template. One that exists stays as it is, for its name stands for its content, but for what may change in place.
 func (p *pass) applyTemplate() {
 	exists := slices.ContainsFunc(p.obs.templates, func(t metav1.PartialObjectMetadata) bool { return t.Name == p.target.template })
+	p.companions = p.obs.template.Companions
+	maps.Copy(p.notes(), p.obs.template.PoolAnnotations)
 	if exists && !p.obs.template.UpdateInPlace {
 		return
 	}

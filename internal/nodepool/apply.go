@@ -44,6 +44,9 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 	if err := a.All(ctx, p.apply...); err != nil {
 		return err
 	}
+	if err := r.makeCompanions(ctx, a, p.companions); err != nil {
+		return err
+	}
 	if t := p.createTemplate; t != nil {
 		if err := a.Create(ctx, t); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -66,6 +69,25 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 		}
 	}
 	return errors.Join(after, r.annotate(ctx, obs.pool, p.annotations))
+}
+
+// makeCompanions makes what a machine template refers to. What is there stays as it is: another pool may have made it, and the two need not take turns.
+func (r *Reconciler) makeCompanions(ctx context.Context, a *apply.Applier, list []client.Object) error {
+	for _, obj := range list {
+		have := &metav1.PartialObjectMetadata{}
+		have.SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+		found, err := r.get(ctx, client.ObjectKeyFromObject(obj), have)
+		if err != nil {
+			return err
+		}
+		if found {
+			continue
+		}
+		if err := a.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // applyRetag changes machines that exist. It is a patch of one field: the rest is the provider's. All are tried.

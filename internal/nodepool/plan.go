@@ -21,6 +21,8 @@ type plan struct {
 	createToken *corev1.Secret
 	patches     []secretPatch
 	apply       []client.Object // user data
+	// companions are what the machine template refers to. Each is made once: pools share them.
+	companions []client.Object
 	// createTemplate is a machine template that does not exist yet; its content never changes.
 	createTemplate client.Object
 	// retag are infrastructure machines that exist and are to have another field of their spec, see machine.Retag.

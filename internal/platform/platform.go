@@ -12,10 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/platform/agent"
 	"hcp.internal/platform/internal/platform/aws"
+	"hcp.internal/platform/internal/platform/azure"
+	"hcp.internal/platform/internal/platform/gcp"
+	"hcp.internal/platform/internal/platform/ibmcloud"
+	"hcp.internal/platform/internal/platform/kubevirt"
 	"hcp.internal/platform/internal/platform/local"
 	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/platform/none"
+	"hcp.internal/platform/internal/platform/openstack"
+	"hcp.internal/platform/internal/platform/powervs"
 )
 
 // Platform is what the HostedCluster controller asks of the place where machines live. Methods that give objects only compute them: the
@@ -48,9 +55,16 @@ type OrphanDeleter interface {
 
 // platforms is the table of what this operator can host.
 var platforms = map[hyperv1.PlatformType]Platform{
-	hyperv1.AWSPlatform:   aws.Platform{},
-	hyperv1.NonePlatform:  none.Platform{},
-	hyperv1.LocalPlatform: local.Platform{},
+	hyperv1.AWSPlatform:       aws.Platform{},
+	hyperv1.AgentPlatform:     agent.Platform{},
+	hyperv1.AzurePlatform:     azure.Platform{},
+	hyperv1.GCPPlatform:       gcp.Platform{},
+	hyperv1.IBMCloudPlatform:  ibmcloud.Platform{},
+	hyperv1.KubevirtPlatform:  kubevirt.Platform{},
+	hyperv1.LocalPlatform:     local.Platform{},
+	hyperv1.NonePlatform:      none.Platform{},
+	hyperv1.OpenStackPlatform: openstack.Platform{},
+	hyperv1.PowerVSPlatform:   powervs.Platform{},
 }
 
 // UnsupportedError says that this operator has no implementation of a platform.

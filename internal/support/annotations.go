@@ -52,9 +52,10 @@ var annotations = func() []Entry {
 	add(NotHeeded, "the approver is a part of the config operator", hyperv1.MachineApproverImage)
 	add(NotHeeded, noKMS, hyperv1.AWSKMSProviderImage, hyperv1.IBMCloudKMSProviderImage)
 	add(NotHeeded, "nothing here checks signatures of images", hyperv1.PortierisImageAnnotation)
-	add(NotHeeded, whichProvider, hyperv1.ClusterAPIKubeVirtProviderImage, hyperv1.ClusterAPIAgentProviderImage,
+	add(Heeded, "", hyperv1.ClusterAPIKubeVirtProviderImage, hyperv1.ClusterAPIAgentProviderImage,
 		hyperv1.ClusterAPIAzureProviderImage, hyperv1.ClusterAPIPowerVSProviderImage, hyperv1.ClusterAPIOpenStackProviderImage,
-		hyperv1.ClusterAPIGCPProviderImage, hyperv1.OpenStackResourceControllerImage)
+		hyperv1.ClusterAPIGCPProviderImage, hyperv1.JSONPatchAnnotation, hyperv1.AllowUnsupportedKubeVirtRHCOSVariantsAnnotation)
+	add(NotHeeded, whichProvider, hyperv1.OpenStackResourceControllerImage)
 	add(NotHeeded, noKarpenter, hyperv1.KarpenterProviderAWSImage, hyperv1.KarpenterOperatorImage, hyperv1.AWSKarpenterDefaultInstanceProfile,
 		hyperv1.KarpenterCoreE2EOverrideAnnotation)
 	add(NotHeeded, noCatalogs, hyperv1.CertifiedOperatorsCatalogImageAnnotation, hyperv1.CommunityOperatorsCatalogImageAnnotation,
@@ -71,10 +72,8 @@ var annotations = func() []Entry {
 	add(NotHeeded, cloudOnly, hyperv1.DisableAWSNodeTerminationHandlerAnnotation,
 		hyperv1.AWSLoadBalancerSubnetsAnnotation, hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation,
 		hyperv1.SharedLoadBalancerHealthProbePathAnnotation, hyperv1.SharedLoadBalancerHealthProbePortAnnotation,
-		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AllowUnsupportedKubeVirtRHCOSVariantsAnnotation,
-		hyperv1.JSONPatchAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
-		hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation,
-		hyperv1.IsKubeVirtRHCOSVolumeLabel, hyperv1.SpotInterruptionSignalAnnotation)
+		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
+		hyperv1.SpotInterruptionSignalAnnotation)
 	add(NotHeeded, "nodes reach the API server without HAProxy", hyperv1.NodePoolHAProxyImageAnnotation)
 	add(NotHeeded, "images of what runs on nodes come from the release", hyperv1.NodePoolCanonicalDataPlaneImagesAnnotation)
 
@@ -107,6 +106,8 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
 		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority",
 		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/internal-route", "hypershift.openshift.io/route-status-writer", "hypershift.openshift.io/payload-version")
+	add(Written, onObjects, hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation, hyperv1.IsKubeVirtRHCOSVolumeLabel,
+		"hypershift.openshift.io/capi-provider-agent-rbac")
 	add(Written, noMigration, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation,
 		hyperv1.PrivateCAPIMigrationLockAnnotation, hyperv1.PrivateCAPIMigrationAckAnnotation, hyperv1.PrivateCAPIMovedAnnotation,
 		"hypershift.openshift.io/pre-migration-replicas", "hypershift.openshift.io/migration-copy", "hypershift.openshift.io/original-creation-timestamp")

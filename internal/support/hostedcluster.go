@@ -17,6 +17,9 @@ const (
 	byIgnition    = "ignition"
 	byAutoscaling = byComponents
 	byAWS         = "test internal/platform/aws.TestFields"
+	byPlatforms   = "platform"
+	byGolden      = "test internal/platform.TestGolden"
+	byPowerVS     = "test internal/configoperator/openshift.TestProperties"
 )
 
 var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
@@ -111,6 +114,43 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.platform.aws.multiArch", Verdict: NotHeeded, Quiet: true, Text: "pools of any architecture that the release has are made"},
 	{Path: "spec.platform.aws.serviceEndpoints", Verdict: NotHeeded, Text: "endpoints are set for all clusters: by AWS_ENDPOINT_URL in the operator's environment"},
 	{Path: "spec.platform.type=AWS", Verdict: Heeded, By: byAWS},
+	{Path: "spec.platform.agent", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig", Verdict: Heeded, By: "test internal/controlplane/openshift/capiprovider.TestProviders", Text: "for OpenShift releases"},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.managedIdentities.controlPlane.nodePoolManagement.credentialsSecretName", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.imageRegistry", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.ingress", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.network", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.nodePoolManagement", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.containerRegistry.credentials.type", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.azure.private", Verdict: NotHeeded, Text: "nothing here makes private links: publish the API server with topology Public"},
+	{Path: "spec.platform.azure.private.type", Verdict: Heeded, By: "test internal/platform/azure.TestMistakes"},
+	{Path: "spec.platform.gcp", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.gcp.endpointAccess", Verdict: NotHeeded, Default: "Private", Text: "nothing here makes endpoints of Private Service Connect: publish the API server by LoadBalancer"},
+	{Path: "spec.platform.ibmcloud", Verdict: Heeded, By: "test internal/platform.TestProviderType"},
+	{Path: "spec.platform.kubevirt", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.kubevirt.baseDomainPassthrough", Verdict: NotHeeded, Text: "no Route of the management cluster leads to the hosted cluster: set spec.dns.baseDomain"},
+	{Path: "spec.platform.kubevirt.generateID", Verdict: Heeded, By: "test internal/platform.TestGeneratedID"},
+	{Path: "spec.platform.kubevirt.storageDriver", Verdict: Heeded, By: "test internal/controlplane/openshift/kubevirtcsicontroller.TestEnforcement", Text: "for OpenShift releases"},
+	{Path: "spec.platform.openstack", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.openstack.ingressFloatingIP", Verdict: Heeded, By: "test internal/configoperator/openshift.TestProperties", Text: "for OpenShift releases"},
+	{Path: "spec.platform.powervs", Verdict: Heeded, By: byPowerVS, Text: "for OpenShift releases"},
+	{Path: "spec.platform.powervs.imageRegistryOperatorCloudCreds", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.ingressOperatorCloudCreds", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.kubeCloudControllerCreds", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.nodePoolManagementCreds", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.region", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.serviceInstanceID", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.storageOperatorCloudCreds", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.subnet", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.type=Agent", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.type=Azure", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.type=GCP", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.type=IBMCloud", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.type=KubeVirt", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.type=OpenStack", Verdict: Heeded, By: byGolden},
+	{Path: "spec.platform.type=PowerVS", Verdict: Heeded, By: byGolden},
 	{Path: "spec.platform.type=Local", Verdict: Heeded, By: byComponents},
 	{Path: "spec.platform.type=None", Verdict: Heeded, By: byComponents},
 	{Path: "spec.pullSecret", Verdict: Heeded, By: byCluster},

@@ -63,6 +63,9 @@ func (o Options) adaptDeployment(_ component.WorkloadContext, d *appsv1.Deployme
 	given, main := from.Containers[i], component.Container(to, managerContainer)
 	main.Image, main.Command, main.Args = given.Image, given.Command, given.Args
 	main.Env = append(main.Env, given.Env...)
+	if given.LivenessProbe != nil { // it says how it is somewhere else than most
+		main.Ports, main.LivenessProbe, main.ReadinessProbe = nil, given.LivenessProbe, given.ReadinessProbe
+	}
 	main.Ports = append(main.Ports, given.Ports...)
 	main.VolumeMounts = append(main.VolumeMounts, given.VolumeMounts...)
 	if len(given.Resources.Requests) > 0 {

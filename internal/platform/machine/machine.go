@@ -37,6 +37,11 @@ type Template struct {
 	Interruptible bool
 	// Retag is what infrastructure machines that exist get; nil: they stay as they were made.
 	Retag *Retag
+	// Companions are objects that Object refers to, applied before it in their own namespaces. They belong to the cluster: other pools may need them, too,
+	// and the platform removes them with it.
+	Companions []client.Object
+	// PoolAnnotations are noted on the NodePool once the template exists: what was decided for this pool when it was made.
+	PoolAnnotations map[string]string
 }
 
 // Retag changes a field of infrastructure machines that exist without replacing them.

@@ -44,6 +44,7 @@ All of this is about releases of **Kubernetes** on the platforms **None** and **
 | | releases of Kubernetes | releases of OpenShift |
 |---|---|---|
 | platform AWS | fields of spec.platform.aws as below; machines need spec.platform.aws.ami | fields of spec.platform.aws as below |
+| platforms Agent, Azure, GCP, IBMCloud, KubeVirt, OpenStack, PowerVS | fields of their own as below, see [platforms](../platforms.md); machines need an image that the NodePool names | fields of their own as below |
 | platforms None, Local | as below | refused: SupportedHostedCluster is False |
 | all other platforms | refused: SupportedHostedCluster is False | refused: SupportedHostedCluster is False |
 

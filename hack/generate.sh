@@ -37,7 +37,19 @@ go -C ../tools run ./capicrds -provider infrastructure-aws -contract v1beta1 \
 	-kinds awsclusters,awsclustertemplates,awsmachines,awsmachinetemplates,awsmachinepools,awsclustercontrolleridentities,awsclusterroleidentities,awsclusterstaticidentities \
 	"$(go env GOMODCACHE)/$aws/config/crd/bases" "$made/providers/aws"
 go -C .. run ./internal/capigroup/crdgen "$made/providersprivate/aws" "$made"/providers/aws/*.yaml
-for set in capi capiprivate providers/aws providersprivate/aws crd/default crd/techpreview crd/hosted packageoperator; do
+# Of the others nothing is checked but that it is an object: their modules can't be had. These definitions are kept by hand. A group that is none of
+# Cluster API's has no twin.
+for platform in agent azure gcp ibmcloud kubevirt openstack powervs; do
+	mkdir -p "$made/providersprivate/$platform"
+	for file in "$PWD/../config/providers/$platform"/*.yaml; do
+		case "$file" in
+		*/infrastructure.*) go -C .. run ./internal/capigroup/crdgen "$made/providersprivate/$platform" "$file" ;;
+		*) cp "$file" "$made/providersprivate/$platform/" ;;
+		esac
+	done
+done
+for set in capi capiprivate providers/aws providersprivate/aws providersprivate/agent providersprivate/azure providersprivate/gcp providersprivate/ibmcloud \
+	providersprivate/kubevirt providersprivate/openstack providersprivate/powervs crd/default crd/techpreview crd/hosted packageoperator; do
 	mkdir -p "../config/$set"
 	for file in "$made/${set#crd/}"/*.yaml; do
 		cmp -s "$file" "../config/$set/${file##*/}" || cp "$file" "../config/$set/"

@@ -220,7 +220,12 @@ func providerCRDs(o Options) ([]*apiextensionsv1.CustomResourceDefinition, error
 			if err != nil {
 				return nil, fmt.Errorf("reading the CustomResourceDefinitions of the provider of %s: %w", platform, err)
 			}
-			all = append(all, crds...)
+			for _, crd := range crds {
+				// What has no twin is in both sets.
+				if !slices.ContainsFunc(all, func(c *apiextensionsv1.CustomResourceDefinition) bool { return c.Name == crd.Name }) {
+					all = append(all, crd)
+				}
+			}
 		}
 	}
 	return all, nil

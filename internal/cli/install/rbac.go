@@ -31,9 +31,16 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		// Groups of Cluster API's past, and what OpenShift payloads grant to components that work with KubeVirt.
 		rule(capi.groups("exp.cluster.x-k8s.io", "exp.infrastructure.cluster.x-k8s.io", "machines.cluster.x-k8s.io"), "*", "*"),
 		rule(group("kubevirt.io"), "virtualmachines,virtualmachines/finalizers,virtualmachineinstances", "*"),
-		rule(group("cdi.kubevirt.io"), "datavolumes", "get,create,delete"),
+		rule(group("cdi.kubevirt.io"), "datavolumes", "get,list,watch,create,delete"),
 		rule(group("subresources.kubevirt.io"), "virtualmachineinstances/addvolume,virtualmachineinstances/removevolume,virtualmachines/addvolume,virtualmachines/removevolume", "update"),
 		rule(group("snapshot.storage.k8s.io"), "volumesnapshots", "get,create,delete"),
+
+		// What the providers of KubeVirt, Agent and OpenStack get.
+		rule(group(""), "services", "*"),
+		rule(group("agent-install.openshift.io"), "agents", "get,list,watch,update,patch"),
+		rule(group("extensions.hive.openshift.io"), "agentclusterinstalls", "*"),
+		rule(group("hive.openshift.io"), "clusterdeployments", "*"),
+		rule(group("openstack.k-orc.cloud"), "*", "*"),
 
 		// One namespace per hosted cluster and what its control plane is made of.
 		rule(group(""), "namespaces", read, write),

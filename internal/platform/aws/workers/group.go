@@ -16,7 +16,7 @@ import (
 	"hcp.internal/platform/internal/aws/tags"
 )
 
-// API is what is asked of EC2; *ec2.Client implements it.
+// API is what is asked of EC2; NewAPI makes the real one.
 type API interface {
 	DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error)
 	DescribeVpcs(context.Context, *ec2.DescribeVpcsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error)
@@ -30,15 +30,13 @@ type API interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-var _ API = (*ec2.Client)(nil)
-
 // NewAPI makes a client from the environment of the process. It makes no request.
 func NewAPI(ctx context.Context, region string) (API, error) {
 	cfg, err := session.Load(ctx, session.Options{Agent: "control-plane-operator", Region: region})
 	if err != nil {
 		return nil, err
 	}
-	return ec2.NewFromConfig(cfg), nil
+	return ec2Client{ec2.NewFromConfig(cfg)}, nil
 }
 
 // visibleWithin is how long AWS may take to show a group that was just made.

@@ -14,6 +14,8 @@ import (
 	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/configoperator"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/etcdbackup"
+	"hcp.internal/platform/internal/etcdbackup/job"
 	"hcp.internal/platform/internal/etcdrecovery"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
@@ -87,14 +89,14 @@ var roles = []role{
 		name:  "hypershift-operator",
 		short: "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook), etcdrecovery.Command()}
+			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup), etcdrecovery.Command()}
 		},
 	},
 	{
 		name:  "control-plane-operator",
 		short: "Operator of one hosted control plane",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(), ignition.Command()}
+			return append([]*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(), ignition.Command()}, job.Commands()...)
 		},
 		helpers: sidecarHelpers,
 	},

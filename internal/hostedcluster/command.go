@@ -28,6 +28,7 @@ import (
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/capiadmission"
@@ -68,6 +69,7 @@ type flags struct {
 	leaderElect               bool
 	privateCAPI               bool
 	capacity                  string
+	etcdBackups               int
 }
 
 // Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
@@ -102,6 +104,7 @@ which it can't find out by itself there.`,
 	fs.BoolVar(&f.enableCIDebugOutput, "enable-ci-debug-output", false, "let control-plane operators log more")
 	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
 	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(admission.EnvMode, admission.Auto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
+	fs.IntVar(&f.etcdBackups, "etcd-backup-max-count", 5, "how many successful HCPEtcdBackups of a hosted cluster are kept")
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
 }
@@ -119,6 +122,9 @@ func NewScheme() (*runtime.Scheme, error) {
 }
 
 func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
+	if f.etcdBackups < 1 {
+		return fmt.Errorf("--etcd-backup-max-count must be at least 1, got %d", f.etcdBackups)
+	}
 	cfg, err := process.Connect(ctx, f.kubeconfig, names.HypershiftOperator)
 	if err != nil {
 		return err
@@ -230,7 +236,8 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 			}
 		}
 	}
-	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: r.Capabilities, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms}
+	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: r.Capabilities, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms,
+		Namespace: f.namespace, OperatorImage: image, TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == string(configv1.TechPreviewNoUpgrade), EtcdBackups: f.etcdBackups}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err

@@ -20,6 +20,11 @@ type Shared struct {
 	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups. Platforms are those that hosted clusters may be on here.
 	PrivateCAPI bool
 	Platforms   platform.Enabled
+	// Namespace is the operator's own, OperatorImage what it runs. TechPreview: features that are not settled yet are on.
+	Namespace, OperatorImage string
+	TechPreview              bool
+	// EtcdBackups is how many successful HCPEtcdBackups of a control plane are kept.
+	EtcdBackups int
 }
 
 // Extension adds a controller to the operator.

@@ -23,7 +23,7 @@ var Kinds = []Kind{
 	{hypershift, "AWSEndpointService", NotHeeded, noCloud},
 	{hypershift, "AzurePrivateLinkService", NotHeeded, noCloud},
 	{hypershift, "GCPPrivateServiceConnect", NotHeeded, noCloud},
-	{hypershift, "HCPEtcdBackup", NotHeeded, "nothing makes backups: make snapshots with etcdctl, see docs/etcd.md"},
+	{hypershift, "HCPEtcdBackup", Heeded, "with an installation of --tech-preview-no-upgrade and storage of type S3, see docs/etcd.md"},
 	{hypershift, "CertificateSigningRequestApproval", NotHeeded, "only that of group " + certificates + " approves a request: use that"},
 	{certificates, "CertificateSigningRequestApproval", Heeded, "see docs/decisions/0010-break-glass-on-demand.md"},
 	{certificates, "CertificateRevocationRequest", Heeded, "see docs/decisions/0010-break-glass-on-demand.md"},

@@ -1,0 +1,218 @@
+package etcdbackup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// poll is how often a Job that runs, or an etcd that isn't whole, is looked at.
+const poll = 10 * time.Second
+
+// maxMessage bounds what of a Job's own words goes into a condition.
+const maxMessage = 512
+
+// observed is what a pass has read.
+type observed struct {
+	backup *hyperv1.HCPEtcdBackup
+	// siblings are the other HCPEtcdBackups of the control plane.
+	siblings []hyperv1.HCPEtcdBackup
+	hcp      *hyperv1.HostedControlPlane // nil: there is none
+	etcd     *appsv1.StatefulSet         // nil: there is none
+	// job is this backup's; others are those of the same control plane that have a pod.
+	job    *batchv1.Job
+	others []batchv1.Job
+	// url is where the Job says that the snapshot is; empty: it hasn't said yet.
+	url string
+	// secret has the credentials; nil: it isn't there.
+	secret *corev1.Secret
+	// namespace is the operator's.
+	namespace string
+	// keep is how many successful backups of a control plane are kept.
+	keep int
+}
+
+// plan is what becomes of a backup.
+type plan struct {
+	// condition is BackupCompleted; nil: as it was.
+	condition *metav1.Condition
+	// bubbled is EtcdBackupSucceeded of the HostedControlPlane; nil: as it was.
+	bubbled *metav1.Condition
+	// succeeded: url is recorded.
+	succeeded bool
+	// start: make the Job and what it needs.
+	start bool
+	// clear: close again what was opened for Jobs.
+	clear bool
+	// expired are backups that are deleted, for newer ones are there.
+	expired []hyperv1.HCPEtcdBackup
+	// again is when to look again; 0: never.
+	again time.Duration
+}
+
+// completed is the condition BackupCompleted, nil when the backup wasn't looked at yet.
+func completed(b *hyperv1.HCPEtcdBackup) *metav1.Condition {
+	return conditions.Get(b.Status.Conditions, hyperv1.EtcdBackupCompleted)
+}
+
+// ended tells a backup with which nothing happens any more.
+func ended(b *hyperv1.HCPEtcdBackup) bool {
+	c := completed(b)
+	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == hyperv1.BackupFailedReason || c.Reason == hyperv1.BackupRejectedReason)
+}
+
+// begun tells a backup whose Job was made.
+func begun(b *hyperv1.HCPEtcdBackup) bool {
+	c := completed(b)
+	return c != nil && c.Reason == hyperv1.BackupInProgressReason
+}
+
+func failed(format string, args ...any) plan {
+	return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupFailedReason, fmt.Sprintf(format, args...)))}
+}
+
+// planFor decides. It is pure.
+func planFor(o observed) plan {
+	switch {
+	case ended(o.backup):
+		return plan{clear: o.lastOne(), expired: o.expired()}
+	case o.hcp == nil:
+		return failed("HostedControlPlane not found in namespace %s", o.backup.Namespace)
+	case o.job != nil:
+		return o.follow()
+	case begun(o.backup):
+		// A second Job would overwrite nothing, but the first may have succeeded: nobody knows, and a person should look into the storage.
+		return o.told(failed("the Job is gone, and how it ended is not known: look for the snapshot in the storage, or create another HCPEtcdBackup"))
+	}
+	if reason := unhealthy(o.etcd); reason != "" {
+		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: poll}
+	}
+	if len(o.others) > 0 {
+		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupRejectedReason,
+			fmt.Sprintf("Job %s makes another backup of this control plane: delete this HCPEtcdBackup, and create it again when that has ended", o.others[0].Name)))}
+	}
+	if problem := storageProblem(o.backup.Spec.Storage); problem != "" {
+		return failed("%s", problem)
+	}
+	if o.secret == nil {
+		return failed("credential Secret %q not found in namespace %q", credentials(o.backup.Spec.Storage), o.namespace)
+	}
+	return plan{
+		start:     true,
+		condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupInProgressReason, "Backup Job created, waiting for completion")),
+		bubbled: ptr.To(conditions.False(hyperv1.EtcdBackupSucceeded, hyperv1.BackupInProgressReason,
+			fmt.Sprintf("Backup %q is in progress", o.backup.Name))),
+		again: poll,
+	}
+}
+
+// follow says what the Job came to.
+func (o observed) follow() plan {
+	done, message := ending(o.job)
+	switch {
+	case done == batchv1.JobFailed:
+		return o.told(failed("Backup Job failed: %s", clipped(message)))
+	case done == batchv1.JobComplete:
+		return plan{
+			condition: ptr.To(conditions.True(hyperv1.EtcdBackupCompleted, hyperv1.BackupSucceededReason, "Backup completed successfully")),
+			bubbled: ptr.To(conditions.True(hyperv1.EtcdBackupSucceeded, hyperv1.BackupSucceededReason,
+				fmt.Sprintf("Backup %q completed successfully", o.backup.Name))),
+			succeeded: true, again: time.Second, // the next pass clears up
+		}
+	}
+	// A Job that was made before this operator was killed is told of, too.
+	return plan{
+		condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupInProgressReason, "Backup Job created, waiting for completion")),
+		bubbled: ptr.To(conditions.False(hyperv1.EtcdBackupSucceeded, hyperv1.BackupInProgressReason,
+			fmt.Sprintf("Backup %q is in progress", o.backup.Name))),
+		again: poll,
+	}
+}
+
+// told adds a failure to the conditions of the control plane; the next pass clears up.
+func (o observed) told(p plan) plan {
+	p.bubbled = ptr.To(conditions.False(hyperv1.EtcdBackupSucceeded, hyperv1.BackupFailedReason, fmt.Sprintf("Backup %q failed: %s", o.backup.Name, p.condition.Message)))
+	p.again = time.Second
+	return p
+}
+
+// ending is how a Job ended: Complete, Failed with the reason, or neither.
+func ending(job *batchv1.Job) (batchv1.JobConditionType, string) {
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return c.Type, c.Message
+		}
+	}
+	return "", ""
+}
+
+// unhealthy says what is wrong with an etcd that should be saved; empty: nothing.
+func unhealthy(etcd *appsv1.StatefulSet) string {
+	if etcd == nil {
+		return "etcd StatefulSet not found"
+	}
+	if want := ptr.Deref(etcd.Spec.Replicas, 1); etcd.Status.ReadyReplicas < want {
+		return fmt.Sprintf("etcd StatefulSet not fully ready: %d/%d replicas ready", etcd.Status.ReadyReplicas, want)
+	}
+	return ""
+}
+
+// storageProblem says why there is no way to a storage; empty: there is.
+func storageProblem(s hyperv1.HCPEtcdBackupStorage) string {
+	switch {
+	case s.StorageType == hyperv1.S3BackupStorage && s.S3 != nil:
+		return ""
+	case s.StorageType == hyperv1.AzureBlobBackupStorage:
+		return "this version writes no Azure Blob Storage: use storage of type S3, which many products have an endpoint for"
+	}
+	return "unsupported storage type: " + clipped(string(s.StorageType))
+}
+
+// credentials is the name of the Secret of a storage.
+func credentials(s hyperv1.HCPEtcdBackupStorage) string {
+	switch {
+	case s.S3 != nil:
+		return s.S3.Credentials.Name
+	case s.AzureBlob != nil:
+		return s.AzureBlob.Credentials.Name
+	}
+	return ""
+}
+
+// lastOne tells that no other backup of the control plane needs what was opened.
+func (o observed) lastOne() bool {
+	return !slices.ContainsFunc(o.siblings, func(b hyperv1.HCPEtcdBackup) bool { return !ended(&b) })
+}
+
+// expired are the oldest successful backups beyond those that are kept. What they wrote stays in the storage, whose rules decide how long.
+func (o observed) expired() []hyperv1.HCPEtcdBackup {
+	var good []hyperv1.HCPEtcdBackup
+	for _, b := range append(slices.Clone(o.siblings), *o.backup) {
+		if c := completed(&b); c != nil && c.Status == metav1.ConditionTrue && b.DeletionTimestamp.IsZero() {
+			good = append(good, b)
+		}
+	}
+	slices.SortFunc(good, func(a, b hyperv1.HCPEtcdBackup) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return good[:max(0, len(good)-o.keep)]
+}
+
+// clipped is what somebody else said, on one line and not too long.
+func clipped(s string) string {
+	return clip.Over(strings.Join(strings.Fields(s), " "), maxMessage, " …")
+}

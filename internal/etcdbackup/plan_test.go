@@ -1,0 +1,183 @@
+package etcdbackup
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+func newBackup(name string, conds ...metav1.Condition) *hyperv1.HCPEtcdBackup {
+	b := &hyperv1.HCPEtcdBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: name, UID: "1"}, Spec: hyperv1.HCPEtcdBackupSpec{
+		Storage: hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.S3BackupStorage, S3: &hyperv1.HCPEtcdBackupS3{
+			Bucket: "backups", Region: "eu-west-1", KeyPrefix: "demo/", Credentials: hyperv1.EncryptionSecretReference{Name: "bucket"}}}}}
+	b.Status.Conditions = conds
+	return b
+}
+
+func reason(status metav1.ConditionStatus, reason string) metav1.Condition {
+	return conditions.New(hyperv1.EtcdBackupCompleted, status, reason, "")
+}
+
+// ready is all that a backup needs.
+func ready() observed {
+	return observed{
+		backup: newBackup("one"), namespace: "hypershift", keep: 5,
+		hcp:    &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}},
+		etcd:   &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.StatefulSetStatus{ReadyReplicas: 3}},
+		secret: &corev1.Secret{Data: map[string][]byte{"credentials": []byte("[default]\n")}},
+	}
+}
+
+func jobWith(kind batchv1.JobConditionType, message string) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "etcd-backup-one-x"}}
+	if kind != "" {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: message}}
+	}
+	return j
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*observed)
+		reason  string
+		message string
+		bubbled string
+		start   bool
+		again   bool
+	}{
+		"When all is there it should start": {func(*observed) {}, "BackupInProgress", "Backup Job created, waiting for completion", "BackupInProgress", true, true},
+		"When there is no control plane it should fail": {
+			func(o *observed) { o.hcp = nil }, "BackupFailed", "HostedControlPlane not found in namespace clusters-demo", "", false, false},
+		"When there is no etcd it should wait": {func(o *observed) { o.etcd = nil }, "EtcdUnhealthy", "etcd StatefulSet not found", "", false, true},
+		"When a member is missing it should wait": {
+			func(o *observed) { o.etcd.Status.ReadyReplicas = 2 }, "EtcdUnhealthy", "etcd StatefulSet not fully ready: 2/3 replicas ready", "", false, true},
+		"When another Job of the control plane runs it should be rejected": {
+			func(o *observed) { o.others = []batchv1.Job{*jobWith("", "")} }, "BackupRejected", "Job etcd-backup-one-x makes another backup", "", false, false},
+		"When the credentials are missing it should say where": {
+			func(o *observed) { o.secret = nil }, "BackupFailed", `credential Secret "bucket" not found in namespace "hypershift"`, "", false, false},
+		"When the storage is one that nobody writes to it should say so": {
+			func(o *observed) {
+				o.backup.Spec.Storage = hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.AzureBlobBackupStorage, AzureBlob: &hyperv1.HCPEtcdBackupAzureBlob{}}
+			}, "BackupFailed", "no Azure Blob Storage", "", false, false},
+		"When the Job runs it should wait": {func(o *observed) { o.job = jobWith("", "") }, "BackupInProgress", "waiting for completion", "BackupInProgress", false, true},
+		"When the Job runs and etcd is not whole it should wait for the Job": {
+			func(o *observed) { o.job, o.etcd = jobWith("", ""), nil }, "BackupInProgress", "waiting", "BackupInProgress", false, true},
+		"When the Job has failed it should repeat why": {
+			func(o *observed) { o.job = jobWith(batchv1.JobFailed, "deadline\nexceeded") }, "BackupFailed", "Backup Job failed: deadline exceeded", "BackupFailed", false, true},
+		"When the Job is complete it should have succeeded": {
+			func(o *observed) { o.job, o.url = jobWith(batchv1.JobComplete, ""), "s3://backups/demo/1.db" }, "BackupSucceeded", "Backup completed successfully", "BackupSucceeded", false, true},
+		"When the Job has vanished it should not start another": {
+			func(o *observed) { o.backup = newBackup("one", reason("False", "BackupInProgress")) }, "BackupFailed", "the Job is gone", "BackupFailed", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := ready()
+			tc.change(&o)
+			p := planFor(o)
+			g.Expect(p.condition.Reason).To(Equal(tc.reason))
+			g.Expect(p.condition.Message).To(ContainSubstring(tc.message))
+			g.Expect(p.start).To(Equal(tc.start))
+			g.Expect(p.again != 0).To(Equal(tc.again))
+			if tc.bubbled == "" {
+				g.Expect(p.bubbled).To(BeNil())
+			} else {
+				g.Expect(p.bubbled.Reason).To(Equal(tc.bubbled))
+			}
+			g.Expect(p.succeeded).To(Equal(tc.reason == "BackupSucceeded"))
+		})
+	}
+}
+
+func TestEnded(t *testing.T) {
+	t.Run("When it has ended and another runs what is open should stay open", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		o.backup = newBackup("one", reason("True", "BackupSucceeded"))
+		o.siblings = []hyperv1.HCPEtcdBackup{*newBackup("two", reason("False", "EtcdUnhealthy"))}
+		g.Expect(planFor(o).clear).To(BeFalse())
+		o.siblings = []hyperv1.HCPEtcdBackup{*newBackup("two", reason("False", "BackupRejected"))}
+		g.Expect(planFor(o).clear).To(BeTrue())
+	})
+	t.Run("When there are more than are kept the oldest successful ones should go, and no others", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			g := NewWithT(t)
+			o := ready()
+			o.backup = newBackup("last", reason("True", "BackupSucceeded"))
+			o.backup.CreationTimestamp = metav1.NewTime(time.Unix(1_000_000, 0))
+			o.keep = rapid.IntRange(1, 4).Draw(t, "keep")
+			good := 1
+			for i := range rapid.IntRange(0, 8).Draw(t, "siblings") {
+				why := rapid.SampledFrom([]string{"BackupSucceeded", "BackupFailed", "BackupRejected", "BackupInProgress", "EtcdUnhealthy"}).Draw(t, "reason")
+				status := metav1.ConditionFalse
+				if why == "BackupSucceeded" {
+					status, good = metav1.ConditionTrue, good+1
+				}
+				b := newBackup(fmt.Sprint("b", i), reason(status, why))
+				b.CreationTimestamp = metav1.NewTime(time.Unix(int64(rapid.IntRange(0, 100).Draw(t, "age")), 0))
+				o.siblings = append(o.siblings, *b)
+			}
+			got := planFor(o).expired
+			g.Expect(got).To(HaveLen(max(0, good-o.keep)))
+			for _, b := range got {
+				g.Expect(completed(&b).Reason).To(Equal("BackupSucceeded"))
+				g.Expect(b.Name).NotTo(Equal("last"), "the newest stays")
+			}
+		})
+	})
+}
+
+func TestJob(t *testing.T) {
+	w := world{namespace: "hypershift", image: "registry.example.com/operator:1", user: userID}
+	t.Run("When the Secret has keys they should be a file, in no argument and no variable", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		o.secret.Data["credentials"] = []byte("[default]\naws_secret_access_key = hunter2\n")
+		o.backup.Spec.Storage.S3.KMSKeyARN = "arn:aws:kms:eu-west-1:123456789012:key/a"
+		pod := newJob(o, w).Spec.Template.Spec
+		g.Expect(fmt.Sprint(pod)).NotTo(ContainSubstring("hunter2"))
+		g.Expect(pod.Containers[0].Args).To(ContainElements("--credentials-file", "/etc/etcd-backup-creds/credentials", "--aws-kms-key-arn"))
+		g.Expect(*pod.SecurityContext.RunAsNonRoot).To(BeTrue())
+	})
+	t.Run("When the Secret names a role it should be taken by a token", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		o.secret.Data["credentials"] = []byte(" arn:aws:iam::123456789012:role/backups\n")
+		upload := newJob(o, w).Spec.Template.Spec.Containers[0]
+		g.Expect(upload.Env).To(ContainElement(corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: "arn:aws:iam::123456789012:role/backups"}))
+		g.Expect(upload.Args).NotTo(ContainElement("--credentials-file"))
+	})
+	t.Run("When mounts are looked at each should have its volume", func(t *testing.T) {
+		g := NewWithT(t)
+		pod := newJob(ready(), w).Spec.Template.Spec
+		volumes := map[string]bool{}
+		for _, v := range pod.Volumes {
+			volumes[v.Name] = true
+		}
+		for _, c := range append(pod.InitContainers, pod.Containers...) {
+			for _, m := range c.VolumeMounts {
+				g.Expect(volumes).To(HaveKey(m.Name), c.Name)
+			}
+		}
+	})
+	t.Run("When the backup has any name the Job's should be one that a label takes", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,240}[a-z0-9])?`).Draw(t, "name")
+			if problems := validation.IsDNS1123Label(generateName(name) + "abcde"); strings.Count(name, "..") == 0 && len(problems) > 0 {
+				t.Fatal(name, problems)
+			}
+		})
+	})
+}

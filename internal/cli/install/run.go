@@ -83,6 +83,9 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if crds, err = leaveProviders(ctx, c, o, p, crds); err != nil {
+		return err
+	}
 	if err := errors.Join(refusePruning(ctx, c, crds), refuseStranding(ctx, c, o)); err != nil {
 		return err
 	}

@@ -379,6 +379,44 @@ func TestAbandoned(t *testing.T) {
 		g.Expect(Platform{}.Abandoned(trusted, going(11*time.Minute), now)).To(ConsistOf(hyperv1.AWSEndpointServiceCPOFinalizer))
 	})
 	t.Run("When they are not it should not wait", func(t *testing.T) {
-		NewWithT(t).Expect(Platform{}.Abandoned(sample().HostedCluster, going(0), now)).To(ConsistOf(hyperv1.AWSEndpointServiceCPOFinalizer))
+		NewWithT(t).Expect(Platform{}.Abandoned(distrusted(), going(0), now)).To(ConsistOf(hyperv1.AWSEndpointServiceCPOFinalizer))
 	})
+	t.Run("When nothing is known of them it should wait, too", func(t *testing.T) {
+		NewWithT(t).Expect(Platform{}.Abandoned(sample().HostedCluster, going(0), now)).To(BeEmpty())
+	})
+}
+
+// distrusted is a cluster whose tokens AWS refuses.
+func distrusted() *hyperv1.HostedCluster {
+	hc := sample().HostedCluster
+	hc.Status.Conditions = []metav1.Condition{conditions.False(hyperv1.ValidAWSIdentityProvider, "InvalidIdentityProvider", "")}
+	return hc
+}
+
+func TestOrphaned(t *testing.T) {
+	now := time.Now()
+	trusted := sample().HostedCluster
+	trusted.Status.Conditions = []metav1.Condition{conditions.True(hyperv1.ValidOIDCConfiguration, "AsExpected", ""), conditions.True(hyperv1.ValidAWSIdentityProvider, "AsExpected", "")}
+	for name, tc := range map[string]struct {
+		hc         *hyperv1.HostedCluster
+		deleted    bool
+		since      time.Duration
+		finalizers []string
+		want       bool
+	}{
+		"When credentials are wrong it should be let go at once":                         {distrusted(), true, 0, []string{"x"}, true},
+		"When nothing is known of them its instance should not leak":                     {sample().HostedCluster, true, 9 * time.Minute, []string{"x"}, false},
+		"When nothing becomes known of them it should not hold up the deletion for ever": {sample().HostedCluster, true, 11 * time.Minute, []string{"x"}, true},
+		"When they are right it should be left to the provider however long it takes":    {trusted, true, time.Hour, []string{"x"}, false},
+		"When it isn't being deleted it should be left alone":                            {distrusted(), false, 0, []string{"x"}, false},
+		"When it has no finalizer there should be nothing to do":                         {distrusted(), true, 0, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := &hyperv1.AWSEndpointService{ObjectMeta: metav1.ObjectMeta{Finalizers: tc.finalizers}}
+			if tc.deleted {
+				obj.DeletionTimestamp = &metav1.Time{Time: now.Add(-tc.since)}
+			}
+			NewWithT(t).Expect(orphaned(tc.hc, obj, now)).To(Equal(tc.want))
+		})
+	}
 }

@@ -126,9 +126,28 @@ func (Platform) PoolConditions(in machine.Input) (set []hyperv1.NodePoolConditio
 	return set, absent
 }
 
-// credentialsValid tells whether AWS takes the cluster's tokens: neither is known unless both conditions say so.
+// credentialsInvalid tells that AWS doesn't take the cluster's tokens. What nobody has looked at yet is not known to be wrong.
+func credentialsInvalid(hc *hyperv1.HostedCluster) bool {
+	return conditions.IsFalse(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration) || conditions.IsFalse(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider)
+}
+
+// credentialsValid tells that AWS takes them.
 func credentialsValid(hc *hyperv1.HostedCluster) bool {
 	return conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration) && conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider)
+}
+
+// abandonedAfter is how long something that is being deleted waits for credentials of which nothing is known, and an AWSEndpointService for the
+// control-plane-operator.
+const abandonedAfter = 10 * time.Minute
+
+// orphaned tells that nobody will end the instance of a machine that is being deleted. The finalizer is all that holds the instance, so it goes at once
+// only when the credentials are known to be wrong.
+func orphaned(hc *hyperv1.HostedCluster, obj client.Object, now time.Time) bool {
+	since := obj.GetDeletionTimestamp()
+	if since == nil || len(obj.GetFinalizers()) == 0 || credentialsValid(hc) {
+		return false
+	}
+	return credentialsInvalid(hc) || now.Sub(since.Time) >= abandonedAfter
 }
 
 // DeleteOrphanedMachines implements platform.OrphanDeleter: without valid credentials the provider can't end an instance, and its finalizer would
@@ -147,7 +166,7 @@ func (Platform) DeleteOrphanedMachines(ctx context.Context, c client.Client, hc 
 	var errs []error
 	for i := range list.Items {
 		obj := &list.Items[i]
-		if obj.GetDeletionTimestamp().IsZero() || len(obj.GetFinalizers()) == 0 {
+		if !orphaned(hc, obj, time.Now()) {
 			continue
 		}
 		body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"finalizers":null}}`, obj.GetResourceVersion())
@@ -163,12 +182,9 @@ func (Platform) Remaining(ctx context.Context, reader client.Reader, _ *hyperv1.
 	return endpointServices(ctx, reader, hcpNamespace)
 }
 
-// abandonedAfter is how long an AWSEndpointService waits for the control-plane-operator.
-const abandonedAfter = 10 * time.Minute
-
 // Abandoned implements platform.Dismantler.
 func (Platform) Abandoned(hc *hyperv1.HostedCluster, obj client.Object, now time.Time) []string {
-	if since := obj.GetDeletionTimestamp(); credentialsValid(hc) && (since == nil || now.Sub(since.Time) < abandonedAfter) {
+	if since := obj.GetDeletionTimestamp(); !credentialsInvalid(hc) && (since == nil || now.Sub(since.Time) < abandonedAfter) {
 		return nil
 	}
 	if slices.Contains(obj.GetFinalizers(), hyperv1.AWSEndpointServiceCPOFinalizer) {

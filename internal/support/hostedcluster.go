@@ -111,6 +111,8 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.platform", Verdict: Refused, Text: noCloud},
 	{Path: "spec.platform.type", Verdict: Refused, Text: noCloud},
 	{Path: "spec.platform.aws", Verdict: Heeded, By: byAWS},
+	{Path: "spec.platform.aws.additionalAllowedPrincipals", Verdict: NotHeeded, Text: "nobody makes VPC endpoint services here"},
+	{Path: "spec.platform.aws.endpointAccess", Verdict: Refused, Default: "Public", Text: "this version makes no VPC endpoint services: use Public"},
 	{Path: "spec.platform.aws.multiArch", Verdict: NotHeeded, Quiet: true, Text: "pools of any architecture that the release has are made"},
 	{Path: "spec.platform.aws.serviceEndpoints", Verdict: NotHeeded, Text: "endpoints are set for all clusters: by AWS_ENDPOINT_URL in the operator's environment"},
 	{Path: "spec.platform.type=AWS", Verdict: Heeded, By: byAWS},

@@ -190,21 +190,13 @@ func (Platform) Default(hc *hyperv1.HostedCluster) bool {
 	return true
 }
 
-// Supported implements platform.Supporter: for clusters that aren't public the operator itself calls AWS, in one region.
-func (Platform) Supported(hc *hyperv1.HostedCluster, getenv func(string) string) error {
+// Supported implements platform.Supporter: private access needs VPC endpoint services, which nobody makes yet.
+func (Platform) Supported(hc *hyperv1.HostedCluster, _ func(string) string) error {
 	aws := specOf(hc)
 	if aws.EndpointAccess == "" || aws.EndpointAccess == hyperv1.Public {
 		return nil
 	}
-	region := getenv("AWS_REGION")
-	switch {
-	case region == "" || getenv("AWS_SHARED_CREDENTIALS_FILE") == "":
-		return fmt.Errorf("spec.platform.aws.endpointAccess is %s, and this operator has no credentials for AWS: install it with --private-platform=AWS "+
-			"and --aws-private-region, or make the cluster with endpointAccess Public", aws.EndpointAccess)
-	case region != aws.Region:
-		return fmt.Errorf("operator only supports private clusters in region %s: spec.platform.aws.region is %s", region, aws.Region)
-	}
-	return nil
+	return fmt.Errorf("spec.platform.aws.endpointAccess is %s, and this version makes no VPC endpoint services: make the cluster with endpointAccess Public", aws.EndpointAccess)
 }
 
 // Mistakes implements platform.Validator.

@@ -16,7 +16,7 @@ import (
 
 const (
 	// partSize makes parts enough for 8 GiB in few requests, and few enough to be sent again.
-	partSize = 16 << 20
+	partSize = 8 << 20
 	// attempts is how often one request is tried: a storage that is slow or restarts is no lost backup.
 	attempts = 8
 )

@@ -3,7 +3,8 @@ package support
 // Texts that several entries share.
 const (
 	openShiftOnly = "it configures a part of OpenShift, which Kubernetes releases lack: remove it"
-	noCloud       = "this operator hosts no cluster on a cloud: use platform None, or Local on one machine"
+	noCloud       = "this operator does not know that platform"
+	noEndpoints   = "nobody makes private endpoints in a cloud here: publish the API server"
 	noRouter      = "nothing here serves Routes: use NodePort"
 )
 

@@ -39,13 +39,13 @@ Nothing that you can write is ignored in silence. Each field, annotation, flag a
 - **refused**: a new object that has it is not acted on, and its condition ValidConfiguration, SupportedHostedCluster or ValidReleaseImage says why. A hosted cluster that exists goes on, and is told;
 - **not heeded**: nobody acts on it. While it is set, condition **AllFieldsHeeded** of the HostedCluster or NodePool is False and says what to do instead. (A default that the API server or a tool fills in is not told.)
 
-All of this is about releases of **Kubernetes** on the platforms **None** and **Local**.
+What is not a platform's own is about releases of **Kubernetes** on the platforms **None** and **Local**; what OpenShift payloads heed besides is in [openshift](../openshift.md).
 
 | | releases of Kubernetes | releases of OpenShift |
 |---|---|---|
 | platform AWS | fields of spec.platform.aws as below; machines need spec.platform.aws.ami | fields of spec.platform.aws as below |
 | platforms Agent, Azure, GCP, IBMCloud, KubeVirt, OpenStack, PowerVS | fields of their own as below, see [platforms](../platforms.md); machines need an image that the NodePool names | fields of their own as below |
-| platforms None, Local | as below | refused: SupportedHostedCluster is False |
+| platforms None, Local | as below | see [openshift](../openshift.md) |
 | all other platforms | refused: SupportedHostedCluster is False | refused: SupportedHostedCluster is False |
 
 A line holds for what lies below its field, too, unless another line says otherwise.

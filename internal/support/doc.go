@@ -8,6 +8,6 @@
 //
 // An entry covers what lies below its path. There is no default: a field without an entry fails a test.
 //
-// All entries are about releases of Kubernetes, on the platforms None and Local. Of releases of OpenShift
-// AllFieldsHeeded says nothing; other platforms are refused as a whole, by SupportedHostedCluster.
+// What is not a platform's own is about releases of Kubernetes, on the platforms None and Local. Of releases of OpenShift
+// AllFieldsHeeded says nothing.
 package support

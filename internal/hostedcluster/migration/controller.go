@@ -127,7 +127,7 @@ func lockPatch(hc *hyperv1.HostedCluster) client.Patch {
 
 // lockAgain takes over from whoever took the lock off in the middle. What was done without it can't be trusted before the commit.
 func (c *Controller) lockAgain(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
-	events.Event(c.Events, hc, true, eventHeld, "Migrate", "somebody took the lock off a hosted cluster whose objects are being moved: it is locked again")
+	c.tell(ctx, hc, true, eventHeld, "somebody took the lock off a hosted cluster whose objects are being moved: it is locked again")
 	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s again: %w", names.BackReference(hc), err)
 	}
@@ -162,7 +162,7 @@ func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster)
 		return ctrl.Result{RequeueAfter: left}, c.report(ctx, hc, held(hc, fmt.Sprintf("somebody set annotation %s by hand: no operator looks after the hosted cluster until it is removed, "+
 			"which the operator does after %d minutes; spec.pausedUntil pauses it for longer", key, int(lockFor.Minutes()))))
 	}
-	events.Event(c.Events, hc, true, eventHeld, "Migrate", "a lock that somebody set by hand was taken off: nothing of the hosted cluster is being moved")
+	c.tell(ctx, hc, true, eventHeld, "a lock that somebody set by hand was taken off: nothing of the hosted cluster is being moved")
 	p := patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{key: nil}}.Patch()
 	if err := c.Direct.Patch(ctx, hc, p, client.FieldOwner(fieldOwner)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("taking a strange lock off HostedCluster %s: %w", names.BackReference(hc), err)
@@ -193,7 +193,7 @@ func (c *Controller) begin(ctx context.Context, hc *hyperv1.HostedCluster, lock 
 		return ctrl.Result{}, fmt.Errorf("noting the beginning of the move of HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Starting migration for HostedCluster", "direction", direction)
-	events.Event(c.Events, hc, false, eventStarted, "Migrate", "moving the objects of Cluster API to "+groupsOf(direction))
+	c.tell(ctx, hc, false, eventStarted, "moving the objects of Cluster API to "+groupsOf(direction))
 	return ctrl.Result{RequeueAfter: outcome.Soon}, nil
 }
 
@@ -228,12 +228,12 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 		switch {
 		case p.Failure != nil:
 			ctrl.LoggerFrom(ctx).Info("Migration failed, rolling back", "phase", j.Phase, "reason", p.Failure.Reason, "message", p.Failure.Message)
-			events.Event(c.Events, hc, true, eventVerificationFailed, "Migrate", fmt.Sprintf("phase %s: %s; everything is taken back", j.Phase, p.Failure.Message))
+			c.tell(ctx, hc, true, eventVerificationFailed, fmt.Sprintf("phase %s: %s; everything is taken back", j.Phase, p.Failure.Message))
 			j = j.at(RollBack, o.Now)
 			j.Failure, j.Message = p.Failure.Reason, p.Failure.Message
 		case p.Next != "":
 			ctrl.LoggerFrom(ctx).Info("phase of the migration completed", "phase", j.Phase, "next", p.Next)
-			events.Event(c.Events, hc, false, eventPhaseCompleted, "Migrate", fmt.Sprintf("phase %s is completed, %s begins", j.Phase, p.Next))
+			c.tell(ctx, hc, false, eventPhaseCompleted, fmt.Sprintf("phase %s is completed, %s begins", j.Phase, p.Next))
 			j = j.at(p.Next, o.Now)
 		case len(p.Steps) == 0 || p.Wait != "":
 			return ctrl.Result{RequeueAfter: poll}, nil
@@ -288,10 +288,10 @@ func (c *Controller) ended(ctx context.Context, hc *hyperv1.HostedCluster, j Jou
 	}
 	observeEnd(hc, j, c.Clock.Now())
 	if j.Phase == RolledBack {
-		events.Event(c.Events, hc, true, eventRolledBack, "Migrate", fmt.Sprintf("%s: %s", j.Failure, j.Message))
+		c.tell(ctx, hc, true, eventRolledBack, fmt.Sprintf("%s: %s", j.Failure, j.Message))
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Migration completed successfully", "direction", j.Direction, "seconds", int(c.Clock.Now().Sub(j.Started).Seconds()))
-	events.Event(c.Events, hc, false, eventCompleted, "Migrate", fmt.Sprintf("the objects of Cluster API are in %s; nothing could scale or heal for %s", groupsOf(j.Direction), j.window()))
+	c.tell(ctx, hc, false, eventCompleted, fmt.Sprintf("the objects of Cluster API are in %s; nothing could scale or heal for %s", groupsOf(j.Direction), j.window()))
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -136,6 +137,14 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// heard are the reasons of events.
+type heard []string
+
+// Eventf implements events.Recorder.
+func (h *heard) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+	*h = append(*h, reason)
+}
+
 // refused checks that a hosted cluster is not moved for reasons, which are told, and that nothing of it is changed.
 func (f *fleet) refused(t testing.TB, c client.Client, name string, reasons ...string) Report {
 	t.Helper()
@@ -153,8 +162,13 @@ func (f *fleet) refused(t testing.TB, c client.Client, name string, reasons ...s
 	}
 	slices.Sort(told)
 	g.Expect(slices.Compact(told)).To(Equal(reasons), "%v", report.Refusals)
-	_, err = f.controller(t, c, clock.RealClock{}).Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: f.ns, Name: name}})
-	g.Expect(err).NotTo(HaveOccurred())
+	once, ears := f.controller(t, c, clock.RealClock{}), &heard{}
+	once.Events = ears
+	for range 2 {
+		_, err = once.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: f.ns, Name: name}})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(*ears).To(HaveExactElements(eventHeld), "it is told once")
 	g.Expect(f.states(t)[name]).To(HaveExactElements(Equal("Standard"), Equal("Held"), ContainSubstring("can't be moved")))
 	g.Expect(f.stored(t, name)).To(Equal(before), "something was written")
 	return report

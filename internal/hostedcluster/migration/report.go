@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
 )
 
@@ -51,6 +56,22 @@ func (c *Controller) report(ctx context.Context, hc *hyperv1.HostedCluster, cond
 	return patch.Status(ctx, c.Direct, before, hc)
 }
 
+// tell makes an event about a move, on the HostedCluster and, for who sees the control plane's namespace only, on the HostedControlPlane.
+func (c *Controller) tell(ctx context.Context, hc *hyperv1.HostedCluster, warning bool, reason, text string) {
+	if c.Events == nil {
+		return
+	}
+	events.Event(c.Events, hc, warning, reason, "Migrate", text)
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := c.Direct.Get(ctx, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, hcp); err != nil {
+		if !apierrors.IsNotFound(err) {
+			ctrl.LoggerFrom(ctx).Error(err, "an event is not told on the HostedControlPlane", "reason", reason)
+		}
+		return
+	}
+	events.Event(c.Events, hcp, warning, reason, "Migrate", text)
+}
+
 // progress are the conditions of a move that is under way. The message of the phase's own objects moves in steps, so that a status is not
 // written for each.
 func progress(j Journal, p Plan) []metav1.Condition {
@@ -89,4 +110,10 @@ func final(_ *hyperv1.HostedCluster, j Journal) []metav1.Condition {
 // held is the condition of a move that does not begin.
 func held(_ *hyperv1.HostedCluster, message string) metav1.Condition {
 	return conditions.False(hyperv1.PrivateCAPIMigrationProgressing, hyperv1.MigrationHeldReason, message)
+}
+
+// said tells that the condition has that message already.
+func said(hc *hyperv1.HostedCluster, message string) bool {
+	c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
+	return c != nil && c.Message == message
 }

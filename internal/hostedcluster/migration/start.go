@@ -217,7 +217,13 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	}
 	c.noteRefusal(client.ObjectKeyFromObject(hc), len(report.Refusals) > 0)
 	if len(report.Refusals) > 0 {
-		return hold("can't be moved: " + report.Refusals[0].String() + more(len(report.Refusals)-1))
+		why = "can't be moved: " + report.Refusals[0].String() + more(len(report.Refusals)-1)
+		known := said(hc, why)
+		result, err := hold(why)
+		if err == nil && !known {
+			c.tell(ctx, hc, false, eventHeld, why)
+		}
+		return result, err
 	}
 	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)

@@ -50,6 +50,10 @@ func newMovable(t testing.TB, n int) *movable {
 	hc := m.withMachines(t)
 	hc.Annotations[scopeKey] = hyperv1.LegacyScope
 	g.Expect(m.client.Create(ctx, hc)).To(Succeed())
+	t.Cleanup(func() { // one that still asks, or is locked, would hold up those of other tests
+		none := patch.Metadata{Annotations: map[string]*string{hyperv1.PrivateCAPIMigrateAnnotation: nil, hyperv1.PrivateCAPIRollbackAnnotation: nil, lockKey: nil}}
+		_ = m.client.Patch(context.WithoutCancel(ctx), m.hostedCluster(), none.Patch())
+	})
 	g.Expect(m.client.Create(ctx, &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: "workers"}, Spec: hyperv1.NodePoolSpec{
 		ClusterName: "demo", Replicas: ptr.To(int32(n)), Release: hyperv1.Release{Image: m.image}, Platform: hyperv1.NodePoolPlatform{Type: hyperv1.LocalPlatform},
 		Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace},

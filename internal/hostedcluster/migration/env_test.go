@@ -26,7 +26,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -35,6 +34,7 @@ import (
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -166,7 +166,7 @@ func (f *fleet) run(t testing.TB) {
 	t.Helper()
 	g := NewWithT(t)
 	mgr, err := ctrl.NewManager(f.cfg, ctrl.Options{
-		Scheme: f.client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+		Scheme: f.client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: process.Queue(),
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{f.ns: {}}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())

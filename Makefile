@@ -62,7 +62,7 @@ status: bin/hypershift ## Show what runs.
 ##@ Build
 
 .PHONY: build
-build: ## Build the three binaries into bin/.
+build: ## Build the four binaries into bin/.
 	@$(BUILD) programs
 	@ln -sf hypershift bin/kubectl-package
 	@ln -sf hypershift bin/kubectl_complete-package

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -17,12 +16,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hcp.internal/platform/internal/gomemlimit"
+	"hcp.internal/platform/internal/kube/companion"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 func main() {
@@ -45,14 +43,14 @@ func run(ctx context.Context, argv []string) error {
 	if err != nil {
 		return err
 	}
-	if helper := role.helper(args); helper != "" {
-		return execSidecar(args)
+	if program := role.program(args); program != "" {
+		return execBeside(program, args)
 	}
 	cmd := role.command()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	var logs logOptions
-	logs.addFlags(cmd)
-	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return logs.setUp() }
+	var logs process.Logs
+	logs.AddFlags(cmd.PersistentFlags())
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return logs.SetUp() }
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)
 }
@@ -81,49 +79,15 @@ func choose(roles []role, argv []string) (role, []string, error) {
 	return role{}, nil, fmt.Errorf("unknown role %q: must be one of %s; --help says more", argv[1], strings.Join(names, ", "))
 }
 
-// execSidecar replaces this process by the small binary that holds the helpers. It lies beside this one, also outside an image.
-func execSidecar(args []string) error {
-	self, err := os.Executable()
+// execBeside replaces this process by a program that lies beside this one, also outside an image: the small one that holds the helpers, or the one that
+// speaks to clouds.
+func execBeside(program string, args []string) error {
+	path, err := companion.Beside(program)
 	if err != nil {
-		return fmt.Errorf("finding hcp-sidecar: %w", err)
+		return err
 	}
-	if resolved, err := filepath.EvalSymlinks(self); err == nil {
-		self = resolved
-	}
-	path := filepath.Join(filepath.Dir(self), "hcp-sidecar")
-	if err := syscall.Exec(path, append([]string{"hcp-sidecar"}, args...), os.Environ()); err != nil {
+	if err := syscall.Exec(path, append([]string{program}, args...), os.Environ()); err != nil {
 		return fmt.Errorf("starting %s for %q: %w", path, args[0], err)
 	}
 	return nil // not reached
-}
-
-// logOptions are the log flags of every role.
-type logOptions struct {
-	level  int
-	format string
-}
-
-func (o *logOptions) addFlags(cmd *cobra.Command) {
-	cmd.PersistentFlags().IntVar(&o.level, "log-level", 0, "Log level: 0 what changed, 1 decisions too, more for debugging")
-	cmd.PersistentFlags().StringVar(&o.format, "log-format", "text", "Log format: text or json")
-}
-
-// setUp sends the logs of controllers and of client libraries to standard error through slog.
-func (o *logOptions) setUp() error {
-	// logr's V(n) is slog's level -n.
-	options := &slog.HandlerOptions{Level: slog.Level(-o.level)}
-	var handler slog.Handler
-	switch o.format {
-	case "text":
-		handler = slog.NewTextHandler(os.Stderr, options)
-	case "json":
-		handler = slog.NewJSONHandler(os.Stderr, options)
-	default:
-		return fmt.Errorf("--log-format %q: must be text or json", o.format)
-	}
-	logger := logr.FromSlogHandler(handler)
-	ctrllog.SetLogger(logger)
-	klog.SetLogger(logger)
-	slog.SetDefault(slog.New(handler))
-	return nil
 }

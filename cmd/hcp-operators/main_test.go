@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	table := []role{{name: "hypershift-operator"}, {name: "control-plane-operator", helpers: []string{"token-minter"}}}
+	table := []role{{name: "hypershift-operator"}, {name: "control-plane-operator"}}
 	for name, tc := range map[string]struct {
 		argv []string
 		role string
@@ -67,12 +68,33 @@ func TestAbout(t *testing.T) {
 	})
 }
 
-func TestHelper(t *testing.T) {
-	g := NewWithT(t)
-	r := role{helpers: []string{"token-minter"}}
-	g.Expect(r.helper([]string{"token-minter", "--x"})).To(Equal("token-minter"))
-	g.Expect(r.helper([]string{"run", "token-minter"})).To(BeEmpty())
-	g.Expect(r.helper(nil)).To(BeEmpty())
+func TestProgram(t *testing.T) {
+	t.Run("When a manifest calls what another program holds it should name that one", func(t *testing.T) {
+		g := NewWithT(t)
+		r := role{helpers: map[string][]string{"hcp-sidecar": {"token-minter"}, "hcp-cloud": {"etcd-upload"}}}
+		g.Expect(r.program([]string{"token-minter", "--x"})).To(Equal("hcp-sidecar"))
+		g.Expect(r.program([]string{"etcd-upload"})).To(Equal("hcp-cloud"))
+		g.Expect(r.program([]string{"run", "token-minter"})).To(BeEmpty())
+		g.Expect(r.program(nil)).To(BeEmpty())
+	})
+}
+
+// TestNoClouds holds the decision that libraries of clouds are linked into hcp-cloud and the command line alone: they are tens of megabytes, which every
+// control plane of every platform would load.
+func TestNoClouds(t *testing.T) {
+	for _, program := range []string{"hcp-operators", "hcp-sidecar"} {
+		t.Run("When "+program+" is linked it should have no library of a cloud", func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../"+program).Output()
+			g.Expect(err).NotTo(HaveOccurred())
+			packages := strings.Fields(string(out))
+			g.Expect(len(packages)).To(BeNumerically(">", 100))
+			for _, pkg := range packages {
+				g.Expect(pkg).NotTo(MatchRegexp(`^(github\.com/(aws/aws-sdk-go(-v2)?/(config|credentials|service|feature)|Azure/azure-sdk-for-go|IBM|gophercloud)|cloud\.google\.com/go/(compute|storage)|google\.golang\.org/api)(/|$)`),
+					"what needs it belongs into cmd/hcp-cloud")
+			}
+		})
+	}
 }
 
 func TestRoles(t *testing.T) {

@@ -36,8 +36,8 @@ func TestPayloadCommands(t *testing.T) {
 					found = true
 					role, args, err := choose(roles, append(slices.Clone(c.Command), c.Args...))
 					g.Expect(err).NotTo(HaveOccurred())
-					if role.helper(args) != "" {
-						continue // cmd/hcp-sidecar
+					if role.program(args) != "" {
+						continue // cmd/hcp-sidecar or cmd/hcp-cloud
 					}
 					cmd, rest, err := role.command().Find(args)
 					g.Expect(err).NotTo(HaveOccurred())

@@ -40,14 +40,16 @@ type role struct {
 	commands func() []*cobra.Command
 	// whole says that the only command is the program itself.
 	whole bool
-	// helpers are subcommands that hcp-sidecar holds: manifests call them by this role's name.
-	helpers []string
+	// helpers are subcommands that another program holds, by its name: manifests call them by this role's.
+	helpers map[string][]string
 }
 
-// helper is the sidecar's subcommand that args start with, "" if it's none.
-func (r role) helper(args []string) string {
-	if len(args) > 0 && slices.Contains(r.helpers, args[0]) {
-		return args[0]
+// program is the one that holds the subcommand that args start with, "" if this one does.
+func (r role) program(args []string) string {
+	for name, commands := range r.helpers {
+		if len(args) > 0 && slices.Contains(commands, args[0]) {
+			return name
+		}
 	}
 	return ""
 }
@@ -98,7 +100,7 @@ var roles = []role{
 		commands: func() []*cobra.Command {
 			return append([]*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(), ignition.Command()}, job.Commands()...)
 		},
-		helpers: sidecarHelpers,
+		helpers: map[string][]string{"hcp-sidecar": sidecarHelpers, "hcp-cloud": {"etcd-upload"}},
 	},
 	{
 		name:     "hosted-cluster-config-operator",

@@ -2,41 +2,46 @@ package hostedcontrolplane
 
 import (
 	"context"
-	"fmt"
 	"os"
+	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/platform/aws/workers"
+	"hcp.internal/platform/internal/kube/companion"
+	"hcp.internal/platform/internal/platform/aws"
 )
 
-// Cloud removes what was made for a control plane in a cloud.
-type Cloud interface {
-	// Remove returns nil when it is done, or never will be and a condition says so.
-	Remove(ctx context.Context, hcp *hyperv1.HostedControlPlane) error
-}
+// cloudProgram has the libraries of clouds; see decision 57.
+const cloudProgram = "hcp-cloud"
 
-// setupCloud starts what works in a cloud. Which one that is, is known by the credentials that the process was given; without any it costs nothing.
-func (r *Reconciler) setupCloud(mgr manager.Manager) error {
+// cloudRecheck is how often it is looked whether what a control plane has in a cloud is gone.
+const cloudRecheck = 5 * time.Second
+
+// setupCloud starts the program that works in a cloud, as long as this process leads. Which cloud that is, is known by the credentials that the process was
+// given; without any it costs nothing.
+func (r *Reconciler) setupCloud(mgr manager.Manager, o Options) error {
 	if os.Getenv("AWS_SHARED_CREDENTIALS_FILE") == "" {
 		return nil
 	}
-	w := &workers.Reconciler{Client: mgr.GetClient(), Clock: r.Clock, NewAPI: workers.NewAPI}
-	r.Cloud = w
-	if err := w.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("setting up what works in AWS: %w", err)
+	path, err := companion.Beside(cloudProgram)
+	if err != nil {
+		return err
 	}
-	return nil
+	args := []string{"control-plane", "--namespace=" + o.Namespace}
+	if o.Kubeconfig != "" {
+		args = append(args, "--kubeconfig="+o.Kubeconfig)
+	}
+	r.InCloud = true
+	return mgr.Add(&companion.Program{Path: path, Args: args})
 }
 
 // leave ends the control plane, once what lies outside of its namespace is gone: the tokens for that come from its API server.
-func (r *Reconciler) leave(ctx context.Context, hcp *hyperv1.HostedControlPlane) error {
-	if r.Cloud != nil {
-		if err := r.Cloud.Remove(ctx, hcp); err != nil {
-			return fmt.Errorf("removing what HostedControlPlane %s has in the cloud: %w", client.ObjectKeyFromObject(hcp), err)
-		}
+func (r *Reconciler) leave(ctx context.Context, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
+	if what := aws.Removing(hcp, r.Clock.Now()); r.InCloud && what != "" {
+		ctrl.LoggerFrom(ctx).V(1).Info("the control plane stays until what it has in the cloud is gone", "waitingFor", what)
+		return ctrl.Result{RequeueAfter: cloudRecheck}, nil
 	}
-	return r.finalize(ctx, hcp)
+	return ctrl.Result{}, r.finalize(ctx, hcp)
 }

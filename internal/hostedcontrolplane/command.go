@@ -242,7 +242,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.started != nil {
 		r.Ready = sync.OnceFunc(func() { time.AfterFunc(startTail, o.started) })
 	}
-	if err := errors.Join(setup(mgr, r, wake), r.setupCloud(mgr)); err != nil {
+	if err := errors.Join(setup(mgr, r, wake), r.setupCloud(mgr, o)); err != nil {
 		return err
 	}
 	if err := mgr.Add(spaces); err != nil {

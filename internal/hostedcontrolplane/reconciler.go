@@ -65,8 +65,8 @@ type Reconciler struct {
 
 	// Management looks at the management cluster.
 	Management Management
-	// Cloud removes what this process made outside of the namespace; nil: nothing.
-	Cloud Cloud
+	// InCloud: a program beside this one works in a cloud.
+	InCloud bool
 	// Events tells users what became of the control plane; nil: nobody is told.
 	Events events.Recorder
 	// Ready, if set, is called after every pass that found the control plane ready.
@@ -112,7 +112,8 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 		return ctrl.Result{}, false, client.IgnoreNotFound(err)
 	}
 	if !hcp.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, false, r.leave(ctx, hcp)
+		result, err := r.leave(ctx, hcp)
+		return result, false, err
 	}
 	if r.OperateOn != "" && r.OperateOn != releaseimage.ControlPlane(&hcp.Spec) {
 		ctrl.LoggerFrom(ctx).V(1).Info("left to the operator of the other release", "release", releaseimage.ControlPlane(&hcp.Spec))

@@ -31,7 +31,7 @@ func programs(t *testing.T, at time.Time) Binaries {
 	t.Helper()
 	dir := t.TempDir()
 	b := Binaries{CABundle: []byte("ca")}
-	for n, p := range map[string]*string{"hypershift": &b.Hypershift, "hcp-operators": &b.Operators, "hcp-sidecar": &b.Sidecar, "pause": &b.Pause, "coredns": &b.CoreDNS} {
+	for n, p := range map[string]*string{"hypershift": &b.Hypershift, "hcp-operators": &b.Operators, "hcp-cloud": &b.Cloud, "hcp-sidecar": &b.Sidecar, "pause": &b.Pause, "coredns": &b.CoreDNS} {
 		*p = filepath.Join(dir, n)
 		write(t, *p, "program "+n, at)
 	}

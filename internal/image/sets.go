@@ -28,11 +28,11 @@ var kubeNames = []string{"etcd", "kube-apiserver", "kube-controller-manager", "k
 
 // Binaries are paths of programs on this machine.
 type Binaries struct {
-	Hypershift, Operators, Sidecar, Pause, CoreDNS, Flannel, LocalStorage, Webapp string
-	CABundle                                                                      []byte // of the machine; may be empty
+	Hypershift, Operators, Cloud, Sidecar, Pause, CoreDNS, Flannel, LocalStorage, Webapp string
+	CABundle                                                                             []byte // of the machine; may be empty
 }
 
-// Platform is our own image: the three binaries with the names that manifests call.
+// Platform is our own image: the four binaries with the names that manifests call.
 // Each binary has a layer of its own, so that changing one sends only that one.
 func Platform(b Binaries) (v1.Image, error) {
 	operators := []File{{Path: "/usr/bin/hcp-operators", Mode: 0o755, Source: b.Operators}}
@@ -43,6 +43,7 @@ func Platform(b Binaries) (v1.Image, error) {
 		Base(b.CABundle),
 		sidecar(b),
 		operators,
+		[]File{{Path: "/usr/bin/hcp-cloud", Mode: 0o755, Source: b.Cloud}},
 		[]File{{Path: "/usr/bin/hypershift", Mode: 0o755, Source: b.Hypershift}},
 	)
 }

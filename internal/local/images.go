@@ -59,7 +59,7 @@ func binaries(root string) image.Binaries {
 	bin := func(name string) string { return filepath.Join(root, "bin", name) }
 	ca, _ := os.ReadFile(caBundle) // a machine without one has no use for it
 	return image.Binaries{
-		Hypershift: bin("hypershift"), Operators: bin("hcp-operators"), Sidecar: bin("hcp-sidecar"),
+		Hypershift: bin("hypershift"), Operators: bin("hcp-operators"), Cloud: bin("hcp-cloud"), Sidecar: bin("hcp-sidecar"),
 		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), LocalStorage: bin("local-storage"), Webapp: bin("webapp"), CABundle: ca,
 	}
 }

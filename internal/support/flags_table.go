@@ -140,6 +140,14 @@ var Programs = []Program{
 		{Command: "hypershift version",
 			Heeded: "client-only commit-only context kubeconfig namespace output"},
 	}},
+	{Name: "hcp-cloud", Commands: []Command{
+		{Command: "hcp-cloud",
+			Heeded: "log-format log-level"},
+		{Command: "hcp-cloud control-plane",
+			Heeded: "kubeconfig namespace"},
+		{Command: "hcp-cloud etcd-upload",
+			Heeded: "aws-bucket aws-kms-key-arn aws-region credentials-file key-prefix snapshot-path storage-type"},
+	}},
 	{Name: "hcp-operators", Commands: []Command{
 		{Command: "hcp-operators capi-provider-local",
 			Heeded: "health-addr kubeconfig leader-elect metrics-addr namespace"},
@@ -164,8 +172,6 @@ var Programs = []Program{
 			NotHeeded: "kubevirt-infra-kubeconfig initial-ca-file cluster-signer-ca-file enable-ci-debug-output"},
 		{Command: "hcp-operators control-plane-operator etcd-snapshot",
 			Heeded: "cacert cert endpoint key output"},
-		{Command: "hcp-operators control-plane-operator etcd-upload",
-			Heeded: "aws-bucket aws-kms-key-arn aws-region credentials-file key-prefix snapshot-path storage-type"},
 		{Command: "hcp-operators control-plane-operator fetch-etcd-certs",
 			Heeded: "etcd-ca-configmap etcd-client-secret hcp-namespace output-dir"},
 		{Command: "hcp-operators hypershift-operator recover-etcd run",

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	. "github.com/onsi/gomega"
 
-	"hcp.internal/platform/internal/etcdbackup/job"
+	"hcp.internal/platform/internal/etcdbackup/upload"
 )
 
 // snapshotOf is a file that ends as a snapshot of etcd does.
@@ -49,10 +49,10 @@ func TestBackup(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	second := int64(1764000000)
-	upload := func(t *testing.T, path string, change func(*job.Upload)) (string, error) {
+	put := func(t *testing.T, path string, change func(*upload.Upload)) (string, error) {
 		second++
 		now := time.Unix(second, 0)
-		u := job.Upload{Path: path, StorageType: "S3", Bucket: "backups", Region: "us-east-1", Credentials: credentials, KeyPrefix: "demo/",
+		u := upload.Upload{Path: path, StorageType: "S3", Bucket: "backups", Region: "us-east-1", Credentials: credentials, KeyPrefix: "demo/",
 			Result: filepath.Join(t.TempDir(), "result"), Now: func() time.Time { return now }}
 		if change != nil {
 			change(&u)
@@ -78,7 +78,7 @@ func TestBackup(t *testing.T) {
 		t.Run("When a snapshot is "+name+" it should arrive as it is", func(t *testing.T) {
 			g := NewWithT(t)
 			path, content := snapshotOf(t, size)
-			url, err := upload(t, path, nil)
+			url, err := put(t, path, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(url).To(MatchRegexp(`^s3://backups/demo/17640000\d\d\.db$`))
 			g.Expect(bytes.Equal(stored(t, url), content)).To(BeTrue())
@@ -89,17 +89,17 @@ func TestBackup(t *testing.T) {
 		path, content := snapshotOf(t, 20<<20)
 		e.Fail(Fault{Service: "s3", Times: 3, Code: "SlowDown", Status: 503})
 		defer e.Heal()
-		url, err := upload(t, path, nil)
+		url, err := put(t, path, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(bytes.Equal(stored(t, url), content)).To(BeTrue())
 	})
 	path, _ := snapshotOf(t, 1<<20)
 	for name, tc := range map[string]struct {
 		fault  Fault
-		change func(*job.Upload)
+		change func(*upload.Upload)
 		want   []string
 	}{
-		"When there is no bucket it should say so":           {change: func(u *job.Upload) { u.Bucket = "none" }, want: []string{"NoSuchBucket", "create the bucket, or correct spec.storage.s3.bucket"}},
+		"When there is no bucket it should say so":           {change: func(u *upload.Upload) { u.Bucket = "none" }, want: []string{"NoSuchBucket", "create the bucket, or correct spec.storage.s3.bucket"}},
 		"When the credentials may not it should name rights": {fault: Fault{Service: "s3", Code: "AccessDenied", Status: 403}, want: []string{"AccessDenied", "s3:PutObject"}},
 		"When an object is there it should be left alone":    {fault: Fault{Service: "s3", Code: "PreconditionFailed", Status: 412}, want: []string{"two clusters must not share a keyPrefix"}},
 	} {
@@ -109,7 +109,7 @@ func TestBackup(t *testing.T) {
 				e.Fail(tc.fault)
 				defer e.Heal()
 			}
-			_, err := upload(t, path, tc.change)
+			_, err := put(t, path, tc.change)
 			for _, want := range tc.want {
 				g.Expect(err).To(MatchError(ContainSubstring(want)))
 			}

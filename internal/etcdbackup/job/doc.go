@@ -1,2 +1,2 @@
-// Package job is what the containers of a backup's Job run, each a subcommand of control-plane-operator: fetch-etcd-certs, etcd-snapshot and etcd-upload.
+// Package job is what the first containers of a backup's Job run, each a subcommand of control-plane-operator: fetch-etcd-certs and etcd-snapshot.
 package job

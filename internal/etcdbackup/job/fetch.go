@@ -27,9 +27,9 @@ const (
 // fetchTimeout bounds two reads.
 const fetchTimeout = time.Minute
 
-// Commands are the subcommands.
+// Commands are the subcommands. That which uploads is in package upload, since it needs the libraries of clouds.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{fetchCommand(), snapshotCommand(), uploadCommand()}
+	return []*cobra.Command{fetchCommand(), snapshotCommand()}
 }
 
 func fetchCommand() *cobra.Command {

@@ -80,30 +80,8 @@ func TestSnapshot(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "snapshot.db")
 			g.Expect(os.WriteFile(file, tc.change(bytes.Clone(whole)), 0o600)).To(Succeed())
 			g.Expect(Check(file)).To(MatchError(ContainSubstring(tc.want)))
-			u := Upload{Path: file, StorageType: "S3", Bucket: "b", Region: "r", KeyPrefix: "p", Now: time.Now}
-			g.Expect(u.Run(t.Context(), os.Stdout, os.Stderr)).To(MatchError(ContainSubstring(tc.want)), "it should not be uploaded either")
 		})
 	}
-}
-
-func TestUploadRefused(t *testing.T) {
-	for want, u := range map[string]Upload{
-		`unsupported storage type: "GCS" (must be S3)`:  {StorageType: "GCS"},
-		"--aws-bucket is required for storage type S3":  {StorageType: "S3"},
-		"--aws-region is required for storage type S3":  {StorageType: "S3", Bucket: "b"},
-		"snapshot file not accessible: stat /none/such": {StorageType: "S3", Bucket: "b", Region: "r", Path: "/none/such"},
-	} {
-		t.Run("When it can't work it should say: "+want, func(t *testing.T) {
-			NewWithT(t).Expect(u.Run(t.Context(), os.Stdout, os.Stderr)).To(MatchError(ContainSubstring(want)))
-		})
-	}
-}
-
-func TestKey(t *testing.T) {
-	t.Run("When the prefix ends with a slash there should be one", func(t *testing.T) {
-		u := Upload{Path: "/a/snapshot.db", KeyPrefix: "demo/", Now: func() time.Time { return time.Unix(1764000000, 0) }}
-		NewWithT(t).Expect(u.key()).To(Equal("demo/1764000000.db"))
-	})
 }
 
 func TestFetch(t *testing.T) {

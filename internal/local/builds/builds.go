@@ -46,15 +46,15 @@ type Target struct {
 
 const strip = "-s -w"
 
-// Programs are our own three.
+// Programs are our own four.
 func Programs(root string) Target {
 	ldflags := strip
 	if commit := Commit(root); commit != "" {
 		ldflags += " -X " + Module + "/internal/version.commit=" + commit
 	}
 	return Target{
-		Name: "hypershift, hcp-operators, hcp-sidecar", Dir: ".", Packages: []string{"./cmd/hypershift", "./cmd/hcp-operators", "./cmd/hcp-sidecar"},
-		Out: "bin/", LDFlags: ldflags, Typical: 150 * time.Second,
+		Name: "hypershift, hcp-operators, hcp-cloud, hcp-sidecar", Dir: ".", Packages: []string{"./cmd/hypershift", "./cmd/hcp-operators", "./cmd/hcp-cloud", "./cmd/hcp-sidecar"},
+		Out: "bin/", LDFlags: ldflags, Typical: 160 * time.Second,
 	}
 }
 

@@ -22,12 +22,15 @@ import (
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/process"
+	platformaws "hcp.internal/platform/internal/platform/aws"
 )
 
 // How often AWS is asked whether it takes tokens: after it did, and after it did not.
 const (
 	checkAgain = 5 * time.Minute
 	checkSoon  = 30 * time.Second
+	// removalRecheck is how often a cluster that goes is looked at.
+	removalRecheck = 10 * time.Second
 )
 
 // Bounds of retries.
@@ -97,6 +100,8 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 		} else if c != nil {
 			set = append(set, *c)
 		}
+	} else if c := r.remove(ctx, hcp); c != nil {
+		set = append(set, *c)
 	}
 	for i := range set {
 		set[i].ObservedGeneration = hcp.Generation
@@ -104,6 +109,9 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	conditions.Set(&hcp.Status.Conditions, r.Clock.Now(), set...)
 	if err := patch.Status(ctx, r.Client, before, hcp); err != nil {
 		return ctrl.Result{}, err
+	}
+	if !hcp.DeletionTimestamp.IsZero() {
+		return ctrl.Result{RequeueAfter: removalRecheck}, nil
 	}
 	for _, c := range set {
 		if c.Status != metav1.ConditionTrue {
@@ -211,31 +219,21 @@ func (r *Reconciler) tag(ctx context.Context, api API, hcp *hyperv1.HostedContro
 	return outcome.ErrStale // the status is to be written over the new version
 }
 
-// Remove deletes what was made in AWS for a HostedControlPlane that goes, when that is asked for and AWS takes the cluster's tokens. It returns nil when
-// it is done, or never will be: condition AWSDefaultSecurityGroupDeleted says which.
-func (r *Reconciler) Remove(ctx context.Context, hcp *hyperv1.HostedControlPlane) error {
-	if hcp.Spec.Platform.AWS == nil || hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] != "true" {
-		return nil
-	}
-	if c := conditions.Get(hcp.Status.Conditions, hyperv1.ValidAWSIdentityProvider); c != nil && c.Status != metav1.ConditionTrue {
-		return nil
-	}
-	if c := conditions.Get(hcp.Status.Conditions, hyperv1.AWSDefaultSecurityGroupDeleted); c != nil {
+// remove deletes the security group of a HostedControlPlane that goes, when its turn has come. nil: it hasn't, or AWS is to be asked again.
+func (r *Reconciler) remove(ctx context.Context, hcp *hyperv1.HostedControlPlane) *metav1.Condition {
+	if platformaws.Removing(hcp, r.Clock.Now()) != hyperv1.AWSDefaultSecurityGroupDeleted {
 		return nil
 	}
 	api, err := r.client(ctx, hcp)
-	if err != nil {
-		return err
+	if err == nil {
+		err = remove(ctx, api, hcp.Spec.InfraID)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	err = remove(ctx, api, hcp.Spec.InfraID)
 	if err != nil && !fault.Is(err, hopeless...) {
-		return err
+		ctrl.LoggerFrom(ctx).Info("could not remove the default security group; it is tried again", "error", err.Error())
+		return nil
 	}
-	before := hcp.DeepCopy()
-	conditions.Set(&hcp.Status.Conditions, r.Clock.Now(), deletedCondition(err))
-	return client.IgnoreNotFound(patch.Status(ctx, r.Client, before, hcp))
+	c := deletedCondition(err)
+	return &c
 }
 
 // hopeless are codes after which a deletion goes on without.

@@ -246,31 +246,40 @@ func TestRemove(t *testing.T) {
 		asked   bool
 		fail    map[string]string
 		trusted metav1.ConditionStatus
+		inside  metav1.ConditionStatus
 		gone    bool
-		retry   bool
 		want    metav1.ConditionStatus
 		says    string
 	}{
-		"When nobody asks for it the group should stay":            {},
-		"When it is asked for the group should go":                 {asked: true, gone: true, want: metav1.ConditionTrue},
-		"When AWS does not take the tokens it should not be tried": {asked: true, trusted: metav1.ConditionFalse},
-		"When something depends on it that should be told":         {asked: true, fail: map[string]string{"DeleteSecurityGroup": "DependencyViolation"}, want: metav1.ConditionFalse, says: "the text of DependencyViolation"},
-		"When it may not be deleted the deletion should go on":     {asked: true, fail: map[string]string{"DeleteSecurityGroup": "UnauthorizedOperation"}, want: metav1.ConditionFalse, says: "code: UnauthorizedOperation"},
-		"When AWS is asked too often it should be tried again":     {asked: true, fail: map[string]string{"DeleteSecurityGroup": "RequestLimitExceeded"}, retry: true},
+		"When nobody asks for it the group should stay":                          {inside: metav1.ConditionTrue},
+		"When it is asked for the group should go":                               {asked: true, inside: metav1.ConditionTrue, gone: true, want: metav1.ConditionTrue},
+		"When the hosted cluster still has load balancers the group should stay": {asked: true, inside: metav1.ConditionFalse},
+		"When AWS does not take the tokens it should not be tried":               {asked: true, inside: metav1.ConditionTrue, trusted: metav1.ConditionFalse, fail: map[string]string{"DescribeVpcEndpoints": "AccessDenied"}},
+		"When something depends on it that should be told":                       {asked: true, inside: metav1.ConditionTrue, fail: map[string]string{"DeleteSecurityGroup": "DependencyViolation"}, want: metav1.ConditionFalse, says: "the text of DependencyViolation"},
+		"When it may not be deleted the deletion should go on":                   {asked: true, inside: metav1.ConditionTrue, fail: map[string]string{"DeleteSecurityGroup": "UnauthorizedOperation"}, want: metav1.ConditionFalse, says: "code: UnauthorizedOperation"},
+		"When AWS is asked too often it should be tried again":                   {asked: true, inside: metav1.ConditionTrue, fail: map[string]string{"DeleteSecurityGroup": "RequestLimitExceeded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(t)
-			hcp := w.settle(t)
-			if tc.asked {
-				hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] = "true"
+			w.settle(t)
+			w.change(t, func(h *hyperv1.HostedControlPlane) {
+				h.Finalizers = []string{"example.com/somebody"}
+				if tc.asked {
+					metav1.SetMetaDataAnnotation(&h.ObjectMeta, hyperv1.CleanupCloudResourcesAnnotation, "true")
+				}
+			})
+			hcp := &hyperv1.HostedControlPlane{}
+			g.Expect(w.c.Get(t.Context(), w.key, hcp)).To(Succeed())
+			for what, status := range map[string]metav1.ConditionStatus{hyperv1.ValidAWSIdentityProvider: tc.trusted, hyperv1.CloudResourcesDestroyed: tc.inside} {
+				if status != "" {
+					conditions.Set(&hcp.Status.Conditions, time.Now(), conditions.New(what, status, "x", ""))
+				}
 			}
-			if tc.trusted != "" {
-				conditions.Set(&hcp.Status.Conditions, time.Now(), conditions.New(hyperv1.ValidAWSIdentityProvider, tc.trusted, "x", ""))
-			}
+			g.Expect(w.c.Status().Update(t.Context(), hcp)).To(Succeed())
+			g.Expect(w.c.Delete(t.Context(), hcp)).To(Succeed())
 			w.aws.fail = tc.fail
-			err := w.r.Remove(t.Context(), hcp)
-			g.Expect(err != nil).To(Equal(tc.retry))
+			hcp = w.settle(t)
 			g.Expect(w.aws.group == nil).To(Equal(tc.gone))
 			c := conditions.Get(hcp.Status.Conditions, deleted)
 			if tc.want == "" {
@@ -279,7 +288,7 @@ func TestRemove(t *testing.T) {
 			}
 			g.Expect(c).To(And(HaveField("Status", tc.want), HaveField("Message", ContainSubstring(tc.says))))
 			calls := slices.Clone(w.aws.calls)
-			g.Expect(w.r.Remove(t.Context(), hcp)).To(Succeed())
+			w.settle(t)
 			g.Expect(w.aws.calls).To(Equal(calls), "what was decided is not tried again")
 		})
 	}

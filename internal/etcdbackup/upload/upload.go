@@ -1,4 +1,4 @@
-package job
+package upload
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/etcdbackup/job"
 )
 
 // terminationLog is where the kubelet reads what a container has to say.
@@ -33,7 +35,8 @@ type Upload struct {
 	Now    func() time.Time
 }
 
-func uploadCommand() *cobra.Command {
+// Command is the subcommand etcd-upload. Manifests call it by control-plane-operator, which hands it on.
+func Command() *cobra.Command {
 	u := Upload{Now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "etcd-upload",
@@ -74,7 +77,7 @@ func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
 	if _, err := os.Stat(u.Path); err != nil {
 		return fmt.Errorf("snapshot file not accessible: %w", err)
 	}
-	if err := Check(u.Path); err != nil {
+	if err := job.Check(u.Path); err != nil {
 		return err
 	}
 	url, err := u.s3(ctx)

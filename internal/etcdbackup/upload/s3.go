@@ -1,4 +1,4 @@
-package job
+package upload
 
 import (
 	"context"

@@ -18,6 +18,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/aws"
 	"hcp.internal/platform/internal/cli/capi"
+	"hcp.internal/platform/internal/cli/certificates"
 	"hcp.internal/platform/internal/cli/cloudonly"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
@@ -97,6 +98,8 @@ func command() *cobra.Command {
 		createCommand,
 		destroyCommand,
 		dump.Command(),
+		getCommand(),
+		certificates.RotateCommand(),
 		localcli.Command(),
 		render.Command(),
 		rollout.Command(),

@@ -101,7 +101,7 @@ func TestPKISpec(t *testing.T) {
 		g := NewWithT(t)
 		hcp := demoHCP()
 		hcp.Annotations = map[string]string{pki.ValidityAnnotation: "1s", pki.RenewalAnnotation: "30"}
-		spec, problems := pkiSpec(hcp, wellObserved().Infra, pki.Spec{Validity: time.Hour})
+		spec, problems := pkiSpec(hcp, wellObserved().Infra, pki.Spec{Validity: time.Hour}, time.Unix(1800000000, 0))
 		g.Expect(problems).To(ConsistOf(MatchError(ContainSubstring("must be a duration of at least 10m0s")), MatchError(ContainSubstring("must be a number between 0 and 1"))))
 		g.Expect(spec.Validity).To(Equal(time.Hour))
 	})
@@ -109,11 +109,25 @@ func TestPKISpec(t *testing.T) {
 		g := NewWithT(t)
 		hcp := demoHCP()
 		hcp.Annotations = map[string]string{pki.ValidityAnnotation: "48h", pki.RenewalAnnotation: "0.3"}
-		spec, problems := pkiSpec(hcp, wellObserved().Infra, pki.Spec{Validity: time.Hour})
+		spec, problems := pkiSpec(hcp, wellObserved().Infra, pki.Spec{Validity: time.Hour}, time.Unix(1800000000, 0))
 		g.Expect(problems).To(BeEmpty())
 		g.Expect(spec.Validity).To(Equal(48 * time.Hour))
 		g.Expect(spec.RenewShare).To(Equal(0.3))
 		g.Expect(spec.APIHost).To(Equal("10.97.0.1"))
+	})
+	t.Run("When authorities are to be replaced it should take times that have passed and nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		hcp, now := demoHCP(), time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+		hcp.Annotations = map[string]string{pki.RotateBeforeAnnotation: "2026-11-01T11:59:59Z", pki.RevokeBeforeAnnotation: "2026-10-01T00:00:00+02:00"}
+		spec, problems := pkiSpec(hcp, wellObserved().Infra, pki.Spec{}, now)
+		g.Expect(problems).To(BeEmpty())
+		g.Expect(spec.RotateBefore).To(BeTemporally("==", now.Add(-time.Second)))
+		g.Expect(spec.RevokeBefore).To(BeTemporally("==", time.Date(2026, 9, 30, 22, 0, 0, 0, time.UTC)))
+		hcp.Annotations = map[string]string{pki.RotateBeforeAnnotation: "2026-11-01T12:00:01Z", pki.RevokeBeforeAnnotation: "now"}
+		spec, problems = pkiSpec(hcp, wellObserved().Infra, pki.Spec{}, now)
+		g.Expect(problems).To(ConsistOf(MatchError(ContainSubstring("it is a time to come")), MatchError(ContainSubstring("it must be a time such as 2026-11-01T12:00:00Z"))))
+		g.Expect(spec.RotateBefore).To(BeZero())
+		g.Expect(spec.RevokeBefore).To(BeZero())
 	})
 }
 

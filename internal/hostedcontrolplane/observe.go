@@ -238,7 +238,7 @@ func (r *Reconciler) reports(ctx context.Context, hcp *hyperv1.HostedControlPlan
 }
 
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, obs *Observed) error {
-	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
+	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase, r.Clock.Now())
 	name, key := spec.AdminKubeconfigRef()
 	secret := &corev1.Secret{}
 	found, err := r.get(ctx, spec.Namespace, name, secret)

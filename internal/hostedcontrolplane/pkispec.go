@@ -20,7 +20,7 @@ import (
 )
 
 // pkiSpec is what the control plane's certificates depend on. Annotations that cannot be read are problems to report, and count as absent.
-func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.Spec) (pki.Spec, []error) {
+func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.Spec, now time.Time) (pki.Spec, []error) {
 	s := base // validity and kind of keys, as the process was started
 	s.Namespace, s.Name, s.InfraID, s.Owner = hcp.Namespace, hcp.Name, hcp.Spec.InfraID, ownerReference(hcp)
 	s.CustomAPIHost = hcp.Spec.KubeAPIServerDNSName
@@ -48,7 +48,31 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 		}
 	}
 	_, s.Disabled = hcp.Annotations[pki.DisableAnnotation]
-	return s, readAnnotations(hcp, &s)
+	return s, append(readAnnotations(hcp, &s), readRotation(hcp, &s, now)...)
+}
+
+// readRotation reads which authorities are to be replaced. A time to come is no time of anything that could have been made before it.
+func readRotation(hcp *hyperv1.HostedControlPlane, s *pki.Spec, now time.Time) []error {
+	var problems []error
+	for _, a := range []struct {
+		key  string
+		into *time.Time
+	}{{pki.RotateBeforeAnnotation, &s.RotateBefore}, {pki.RevokeBeforeAnnotation, &s.RevokeBefore}} {
+		text, ok := hcp.Annotations[a.key]
+		if !ok {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("annotation %s is ignored: it must be a time such as %s", a.key, now.UTC().Format(time.RFC3339)))
+		case at.After(now):
+			problems = append(problems, fmt.Errorf("annotation %s is ignored until then: it is a time to come, and must be one that has passed, such as %s", a.key, now.UTC().Format(time.RFC3339)))
+		default:
+			*a.into = at
+		}
+	}
+	return problems
 }
 
 // payloadSpec is what the certificates of an OpenShift payload depend on, nil for a release of Kubernetes or one that isn't known.

@@ -62,7 +62,7 @@ func Preview(ctx context.Context, in PreviewInput) error {
 		wctx.UserRelease = own.apply(wctx.UserRelease)
 	}
 	objs := in.Objects
-	spec, problems := pkiSpec(wctx.HCP, wctx.Infra, pki.Spec{})
+	spec, problems := pkiSpec(wctx.HCP, wctx.Infra, pki.Spec{}, in.Now)
 	spec.Payload = payloadSpec(wctx.HCP, wctx.Infra, flavourOf(wctx.Release))
 	if !wctx.Unsigned && !spec.Disabled {
 		if err := errors.Join(problems...); err != nil {

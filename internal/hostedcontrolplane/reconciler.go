@@ -205,7 +205,7 @@ func (r *Reconciler) prepare(ctx context.Context, obs *Observed) error {
 func (r *Reconciler) context(obs Observed) component.WorkloadContext {
 	c := r.Context
 	c.Capabilities = r.Management
-	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
+	spec, _ := pkiSpec(obs.HCP, obs.Infra, r.PKIBase, r.Clock.Now())
 	c.Signer = clientSigner{reader: r.Client, spec: spec, source: func() pki.Source {
 		return pki.Source{Now: r.Clock.Now(), Keys: r.PKI.Keys, Rand: r.PKI.Rand}
 	}}
@@ -219,7 +219,7 @@ func (r *Reconciler) certify(ctx context.Context, obs *Observed) error {
 	if err != nil {
 		return err
 	}
-	spec, problems := pkiSpec(obs.HCP, obs.Infra, r.PKIBase)
+	spec, problems := pkiSpec(obs.HCP, obs.Infra, r.PKIBase, r.Clock.Now())
 	spec.TrustRolledOut, obs.PKIProblems = rolledOut, problems
 	spec.Payload, spec.Undecided = payloadSpec(obs.HCP, obs.Infra, obs.Flavour), obs.Flavour == undecided
 	found, err := pki.Observe(ctx, r.Client, spec)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,7 +43,7 @@ func TestFieldsOfHostedCluster(t *testing.T) {
 			}
 			live := endpoints.Live{API: services[0]}
 			infra := endpoints.StatusOf(hcp, live)
-			certificates, problems := pkiSpec(hcp, infra, pki.Spec{})
+			certificates, problems := pkiSpec(hcp, infra, pki.Spec{}, time.Unix(1800000000, 0))
 			certificates.Owner = pki.Spec{}.Owner
 			text, err := json.Marshal(services)
 			return fmt.Sprintf("%s %+v %+v %v %v %v", text, infra, certificates, problems, endpoints.Validate(hcp, endpoints.Capabilities{}), err), true

@@ -24,6 +24,10 @@ var earliestExpiry = prometheus.NewDesc("hypershift_certificates_earliest_expiry
 var authorityExpiry = prometheus.NewDesc("hypershift_certificate_authorities_earliest_expiry_timestamp_seconds",
 	"When the first of the certificate authorities of this control plane expires, and with it all that it signed.", []string{"namespace"}, nil)
 
+var generationExpiry = prometheus.NewDesc("hypershift_certificate_authority_expiry_timestamp_seconds",
+	"When a certificate authority of this control plane expires, by the name of its Secret; generation is Authority for the one that signs, Successor or Previous.",
+	[]string{"namespace", "authority", "generation"}, nil)
+
 // Expiry is a metric of when certificates of a control plane end.
 type Expiry struct {
 	reader    client.Reader // cached
@@ -34,7 +38,11 @@ type Expiry struct {
 func NewExpiry(reader client.Reader, namespace string) *Expiry { return &Expiry{reader, namespace} }
 
 // Describe implements prometheus.Collector.
-func (e *Expiry) Describe(ch chan<- *prometheus.Desc) { ch <- earliestExpiry; ch <- authorityExpiry }
+func (e *Expiry) Describe(ch chan<- *prometheus.Desc) {
+	ch <- earliestExpiry
+	ch <- authorityExpiry
+	ch <- generationExpiry
+}
 
 // Collect implements prometheus.Collector. Where nothing can be read there is no series.
 func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
@@ -47,17 +55,28 @@ func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
 	if first := earliest(secrets.Items, time.Now()); !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(earliestExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
 	}
+	for _, c := range Inventory(authoritiesOf(secrets.Items), 0) {
+		ch <- prometheus.MustNewConstMetric(generationExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), e.namespace, c.Secret, string(c.Kind))
+	}
 	if first := earliestAuthority(secrets.Items); !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(authorityExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
 	}
 }
 
+// authoritiesOf are the Secrets of authorities that this package makes: a bounded number, whatever else is there.
+func authoritiesOf(secrets []corev1.Secret) []corev1.Secret {
+	ours, list := authoritySecrets(), []corev1.Secret{}
+	for i := range secrets {
+		if ours[secrets[i].Name] {
+			list = append(list, secrets[i])
+		}
+	}
+	return list
+}
+
 // earliestAuthority is when the first authority of a control plane ends, of those that this package makes; zero when there is none.
 func earliestAuthority(secrets []corev1.Secret) time.Time {
-	ours := map[string]bool{}
-	for _, a := range (Spec{IgnitionServer: true, Payload: &Payload{MetricsForwarding: true}}).authorities() {
-		ours[a.secret] = true
-	}
+	ours := authoritySecrets()
 	var first time.Time
 	for i := range secrets {
 		if !ours[secrets[i].Name] || len(secrets[i].Data[CAKeyKey]) == 0 {

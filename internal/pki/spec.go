@@ -92,6 +92,10 @@ type Spec struct {
 	KeyKind KeyKind
 	// TrustRolledOut is true while every component runs with what its files say now. Authorities wait for it before their successors sign.
 	TrustRolledOut bool
+	// RotateBefore replaces authorities that were made before it; see RotateBeforeAnnotation. Zero: none. It must not be later than now.
+	RotateBefore time.Time
+	// RevokeBefore ends trust in previous authorities that were made before it; see RevokeBeforeAnnotation. Zero: none.
+	RevokeBefore time.Time
 	// Disabled stops everything.
 	Disabled bool
 }

@@ -42,7 +42,8 @@ var annotations = func() []Entry {
 		hyperv1.KubeAPIServerServiceAccountTokenMaxExpiration, hyperv1.DisableMonitoringServices, hyperv1.DisableIgnitionServerAnnotation,
 		hyperv1.DisableClusterAutoscalerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation)
 	add(Heeded, "", hyperv1.DisablePKIReconciliationAnnotation,
-		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal")
+		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal",
+		"hypershift.openshift.io/rotate-authorities-before", "hypershift.openshift.io/revoke-authorities-before")
 	add(Heeded, "", hyperv1.MachineHealthCheckTimeoutAnnotation, hyperv1.MachineHealthCheckNodeStartupTimeoutAnnotation,
 		hyperv1.MachineHealthCheckMaxUnhealthyAnnotation)
 	add(Heeded, "", hyperv1.ClusterAPIProviderAWSImage, hyperv1.AWSMachinePublicIPs, hyperv1.EC2InstanceMetadataHTTPTokensAnnotation, hyperv1.EnableSpotAnnotation)
@@ -105,7 +106,7 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",
 		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
 		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
-		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority",
+		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority", "hypershift.openshift.io/authority-since",
 		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/internal-route", "hypershift.openshift.io/route-status-writer", "hypershift.openshift.io/payload-version")
 	add(Written, onObjects, hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation, hyperv1.IsKubeVirtRHCOSVolumeLabel,
 		"hypershift.openshift.io/capi-provider-agent-rbac")

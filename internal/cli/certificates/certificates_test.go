@@ -1,0 +1,106 @@
+package certificates
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/pki"
+)
+
+var (
+	demo = client.ObjectKey{Namespace: "clusters", Name: "demo"}
+	noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func world(t *testing.T, annotations map[string]string) client.Client {
+	t.Helper()
+	plan := pki.PlanFor(pki.Spec{Namespace: "clusters-demo", Name: "demo", InfraID: "demo-x"}, pki.Observed{}, pki.Source{Now: noon, Keys: pki.NewKey, Rand: rand.Reader})
+	builder := fake.NewClientBuilder().WithScheme(connect.Scheme()).WithObjects(
+		&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: demo.Namespace, Name: demo.Name, Annotations: annotations}})
+	for _, wave := range [][]pki.Write{plan.Authorities, plan.Leaves, plan.Copies} {
+		for _, w := range wave {
+			if w.Secret != nil {
+				builder.WithObjects(w.Secret)
+			}
+		}
+	}
+	return builder.Build()
+}
+
+func TestList(t *testing.T) {
+	t.Run("When a control plane has certificates it should list them without keys, the first to end at the top", func(t *testing.T) {
+		g := NewWithT(t)
+		report, err := List(t.Context(), world(t, nil), demo)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(report.Certificates)).To(BeNumerically(">", 20))
+		raw, err := json.Marshal(report)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(raw)).NotTo(ContainSubstring("PRIVATE"))
+		var out bytes.Buffer
+		g.Expect(table(&out, report, noon.Add(24*time.Hour))).To(Succeed())
+		g.Expect(out.String()).To(MatchRegexp(`SECRET +KEY +KIND +SUBJECT +ISSUER +ENDS IN +KEPT BY +NEXT\nkas-bootstrap-client +tls.crt +Leaf +.* +5d.* +control-plane-operator +renewed 2026-11-06\n`))
+		g.Expect(out.String()).To(MatchRegexp(`root-ca +ca.crt +Authority +"root-ca" +"root-ca" +9y.* +control-plane-operator +prepared 2034-`))
+	})
+	t.Run("When there is no such cluster it should say so", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := List(t.Context(), world(t, nil), client.ObjectKey{Namespace: "clusters", Name: "other"})
+		g.Expect(err).To(MatchError(ContainSubstring("there is no HostedCluster clusters/other")))
+		g.Expect(exit.Code(err)).To(Equal(exit.NotFound))
+	})
+}
+
+func TestRotate(t *testing.T) {
+	t.Run("When all authorities are to be replaced it should note the time on the HostedCluster", func(t *testing.T) {
+		g := NewWithT(t)
+		c := world(t, nil)
+		_, err := rotate(t.Context(), c, demo, rotation{}, noon)
+		g.Expect(err).NotTo(HaveOccurred())
+		hc := &hyperv1.HostedCluster{}
+		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
+		g.Expect(hc.Annotations).To(HaveKeyWithValue(pki.RotateBeforeAnnotation, "2026-11-01T12:00:00Z"))
+		_, err = rotate(t.Context(), c, demo, rotation{revoke: true}, noon)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
+		g.Expect(hc.Annotations).To(HaveKeyWithValue(pki.RevokeBeforeAnnotation, "2026-11-01T12:00:00Z"))
+	})
+	t.Run("When one authority takes a step it should be asked for on its Secret", func(t *testing.T) {
+		g := NewWithT(t)
+		c := world(t, nil)
+		r := rotation{authority: pki.EtcdSigner}
+		g.Expect(r.check()).To(Succeed())
+		_, err := rotate(t.Context(), c, demo, r, noon)
+		g.Expect(err).NotTo(HaveOccurred())
+		s := &corev1.Secret{}
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "clusters-demo", Name: pki.EtcdSigner}, s)).To(Succeed())
+		g.Expect(s.Annotations).To(HaveKeyWithValue(pki.RotationAnnotation, pki.RotationSwitch))
+	})
+	t.Run("When nobody makes certificates it should refuse", func(t *testing.T) {
+		_, err := rotate(t.Context(), world(t, map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}), demo, rotation{}, noon)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("nobody makes certificates for it; remove it first")))
+	})
+	for what, c := range map[string]struct {
+		rotation rotation
+		want     string
+	}{
+		"When a step has no authority it should say how to write it":        {rotation{step: "switch"}, "--step is for one authority"},
+		"When an authority is unknown it should name what lists them":       {rotation{authority: "kas-server-crt"}, "is none of a control plane's"},
+		"When a step is unknown it should list those there are":             {rotation{authority: pki.RootCA, step: "now"}, "write prepare, switch or forget"},
+		"When one authority is revoked it should say how that is asked for": {rotation{authority: pki.RootCA, revoke: true}, "write --step forget"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			NewWithT(t).Expect(c.rotation.check()).To(MatchError(ContainSubstring(c.want)))
+		})
+	}
+}

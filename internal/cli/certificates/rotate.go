@@ -1,0 +1,131 @@
+package certificates
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/pki"
+)
+
+// RotateCommand is `hypershift rotate`.
+func RotateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "Replace what a hosted cluster's trust rests on, while it runs",
+		Example: "  hypershift rotate authorities demo",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(authoritiesCommand())
+	return cmd
+}
+
+// rotation is what `rotate authorities` asks for.
+type rotation struct {
+	authority, step string
+	revoke          bool
+}
+
+func authoritiesCommand() *cobra.Command {
+	var flags connect.Flags
+	var r rotation
+	name, namespace := "", "clusters"
+	cmd := &cobra.Command{
+		Use:   "authorities",
+		Short: "Replace certificate authorities of a hosted cluster in two steps",
+		Long: `Replace the certificate authorities of a hosted cluster. Each gets a successor, whose certificate joins every bundle and kubeconfig first; once all components
+run with that, and an hour has passed, the successor signs and every certificate is issued anew. The old authority stays trusted until nothing that it signed can be
+valid any more. --revoke ends trust in old ones as soon as all components have the new certificates, as after the theft of a key; that of nodes' certificates
+(cluster-signer-ca) is left out, since nodes would be locked out: replace the nodes, then use --authority cluster-signer-ca --step forget.
+
+With --authority one authority takes one step: prepare, switch (which prepares first), or forget. docs/certificates.md says what follows by itself and what does not.`,
+		Example: `  hypershift rotate authorities demo
+  hypershift get certificates demo --authorities
+  hypershift rotate authorities demo --revoke
+  hypershift rotate authorities demo --authority etcd-signer --step switch`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			c, err := flags.Client()
+			if err != nil {
+				return err
+			}
+			said, err := rotate(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: name}, r, time.Now())
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
+			}
+			return err
+		},
+	}
+	clusterFlags(cmd, &flags, &name, &namespace)
+	cmd.Flags().StringVar(&r.authority, "authority", "", "Secret of the one authority to replace, such as root-ca; all by default")
+	cmd.Flags().StringVar(&r.step, "step", "", "With --authority: prepare, switch or forget; switch by default")
+	cmd.Flags().BoolVar(&r.revoke, "revoke", false, "End trust in previous authorities as soon as all components have new certificates")
+	_ = cmd.RegisterFlagCompletionFunc("step", cobra.FixedCompletions([]string{pki.RotationPrepare, pki.RotationSwitch, pki.RotationForget}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (r *rotation) check() error {
+	switch {
+	case r.authority == "" && r.step != "":
+		return errors.New("--step is for one authority: add --authority, or leave --step out to replace all")
+	case r.authority != "" && r.revoke:
+		return errors.New("--revoke is for all authorities: write --step forget with --authority")
+	case r.authority == "":
+		return nil
+	case !pki.IsAuthority(r.authority):
+		return fmt.Errorf("--authority %q is none of a control plane's: `hypershift get certificates NAME --authorities` lists them", r.authority)
+	}
+	switch r.step {
+	case "":
+		r.step = pki.RotationSwitch
+	case pki.RotationPrepare, pki.RotationSwitch, pki.RotationForget:
+	default:
+		return fmt.Errorf("--step is %q: write %s, %s or %s", r.step, pki.RotationPrepare, pki.RotationSwitch, pki.RotationForget)
+	}
+	return nil
+}
+
+// rotate asks the control plane for it, and says what was asked.
+func rotate(ctx context.Context, c client.Client, cluster client.ObjectKey, r rotation, now time.Time) (string, error) {
+	hc, err := find(ctx, c, cluster)
+	if err != nil {
+		return "", err
+	}
+	if _, off := hc.Annotations[hyperv1.DisablePKIReconciliationAnnotation]; off {
+		return "", fmt.Errorf("HostedCluster %s has annotation %s: nobody makes certificates for it; remove it first", cluster, hyperv1.DisablePKIReconciliationAnnotation)
+	}
+	var obj client.Object = hc
+	key, value := pki.RotateBeforeAnnotation, now.UTC().Truncate(time.Second).Format(time.RFC3339)
+	said := fmt.Sprintf("authorities of %s that were made before %s are replaced: `hypershift get certificates %s -n %s --authorities` shows how far that is", cluster, value, hc.Name, hc.Namespace)
+	switch {
+	case r.revoke:
+		key = pki.RevokeBeforeAnnotation
+		said = fmt.Sprintf("previous authorities of %s that were made before %s are trusted no more once all components have new certificates", cluster, value)
+	case r.authority != "":
+		secret := &corev1.Secret{}
+		secret.Namespace, secret.Name = names.NamespaceOf(hc), r.authority
+		obj, key, value = secret, pki.RotationAnnotation, r.step
+		said = fmt.Sprintf("authority %s of %s is asked for step %s", r.authority, cluster, r.step)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	if err != nil {
+		return "", err
+	}
+	if err := c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(connect.FieldOwner)); err != nil {
+		return "", fmt.Errorf("annotating %s: %w", connect.Describe(obj), err)
+	}
+	return said, nil
+}

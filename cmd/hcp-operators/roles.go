@@ -150,5 +150,5 @@ var roles = []role{
 // sidecarHelpers are the helper names under which manifests call the control plane operator's binary.
 var sidecarHelpers = []string{
 	"availability-prober", "token-minter", "etcd-init", "wait-dns", "kas-bootstrap", "audit-tail", "pause",
-	"konnectivity-https-proxy", "konnectivity-socks5-proxy", "resolve-dns", "sync-fg-configmap", "etcd-defrag-controller", "endpoint-resolver", "metrics-proxy",
+	"konnectivity-https-proxy", "konnectivity-socks5-proxy", "resolve-dns", "sync-fg-configmap", "etcd-defrag-controller", "endpoint-resolver", "metrics-proxy", "sync-global-pullsecret",
 }

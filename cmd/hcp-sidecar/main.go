@@ -28,6 +28,7 @@ import (
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
 	"hcp.internal/platform/internal/sidecar/metricsproxy"
 	"hcp.internal/platform/internal/sidecar/prober"
+	"hcp.internal/platform/internal/sidecar/pullsecret"
 	"hcp.internal/platform/internal/sidecar/shell"
 	"hcp.internal/platform/internal/sidecar/tokenminter"
 	"hcp.internal/platform/internal/sidecar/tunnelproxy"
@@ -40,6 +41,7 @@ var roles = []func() *cobra.Command{
 	audittail.Command,
 	capiproxy.Command,
 	prober.Command,
+	pullsecret.Command,
 	etcdinit.Command,
 	endpointresolver.Command,
 	etcdDefragCommand,

@@ -56,6 +56,8 @@ type Options struct {
 	Version, KubernetesVersion string
 	// ManagedService is "ARO-HCP" on Azure Red Hat OpenShift, empty elsewhere.
 	ManagedService string
+	// Image is that of this operator, for what it runs on nodes of an OpenShift payload.
+	Image string
 	// RegistryMirrors are source=mirror,… of the management cluster.
 	RegistryMirrors string
 	// Images of the release by tag, of what runs on nodes.
@@ -103,6 +105,7 @@ func Command() *cobra.Command {
 	o := Options{
 		OperatesOn: os.Getenv(releaseimage.EnvOperateOn), Version: os.Getenv("OPENSHIFT_RELEASE_VERSION"), KubernetesVersion: os.Getenv("KUBERNETES_VERSION"),
 		ManagedService: os.Getenv("MANAGED_SERVICE"), RegistryMirrors: os.Getenv("OPENSHIFT_IMG_OVERRIDES"),
+		Image: os.Getenv("HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE"),
 	}
 	cmd := &cobra.Command{
 		Use:   "hosted-cluster-config-operator",

@@ -35,6 +35,8 @@ type Payload struct {
 	// OAuthHost and OAuthPort are where the OAuth server is published.
 	OAuthHost string
 	OAuthPort int32
+	// OperatorImage is the image of this operator, for what it runs on nodes.
+	OperatorImage string
 	// Releases reads the hosted cluster's release.
 	Releases release.Provider
 }
@@ -89,10 +91,13 @@ func (e HostedError) Unwrap() error { return e.err }
 func (r *Reconciler) observePayload(ctx context.Context, hcp *hyperv1.HostedControlPlane) (openshift.Input, error) {
 	in := openshift.Input{
 		HCP: hcp, Version: r.Payload.Version, Kubernetes: r.Payload.Kubernetes, ManagedService: r.Payload.ManagedService,
-		OAuthHost: r.Payload.OAuthHost, OAuthPort: r.Payload.OAuthPort, Cleared: r.cleared.Load(), Now: r.Clock.Now(), Random: randomBytes, Bcrypt: openshift.Bcrypt,
+		OAuthHost: r.Payload.OAuthHost, OAuthPort: r.Payload.OAuthPort, OperatorImage: r.Payload.OperatorImage, Cleared: r.cleared.Load(), Now: r.Clock.Now(), Random: randomBytes, Bcrypt: openshift.Bcrypt,
 	}
 	var err error
 	if in.Control, err = openshift.ObserveControl(ctx, r.Management, hcp); err != nil {
+		return in, err
+	}
+	if in.MetricsHost, err = openshift.ObserveMetricsHost(ctx, r.Management, hcp); err != nil {
 		return in, err
 	}
 	secret := in.Control.Secrets[hcp.Spec.PullSecret.Name]
@@ -113,7 +118,7 @@ func (r *Reconciler) observePayload(ctx context.Context, hcp *hyperv1.HostedCont
 	if in.Tunnel, err = r.observeTunnel(ctx, hcp.Namespace); err != nil {
 		return in, err
 	}
-	if in.Hosted, err = openshift.ObserveHosted(ctx, r.Hosted); err != nil {
+	if in.Hosted, err = openshift.ObserveHosted(ctx, r.Hosted, hcp); err != nil {
 		return in, HostedError{what: "objects of the hosted cluster", err: err}
 	}
 	return in, nil
@@ -177,7 +182,7 @@ func (o Options) payload() (*Payload, error) {
 		mirrors = append(mirrors, rewrite.Mirror{Source: p.Source, Mirrors: []string{p.To}})
 	}
 	return &Payload{
-		Version: o.Version, Kubernetes: o.KubernetesVersion, ManagedService: o.ManagedService, OAuthHost: o.OAuthAddress, OAuthPort: o.OAuthPort,
+		Version: o.Version, Kubernetes: o.KubernetesVersion, ManagedService: o.ManagedService, OAuthHost: o.OAuthAddress, OAuthPort: o.OAuthPort, OperatorImage: o.Image,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: overrides, Mirrors: mirrors}),
 	}, nil
 }

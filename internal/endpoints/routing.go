@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
 )
 
 // RouteKind is the kind of Routes, which management clusters of OpenShift serve.
@@ -89,6 +90,20 @@ func InternalRouteHost(route, hcpName string) string {
 }
 
 const internalDomain = ".hypershift.local"
+
+// MetricsRouteHost is the name by which the hosted cluster reaches the metrics of the control plane, beside that of the ignition server; empty where
+// the router of the management cluster chooses one.
+func MetricsRouteHost(hcp *hyperv1.HostedControlPlane) string {
+	if payload.Private(hcp) {
+		return InternalRouteHost(MetricsProxyRouteName, hcp.Name)
+	}
+	if s := StrategyFor(hcp, hyperv1.Ignition); s != nil && s.Route != nil {
+		if _, domain, ok := strings.Cut(string(s.Route.Hostname), "."); ok {
+			return MetricsProxyRouteName + "-" + hcp.Name + "." + domain
+		}
+	}
+	return ""
+}
 
 // maxLabel is how long a label of a DNS name may be.
 const maxLabel = 63
@@ -258,6 +273,22 @@ func Admission(route *unstructured.Unstructured, externalRouter, internalRouter 
 		"host": host, "routerName": "router", "routerCanonicalHostname": canonical, "wildcardPolicy": "None",
 		"conditions": []any{map[string]any{"type": "Admitted", "status": "True", "lastTransitionTime": now.UTC().Format("2006-01-02T15:04:05Z")}},
 	}}}, true
+}
+
+// AdmittedHost is the name at which a router serves a Route; empty while none has admitted it.
+func AdmittedHost(route *unstructured.Unstructured) string {
+	entries, _, _ := unstructured.NestedSlice(route.Object, "status", "ingress")
+	for _, entry := range entries {
+		ingress, _ := entry.(map[string]any)
+		host, _ := ingress["host"].(string)
+		conditions, _ := ingress["conditions"].([]any)
+		for _, c := range conditions {
+			if condition, _ := c.(map[string]any); host != "" && condition["type"] == "Admitted" && condition["status"] == "True" {
+				return host
+			}
+		}
+	}
+	return ""
 }
 
 // admitted says whether an entry of a Route's status is what Admission makes.

@@ -51,7 +51,7 @@ func scenario(t testing.TB, name string) Input {
 // inputFor is an Input with everything that the control plane namespace may hold.
 func inputFor(hcp *hyperv1.HostedControlPlane, name string) Input {
 	in := Input{
-		HCP: hcp, Version: "4.22.0", Kubernetes: "1.35.2", Now: noon, OAuthHost: "oauth.demo.example.com", OAuthPort: 443,
+		HCP: hcp, Version: "4.22.0", Kubernetes: "1.35.2", Now: noon, OAuthHost: "oauth.demo.example.com", OAuthPort: 443, OperatorImage: "hosted-cluster-config-operator",
 		Release: &release.Release{Image: hcp.Spec.ReleaseImage, Version: "4.22.0", KubernetesVersion: "1.35.2", Placeholders: true},
 		Tunnel:  resources.Tunnel{Host: "konnectivity.demo.example.com", Port: 443, CA: []byte("tunnel authority"), Cert: []byte("certificate"), Key: []byte("key")},
 		Bcrypt:  func(password []byte) ([]byte, error) { return append([]byte("hash of "), password...), nil },

@@ -23,6 +23,10 @@ type Input struct {
 	Tunnel    resources.Tunnel
 	OAuthHost string
 	OAuthPort int32
+	// MetricsHost is the name at which the control plane offers its metrics; empty: none yet.
+	MetricsHost string
+	// OperatorImage is the image of this operator, for what it runs on nodes.
+	OperatorImage string
 	// ManagedService is "ARO-HCP" on Azure Red Hat OpenShift.
 	ManagedService string
 	// Control is what the control plane namespace holds, Hosted what the hosted cluster does.

@@ -17,6 +17,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
+	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -27,6 +29,9 @@ const readTimeout = 10 * time.Second
 func sources(hcp *hyperv1.HostedControlPlane) (configMaps, secrets, services []string) {
 	configMaps = []string{pki.RootCABundle, pki.KubeletCABundle, oauthBundle}
 	secrets = []string{hcp.Spec.PullSecret.Name, "ingress-crt", kubeadminPassword}
+	if payload.ForwardsMetrics(hcp) {
+		configMaps, secrets = append(configMaps, metricsProxyConfig), append(secrets, pki.MetricsProxyCA)
+	}
 	services = []string{openshiftAPIServer, oauthAPIServer, packageServer}
 	if hcp.Spec.AdditionalTrustBundle != nil {
 		configMaps = append(configMaps, names.UserCABundle)
@@ -54,7 +59,7 @@ func sources(hcp *hyperv1.HostedControlPlane) (configMaps, secrets, services []s
 }
 
 // wanted are the objects of the hosted cluster that are read before the plan, by their key in Hosted.
-func wanted() map[string]*unstructured.Unstructured {
+func wanted(hcp *hyperv1.HostedControlPlane) map[string]*unstructured.Unstructured {
 	all := map[string]*unstructured.Unstructured{networkOperatorKey: reference(operatorV1, "Network", "", cluster)}
 	for _, u := range []*unstructured.Unstructured{
 		reference(configV1, "Proxy", "", cluster), reference(configV1, "Build", "", cluster), reference(configV1, "Project", "", cluster),
@@ -64,7 +69,29 @@ func wanted() map[string]*unstructured.Unstructured {
 	} {
 		all[u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName()] = u
 	}
+	if platform := hcp.Spec.Platform.Type; platform == hyperv1.AWSPlatform || platform == hyperv1.AzurePlatform {
+		all[additionalKey] = reference(core, "Secret", systemNamespace, additionalPullSecret)
+	}
 	return all
+}
+
+// ObserveMetricsHost is the name at which the control plane offers its metrics to its hosted cluster: that of a Route that a router has admitted, or on a management
+// cluster without Routes the one that the control plane's own router goes by. Empty: there is none, or not yet.
+func ObserveMetricsHost(ctx context.Context, c client.Reader, hcp *hyperv1.HostedControlPlane) (string, error) {
+	if !payload.ForwardsMetrics(hcp) {
+		return "", nil
+	}
+	route := reference(endpoints.RouteKind.GroupVersion().String(), endpoints.RouteKind.Kind, hcp.Namespace, endpoints.MetricsProxyRouteName)
+	err := c.Get(ctx, client.ObjectKeyFromObject(route), route)
+	switch {
+	case meta.IsNoMatchError(err):
+		return endpoints.MetricsRouteHost(hcp), nil
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading Route %s: %w", route.GetName(), err)
+	}
+	return endpoints.AdmittedHost(route), nil
 }
 
 // ObserveControl reads the control plane namespace. What is missing is left out, for the plan to say.
@@ -106,9 +133,9 @@ func readAll[T client.Object](ctx context.Context, c client.Reader, namespace st
 }
 
 // ObserveHosted reads the hosted cluster. Kinds that it doesn't serve yet are as objects that it doesn't have.
-func ObserveHosted(ctx context.Context, c client.Reader) (Hosted, error) {
+func ObserveHosted(ctx context.Context, c client.Reader, hcp *hyperv1.HostedControlPlane) (Hosted, error) {
 	hosted := Hosted{Objects: map[string]map[string]any{}, Kubelets: map[string]KubeletCopy{}}
-	all := wanted()
+	all := wanted(hcp)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		u := all[key]
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)

@@ -1,8 +1,6 @@
 package kit
 
 import (
-	"strings"
-
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -17,17 +15,5 @@ func WithForwardedMetrics(ctx component.WorkloadContext) (bool, error) {
 	return ForwardsMetrics(ctx.HCP), nil
 }
 
-// MetricsProxyHost is the name by which the hosted cluster reaches the metrics of the control plane, beside that of the ignition server; empty where
-// the router of the management cluster chooses one.
-func MetricsProxyHost(hcp *hyperv1.HostedControlPlane) string {
-	const name = "metrics-proxy"
-	if Private(hcp) {
-		return endpoints.InternalRouteHost(name, hcp.Name)
-	}
-	if s := endpoints.StrategyFor(hcp, hyperv1.Ignition); s != nil && s.Route != nil {
-		if _, domain, ok := strings.Cut(string(s.Route.Hostname), "."); ok {
-			return name + "-" + hcp.Name + "." + domain
-		}
-	}
-	return ""
-}
+// MetricsProxyHost is the name by which the hosted cluster reaches the metrics of the control plane; see endpoints.MetricsRouteHost.
+func MetricsProxyHost(hcp *hyperv1.HostedControlPlane) string { return endpoints.MetricsRouteHost(hcp) }

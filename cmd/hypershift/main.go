@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/cli/destroy"
 	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/images"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/kubectlpackage"
@@ -94,6 +95,7 @@ func command() *cobra.Command {
 	root.AddCommand(cloudonly.Roots()...)
 	root.AddCommand(
 		capi.Command(),
+		images.Command(),
 		install.Command(),
 		createCommand,
 		destroyCommand,

@@ -86,20 +86,29 @@ func PublishedRelease(ctx context.Context, ref string) (map[string]string, error
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", ref, err)
 	}
+	tags, err := ReleaseTags(img)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ref, err)
+	}
+	return tags, nil
+}
+
+// ReleaseTags reads which images a release image names, by their tags.
+func ReleaseTags(img v1.Image) (map[string]string, error) {
 	content := mutate.Extract(img)
 	defer content.Close()
 	tr := tar.NewReader(io.LimitReader(content, maxReferences))
 	for {
 		h, err := tr.Next()
 		if err != nil {
-			return nil, fmt.Errorf("looking for %s in %s: %w", referencesPath, ref, err)
+			return nil, fmt.Errorf("looking for %s: %w", referencesPath, err)
 		}
 		if strings.TrimPrefix(h.Name, "/") != referencesPath {
 			continue
 		}
 		stream := imageStream{}
 		if err := json.NewDecoder(tr).Decode(&stream); err != nil {
-			return nil, fmt.Errorf("decoding %s of %s: %w", referencesPath, ref, err)
+			return nil, fmt.Errorf("decoding %s: %w", referencesPath, err)
 		}
 		tags := map[string]string{}
 		for _, t := range stream.Spec.Tags {

@@ -36,13 +36,6 @@ const packageCache = ".cache/debian"
 // caBundle is where Debian keeps the public certificate authorities.
 const caBundle = "/etc/ssl/certs/ca-certificates.crt"
 
-// nodeImageTag is the tag of a release that names the image of workers of platform Local.
-const nodeImageTag = "local-node"
-
-// ownTags are the tags of a release for stock programs that ours stand in for: the two ends of the tunnel to workers, the
-// daemon that changes workers in place, and the way of pods to an API with a name.
-var ownTags = []string{"apiserver-network-proxy", "apiserver-network-proxy-agent", "machine-config-operator", "kube-apiserver-node-proxy"}
-
 // Images are references by digest of what has been pushed.
 type Images struct {
 	Platform, Sidecar     string
@@ -195,7 +188,7 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 		return err
 	}
 	if published != nil && !s.RefreshReleases {
-		for _, ours := range append([]string{"controlplane-operator", nodeImageTag}, ownTags...) {
+		for _, ours := range append([]string{"controlplane-operator", image.LocalNodeTag}, image.StandInTags...) {
 			if published[ours] != "" {
 				tags[ours] = published[ours]
 			} else {
@@ -216,16 +209,8 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 }
 
 func releaseTags(bundle, node, worker string, images Images) map[string]string {
-	tags := map[string]string{
-		"coredns": images.CoreDNS, "pause": images.Pause, "controlplane-operator": images.Platform, "kube-proxy": node, "kubelet": node,
-		"cluster-capi-controllers": images.ClusterAPI, nodeImageTag: worker, "kube-flannel": images.Flannel,
-		"local-storage-provisioner": images.LocalStorage,
-	}
-	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		tags[component] = bundle
-	}
-	for _, tag := range ownTags {
-		tags[tag] = images.Sidecar
-	}
-	return tags
+	return image.ReleaseImages{
+		Kubernetes: bundle, KubernetesNode: node, Platform: images.Platform, Sidecar: images.Sidecar, CoreDNS: images.CoreDNS, Pause: images.Pause,
+		ClusterAPI: images.ClusterAPI, Flannel: images.Flannel, LocalStorage: images.LocalStorage, LocalNode: worker,
+	}.Tags()
 }

@@ -67,7 +67,7 @@ func TestFullVersion(t *testing.T) {
 func TestReleaseTags(t *testing.T) {
 	t.Run("When a release is built it should have every tag that hosted control planes ask for", func(t *testing.T) {
 		g := NewWithT(t)
-		tags := releaseTags("bundle", "node", "worker", Images{Platform: "ours", Sidecar: "small", CoreDNS: "dns", Pause: "pause"})
+		tags := releaseTags("bundle", "node", "worker", Images{Platform: "ours", Sidecar: "small", CoreDNS: "dns", Pause: "pause", ClusterAPI: "capi", Flannel: "flannel", LocalStorage: "storage"})
 		g.Expect(sortedKeys(tags)).To(Equal([]string{
 			"apiserver-network-proxy", "apiserver-network-proxy-agent", "cluster-capi-controllers", "controlplane-operator", "coredns", "etcd", "kube-apiserver", "kube-apiserver-node-proxy", "kube-controller-manager", "kube-flannel", "kube-proxy",
 			"kube-scheduler", "kubelet", "local-node", "local-storage-provisioner", "machine-config-operator", "pause",

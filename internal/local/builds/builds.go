@@ -40,6 +40,7 @@ type Target struct {
 	Out      string // relative to the root; with a slash at its end: a folder, for programs called as their packages are
 	LDFlags  string
 	ModFile  string // relative to Dir; empty: go.mod
+	OS, Arch string // empty: this machine's
 	// Typical is how long it takes on two processors with nothing in the caches.
 	Typical time.Duration
 }

@@ -87,6 +87,12 @@ func (t Target) command(ctx context.Context, root string, args ...string) *exec.
 	cmd := exec.CommandContext(ctx, "go", append(args, t.Packages...)...)
 	cmd.Dir = filepath.Join(root, t.Dir)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if t.OS != "" {
+		cmd.Env = append(cmd.Env, "GOOS="+t.OS)
+	}
+	if t.Arch != "" {
+		cmd.Env = append(cmd.Env, "GOARCH="+t.Arch)
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = endTime
 	return cmd

@@ -34,6 +34,7 @@ import (
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/version"
+	"hcp.internal/platform/internal/cli/why"
 	localcli "hcp.internal/platform/internal/local/cli"
 )
 
@@ -107,6 +108,7 @@ func command() *cobra.Command {
 		rollout.Command(),
 		uninstall.Command(),
 		version.Command(),
+		why.Command(),
 	)
 	connect.TakeNames(root)
 	return root

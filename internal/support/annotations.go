@@ -100,7 +100,7 @@ var annotations = func() []Entry {
 		hyperv1.TokenSecretTokenGenerationTimeAnnotation, hyperv1.TokenSecretExpirationTimestampAnnotation, hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation,
 		hyperv1.CoreIgnitionConfigLabel, hyperv1.TunedConfigMapLabel, hyperv1.PerformanceProfileConfigMapLabel, hyperv1.ContainerRuntimeConfigConfigMapLabel,
 		hyperv1.KubeletConfigConfigMapLabel, hyperv1.NTOGeneratedMachineConfigLabel, hyperv1.NTOGeneratedPerformanceProfileStatusLabel, hyperv1.MirroredConfigLabel,
-		hyperv1.PrivateCAPITypesAnnotation, hyperv1.ManagedByKarpenterLabel, hyperv1.NodePoolConfigAliasAnnotation,
+		hyperv1.PrivateCAPITypesAnnotation, hyperv1.ManagedByKarpenterLabel, hyperv1.NodePoolConfigAliasAnnotation, hyperv1.NodePoolRollsAnnotation,
 		// Those that are no constants of the API, because only one program reads them.
 		"hypershift.openshift.io/safe-to-delete-with-cluster", "hypershift.openshift.io/auto-created-for-infra", "hypershift.openshift.io/kubeconfig",
 		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",

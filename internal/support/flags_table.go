@@ -151,6 +151,8 @@ var Programs = []Program{
 			Heeded: "context kubeconfig namespace yes destroy-hosted-clusters delete-packages keep-crds timeout"},
 		{Command: "hypershift version",
 			Heeded: "client-only commit-only context kubeconfig namespace output"},
+		{Command: "hypershift why",
+			Heeded: "cluster context hosted kubeconfig namespace output watch"},
 	}},
 	{Name: "hcp-cloud", Commands: []Command{
 		{Command: "hcp-cloud",

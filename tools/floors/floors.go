@@ -28,6 +28,7 @@ var Floors = []Floor{
 	{"autoscaler", "sizes of NodePools", []string{"autoscaler"}},
 	{"capacity", "room on the management cluster", []string{"capacity"}},
 	{"HostedClusters", "control planes as users want them", []string{"hostedcluster"}},
+	{"explanations", "what is wrong with an object, and why", []string{"why"}},
 	{"command line", "what people call", []string{"cli"}},
 	{"local mode", "all of it on one machine", []string{"local"}},
 	{"programs", "tables of what a program answers to, and what tests the whole", []string{"cmd", "test"}},

@@ -144,6 +144,9 @@ const (
 	// NodePoolConfigAliasAnnotation on a NodePool has pairs of hashes, as in 0a1b2c3d=4e5f6a7b: machines of a configuration that has the first hash
 	// bear the second, which an older operator computed. It keeps them from being replaced.
 	NodePoolConfigAliasAnnotation = "hypershift.openshift.io/nodePoolConfigAlias"
+	// NodePoolRollsAnnotation on a NodePool notes what machines are made from, by name and digest, and why they were replaced the last few times. The
+	// operator writes it together with a change of what machines are made from; `hypershift why` reads it.
+	NodePoolRollsAnnotation = "hypershift.openshift.io/nodePoolRolls"
 
 	// NodePoolTargetConfigVersionAnnotation is the hash of configuration and release that machines are to have.
 	NodePoolTargetConfigVersionAnnotation = "hypershift.openshift.io/nodePoolTargetConfigVersion"

@@ -103,7 +103,7 @@ func Find(in Input) []Trouble {
 	}
 	for _, c := range in.Claims {
 		if c.Warning != "" {
-			all = append(all, Trouble{c.Component, VolumePending, fmt.Sprintf("volume claim %s can't be bound: %s", c.Name, clean(c.Warning)), c.Name})
+			all = append(all, Trouble{c.Component, VolumePending, fmt.Sprintf("volume claim %s can't be bound: %s", c.Name, Clean(c.Warning)), c.Name})
 		}
 	}
 	for i := range in.Pods {
@@ -144,7 +144,7 @@ func Of(all []Trouble, name string) *Trouble {
 func refusedDeployment(d *appsv1.Deployment) []Trouble {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return []Trouble{{d.Name, Refused, fmt.Sprintf("pods of Deployment %s are refused: %s", d.Name, clean(c.Message)), d.Name}}
+			return []Trouble{{d.Name, Refused, fmt.Sprintf("pods of Deployment %s are refused: %s", d.Name, Clean(c.Message)), d.Name}}
 		}
 	}
 	return nil
@@ -155,7 +155,7 @@ func refusedSet(s *appsv1.StatefulSet, warnings map[string]string) []Trouble {
 	if s.Status.Replicas >= ptr.Deref(s.Spec.Replicas, 1) || !told {
 		return nil
 	}
-	return []Trouble{{s.Name, Refused, fmt.Sprintf("pods of StatefulSet %s are refused: %s", s.Name, clean(said)), s.Name}}
+	return []Trouble{{s.Name, Refused, fmt.Sprintf("pods of StatefulSet %s are refused: %s", s.Name, Clean(said)), s.Name}}
 }
 
 // ofPod is what is wrong with one pod; nil: nothing, or nothing yet.
@@ -168,13 +168,13 @@ func ofPod(pod *corev1.Pod, in Input) *Trouble {
 		return nil
 	case pod.Status.Phase == corev1.PodFailed:
 		if pod.Status.Reason == Evicted {
-			return say(Evicted, "was evicted: %s", clean(pod.Status.Message))
+			return say(Evicted, "was evicted: %s", Clean(pod.Status.Message))
 		}
 		return nil // its owner makes another one
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return say(Unschedulable, "fits on no node: %s", clean(c.Message))
+			return say(Unschedulable, "fits on no node: %s", Clean(c.Message))
 		}
 	}
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -184,7 +184,7 @@ func ofPod(pod *corev1.Pod, in Input) *Trouble {
 	}
 	if pod.Spec.NodeName != "" && pod.Status.StartTime != nil && in.Now.Sub(pod.Status.StartTime.Time) > slowStart && slices.ContainsFunc(pod.Status.ContainerStatuses, creating) {
 		if said := in.Warnings["Pod/"+pod.Name]; said != "" {
-			return say(NotStarted, "on node %s does not start: %s", pod.Spec.NodeName, clean(said))
+			return say(NotStarted, "on node %s does not start: %s", pod.Spec.NodeName, Clean(said))
 		}
 	}
 	return nil
@@ -201,9 +201,9 @@ func ofContainer(s corev1.ContainerStatus) (reason, text string) {
 		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable":
 			return ImagePullBackOff, fmt.Sprintf("can't get image %s of container %s%s", s.Image, s.Name, pullText(w))
 		case InvalidImageName:
-			return InvalidImageName, fmt.Sprintf("names an image for container %s that is none: %s", s.Name, clean(s.Image))
+			return InvalidImageName, fmt.Sprintf("names an image for container %s that is none: %s", s.Name, Clean(s.Image))
 		case CreateContainerConfigError, CreateContainerError, RunContainerError:
-			return w.Reason, fmt.Sprintf("can't start container %s: %s", s.Name, clean(w.Message))
+			return w.Reason, fmt.Sprintf("can't start container %s: %s", s.Name, Clean(w.Message))
 		}
 	}
 	ended := s.State.Terminated
@@ -222,7 +222,7 @@ func ofContainer(s corev1.ContainerStatus) (reason, text string) {
 
 // pullText leaves out that the kubelet backs off, which takes turns with the cause.
 func pullText(w *corev1.ContainerStateWaiting) string {
-	if text := clean(w.Message); text != "" && !strings.HasPrefix(text, "Back-off pulling image") {
+	if text := Clean(w.Message); text != "" && !strings.HasPrefix(text, "Back-off pulling image") {
 		return ": " + text
 	}
 	return ""
@@ -236,8 +236,8 @@ var (
 	preemption = regexp.MustCompile(`\s*preemption: .*$`)
 )
 
-// clean takes credentials, and what changes from try to try, out of a text of others, makes it one line and bounds it.
-func clean(s string) string {
+// Clean takes credentials, and what changes from try to try, out of a text of others, makes it one line and bounds it.
+func Clean(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	s = podName.ReplaceAllString(s, "")
 	s = preemption.ReplaceAllString(s, "")
@@ -246,3 +246,6 @@ func clean(s string) string {
 	s = bearer.ReplaceAllString(s, "$1 …")
 	return clip.Over(s, maxText, "…")
 }
+
+// Name is that of the pod, volume claim or workload that Message is about.
+func (t Trouble) Name() string { return t.name }

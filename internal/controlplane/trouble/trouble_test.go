@@ -137,7 +137,7 @@ func TestFind(t *testing.T) {
 	}
 	t.Run("When a text of others is long it should be bounded, in whole characters", func(t *testing.T) {
 		g := NewWithT(t)
-		got := clean(strings.Repeat("ä", 1000))
+		got := Clean(strings.Repeat("ä", 1000))
 		g.Expect(len(got)).To(BeNumerically("<=", maxText+len("…")))
 		g.Expect(got).To(HaveSuffix("ä…"))
 	})

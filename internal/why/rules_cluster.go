@@ -1,0 +1,220 @@
+package why
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// unseenAfter is how long an operator may take to look at a change before that is told: passes take seconds.
+const unseenAfter = 2 * time.Minute
+
+// clusterRules are about HostedClusters.
+var clusterRules = []Rule{
+	{ID: "cluster-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedClusterConfiguration, Is: no, State: Broken,
+		Do: "change the field that the message names; nothing is changed before"},
+	{ID: "cluster-unsupported", On: kindHostedCluster, Condition: hyperv1.SupportedHostedCluster, Is: no, State: Broken,
+		Do: "use a platform or release that this installation supports, as the message says"},
+	{ID: "release-unreadable", On: kindHostedCluster, Condition: hyperv1.ValidReleaseImage, Is: no, State: Broken,
+		Do: "correct spec.release.image or the pull secret; `hypershift version` lists the versions that are supported"},
+	{ID: "release-incomplete", On: kindHostedCluster, Condition: hyperv1.ValidReleaseInfo, Is: no, State: Broken, Do: "use another release: this one lacks images"},
+	{ID: "proxy-invalid", On: kindHostedCluster, Condition: hyperv1.ValidProxyConfiguration, Is: no, State: Broken, Do: "correct the ConfigMap that the message names"},
+	{ID: "credentials-missing", On: kindHostedCluster, Condition: hyperv1.PlatformCredentialsFound, Is: no, State: Broken, Do: "create the Secret that the message names"},
+	{ID: "control-plane-config-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedControlPlaneConfiguration, Is: no, State: Broken,
+		Do: "change the field that the message names"},
+	{ID: "identity-provider-invalid", On: kindHostedCluster, Condition: hyperv1.ValidIDPConfiguration, Is: no, State: Broken, Do: "correct the identity provider that the message names"},
+	{ID: "oidc-invalid", On: kindHostedCluster, Condition: hyperv1.ValidOIDCConfiguration, Is: no, State: Broken, Do: "make the bucket of the OIDC documents writable for the operator"},
+	{ID: "unmanaged-etcd-misconfigured", On: kindHostedCluster, Condition: hyperv1.UnmanagedEtcdAvailable, Is: no, State: Broken, Do: "complete the Secret that the message names"},
+	{ID: "migration-held", On: kindHostedCluster, Condition: hyperv1.PrivateCAPIMigrationProgressing, Is: no,
+		Reasons: []string{hyperv1.MigrationHeldReason, hyperv1.MigrationRolledBackReason, hyperv1.MigrationFailedReason}, State: Broken,
+		Do: "do what the message says, then `hypershift capi migrate --resume`; docs/migration.md tells more"},
+	{ID: "cluster-unseen", On: kindHostedCluster, See: unseen, Sees: "the newest generation is not the one of its conditions, or it has none", Ask: []edge{operators}, State: Broken,
+		Do: "look at the operator: kubectl logs -n hypershift deployment/operator"},
+	{ID: "operator-down", On: kindHostedCluster, See: operatorDown, Sees: "always, to ask the operators", Ask: []edge{operators}, Leads: true},
+	{ID: "no-room", On: kindHostedCluster, Condition: hyperv1.ControlPlaneAdmitted, Is: no, State: Broken,
+		Do: "add nodes to the management cluster, or destroy hosted clusters; it starts by itself when there is room"},
+	{ID: "reconciliation-failed", On: kindHostedCluster, Condition: hyperv1.ReconciliationSucceeded, Is: no, State: Broken,
+		Do: "look at the message; it is tried again all the time. The operator's log has the rest"},
+	{ID: "hot-loop", On: kindHostedCluster, See: hotLoop, Sees: "an event HotLoop of the last hour", State: Broken, Do: "stop one of the two that the event names from writing that field"},
+	{ID: "etcd-restore-failed", On: kindHostedCluster, Condition: hyperv1.EtcdSnapshotRestored, Is: no, State: Broken,
+		Do: "correct the URL of the snapshot, and read the log of pod etcd-0, container etcd-init"},
+	{ID: "etcd-recovery-failed", On: kindHostedCluster, Condition: hyperv1.EtcdRecoveryActive, Is: no, Reasons: []string{hyperv1.EtcdRecoveryJobFailedReason}, State: Broken,
+		Do: "read the log of Job etcd-recovery in the control plane's namespace"},
+	{ID: "infrastructure-not-ready", On: kindHostedCluster, Condition: hyperv1.InfrastructureReady, Is: no, Ask: []edge{controlPlane}, State: Broken,
+		Do: "install a provider of load balancers, or publish the API by node port in spec.services"},
+	{ID: "cluster-unavailable", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Ask: []edge{controlPlane, controlPlaneNamespace}, State: Broken,
+		Do: "do what the message says; docs/conditions.md tells more of its reason"},
+	{ID: "cluster-degraded", On: kindHostedCluster, Condition: hyperv1.HostedClusterDegraded, Is: yes, Ask: []edge{controlPlane}, State: Broken,
+		Do: "see why the Deployments in the message lack replicas: kubectl get pods in the control plane's namespace"},
+	{ID: "etcd-backup-failed", On: kindHostedCluster, Condition: hyperv1.EtcdBackupSucceeded, Is: no, Reasons: []string{hyperv1.BackupFailedReason, hyperv1.BackupRejectedReason}, State: Broken,
+		Do: "correct what the message names; the next backup is made by schedule"},
+	{ID: "config-operator-failed", On: kindHostedCluster, Condition: hyperv1.ConfigOperatorReconciliationSucceeded, Is: no, Ask: []edge{hostedSide}, State: Broken,
+		Do: "look for webhooks and quotas in the hosted cluster that refuse the objects in the message"},
+	{ID: "version-failing", On: kindHostedCluster, Condition: hyperv1.ClusterVersionSucceeding, Is: no, Ask: []edge{controlPlane}, State: Broken, Do: "do what the message says; the rollout goes on by itself"},
+	{ID: "rollout-blocked", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: no, Reasons: []string{hyperv1.BlockedReason}, Ask: []edge{controlPlane}, State: Broken,
+		Do: "do what the message says: the rollout does not begin before"},
+	{ID: "tunnel-down", On: kindHostedCluster, Condition: hyperv1.DataPlaneConnectionAvailable, Is: no, Ask: []edge{nodePools, tunnel}, State: Broken,
+		Do: "see that nodes are Ready and that the tunnel's agents run in kube-system of the hosted cluster"},
+	{ID: "api-not-reached-from-nodes", On: kindHostedCluster, Condition: hyperv1.ControlPlaneConnectionAvailable, Is: no, Ask: []edge{nodePools}, State: Broken,
+		Do: "look for network policies, or firewalls between nodes and the advertised address of the API"},
+	{ID: "ignition-endpoint-down", On: kindHostedCluster, See: ignitionDown, Sees: "`IgnitionEndpointAvailable` is False while it is Available and has NodePools with machines", Ask: []edge{ignitionServer}, State: Broken,
+		Do: "see why the ignition server does not run: kubectl get pods -l app=ignition-server in the control plane's namespace"},
+	{ID: "dns-unresolved", On: kindHostedCluster, Condition: hyperv1.ExternalDNSReachable, Is: no, State: Broken, Do: "see that external-dns runs and may write the zone"},
+	{ID: "cluster-restoring", On: kindHostedCluster, Condition: hyperv1.HostedClusterRestoredFromBackup, Is: no, Ask: []edge{controlPlane}, State: Waiting,
+		Do: "wait: the restored cluster is not whole yet; the message says what is missing"},
+	{ID: "cluster-pools", On: kindHostedCluster, See: hasPools, Sees: "it has NodePools, to ask them", Ask: []edge{nodePools}, Leads: true},
+	{ID: "cluster-paused", On: kindHostedCluster, Condition: hyperv1.ReconciliationActive, Is: no, State: Held, While: always,
+		Do: "remove spec.pausedUntil, or wait until then: nothing is changed before"},
+	{ID: "etcd-recovering", On: kindHostedCluster, Condition: hyperv1.EtcdRecoveryActive, Is: yes, State: Waiting, Do: "wait: a member of etcd is being replaced"},
+	{ID: "migration-under-way", On: kindHostedCluster, Condition: hyperv1.PrivateCAPIMigrationProgressing, Is: yes, State: Waiting,
+		Do: "wait: machines' objects are being moved; nothing scales or heals until then"},
+	{ID: "reencrypting", On: kindHostedCluster, Condition: hyperv1.EtcdDataEncryptionUpToDate, Is: no, State: Waiting, Do: "wait, and keep the old keys until it is True"},
+	{ID: "cluster-starting", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: unknown, Ask: []edge{controlPlane}, State: Waiting, Do: "wait: the control plane has not said how it is"},
+	{ID: "cluster-rolling-out", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: yes, Ask: []edge{controlPlane}, State: Waiting,
+		Do: "wait: it goes on by itself"},
+	{ID: "field-not-heeded", On: kindHostedCluster, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Do: "remove the fields in the message, or do what it says instead: they have no effect", Ask: []edge{nobody}},
+}
+
+// nobody is asked: an edge that keeps a rule from being told as a pause.
+func nobody(*scene, *item) []*item { return nil }
+
+// unseen: a change of the spec, or a new object, that the operator has not looked at for long.
+func unseen(s *scene, it *item) *seen {
+	changed := it.created
+	if len(it.conditions) > 0 {
+		newest := int64(0)
+		for _, c := range it.conditions {
+			newest = max(newest, c.ObservedGeneration)
+		}
+		if newest == 0 || newest >= it.meta.Generation {
+			return nil
+		}
+		changed = specChanged(it.meta)
+	}
+	if changed.IsZero() || s.Now.Sub(changed) < 0 {
+		return nil
+	}
+	saw := &seen{field: "metadata.generation", since: changed, state: Waiting, do: "wait: the operator looks at it in a moment",
+		text: fmt.Sprintf("generation %d, and the status is of an older one", it.meta.Generation), cause: "the operator has not looked at the newest change of the spec yet"}
+	if len(it.conditions) == 0 {
+		saw.text, saw.cause = "no conditions", "no operator has looked at it yet"
+	}
+	if s.Now.Sub(changed) > unseenAfter {
+		saw.state, saw.do = "", ""
+		saw.cause += ", though it had time: its watch is dead, or it stands still"
+	}
+	return saw
+}
+
+// specChanged is when somebody last wrote anything but the status.
+func specChanged(meta *metav1.ObjectMeta) time.Time {
+	last := meta.CreationTimestamp.Time
+	for _, f := range meta.ManagedFields {
+		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
+}
+
+// operatorDown: the operator's Deployment has no pod that works, or its leader stands still.
+func operatorDown(s *scene, it *item) *seen {
+	if len(operators(s, it)) == 0 {
+		return nil
+	}
+	return &seen{field: "status", text: "kept by the operator"}
+}
+
+// hotLoop: the detector has told of a fight.
+func hotLoop(s *scene, it *item) *seen {
+	e := s.warnings[it.Object]
+	if e == nil || e.Reason != "HotLoop" || s.Now.Sub(lastSeen(e)) > time.Hour {
+		return nil
+	}
+	return &seen{field: "event", text: "HotLoop: " + clean(e.Message), since: lastSeen(e)}
+}
+
+// ignitionDown: machines can't get their configuration although there are to be some.
+func ignitionDown(s *scene, it *item) *seen {
+	c := conditions.Get(it.conditions, hyperv1.IgnitionEndpointAvailable)
+	if c == nil || c.Status != no || !conditions.IsTrue(it.conditions, hyperv1.HostedClusterAvailable) {
+		return nil
+	}
+	for _, p := range nodePools(s, it) {
+		if n := p.typed.(*hyperv1.NodePool).Spec.Replicas; n == nil || *n > 0 {
+			return ofCondition(*c)
+		}
+	}
+	return nil
+}
+
+func hasPools(s *scene, it *item) *seen {
+	pools := nodePools(s, it)
+	if len(pools) == 0 {
+		return nil
+	}
+	return &seen{field: "spec", text: fmt.Sprintf("has %d NodePools", len(pools))}
+}
+
+// Edges from a HostedCluster.
+
+func controlPlane(s *scene, it *item) []*item {
+	return s.named(kindHostedControlPlane, names.ControlPlaneNamespace(it.Namespace, it.Name), it.Name)
+}
+
+func controlPlaneNamespace(s *scene, it *item) []*item {
+	return s.named(kindNamespace, "", names.ControlPlaneNamespace(it.Namespace, it.Name))
+}
+
+func nodePools(s *scene, it *item) []*item {
+	return s.filter(kindNodePool, func(p *item) bool {
+		return p.Namespace == it.Namespace && p.typed.(*hyperv1.NodePool).Spec.ClusterName == it.Name
+	})
+}
+
+func ignitionServer(s *scene, it *item) []*item {
+	return s.named(kindDeployment, names.ControlPlaneNamespace(it.Namespace, it.Name), names.IgnitionServer)
+}
+
+func tunnel(s *scene, it *item) []*item {
+	ns := names.ControlPlaneNamespace(it.Namespace, it.Name)
+	return append(s.named(kindDeployment, ns, "konnectivity-server"), s.named(kindDeployment, ns, "konnectivity-agent")...)
+}
+
+// hostedSide are the nodes of a hosted cluster.
+func hostedSide(s *scene, it *item) []*item {
+	return s.filter(kindHostedNode, func(n *item) bool { return n.hosted == it.Namespace+"/"+it.Name })
+}
+
+// operators are those of the installation that this object needs.
+func operators(s *scene, it *item) []*item {
+	if s.OperatorNamespace == "" {
+		return nil
+	}
+	in := func(o *item) bool { return o.Namespace == s.OperatorNamespace }
+	return append(s.filter(kindDeployment, in), s.filter(kindLease, in)...)
+}
+
+// named is the one object of that name, or none.
+func (s *scene) named(kind, namespace, name string) []*item {
+	if it := s.byName[Object{kind, namespace, name}]; it != nil {
+		return []*item{it}
+	}
+	return nil
+}
+
+// filter are the objects of a kind that fit, by name.
+func (s *scene) filter(kind string, fits func(*item) bool) []*item {
+	var out []*item
+	for _, it := range s.byKind[kind] {
+		if fits(it) {
+			out = append(out, it)
+		}
+	}
+	return out
+}

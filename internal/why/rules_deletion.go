@@ -1,0 +1,193 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	packagesv1 "hcp.internal/api/packages/v1alpha1"
+)
+
+// deletionSlow is how long an object may keep its finalizers before that is more than usual.
+const deletionSlow = 2 * time.Minute
+
+// remover says who takes a finalizer off, and how to see whether that one works.
+var removers = map[string]string{
+	hyperv1.HostedClusterFinalizer:         "the operator of HyperShift for this object: hypershift-operator, or the control-plane-operator for a HostedControlPlane",
+	hyperv1.KarpenterFinalizer:             "the Karpenter operator",
+	hyperv1.AWSOIDCDiscoveryFinalizer:      "the hypershift-operator, once the OIDC documents are removed from the bucket",
+	hyperv1.ControlPlaneComponentFinalizer: "the control-plane-operator",
+	clusterv1.MachineFinalizer:             "Cluster API's controllers: Deployment cluster-api of the control plane",
+	clusterv1.MachineSetFinalizer:          "Cluster API's controllers: Deployment cluster-api of the control plane",
+	clusterv1.MachineDeploymentFinalizer:   "Cluster API's controllers: Deployment cluster-api of the control plane",
+	packagesv1.CachedFinalizer:             "the package operator, once the objects of the revision are gone",
+	packagesv1.MetricsFinalizer:            "the package operator",
+	"foregroundDeletion":                   "the garbage collector of kube-controller-manager, once what the object owns is gone",
+	"orphan":                               "the garbage collector of kube-controller-manager",
+	"kubernetes":                           "the namespace controller of kube-controller-manager, once the namespace is empty",
+}
+
+// deletionRules are about what still holds an object that is being deleted.
+var deletionRules = []Rule{
+	{ID: "deletion-cluster", On: kindHostedCluster, While: dying, See: deleting(hyperv1.HostedClusterDestroyed), Sees: "it is being deleted",
+		Ask: []edge{nodePools, controlPlane, controlPlaneNamespace, operators}, State: Waiting, Do: "wait: what is in the way goes first; it is in the message"},
+	{ID: "deletion-pool", On: kindNodePool, While: dying, See: deleting(hyperv1.NodePoolReadyConditionType), Sees: "it is being deleted", Ask: []edge{machinesOf, machinePrograms, operators}, State: Waiting, Do: "wait: machines are being removed"},
+	{ID: "deletion-drain-blocked", On: kindMachine, While: dying, See: drainBlocked, Sees: "`Deleting` says that a PodDisruptionBudget is in the way", State: Broken,
+		Do: "make the pods in the message fit their PodDisruptionBudget (more replicas, or another budget), or bound the wait by spec.nodeDrainTimeout of the NodePool"},
+	{ID: "deletion-volumes", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes, Reasons: []string{clusterv1.MachineDeletingWaitingForVolumeDetachReason}, State: Broken,
+		Do: "see why volumes are not detached, or bound the wait by spec.nodeVolumeDetachTimeout of the NodePool"},
+	{ID: "deletion-hook", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes,
+		Reasons: []string{clusterv1.MachineDeletingWaitingForPreDrainHookReason, clusterv1.MachineDeletingWaitingForPreTerminateHookReason}, State: Broken,
+		Do: "see what keeps the hook in the message: an annotation that somebody else has to take off"},
+	{ID: "deletion-infrastructure", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes, Reasons: []string{clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason},
+		Ask: []edge{machinePrograms}, State: Broken, Do: "see that the provider works: credentials of the cloud, Deployment capi-provider of the control plane"},
+	{ID: "deletion-draining", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: pods are moving to other nodes"},
+	{ID: "deletion-control-plane", On: kindHostedControlPlane, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{ownOperator}, State: Waiting, Do: "wait: the control-plane-operator cleans up"},
+	{ID: "deletion-namespace", On: kindNamespace, While: dying, See: namespaceHeld, Sees: "the namespace controller says what is left", Ask: []edge{inNamespace}, State: Broken, Do: "remove what the message names, or see who should take off its finalizers"},
+	{ID: "deletion-package", On: kindPackage, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{deploymentOfPackage, packageOperators}, State: Waiting, Do: "wait: what it installed goes first"},
+	{ID: "deletion-package", On: kindObjectDeployment, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{allSetsOf}, State: Waiting, Do: "wait: its revisions go first"},
+	{ID: "deletion-revision", On: kindObjectSet, While: dying, See: deleting(packagesv1.ConditionDeleting), Sees: "it is being deleted", Ask: []edge{phasesOf, packageOperators}, State: Broken,
+		Do: "look at the finalizers of the objects in the message, and who should remove these"},
+	{ID: "deletion-phase", On: kindObjectSetPhase, While: dying, See: deleting(packagesv1.ConditionDeleting), Sees: "it is being deleted", Ask: []edge{connector, clusterOfNamespace}, State: Broken,
+		Do: "see that the program of the phase's class runs: for hosted clusters the connector"},
+}
+
+// heldKinds are the kinds whose finalizers are looked at.
+var heldKinds = []string{kindHostedCluster, kindNodePool, kindMachine, kindMachineSet, kindMachineDeployment, kindHostedControlPlane, kindComponent, kindDeployment,
+	kindStatefulSet, kindClaim, kindPackage, kindObjectDeployment, kindObjectSet, kindObjectSetPhase, kindHostedClusterPackage}
+
+// finalizerRules tell of a finalizer, whatever the kind.
+func finalizerRules() []Rule {
+	var out []Rule
+	for _, kind := range heldKinds {
+		out = append(out, Rule{ID: "deletion-finalizer", On: kind, While: dying, See: finalizers, Sees: "it has finalizers that nobody of ours takes off, or kept one for two minutes", State: Waiting, Do: "wait: who has to take the finalizer off is named"})
+	}
+	return out
+}
+
+// deleting sees a condition that says what a deletion waits for, or else that it is one.
+func deleting(condition string) func(*scene, *item) *seen {
+	return func(s *scene, it *item) *seen {
+		if foreignFinalizers(it) != nil && len(ownFinalizers(it)) == 0 {
+			return nil // nobody of ours has anything left to do
+		}
+		for _, c := range it.conditions {
+			if c.Type == condition && c.Message != "" {
+				saw := ofCondition(c)
+				saw.since = *it.deleted
+				if s.Now.Sub(*it.deleted) < deletionSlow {
+					saw.state, saw.do = Waiting, "wait: it is under way"
+				}
+				return saw
+			}
+		}
+		return dyingSince(s, it)
+	}
+}
+
+func dyingSince(_ *scene, it *item) *seen {
+	return &seen{field: "metadata.deletionTimestamp", text: it.deleted.UTC().Format(time.RFC3339), since: *it.deleted, cause: "it is being deleted"}
+}
+
+// drainBlocked: Cluster API says that pods can't be evicted.
+func drainBlocked(s *scene, it *item) *seen {
+	for _, c := range it.conditions {
+		if c.Type != clusterv1.MachineDeletingCondition || c.Reason != clusterv1.MachineDeletingDrainingNodeReason {
+			continue
+		}
+		if !strings.Contains(c.Message, "disruption budget") && !strings.Contains(c.Message, "PodDisruptionBudget") {
+			return nil
+		}
+		saw := ofCondition(c)
+		saw.since = *it.deleted
+		saw.cause = fmt.Sprintf("machine %s can't be drained: %s", it.Name, clean(blockedBy(c.Message)))
+		return saw
+	}
+	return nil
+}
+
+// blockedBy is what Cluster API says from the first pod that can't be evicted on.
+func blockedBy(message string) string {
+	for line := range strings.SplitSeq(message, "\n") {
+		if strings.Contains(line, "disruption budget") || strings.Contains(line, "PodDisruptionBudget") {
+			return strings.TrimLeft(strings.TrimSpace(line), "* ")
+		}
+	}
+	return message
+}
+
+// namespaceHeld: the namespace controller says what is left, or why it can't tell.
+func namespaceHeld(s *scene, it *item) *seen {
+	order := []corev1.NamespaceConditionType{corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure,
+		corev1.NamespaceFinalizersRemaining, corev1.NamespaceContentRemaining}
+	for _, t := range order {
+		for _, c := range it.conditions {
+			if c.Type != string(t) || c.Status != yes {
+				continue
+			}
+			saw := ofCondition(c)
+			saw.since = *it.deleted
+			saw.cause = fmt.Sprintf("namespace %s: %s", it.Name, clean(c.Message))
+			if t == corev1.NamespaceDeletionDiscoveryFailure {
+				saw.do = "repair or delete the APIService in the message: while it does not answer, nobody knows what is in the namespace"
+			} else if t == corev1.NamespaceContentRemaining && s.Now.Sub(*it.deleted) < deletionSlow {
+				saw.state, saw.do = Waiting, "wait: its objects are being removed"
+			}
+			return saw
+		}
+	}
+	return nil
+}
+
+// finalizers tells who holds the object.
+func finalizers(s *scene, it *item) *seen {
+	list := foreignFinalizers(it)
+	if len(list) > 0 {
+		return &seen{field: "metadata.finalizers", text: clean(strings.Join(list, ", ")), since: *it.deleted, state: Broken,
+			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs takes it off", clean(strings.Join(list, ", ")), it.Kind, it.Name),
+			do:    "find whose finalizer it is, and see why that program does not take it off; if it is gone for good, take the finalizer off yourself: kubectl patch"}
+	}
+	if s.Now.Sub(*it.deleted) < deletionSlow || len(it.meta.Finalizers) == 0 {
+		return nil
+	}
+	first := it.meta.Finalizers[0]
+	return &seen{field: "metadata.finalizers", text: clean(first), since: *it.deleted, state: Broken,
+		cause: fmt.Sprintf("finalizer %s still holds %s %s", clean(first), it.Kind, it.Name),
+		do:    "it is taken off by " + removers[first] + ": see that this runs, and what its log says"}
+}
+
+func foreignFinalizers(it *item) []string {
+	var out []string
+	for _, f := range it.meta.Finalizers {
+		if _, known := removers[f]; !known {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func ownFinalizers(it *item) []string {
+	return slices.DeleteFunc(slices.Clone(it.meta.Finalizers), func(f string) bool { return slices.Contains(foreignFinalizers(it), f) })
+}
+
+// inNamespace are objects that were read of a namespace and are being deleted.
+func inNamespace(s *scene, it *item) []*item {
+	var out []*item
+	for _, o := range s.items {
+		if o.Namespace == it.Name && o.deleted != nil {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(a, b *item) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// allSetsOf are the revisions of an ObjectDeployment that are still there.
+func allSetsOf(s *scene, it *item) []*item {
+	return s.filter(kindObjectSet, func(o *item) bool { return o.Namespace == it.Namespace && ownedBy(o, it) })
+}

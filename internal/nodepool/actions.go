@@ -129,6 +129,7 @@ func (p *pass) machineObjects() bool {
 	} else {
 		p.planDeployment(pool)
 	}
+	p.noteRoll()
 	return true
 }
 

@@ -289,7 +289,7 @@ func (p *pass) computeTarget(coreConfig []nodeconfig.Source) error {
 	if err != nil {
 		return err
 	}
-	p.target = target{version: in.Version, config: all}
+	p.target = target{version: in.Version, config: all, inputs: p.namedInputs(in)}
 	p.nameTarget(in, old)
 	encoded, err := nodeconfig.Encode(p.target.config)
 	p.target.encoded = string(encoded)

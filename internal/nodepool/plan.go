@@ -76,6 +76,8 @@ type target struct {
 	// config is the text of all manifests, encoded.
 	config, encoded string
 	template        string // name of the machine template
+	// inputs are what the hash was computed from, for people.
+	inputs map[string]string
 }
 
 // stage is a part of the decision. It returns false to stop the pass: what comes later needs what it found missing.

@@ -15,13 +15,13 @@ import (
 	"hcp.internal/platform/internal/clip"
 )
 
-// Bounds of a note. The annotations of an object have 256 KiB in all; a note of the largest size has about 12 KiB.
+// Bounds of a note. The annotations of an object have 256 KiB in all; a note of the largest size has about 50 KiB.
 const (
 	maxRolls   = 5
 	maxChanges = 10
-	maxInputs  = 100
+	maxInputs  = 60
 	maxText    = 120
-	maxNote    = 32 << 10
+	maxNote    = 64 << 10
 )
 
 // Note is what the annotation holds, as JSON.

@@ -109,6 +109,8 @@ func command() *cobra.Command {
 		uninstall.Command(),
 		version.Command(),
 		why.Command(),
+		why.Timeline(),
+		why.FirstFailure(),
 	)
 	connect.TakeNames(root)
 	return root

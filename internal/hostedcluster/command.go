@@ -38,6 +38,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/hotloop"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/operator"
@@ -273,6 +274,7 @@ func (f flags) reconciler(mgr ctrl.Manager, cfg *rest.Config) (*Reconciler, erro
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
 	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
+	r.Journal = &journal.Book{Client: r.Client, Live: r.Live, Clock: r.Clock}
 	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
 	return r, nil
 }

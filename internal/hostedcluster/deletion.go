@@ -54,6 +54,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	if wait := r.gracePeriod(hc); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, patch.Status(ctx, r.Client, before, hc)
 	}
+	r.Journal.Forget(hc.UID)
 	r.uids.Forget(names.NamespaceOf(hc))
 	r.adopted.forget(client.ObjectKeyFromObject(hc))
 	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)

@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/operator"
@@ -77,6 +78,8 @@ type Reconciler struct {
 
 	// Events tells users what became of their cluster; nil: nobody is told.
 	Events events.Recorder
+	// Journal keeps what became of conditions; nil: nobody does.
+	Journal *journal.Book
 
 	uids          management.UIDs
 	adopted       adoptions
@@ -183,6 +186,9 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 	}
 	metrics.ObserveTransitions(before, hc)
 	tellChanges(r.Events, before, hc)
+	if err := r.Journal.Record(ctx, hc, hc.Status.Conditions); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
+	}
 	if err := r.endRestoration(ctx, hc); err != nil {
 		return err
 	}

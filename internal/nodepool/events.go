@@ -56,6 +56,15 @@ func asConditions(list []hyperv1.NodePoolCondition) []metav1.Condition {
 	return out
 }
 
+// dated are conditions with the time of their last transition.
+func dated(list []hyperv1.NodePoolCondition) []metav1.Condition {
+	out := asConditions(list)
+	for i := range out {
+		out[i].LastTransitionTime = list[i].LastTransitionTime
+	}
+	return out
+}
+
 // tellSlowDeletion says what a deletion waits for that takes longer than it should.
 func (r *Reconciler) tellSlowDeletion(pool *hyperv1.NodePool, waiting string) {
 	now := r.Clock.Now()

@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/operator"
@@ -46,6 +47,8 @@ type Reconciler struct {
 	Platforms platform.Enabled
 	// Events tells users what became of their pool; nil: nobody is told.
 	Events events.Recorder
+	// Journal keeps what became of conditions; nil: nobody does.
+	Journal *journal.Book
 
 	toldDeletions events.Limiter
 	outcomes      outcome.Outcomes
@@ -198,6 +201,9 @@ func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyper
 	written := patch.Status(ctx, r.Client, before, pool)
 	if written == nil {
 		tellChanges(r.Events, before, pool)
+		if err := r.Journal.Record(ctx, pool, dated(pool.Status.Conditions)); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
+		}
 	}
 	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(p.err, err, written)
 }

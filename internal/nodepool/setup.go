@@ -21,6 +21,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/changes"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/throttle"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/operator"
@@ -32,6 +33,7 @@ func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: shared.Clock, Releases: shared.Releases, NewToken: uuid.NewString,
 		ClusterAPI: shared.Capabilities.ClusterAPI, Scope: shared.Scope, PrivateCAPI: shared.PrivateCAPI, Platforms: shared.Platforms, Events: mgr.GetEventRecorder(names.HypershiftOperator),
 	}
+	r.Journal = &journal.Book{Client: r.Client, Live: r.Live, Clock: r.Clock}
 	return r.SetupWithManager(mgr, shared.Sources)
 }
 

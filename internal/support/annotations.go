@@ -103,7 +103,7 @@ var annotations = func() []Entry {
 		hyperv1.PrivateCAPITypesAnnotation, hyperv1.ManagedByKarpenterLabel, hyperv1.NodePoolConfigAliasAnnotation, hyperv1.NodePoolRollsAnnotation,
 		// Those that are no constants of the API, because only one program reads them.
 		"hypershift.openshift.io/safe-to-delete-with-cluster", "hypershift.openshift.io/auto-created-for-infra", "hypershift.openshift.io/kubeconfig",
-		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",
+		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/journal", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",
 		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
 		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
 		"hypershift.openshift.io/room", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority", "hypershift.openshift.io/authority-since",

@@ -123,7 +123,7 @@ func absent(s *Snapshot, of Object) Answer {
 	out := Answer{Object: of, State: Broken, Cause: "there is no " + of.String(), Rule: "not-found", Do: "check the name and the namespace; -n names the namespace"}
 	if why, ok := s.Unread[of.Kind]; ok {
 		out.Rule, out.Do = "unreadable", "see that this API server answers, and that you may read there"
-		out.Cause = fmt.Sprintf("%s could not be read: %s", of, clean(why))
+		out.Cause = fmt.Sprintf("%s could not be read: %s", of, Clean(why))
 	}
 	return out
 }

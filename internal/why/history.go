@@ -37,7 +37,7 @@ func history(s *scene, it *item) []string {
 		return out
 	}
 	for _, r := range note.Rolls[:min(len(note.Rolls), shownRolls)] {
-		out = append(out, fmt.Sprintf("machines of NodePool %s were replaced as of %s: %s", pool.Name, r.At.UTC().Format(time.RFC3339), clean(r.String())))
+		out = append(out, fmt.Sprintf("machines of NodePool %s were replaced as of %s: %s", pool.Name, r.At.UTC().Format(time.RFC3339), Clean(r.String())))
 	}
 	return out
 }
@@ -47,9 +47,9 @@ func replaced(s *scene, m *clusterv1.Machine, pool *item) []string {
 	for _, c := range m.Status.Conditions {
 		switch {
 		case c.Type == clusterv1.MachineHealthCheckSucceededCondition && c.Status == no:
-			return []string{"it is being replaced as unhealthy: " + clean(c.Message)}
+			return []string{"it is being replaced as unhealthy: " + Clean(c.Message)}
 		case c.Type == clusterv1.MachineUpToDateCondition && c.Status == no:
-			return []string{"it is being replaced as out of date: " + clean(c.Message)}
+			return []string{"it is being replaced as out of date: " + Clean(c.Message)}
 		}
 	}
 	if pool.deleted != nil {
@@ -64,5 +64,5 @@ func lastRoll(pool *item) string {
 	if !ok || len(note.Rolls) == 0 {
 		return ""
 	}
-	return clean(note.Rolls[0].String())
+	return Clean(note.Rolls[0].String())
 }

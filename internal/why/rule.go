@@ -92,14 +92,14 @@ func (r *Rule) match(s *scene, it *item) *seen {
 
 // ofCondition is a condition as evidence.
 func ofCondition(c metav1.Condition) *seen {
-	text, message := fmt.Sprintf("%s %s", c.Status, clean(c.Reason)), clean(c.Message)
+	text, message := fmt.Sprintf("%s %s", c.Status, Clean(c.Reason)), Clean(c.Message)
 	cause := message
 	if message != "" {
 		text += ": " + message
 	} else {
-		cause = fmt.Sprintf("condition %s is %s (%s)", c.Type, c.Status, clean(c.Reason))
+		cause = fmt.Sprintf("condition %s is %s (%s)", c.Type, c.Status, Clean(c.Reason))
 	}
-	return &seen{field: "status.conditions[" + clean(c.Type) + "]", text: text, cause: cause, since: c.LastTransitionTime.Time}
+	return &seen{field: "status.conditions[" + Clean(c.Type) + "]", text: text, cause: cause, since: c.LastTransitionTime.Time}
 }
 
 // ask finds the chain from an object to the root of what is wrong with it; nil: nothing is.

@@ -136,7 +136,7 @@ func hotLoop(s *scene, it *item) *seen {
 	if e == nil || e.Reason != "HotLoop" || s.Now.Sub(lastSeen(e)) > time.Hour {
 		return nil
 	}
-	return &seen{field: "event", text: "HotLoop: " + clean(e.Message), since: lastSeen(e)}
+	return &seen{field: "event", text: "HotLoop: " + Clean(e.Message), since: lastSeen(e)}
 }
 
 // ignitionDown: machines can't get their configuration although there are to be some.

@@ -105,7 +105,7 @@ func drainBlocked(s *scene, it *item) *seen {
 		}
 		saw := ofCondition(c)
 		saw.since = *it.deleted
-		saw.cause = fmt.Sprintf("machine %s can't be drained: %s", it.Name, clean(blockedBy(c.Message)))
+		saw.cause = fmt.Sprintf("machine %s can't be drained: %s", it.Name, Clean(blockedBy(c.Message)))
 		return saw
 	}
 	return nil
@@ -132,7 +132,7 @@ func namespaceHeld(s *scene, it *item) *seen {
 			}
 			saw := ofCondition(c)
 			saw.since = *it.deleted
-			saw.cause = fmt.Sprintf("namespace %s: %s", it.Name, clean(c.Message))
+			saw.cause = fmt.Sprintf("namespace %s: %s", it.Name, Clean(c.Message))
 			if t == corev1.NamespaceDeletionDiscoveryFailure {
 				saw.do = "repair or delete the APIService in the message: while it does not answer, nobody knows what is in the namespace"
 			} else if t == corev1.NamespaceContentRemaining && s.Now.Sub(*it.deleted) < deletionSlow {
@@ -148,16 +148,16 @@ func namespaceHeld(s *scene, it *item) *seen {
 func finalizers(s *scene, it *item) *seen {
 	list := foreignFinalizers(it)
 	if len(list) > 0 {
-		return &seen{field: "metadata.finalizers", text: clean(strings.Join(list, ", ")), since: *it.deleted, state: Broken,
-			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs takes it off", clean(strings.Join(list, ", ")), it.Kind, it.Name),
+		return &seen{field: "metadata.finalizers", text: Clean(strings.Join(list, ", ")), since: *it.deleted, state: Broken,
+			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs takes it off", Clean(strings.Join(list, ", ")), it.Kind, it.Name),
 			do:    "find whose finalizer it is, and see why that program does not take it off; if it is gone for good, take the finalizer off yourself: kubectl patch"}
 	}
 	if s.Now.Sub(*it.deleted) < deletionSlow || len(it.meta.Finalizers) == 0 {
 		return nil
 	}
 	first := it.meta.Finalizers[0]
-	return &seen{field: "metadata.finalizers", text: clean(first), since: *it.deleted, state: Broken,
-		cause: fmt.Sprintf("finalizer %s still holds %s %s", clean(first), it.Kind, it.Name),
+	return &seen{field: "metadata.finalizers", text: Clean(first), since: *it.deleted, state: Broken,
+		cause: fmt.Sprintf("finalizer %s still holds %s %s", Clean(first), it.Kind, it.Name),
 		do:    "it is taken off by " + removers[first] + ": see that this runs, and what its log says"}
 }
 

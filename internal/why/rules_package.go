@@ -89,7 +89,7 @@ func saysNothing(s *scene, it *item) *seen {
 func invalidSelector(s *scene, it *item) *seen {
 	p := it.typed.(*packagesv1.HostedClusterPackage)
 	if _, err := metav1.LabelSelectorAsSelector(p.Spec.HostedClusterSelector); err != nil {
-		return &seen{field: "spec.hostedClusterSelector", text: clean(err.Error()), cause: "the selector means nothing: " + clean(err.Error())}
+		return &seen{field: "spec.hostedClusterSelector", text: Clean(err.Error()), cause: "the selector means nothing: " + Clean(err.Error())}
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func unseenFleet(s *scene, it *item) *seen {
 	saw := &seen{field: "status.observedGeneration", text: fmt.Sprintf("%d of %d", p.Status.ObservedGeneration, p.Generation), since: since,
 		cause: "the controller has not taken up the newest template yet"}
 	if w := s.warnings[it.Object]; w != nil {
-		saw.cause += ": " + clean(w.Message)
+		saw.cause += ": " + Clean(w.Message)
 	} else if s.Now.Sub(since) < unseenAfter {
 		saw.state, saw.do = Waiting, "wait: it is taken up in a moment"
 	}
@@ -120,7 +120,7 @@ func fleetUnavailable(_ *scene, it *item) *seen {
 	for _, sentence := range strings.SplitAfter(c.Message, ". ") {
 		if strings.HasPrefix(sentence, "Unavailable, which uses up") || strings.HasPrefix(sentence, "What is being updated uses up") {
 			saw := ofCondition(*c)
-			saw.cause = clean(sentence)
+			saw.cause = Clean(sentence)
 			return saw
 		}
 	}

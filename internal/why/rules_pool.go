@@ -133,8 +133,8 @@ func neverJoined(s *scene, it *item) *seen {
 func requestDenied(_ *scene, it *item) *seen {
 	for _, c := range it.typed.(*certificatesv1.CertificateSigningRequest).Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
-			return &seen{field: "status.conditions[" + string(c.Type) + "]", text: clean(c.Reason + ": " + c.Message), since: c.LastUpdateTime.Time,
-				cause: fmt.Sprintf("the certificate that %s asks for was refused: %s", clean(it.typed.(*certificatesv1.CertificateSigningRequest).Spec.Username), clean(c.Message))}
+			return &seen{field: "status.conditions[" + string(c.Type) + "]", text: Clean(c.Reason + ": " + c.Message), since: c.LastUpdateTime.Time,
+				cause: fmt.Sprintf("the certificate that %s asks for was refused: %s", Clean(it.typed.(*certificatesv1.CertificateSigningRequest).Spec.Username), Clean(c.Message))}
 		}
 	}
 	return nil
@@ -147,7 +147,7 @@ func requestPending(s *scene, it *item) *seen {
 		return nil
 	}
 	return &seen{field: "status.conditions", text: "neither approved nor denied", since: it.created,
-		cause: fmt.Sprintf("nobody has approved the certificate that %s asks for", clean(r.Spec.Username))}
+		cause: fmt.Sprintf("nobody has approved the certificate that %s asks for", Clean(r.Spec.Username))}
 }
 
 // Edges from pools and machines.

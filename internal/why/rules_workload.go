@@ -98,7 +98,7 @@ func ofTrouble(reason string) func(*scene, *item) *seen {
 		if !ok || t.Reason != reason {
 			return nil
 		}
-		saw := &seen{field: "status", text: t.Reason + ": " + clean(t.Message), cause: clean(t.Message), since: it.created}
+		saw := &seen{field: "status", text: t.Reason + ": " + Clean(t.Message), cause: Clean(t.Message), since: it.created}
 		if w := s.warnings[it.Object]; w != nil && reason == trouble.VolumePending {
 			saw.field = "event"
 		}
@@ -150,7 +150,7 @@ func overdue(s *scene, it *item) *seen {
 		if s.Now.Sub(end) < leaseOverdue {
 			return nil
 		}
-		holder := clean(*l.Spec.HolderIdentity)
+		holder := Clean(*l.Spec.HolderIdentity)
 		return &seen{field: "spec.renewTime", text: l.Spec.RenewTime.UTC().Format(time.RFC3339), since: l.Spec.RenewTime.Time,
 			cause: fmt.Sprintf("operator %s, which holds lease %s, stands still or is gone, and no other has taken over", holder, it.Name)}
 	}
@@ -179,7 +179,7 @@ func notReady(s *scene, it *item) *seen {
 		saw := ofCondition(c)
 		saw.cause = fmt.Sprintf("pod %s runs and is not ready", it.Name)
 		if w := s.warnings[it.Object]; w != nil {
-			saw.cause += ": " + clean(w.Message)
+			saw.cause += ": " + Clean(w.Message)
 		}
 		if s.Now.Sub(c.LastTransitionTime.Time) > notReadyAfter {
 			saw.state = Broken
@@ -193,7 +193,7 @@ func pressure(_ *scene, it *item) *seen {
 	for _, c := range it.conditions {
 		if c.Status == yes && slices.Contains([]string{string(corev1.NodeDiskPressure), string(corev1.NodeMemoryPressure), string(corev1.NodePIDPressure)}, c.Type) {
 			saw := ofCondition(c)
-			saw.cause = fmt.Sprintf("node %s has %s: %s", it.Name, c.Type, clean(c.Message))
+			saw.cause = fmt.Sprintf("node %s has %s: %s", it.Name, c.Type, Clean(c.Message))
 			return saw
 		}
 	}

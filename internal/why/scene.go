@@ -287,11 +287,11 @@ func (s *scene) held(it *item) []string {
 func (s *scene) notes(it *item) []string {
 	var out []string
 	for _, kind := range slices.Sorted(maps.Keys(s.Unread)) {
-		out = append(out, kind+" could not be read: "+clean(s.Unread[kind]))
+		out = append(out, kind+" could not be read: "+Clean(s.Unread[kind]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Hosted)) {
 		if reason := s.Hosted[key].Unreachable; reason != "" {
-			out = append(out, "hosted cluster "+key+" could not be asked: "+clean(reason))
+			out = append(out, "hosted cluster "+key+" could not be asked: "+Clean(reason))
 		}
 	}
 	return append(out, history(s, it)...)

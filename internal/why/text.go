@@ -7,8 +7,8 @@ import (
 	"hcp.internal/platform/internal/controlplane/trouble"
 )
 
-// clean makes a text of others fit to be shown: one line, bounded, without control characters and credentials.
-func clean(s string) string {
+// Clean makes a text of others fit to be shown: one line, bounded, without control characters and credentials.
+func Clean(s string) string {
 	return trouble.Clean(strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t', r == '\r':

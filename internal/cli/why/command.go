@@ -78,15 +78,11 @@ Exit codes: 0 it could tell; 4 there is no such object.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
+	o.addPlaceFlags(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of the object, or with --cluster that of the HostedCluster (default: that of the kubeconfig's context, or clusters)")
-	fs.StringVar(&o.cluster, "cluster", "", "HostedCluster whose machine, component or package is meant: it is looked for in the namespace of its control plane")
 	fs.BoolVarP(&o.watch, "watch", "w", false, "Go on, and print the answer whenever it changes")
 	fs.BoolVar(&o.hosted, "hosted", true, "Look into the hosted cluster, too, with its published kubeconfig")
 	o.format.AddFlag(cmd)
-	o.connect.AddFlags(fs)
-	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
-	connect.CompleteHostedClusters(cmd, &o.connect, "cluster", &o.namespace)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -98,6 +94,16 @@ Exit codes: 0 it could tell; 4 there is no such object.`,
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	return cmd
+}
+
+// addPlaceFlags declares the flags that say where an object is.
+func (o *options) addPlaceFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of the object, or with --cluster that of the HostedCluster (default: that of the kubeconfig's context, or clusters)")
+	fs.StringVar(&o.cluster, "cluster", "", "HostedCluster whose machine, component or package is meant: it is looked for in the namespace of its control plane")
+	o.connect.AddFlags(fs)
+	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
+	connect.CompleteHostedClusters(cmd, &o.connect, "cluster", &o.namespace)
 }
 
 // Target reads "KIND/NAME" or "KIND NAME".

@@ -16,6 +16,7 @@ import (
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/rollout"
@@ -37,6 +38,8 @@ type Reconciler struct {
 	Events    events.EventRecorder
 	// Metrics records how far rollouts are; nil: nobody wants to know.
 	Metrics Metrics
+	// Journal keeps what became of conditions, in Namespace; nil: nobody does.
+	Journal *journal.Book
 
 	memory   memory
 	outcomes outcome.Outcomes
@@ -103,6 +106,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "RolloutFailed", "Reconcile", "%.900s", err.Error())
 		}
 		return ctrl.Result{}, err
+	}
+	if err := r.Journal.Record(ctx, f.owner, f.owner.Status.Conditions); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
 	}
 	f.applied.keep(plan.Processing)
 	if plan.Finished {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
 	packagemanager "hcp.internal/platform/internal/packages/control/manager"
 )
@@ -43,6 +44,7 @@ func Extend(ctx context.Context, d packagemanager.Deps) error {
 	fleets := &hostedclusterpackage.Reconciler{
 		Client: d.Manager.GetClient(), Live: d.Live, Namespace: d.Options.Namespace, Clock: clock.RealClock{},
 		Events: d.Manager.GetEventRecorder("package-operator"), Metrics: d.Metrics,
+		Journal: &journal.Book{Client: d.Manager.GetClient(), Live: d.Live, Clock: clock.RealClock{}, Namespace: d.Options.Namespace},
 	}
 	if err := fleets.SetupWithManager(d.Manager); err != nil {
 		return err

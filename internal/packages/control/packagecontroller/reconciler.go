@@ -20,6 +20,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/desk"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/author/gotemplate"
 	"hcp.internal/platform/internal/packages/author/images"
@@ -64,6 +65,9 @@ type Reconciler struct {
 	// Deployments notes what was written to ObjectDeployments, so that a cache that is behind isn't believed.
 	Deployments *status.Writer
 
+	// Journal keeps what became of conditions; nil: nobody does.
+	Journal *journal.Book
+
 	attempts attempts
 }
 
@@ -83,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !p.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes the deployment.
 		r.Metrics.ForgetPackage(req.NamespacedName)
+		r.Journal.Forget(p.UID)
 		return ctrl.Result{}, client.IgnoreNotFound(patch.RemoveFinalizer(ctx, r.Client, p, v1alpha1.MetricsFinalizer))
 	}
 	if _, err := patch.EnsureFinalizer(ctx, r.Client, p, v1alpha1.MetricsFinalizer); err != nil {
@@ -99,7 +104,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	again, err := r.advance(ctx, p, od)
 	r.Metrics.Package(p)
-	return ctrl.Result{RequeueAfter: again}, errors.Join(err, r.Status.Patch(ctx, p, read.Status, p.Status))
+	written := r.Status.Patch(ctx, p, read.Status, p.Status)
+	if written == nil {
+		if err := r.Journal.Record(ctx, p, p.Status.Conditions); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
+		}
+	}
+	return ctrl.Result{RequeueAfter: again}, errors.Join(err, written)
 }
 
 func (r *Reconciler) forget(key client.ObjectKey) {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/oci/rewrite"
@@ -71,6 +72,9 @@ func Extend(_ context.Context, d manager.Deps) error {
 			Puller: puller, Environments: detector, Rewrite: rewrite, HashModifier: d.Options.PackageHashModifier, Metrics: d.Metrics, Share: d.Share,
 			Status:      &status.Writer{Client: c, Kind: s.GroupVersionKind("Package")},
 			Deployments: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectDeployment")},
+		}
+		if !s.IsCluster() { // those of ClusterPackages are read as if they were namespaced, and have no namespace for a journal
+			r.Journal = &journal.Book{Client: d.Manager.GetClient(), Live: d.Live, Clock: r.Clock}
 		}
 		if err := r.SetupWithManager(d.Manager, changed[s], pulled[s]); err != nil {
 			return err

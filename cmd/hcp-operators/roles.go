@@ -98,9 +98,9 @@ var roles = []role{
 		name:  "control-plane-operator",
 		short: "Operator of one hosted control plane",
 		commands: func() []*cobra.Command {
-			return append([]*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(), ignition.Command()}, job.Commands()...)
+			return append([]*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(job.FetchSnapshot), ignition.Command()}, job.Commands()...)
 		},
-		helpers: map[string][]string{"hcp-sidecar": sidecarHelpers, "hcp-cloud": {"etcd-upload"}},
+		helpers: map[string][]string{"hcp-sidecar": sidecarHelpers, "hcp-cloud": {"etcd-upload", "etcd-verify", "etcd-fetch"}},
 	},
 	{
 		name:     "hosted-cluster-config-operator",

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"hcp.internal/platform/internal/cli/backup"
 	"hcp.internal/platform/internal/cli/certificates"
 )
 
@@ -14,6 +15,6 @@ func getCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(certificates.GetCommand())
+	cmd.AddCommand(backup.GetCommand(), certificates.GetCommand())
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hcp.internal/platform/internal/cli/aws"
+	"hcp.internal/platform/internal/cli/backup"
 	"hcp.internal/platform/internal/cli/capi"
 	"hcp.internal/platform/internal/cli/certificates"
 	"hcp.internal/platform/internal/cli/cloudonly"
@@ -88,6 +89,7 @@ func command() *cobra.Command {
 	createCommand := create.Command()
 	createCommand.AddCommand(kubeconfig.Command())
 	createCommand.AddCommand(oadp.Commands()...)
+	createCommand.AddCommand(backup.CreateCommands()...)
 	createCommand.AddCommand(aws.CreateInfraCommand(), aws.CreateIAMCommand(), aws.CreateBastionCommand())
 	createCommand.AddCommand(cloudonly.Creates()...)
 	destroyCommand := destroy.Command()
@@ -95,6 +97,8 @@ func command() *cobra.Command {
 	root.AddCommand(aws.ConsoleLogsCommand())
 	root.AddCommand(cloudonly.Roots()...)
 	root.AddCommand(
+		backup.CloneCommand(),
+		backup.RestoreCommand(),
 		capi.Command(),
 		images.Command(),
 		install.Command(),

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdbackup/job"
 	"hcp.internal/platform/internal/kube/memorylimit"
@@ -31,8 +31,10 @@ const (
 	annotationUID = "hypershift.openshift.io/backup-uid"
 
 	appName = "etcd-backup"
-	account = "etcd-backup-job"
-	policy  = "allow-etcd-backup"
+	// verifyName is the app of Jobs that read backups: they don't stand in the way of new ones.
+	verifyName = "etcd-verify"
+	account    = "etcd-backup-job"
+	policy     = "allow-etcd-backup"
 )
 
 // Limits of the Job.
@@ -52,6 +54,10 @@ const (
 	snapshotFile   = folder + "/snapshot.db"
 	credentialsDir = "/etc/etcd-backup-creds"
 	tokenDir       = "/var/run/secrets/aws-iam-token"
+	payloadVolume  = "cluster"
+	payloadDir     = "/etc/etcd-backup-cluster"
+	storageDir     = "/var/lib/etcd-backups"
+	scratchDir     = "/var/lib/scratch"
 )
 
 // world is what the Job is made for.
@@ -101,36 +107,33 @@ func serviceAccount(w world) *corev1.ServiceAccount {
 	return sa
 }
 
+// jobLabels are those of the Job and its pod.
+func jobLabels(o observed) map[string]string {
+	return map[string]string{labelApp: appName, labelHCP: o.hcp.Name, labelBackup: o.backup.Name, labelNamespace: o.backup.Namespace}
+}
+
 // newJob saves etcd: one container fetches the certificate, one writes the snapshot, one puts it into the storage.
-func newJob(o observed, w world) *batchv1.Job {
+func newJob(o observed, w world, payload *corev1.Secret) *batchv1.Job {
 	ns := o.backup.Namespace
-	labels := map[string]string{labelApp: appName, labelHCP: o.hcp.Name, labelBackup: o.backup.Name, labelNamespace: ns}
-	mode := modeOf(o.secret)
 	fetch := container("fetch-certs", w.image, "fetch-etcd-certs", "--hcp-namespace", ns, "--output-dir", certificates)
 	fetch.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-certs", MountPath: certificates}}
 	snapshot := container("snapshot", w.image, "etcd-snapshot", "--endpoint", "https://etcd-client."+ns+".svc:2379", "--cacert", certificates+"/"+job.CAFile,
 		"--cert", certificates+"/"+job.CertFile, "--key", certificates+"/"+job.KeyFile, "--output", snapshotFile)
 	snapshot.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-certs", MountPath: certificates, ReadOnly: true}, {Name: "etcd-backup", MountPath: folder}}
-	upload := container("upload", w.image, append([]string{"etcd-upload"}, uploadArgs(o.backup.Spec.Storage, mode)...)...)
-	upload.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-backup", MountPath: folder, ReadOnly: true}}
-	volumes := []corev1.Volume{emptyDir("etcd-certs"), emptyDir("etcd-backup")}
-	switch mode {
-	case webIdentity:
-		upload.Env = []corev1.EnvVar{{Name: "AWS_ROLE_ARN", Value: roleOf(o.secret)}, {Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenDir + "/token"}}
-		upload.VolumeMounts = append(upload.VolumeMounts, corev1.VolumeMount{Name: "aws-iam-token", MountPath: tokenDir, ReadOnly: true})
-		volumes = append(volumes, corev1.Volume{Name: "aws-iam-token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-				Audience: "sts.amazonaws.com", ExpirationSeconds: ptr.To[int64](3600), Path: "token"}}}}}})
-	default:
-		upload.VolumeMounts = append(upload.VolumeMounts, corev1.VolumeMount{Name: "backup-credentials", MountPath: credentialsDir, ReadOnly: true})
-		volumes = append(volumes, corev1.Volume{Name: "backup-credentials", VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: credentials(o.backup.Spec.Storage), DefaultMode: ptr.To[int32](0o440)}}})
-	}
+	upload := container("upload", w.image, append([]string{"etcd-upload"}, uploadArgs(o, payload)...)...)
+	upload.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-backup", MountPath: folder, ReadOnly: true}, {Name: payloadVolume, MountPath: payloadDir, ReadOnly: true}}
+	volumes := []corev1.Volume{emptyDir("etcd-certs"), emptyDir("etcd-backup"), secretVolume(payloadVolume, payload.Name)}
+	volumes = append(volumes, reachStorage(o, &upload)...)
+	return w.job(o, jobLabels(o), generateName(o.backup.Name), "", []corev1.Container{fetch, snapshot}, upload, volumes)
+}
+
+// job is a Job of a backup; name or generate is its name.
+func (w world) job(o observed, labels map[string]string, generate, name string, inits []corev1.Container, main corev1.Container, volumes []corev1.Volume) *batchv1.Job {
 	// The operator's cache holds what carries its label.
 	own := maps.Clone(labels)
 	own[names.OwnedByLabel] = names.HypershiftOperator
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: generateName(o.backup.Name), Labels: own,
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: generate, Name: name, Labels: own,
 			Annotations: map[string]string{annotationUID: string(o.backup.UID)}},
 		Spec: batchv1.JobSpec{
 			ActiveDeadlineSeconds: ptr.To[int64](deadline), BackoffLimit: ptr.To[int32](0), TTLSecondsAfterFinished: ptr.To[int32](retention),
@@ -138,11 +141,40 @@ func newJob(o observed, w world) *batchv1.Job {
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
 					ServiceAccountName: account, RestartPolicy: corev1.RestartPolicyNever, SecurityContext: podSecurity(w.user),
-					InitContainers: []corev1.Container{fetch, snapshot}, Containers: []corev1.Container{upload}, Volumes: volumes,
+					InitContainers: inits, Containers: []corev1.Container{main}, Volumes: volumes,
 				},
 			},
 		},
 	}
+}
+
+// reachStorage gives a container what it proves with who it is, and returns the volumes for that.
+func reachStorage(o observed, c *corev1.Container) []corev1.Volume {
+	var volumes []corev1.Volume
+	static := modeOf(o.secret) == static
+	if static || len(o.key) > 0 || len(o.secret.Data[backups.CABundleKey]) > 0 {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "backup-credentials", MountPath: credentialsDir, ReadOnly: true})
+		volumes = append(volumes, secretVolume("backup-credentials", credentials(o.backup.Spec.Storage)))
+	}
+	if !static {
+		c.Env = []corev1.EnvVar{{Name: "AWS_ROLE_ARN", Value: roleOf(o.secret)}, {Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenDir + "/token"}}
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "aws-iam-token", MountPath: tokenDir, ReadOnly: true})
+		volumes = append(volumes, corev1.Volume{Name: "aws-iam-token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: "sts.amazonaws.com", ExpirationSeconds: ptr.To[int64](3600), Path: "token"}}}}}})
+	}
+	if claim := claimOf(o.secret); claim != "" {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "backups", MountPath: storageDir})
+		volumes = append(volumes, corev1.Volume{Name: "backups", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
+	return volumes
+}
+
+// claimOf is the claim that stands for S3; empty: S3 does.
+func claimOf(s *corev1.Secret) string { return strings.TrimSpace(string(s.Data[backups.VolumeKey])) }
+
+func secretVolume(name, secret string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)}}}
 }
 
 // generateName begins the name of the Job, which the name of a pod and a label repeat: 63 characters with what the API server adds.
@@ -208,14 +240,39 @@ func roleOf(s *corev1.Secret) string {
 	return ""
 }
 
-func uploadArgs(s hyperv1.HCPEtcdBackupStorage, m mode) []string {
+func uploadArgs(o observed, payload *corev1.Secret) []string {
+	s := o.backup.Spec.Storage
 	args := []string{"--snapshot-path", snapshotFile, "--storage-type", string(s.StorageType),
 		"--aws-bucket", s.S3.Bucket, "--aws-region", s.S3.Region, "--key-prefix", s.S3.KeyPrefix}
-	if m == static {
-		args = append(args, "--credentials-file", credentialsDir+"/"+secretKey)
-	}
+	args = append(args, storageArgs(o)...)
 	if s.S3.KMSKeyARN != "" {
 		args = append(args, "--aws-kms-key-arn", string(s.S3.KMSKeyARN))
+	}
+	args = append(args, "--meta", payloadDir+"/"+metaKey)
+	if len(payload.Data[objectsKey]) > 0 {
+		args = append(args, "--objects", payloadDir+"/"+objectsKey)
+	}
+	if keep := o.backup.Annotations[backups.KeepAnnotation]; keep != "" {
+		args = append(args, "--keep", keep)
+	}
+	return args
+}
+
+// storageArgs are what every command needs that reads or writes the storage.
+func storageArgs(o observed) []string {
+	var args []string
+	claim := claimOf(o.secret)
+	if modeOf(o.secret) == static && claim == "" {
+		args = append(args, "--credentials-file", credentialsDir+"/"+secretKey)
+	}
+	if len(o.secret.Data[backups.CABundleKey]) > 0 {
+		args = append(args, "--ca-bundle-file", credentialsDir+"/"+backups.CABundleKey)
+	}
+	if claim != "" {
+		args = append(args, "--volume", storageDir)
+	}
+	if len(o.key) > 0 {
+		args = append(args, "--encryption-key-file", credentialsDir+"/"+backups.EncryptionKey)
 	}
 	return args
 }

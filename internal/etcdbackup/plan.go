@@ -14,6 +14,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -26,6 +28,7 @@ const maxMessage = 512
 // observed is what a pass has read.
 type observed struct {
 	backup *hyperv1.HCPEtcdBackup
+	now    time.Time
 	// siblings are the other HCPEtcdBackups of the control plane.
 	siblings []hyperv1.HCPEtcdBackup
 	hcp      *hyperv1.HostedControlPlane // nil: there is none
@@ -33,8 +36,16 @@ type observed struct {
 	// job is this backup's; others are those of the same control plane that have a pod.
 	job    *batchv1.Job
 	others []batchv1.Job
-	// url is where the Job says that the snapshot is; empty: it hasn't said yet.
-	url string
+	// hc is the HostedCluster of the control plane; nil: there is none.
+	hc *hyperv1.HostedCluster
+	// url is where the Job says that the snapshot is; empty: it hasn't said yet. summary is what else it says; nil: nothing.
+	url     string
+	summary *bundle.Summary
+	// key is what the backup is sealed with; empty: with nothing. keyErr is why the one that is there is none.
+	key    bundle.Key
+	keyErr error
+	// check is the verification that was asked for.
+	check verification
 	// secret has the credentials; nil: it isn't there.
 	secret *corev1.Secret
 	// namespace is the operator's.
@@ -51,8 +62,12 @@ type plan struct {
 	bubbled *metav1.Condition
 	// succeeded: url is recorded.
 	succeeded bool
-	// start: make the Job and what it needs.
-	start bool
+	// verified is BackupVerified; nil: as it was.
+	verified *metav1.Condition
+	// start: make the Job and what it needs; verify: make the Job that reads the backup; asked: take away the annotation that asked for it.
+	start, verify, asked bool
+	// sweep: remove the Secret that the Job was given.
+	sweep bool
 	// clear: close again what was opened for Jobs.
 	clear bool
 	// expired are backups that are deleted, for newer ones are there.
@@ -86,7 +101,7 @@ func failed(format string, args ...any) plan {
 func planFor(o observed) plan {
 	switch {
 	case ended(o.backup):
-		return plan{clear: o.lastOne(), expired: o.expired()}
+		return o.verification(plan{clear: o.lastOne(), expired: o.expired(), sweep: true})
 	case o.hcp == nil:
 		return failed("HostedControlPlane not found in namespace %s", o.backup.Namespace)
 	case o.job != nil:
@@ -108,6 +123,12 @@ func planFor(o observed) plan {
 	if o.secret == nil {
 		return failed("credential Secret %q not found in namespace %q", credentials(o.backup.Spec.Storage), o.namespace)
 	}
+	if o.keyErr != nil {
+		return failed("Secret %s/%s: key %s: %v", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey, o.keyErr)
+	}
+	if string(o.secret.Data[backups.VolumeKey]) != "" && len(o.key) == 0 {
+		return failed("Secret %s/%s names a volume, which whoever has it can read: it needs a key %s, too", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey)
+	}
 	return plan{
 		start:     true,
 		condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupInProgressReason, "Backup Job created, waiting for completion")),
@@ -128,6 +149,7 @@ func (o observed) follow() plan {
 			condition: ptr.To(conditions.True(hyperv1.EtcdBackupCompleted, hyperv1.BackupSucceededReason, "Backup completed successfully")),
 			bubbled: ptr.To(conditions.True(hyperv1.EtcdBackupSucceeded, hyperv1.BackupSucceededReason,
 				fmt.Sprintf("Backup %q completed successfully", o.backup.Name))),
+			verified:  o.readBack(),
 			succeeded: true, again: time.Second, // the next pass clears up
 		}
 	}
@@ -145,6 +167,39 @@ func (o observed) told(p plan) plan {
 	p.bubbled = ptr.To(conditions.False(hyperv1.EtcdBackupSucceeded, hyperv1.BackupFailedReason, fmt.Sprintf("Backup %q failed: %s", o.backup.Name, p.condition.Message)))
 	p.again = time.Second
 	return p
+}
+
+// readBack says whether the Job has read what it wrote; nil: it says nothing.
+func (o observed) readBack() *metav1.Condition {
+	switch {
+	case o.summary == nil:
+		return nil
+	case o.summary.Verified:
+		return ptr.To(conditions.True(hyperv1.EtcdBackupVerified, hyperv1.BackupReadBackReason, described(*o.summary)))
+	}
+	return ptr.To(conditions.New(hyperv1.EtcdBackupVerified, metav1.ConditionUnknown, hyperv1.BackupNotReadBackReason, described(*o.summary)))
+}
+
+// described is a summary for people.
+func described(s bundle.Summary) string {
+	text := fmt.Sprintf("revision %d, %d keys, %d bytes of etcd", s.Revision, s.Keys, s.Bytes)
+	if s.Key == "" {
+		text += ", not sealed, without the objects of the cluster: Secret of the storage has no key " + backups.EncryptionKey
+	} else {
+		text += ", sealed with key " + s.Key
+	}
+	if s.Note != "" {
+		text += "; " + clipped(s.Note)
+	}
+	return text
+}
+
+// keyOf is the key in a Secret of a storage; nil when there is none.
+func keyOf(s *corev1.Secret) (bundle.Key, error) {
+	if s == nil || len(s.Data[backups.EncryptionKey]) == 0 {
+		return nil, nil
+	}
+	return bundle.ParseKey(s.Data[backups.EncryptionKey])
 }
 
 // ending is how a Job ended: Complete, Failed with the reason, or neither.

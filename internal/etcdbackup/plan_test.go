@@ -141,12 +141,13 @@ func TestEnded(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	w := world{namespace: "hypershift", image: "registry.example.com/operator:1", user: userID}
+	payload := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-backup-1"}, Data: map[string][]byte{metaKey: nil}}
 	t.Run("When the Secret has keys they should be a file, in no argument and no variable", func(t *testing.T) {
 		g := NewWithT(t)
 		o := ready()
 		o.secret.Data["credentials"] = []byte("[default]\naws_secret_access_key = hunter2\n")
 		o.backup.Spec.Storage.S3.KMSKeyARN = "arn:aws:kms:eu-west-1:123456789012:key/a"
-		pod := newJob(o, w).Spec.Template.Spec
+		pod := newJob(o, w, payload).Spec.Template.Spec
 		g.Expect(fmt.Sprint(pod)).NotTo(ContainSubstring("hunter2"))
 		g.Expect(pod.Containers[0].Args).To(ContainElements("--credentials-file", "/etc/etcd-backup-creds/credentials", "--aws-kms-key-arn"))
 		g.Expect(*pod.SecurityContext.RunAsNonRoot).To(BeTrue())
@@ -155,13 +156,13 @@ func TestJob(t *testing.T) {
 		g := NewWithT(t)
 		o := ready()
 		o.secret.Data["credentials"] = []byte(" arn:aws:iam::123456789012:role/backups\n")
-		upload := newJob(o, w).Spec.Template.Spec.Containers[0]
+		upload := newJob(o, w, payload).Spec.Template.Spec.Containers[0]
 		g.Expect(upload.Env).To(ContainElement(corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: "arn:aws:iam::123456789012:role/backups"}))
 		g.Expect(upload.Args).NotTo(ContainElement("--credentials-file"))
 	})
 	t.Run("When mounts are looked at each should have its volume", func(t *testing.T) {
 		g := NewWithT(t)
-		pod := newJob(ready(), w).Spec.Template.Spec
+		pod := newJob(ready(), w, payload).Spec.Template.Spec
 		volumes := map[string]bool{}
 		for _, v := range pod.Volumes {
 			volumes[v.Name] = true

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/operator"
@@ -46,7 +47,8 @@ func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("hcpetcdbackup").
-		For(&hyperv1.HCPEtcdBackup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&hyperv1.HCPEtcdBackup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&hyperv1.HCPEtcdBackup{}, handler.EnqueueRequestsFromMapFunc(bySchedule)).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(byLabels)).
 		WithOptions(workers()).Complete(outcome.Wrap(r))
 }
@@ -56,6 +58,15 @@ func workers() controller.Options {
 	o := operator.Workers()
 	o.MaxConcurrentReconciles = 1
 	return o
+}
+
+// bySchedule is the schedule that a backup was made for.
+func bySchedule(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[backups.ScheduleLabel]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
 // byLabels is the backup of a Job.

@@ -1,6 +1,9 @@
 package support
 
-import hyperv1 "hcp.internal/api/hypershift/v1beta1"
+import (
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
+)
 
 // Texts that several annotations share.
 const (
@@ -117,5 +120,7 @@ var annotations = func() []Entry {
 		// On ConfigMap private-capi-state.
 		"hypershift.openshift.io/migration-mode", "hypershift.openshift.io/migration-paused", "hypershift.openshift.io/migration-limit",
 		"hypershift.openshift.io/migration-window")
+	add(Heeded, "", backups.ScheduleAnnotation, backups.KeepAnnotation, backups.VerifyAnnotation, backups.VerifyScheduleAnnotation)
+	add(Written, onObjects, backups.VerifiedAtAnnotation, backups.SummaryAnnotation, backups.CloneOfAnnotation)
 	return list
 }()

@@ -8,6 +8,13 @@ import (
 // BackupInProgress, BackupRejected and EtcdUnhealthy.
 const EtcdBackupCompleted = "BackupCompleted"
 
+// EtcdBackupVerified is the condition that says whether a backup was read back from its storage; its reasons are BackupReadBack, BackupRestorable,
+// BackupNotReadBack and BackupUnreadable.
+const EtcdBackupVerified = "BackupVerified"
+
+// EtcdBackupScheduled is the condition of a schedule of backups; its reasons are BackupScheduled and InvalidSchedule.
+const EtcdBackupScheduled = "BackupScheduled"
+
 // HCPEtcdBackup asks for one snapshot of the etcd of the control plane whose namespace it is in
 // (TechPreview).
 //

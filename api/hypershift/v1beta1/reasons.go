@@ -153,6 +153,24 @@ const (
 	// BackupRejectedReason means that a backup was not started, as another one runs.
 	BackupRejectedReason = "BackupRejected"
 
+	// BackupReadBackReason means that all files of a backup were read back and compared when they had been written.
+	BackupReadBackReason = "BackupReadBack"
+
+	// BackupRestorableReason means that a backup was read from its storage later, and etcd's data could be restored from it.
+	BackupRestorableReason = "BackupRestorable"
+
+	// BackupNotReadBackReason means that nobody has read a backup yet: the credentials may only write.
+	BackupNotReadBackReason = "BackupNotReadBack"
+
+	// BackupUnreadableReason means that a backup could not be read or restored.
+	BackupUnreadableReason = "BackupUnreadable"
+
+	// BackupScheduledReason means that a schedule waits for its next time.
+	BackupScheduledReason = "BackupScheduled"
+
+	// InvalidScheduleReason means that the annotations of a schedule can't be read.
+	InvalidScheduleReason = "InvalidSchedule"
+
 	// EtcdUnhealthyReason means that a backup was not started, as etcd is not healthy.
 	EtcdUnhealthyReason = "EtcdUnhealthy"
 )

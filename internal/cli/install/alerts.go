@@ -33,7 +33,7 @@ func operationAlerts(namespace string) []any {
 		return fmt.Sprintf(`max by (namespace, name) (hypershift_cluster_condition_lost_duration_seconds{condition=%q}) > 0`, condition)
 	}
 	describe := "See why: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"
-	return []any{
+	return append([]any{
 		alert("HyperShiftEtcdUnavailable", lost("EtcdAvailable"), "3m", critical,
 			"etcd of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} has lost its quorum or refuses writes", describe),
 		alert("HyperShiftEtcdDatabaseFull", `max by (namespace, etcd) (hypershift_etcd_database_full) > 0`, "2m", critical,
@@ -63,7 +63,7 @@ func operationAlerts(namespace string) []any {
 		alert("HyperShiftObjectHotLoop", `max by (kind, loop, managers) (hypershift_object_hot_loops) > 0`, "10m", warning,
 			"Objects of kind {{ $labels.kind }} are written again and again by {{ $labels.managers }}",
 			"Objects and fields: kubectl get events --all-namespaces --field-selector reason=HotLoop"),
-	}
+	}, backupAlerts()...)
 }
 
 // packageAlerts are about what the operator of packages knows.

@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
@@ -128,6 +130,11 @@ func (c cluster) adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec
 		if init.Env[i].Name == restoreVariable {
 			init.Env[i].Value = urls[0]
 		}
+	}
+	if strings.HasPrefix(urls[0], backups.Scheme) {
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: backups.Secret, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: backups.Secret, DefaultMode: ptr.To[int32](0o440)}}})
+		init.VolumeMounts = append(init.VolumeMounts, corev1.VolumeMount{Name: backups.Secret, MountPath: backups.Mount, ReadOnly: true})
 	}
 	return nil
 }

@@ -2,23 +2,36 @@ package upload
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
 
+	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/etcdbackup/job"
+	"hcp.internal/platform/internal/etcdbackup/upload/store"
 )
 
-// terminationLog is where the kubelet reads what a container has to say.
-const terminationLog = "/dev/termination-log"
+const (
+	// terminationLog is where the kubelet reads what a container has to say.
+	terminationLog = "/dev/termination-log"
+	// maxListed bounds how many files retention looks at.
+	maxListed = 10_000
+)
 
-// Upload is a snapshot on its way into object storage.
+// Upload is a snapshot on its way into a storage.
 type Upload struct {
 	// Path is the snapshot.
 	Path string
@@ -28,22 +41,36 @@ type Upload struct {
 	Bucket, Region, KMSKey string
 	// Credentials is a shared credentials file, whose profile default may also name an endpoint_url; empty: those of the environment.
 	Credentials string
+	// CABundle is what the endpoint is trusted by; empty: the system's. Volume is a folder that stands for S3; empty: S3.
+	CABundle, Volume string
+	// KeyFile has the key that everything is sealed with; empty: the snapshot is stored as it is, and objects are not.
+	KeyFile string
+	// Meta is a file with a manifest in which etcd and the files are missing; empty: the snapshot alone is stored. Objects are the packed objects of the cluster,
+	// sealed already; empty: none.
+	Meta, Objects string
+	// Keep is how many backups of this cluster and schedule are kept in the storage; 0: all.
+	Keep int
 	// KeyPrefix goes before the name of the object.
 	KeyPrefix string
-	// Result gets the URL; empty: /dev/termination-log.
+	// Result gets the URL, and behind it a Summary as a line of JSON where there is a manifest; empty: /dev/termination-log.
 	Result string
 	Now    func() time.Time
 }
 
-// Command is the subcommand etcd-upload. Manifests call it by control-plane-operator, which hands it on.
-func Command() *cobra.Command {
+// Commands are the subcommands etcd-upload, etcd-verify and etcd-fetch. Manifests call them by control-plane-operator, which hands them on.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{uploadCommand(), verifyCommand(), fetchCommand()}
+}
+
+func uploadCommand() *cobra.Command {
 	u := Upload{Now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "etcd-upload",
 		Short: "Put a snapshot of etcd into object storage, and print its URL",
 		Long: `Put a snapshot of etcd into object storage, and print its URL.
 
-The snapshot is checked before, and the storage checks what it got by a SHA-256. An object that is there already is never overwritten.`,
+The snapshot is checked before, and the storage checks what it got by a SHA-256. An object that is there already is never overwritten. With --meta it is also read back
+and compared, and a manifest is written last.`,
 		Example: "  control-plane-operator etcd-upload --snapshot-path snapshot.db --storage-type S3 --aws-bucket backups --aws-region us-east-1 --key-prefix demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,6 +84,12 @@ The snapshot is checked before, and the storage checks what it got by a SHA-256.
 	f.StringVar(&u.Region, "aws-region", "", "region of the bucket")
 	f.StringVar(&u.KMSKey, "aws-kms-key-arn", "", "key that S3 encrypts the object with")
 	f.StringVar(&u.Credentials, "credentials-file", "", "shared credentials file; empty: the environment's")
+	f.StringVar(&u.CABundle, "ca-bundle-file", "", "certificates that the storage is trusted by, in PEM; empty: the system's")
+	f.StringVar(&u.Volume, "volume", "", "folder that stands for S3; empty: S3")
+	f.StringVar(&u.KeyFile, "encryption-key-file", "", "key to seal everything with, 32 bytes or those in base64; empty: nothing is sealed")
+	f.StringVar(&u.Meta, "meta", "", "manifest without what this command adds; empty: the snapshot is uploaded alone")
+	f.StringVar(&u.Objects, "objects", "", "sealed objects of the cluster; empty: none")
+	f.IntVar(&u.Keep, "keep", 0, "how many backups of this cluster and schedule stay in the storage; 0: all")
 	f.StringVar(&u.KeyPrefix, "key-prefix", "", "what the object's name begins with")
 	for _, name := range []string{"snapshot-path", "storage-type", "key-prefix"} {
 		_ = cmd.MarkFlagRequired(name) // only fails for a flag that isn't there
@@ -80,24 +113,208 @@ func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
 	if err := job.Check(u.Path); err != nil {
 		return err
 	}
-	url, err := u.s3(ctx)
+	key, err := readKey(u.KeyFile)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(out, url); err != nil {
+	s, err := store.Open(ctx, store.Options{Bucket: u.Bucket, Region: u.Region, KMSKey: u.KMSKey, Credentials: u.Credentials, CABundle: u.CABundle, Volume: u.Volume})
+	if err != nil {
 		return err
 	}
-	result := u.Result
-	if result == "" {
-		result = terminationLog
+	t := transfer{Upload: u, store: s, key: key, notes: notes}
+	result, err := t.run(ctx)
+	if err != nil {
+		return err
 	}
-	if err := os.WriteFile(result, []byte(url), 0o644); err != nil {
+	if _, err := fmt.Fprintln(out, result); err != nil {
+		return err
+	}
+	if u.Result == "" {
+		u.Result = terminationLog
+	}
+	if err := os.WriteFile(u.Result, []byte(result), 0o644); err != nil {
 		fmt.Fprintf(notes, "Warning: the URL could not be told to the operator: %v\n", err)
 	}
 	return nil
 }
 
-// key is the object's name: PREFIX/SECONDS.db.
-func (u Upload) key() string {
+// readKey reads a key; nil for no file.
+func readKey(file string) (bundle.Key, error) {
+	if file == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the encryption key: %w", err)
+	}
+	return bundle.ParseKey(raw)
+}
+
+// transfer is one upload with what it needs.
+type transfer struct {
+	Upload
+	store store.Store
+	key   bundle.Key
+	notes io.Writer
+}
+
+// run stores everything and returns what the operator is told.
+func (t transfer) run(ctx context.Context) (string, error) {
+	stem := strings.TrimSuffix(t.objectName(), filepath.Ext(t.Path))
+	name := t.objectName()
+	if len(t.key) > 0 {
+		name = stem + bundle.SealedSnapshotEnd
+	}
+	if t.Meta == "" {
+		_, err := t.put(ctx, name, t.Path, t.key)
+		return t.store.URL(name), err
+	}
+	m, err := t.manifest()
+	if err != nil {
+		return "", err
+	}
+	if m.Snapshot, err = t.put(ctx, name, t.Path, t.key); err != nil {
+		return "", err
+	}
+	if t.Objects != "" && len(t.key) > 0 {
+		objects, err := t.put(ctx, stem+bundle.ObjectsEnd, t.Objects, nil)
+		if err != nil {
+			return "", errors.Join(err, t.undo(ctx, name))
+		}
+		m.Objects = &objects
+	}
+	sum := bundle.Summary{Revision: m.Etcd.Revision, Keys: m.Etcd.Keys, Bytes: m.Etcd.Bytes, Stored: m.Snapshot.Bytes, Key: t.key.Fingerprint(), Objects: m.Objects != nil}
+	switch err := t.readBack(ctx, stem, m); {
+	case errors.Is(err, store.ErrForbidden):
+		sum.Note = "not read back: the credentials may only write"
+	case err != nil:
+		return "", errors.Join(fmt.Errorf("reading back what was written: %w", err), t.undo(ctx, name, stem+bundle.ObjectsEnd))
+	default:
+		m.Verified, sum.Verified = true, true
+	}
+	raw, err := m.Encode(t.key)
+	if err != nil {
+		return "", err
+	}
+	if err := t.store.Put(ctx, stem+bundle.ManifestEnd, strings.NewReader(string(raw))); err != nil {
+		return "", errors.Join(err, t.undo(ctx, name, stem+bundle.ObjectsEnd))
+	}
+	if sum.Removed, err = t.prune(ctx, m); err != nil {
+		// The backup is good; that others stay is told, and tried again by the next one.
+		sum.Note = strings.Join(slices.DeleteFunc([]string{sum.Note, "older backups stay: " + err.Error()}, func(s string) bool { return s == "" }), "; ")
+		fmt.Fprintln(t.notes, "Warning: "+sum.Note)
+	}
+	line, err := json.Marshal(sum)
+	return t.store.URL(name) + "\n" + string(line), err
+}
+
+// manifest reads what the operator knows, and adds what the snapshot says of itself.
+func (t transfer) manifest() (bundle.Manifest, error) {
+	raw, err := os.ReadFile(t.Meta)
+	if err != nil {
+		return bundle.Manifest{}, fmt.Errorf("reading what the backup is of: %w", err)
+	}
+	m := bundle.Manifest{}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("reading what the backup is of: %w", err)
+	}
+	status, err := snapshot.NewV3(zap.NewNop()).Status(t.Path)
+	if err != nil {
+		return m, fmt.Errorf("the snapshot can't be opened: %w", err)
+	}
+	m.Created = t.Now().UTC().Truncate(time.Second)
+	m.Etcd.Revision, m.Etcd.Version, m.Etcd.Keys, m.Etcd.Bytes = status.Revision, status.Version, status.TotalKey, status.TotalSize
+	return m, nil
+}
+
+// put stores a file, sealed when there is a key, and says what went into the storage.
+func (t transfer) put(ctx context.Context, name, file string, key bundle.Key) (bundle.File, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return bundle.File{}, err
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	var r io.Reader = f
+	if len(key) > 0 {
+		if r, err = key.Seal(f, rand.Reader); err != nil {
+			return bundle.File{}, err
+		}
+	}
+	sum, n := sha256.New(), &counter{}
+	if err := t.store.Put(ctx, name, io.TeeReader(r, io.MultiWriter(sum, n))); err != nil {
+		return bundle.File{}, err
+	}
+	return bundle.File{Name: filepath.Base(name), Bytes: n.n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return len(p), nil }
+
+// readBack reads what the storage has now.
+func (t transfer) readBack(ctx context.Context, stem string, m bundle.Manifest) error {
+	check := &bundle.Check{}
+	if err := bundle.Stored(ctx, t.store, stem, m.Snapshot, t.key, check); err != nil {
+		return err
+	}
+	if err := check.Err(); err != nil {
+		return err
+	}
+	_, err := bundle.ReadObjects(ctx, t.store, stem, m, t.key)
+	return err
+}
+
+// undo removes what a backup that failed has written, as far as the credentials allow.
+func (t transfer) undo(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if err := t.store.Delete(ctx, name); err != nil && !errors.Is(err, store.ErrForbidden) {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune deletes the oldest backups of the same cluster and schedule beyond those that are kept: the manifest first, so that what is left of an interruption is no
+// backup any more.
+func (t transfer) prune(ctx context.Context, m bundle.Manifest) (removed int, _ error) {
+	if t.Keep <= 0 {
+		return 0, nil
+	}
+	items, err := t.store.List(ctx, strings.TrimSuffix(t.KeyPrefix, "/")+"/", maxListed)
+	if err != nil {
+		return 0, err
+	}
+	type old struct {
+		name string
+		m    bundle.Manifest
+	}
+	var same []old
+	for _, item := range items {
+		if !strings.HasSuffix(item.Name, bundle.ManifestEnd) {
+			continue
+		}
+		// One that another key made, or that is damaged, is not ours to delete.
+		if o, err := bundle.ReadManifest(ctx, t.store, item.Name, t.key); err == nil && o.Cluster.UID == m.Cluster.UID && o.Schedule == m.Schedule && m.Cluster.UID != "" {
+			same = append(same, old{item.Name, o})
+		}
+	}
+	slices.SortFunc(same, func(a, b old) int { return b.m.Created.Compare(a.m.Created) })
+	for _, o := range same[min(t.Keep, len(same)):] {
+		names := []string{o.name, bundle.Beside(o.name, o.m.Snapshot.Name)}
+		if o.m.Objects != nil {
+			names = append(names, bundle.Beside(o.name, o.m.Objects.Name))
+		}
+		for _, name := range names {
+			if err := t.store.Delete(ctx, name); err != nil {
+				return removed, err
+			}
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// objectName is the object's name: PREFIX/SECONDS.db.
+func (u Upload) objectName() string {
 	return fmt.Sprintf("%s/%d%s", strings.TrimSuffix(u.KeyPrefix, "/"), u.Now().Unix(), filepath.Ext(u.Path))
 }

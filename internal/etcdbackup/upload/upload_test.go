@@ -28,6 +28,6 @@ func TestUploadRefused(t *testing.T) {
 func TestKey(t *testing.T) {
 	t.Run("When the prefix ends with a slash there should be one", func(t *testing.T) {
 		u := Upload{Path: "/a/snapshot.db", KeyPrefix: "demo/", Now: func() time.Time { return time.Unix(1764000000, 0) }}
-		NewWithT(t).Expect(u.key()).To(Equal("demo/1764000000.db"))
+		NewWithT(t).Expect(u.objectName()).To(Equal("demo/1764000000.db"))
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
 
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/sidecar/etcdinit"
 )
 
@@ -47,7 +48,12 @@ type Restore struct {
 	MaxBytes      int64
 	Log           io.Writer
 	HTTP          *http.Client
+	// Fetch reads what isn't http or https into a file, checked; nil: nothing else is read.
+	Fetch Fetch
 }
+
+// Fetch writes the snapshot of a URL into a new file. Its errors show no secrets.
+type Fetch func(ctx context.Context, url, file string) error
 
 // Run restores, or does nothing when there is data. A run that was killed leaves only the staging folder, which the next
 // one clears.
@@ -73,7 +79,12 @@ func (r Restore) Run(ctx context.Context) error {
 		return fmt.Errorf("creating %s: %w", staging, err)
 	}
 	file := filepath.Join(staging, "snapshot.db")
-	if err := r.download(ctx, file); err != nil {
+	if r.Fetch != nil && strings.HasPrefix(r.URL, backups.Scheme) {
+		if err := r.Fetch(ctx, r.URL, file); err != nil {
+			return fmt.Errorf("reading %s: %w", r.URL, err)
+		}
+		fmt.Fprintf(r.Log, "read %s\n", r.URL)
+	} else if err := r.download(ctx, file); err != nil {
 		return err
 	}
 	restored := filepath.Join(staging, "data")
@@ -175,9 +186,9 @@ func store(body io.Reader, path string, limit int64, wantSHA string) (err error)
 	return f.Sync()
 }
 
-// Command is `control-plane-operator etcd-restore`, which `hcp-sidecar etcd-init restore` starts.
-func Command() *cobra.Command {
-	r := Restore{HTTP: &http.Client{Transport: &http.Transport{
+// Command is `control-plane-operator etcd-restore`, which `hcp-sidecar etcd-init restore` starts. fetch reads what a plain download can't.
+func Command(fetch Fetch) *cobra.Command {
+	r := Restore{Fetch: fetch, HTTP: &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTimeout, TLSHandshakeTimeout: headerTimeout,
 	}}}
 	timeout := time.Hour

@@ -1,0 +1,181 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/etcdbackup/bundle"
+)
+
+// restoring is what restore and clone are told.
+type restoring struct {
+	connect         connect.Flags
+	storage         storage
+	from            string // URL, or name of an HCPEtcdBackup
+	name, namespace string
+	clone           bool
+	dryRun, wait    bool
+	noPools         bool
+	timeout         time.Duration
+}
+
+func (r *restoring) addFlags(cmd *cobra.Command) {
+	r.wait, r.timeout = true, 30*time.Minute
+	f := cmd.Flags()
+	f.StringVar(&r.from, "from", "", "Backup: its URL, s3://BUCKET/NAME (required)")
+	f.StringVarP(&r.namespace, "namespace", "n", "", "Namespace of the HostedCluster (default: as in the backup)")
+	f.BoolVar(&r.dryRun, "dry-run", false, "Read and check everything, print the report, and write nothing")
+	f.BoolVar(&r.noPools, "without-node-pools", false, "Make no NodePools")
+	f.BoolVar(&r.wait, "wait", r.wait, "Wait until the cluster is available, and clear up in it")
+	f.DurationVar(&r.timeout, "timeout", r.timeout, "Give up waiting after this time; 0: never")
+	r.storage.addFlags(cmd)
+	r.connect.AddFlags(f)
+	connect.CompleteNamespaces(cmd, &r.connect, "namespace")
+	_ = cmd.MarkFlagRequired("from") // only fails for a flag that isn't there
+}
+
+// RestoreCommand is `hypershift restore`.
+func RestoreCommand() *cobra.Command {
+	r := &restoring{}
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Make a hosted cluster again from a backup",
+		Long: `Make a hosted cluster again from a backup, on this management cluster or another one.
+
+Everything is read and checked first: who made the backup, that all of it is whole, that this version can host its release, that there is room for it, and that nothing of it is in
+the way. --dry-run ends there. Only then is anything written: what the HostedCluster names, its certificate authorities and the key of its service accounts, the HostedCluster, whose
+etcd begins with the snapshot, and the NodePools. Nothing that exists is changed or deleted.
+
+Authorities and addresses are those of before, so that kubeconfigs, tokens and workers of your own (platform None) go on. Workers of other platforms are made anew. The cluster that
+was saved must be gone, or off for good: two of the same identity would fight.`,
+		Example: `  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --dry-run
+  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials-file keys --encryption-key-file key --region eu-west-1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	r.addFlags(cmd)
+	cmd.Flags().StringVar(&r.name, "name", "", "Name of the HostedCluster (default: as in the backup)")
+	return cmd
+}
+
+// CloneCommand is `hypershift clone`.
+func CloneCommand() *cobra.Command {
+	r := &restoring{clone: true}
+	cmd := &cobra.Command{
+		Use:   "clone",
+		Short: "Make another hosted cluster with the data of a backup",
+		Long: `Make another hosted cluster with the data of a backup, beside the one that was saved.
+
+It has a name, identifiers, certificate authorities and a key of service accounts of its own: credentials of the other cluster are not taken here. Objects that it names are copied under
+names of its own. What in its data belongs to the other cluster is deleted once it is available: Nodes and their leases, certificate requests, attachments of volumes, and Secrets with
+tokens of service accounts. On platforms whose controllers would take the other cluster's disks and load balancers for their own, that is others than None and Local, it is refused.`,
+		Example: `  hypershift clone --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --name demo-copy`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	r.addFlags(cmd)
+	cmd.Flags().StringVar(&r.name, "name", "", "Name of the new HostedCluster (required)")
+	return cmd
+}
+
+func (r *restoring) run(ctx context.Context, out io.Writer) error {
+	if r.clone && r.name == "" {
+		return errors.New("give the clone a name by --name")
+	}
+	bucket, file, err := bundle.SplitURL(r.from)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	c, err := r.connect.Client()
+	if err != nil {
+		return err
+	}
+	s, done, err := r.storage.open(ctx, c, bucket)
+	if err != nil {
+		return err
+	}
+	defer done()
+	p := progress.New(out, nil)
+	read, err := readBackup(ctx, s, file)
+	if err != nil {
+		return fmt.Errorf("the backup is refused: %w", err)
+	}
+	t := target{namespace: cmp.Or(r.namespace, read.manifest.Cluster.Namespace), name: cmp.Or(r.name, read.manifest.Cluster.Name), url: r.from, access: s.data, clone: r.clone, pools: !r.noPools}
+	m, err := build(read.objects, t)
+	if err != nil {
+		return err
+	}
+	w, err := look(ctx, c, r.storage.operator, m)
+	if err != nil {
+		return err
+	}
+	report := judge(read, w, m, t)
+	for _, line := range report.lines {
+		fmt.Fprintln(out, line)
+	}
+	if len(report.refusals) > 0 {
+		return fmt.Errorf("nothing was written:\n  %s", strings.Join(report.refusals, "\n  "))
+	}
+	if r.dryRun {
+		_, err := fmt.Fprintln(out, "Nothing was written: this was a dry run.")
+		return err
+	}
+	started := time.Now()
+	if err := write(ctx, c, m, p); err != nil {
+		return err
+	}
+	if !r.wait {
+		_, err := fmt.Fprintf(out, "When the cluster is available, delete Secret and NetworkPolicy %s in namespace %s: the Secret holds the key of the backup.\n", m.secrets[0].Name, m.namespace.Name)
+		return err
+	}
+	o := create.NewOptions(m.cluster.Spec.Platform.Type)
+	o.Namespace, o.Name, o.Timeout = t.namespace, t.name, r.timeout
+	if err := create.Wait(ctx, o, c, p); err != nil {
+		return err
+	}
+	return finish(ctx, c, r.connect, m, t, started, p)
+}
+
+// saved is what was read of a backup.
+type saved struct {
+	manifest bundle.Manifest
+	objects  bundle.Objects
+}
+
+// readBackup reads and checks all of a backup.
+func readBackup(ctx context.Context, s opened, file string) (saved, error) {
+	m, packed, err := bundle.Verify(ctx, s, file, s.key, io.Discard)
+	if err != nil {
+		return saved{}, err
+	}
+	if m.Key == "" || m.Objects == nil {
+		return saved{}, errors.New("it is a snapshot of etcd alone, that was not sealed: anybody may have put it there, and there are no objects to make a cluster of. Give its URL to " +
+			"spec.etcd.managed.storage.restoreSnapshotURL of a HostedCluster of your own if you trust it")
+	}
+	o, err := bundle.DecodeObjects(packed)
+	if err != nil {
+		return saved{}, err
+	}
+	if o.HostedCluster.Name != m.Cluster.Name || o.HostedCluster.Namespace != m.Cluster.Namespace {
+		return saved{}, fmt.Errorf("the manifest is of HostedCluster %s/%s, and the objects are of %s/%s: they are not of one backup",
+			m.Cluster.Namespace, m.Cluster.Name, o.HostedCluster.Namespace, o.HostedCluster.Name)
+	}
+	return saved{m, o}, nil
+}
+
+// controlPlane is the namespace of the new cluster's control plane.
+func (m made) controlPlane() string { return names.NamespaceOf(m.cluster) }
+
+func (m made) key() client.ObjectKey { return client.ObjectKeyFromObject(m.cluster) }

@@ -1,0 +1,193 @@
+package backup
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/config"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// demo is what is in the backup of a cluster.
+func demo() saved {
+	hc := testenv.HostedCluster("clusters", "demo")
+	hc.UID, hc.ResourceVersion = "1", "7"
+	hc.Finalizers = []string{"hypershift.openshift.io/finalizer"}
+	hc.Spec.InfraID, hc.Spec.ClusterID = "demo-x", "0d6a8a36-7d1c-4c6e-9d8b-3c1d0a3f0b11"
+	hc.Spec.PullSecret.Name = "demo-pull-secret"
+	hc.Spec.Etcd.ManagementType = hyperv1.Managed
+	hc.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}
+	pool := hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", UID: "2"}, Spec: hyperv1.NodePoolSpec{ClusterName: "demo"}}
+	secret := func(ns, name, key string) corev1.Secret {
+		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: "3", Annotations: map[string]string{hyperv1.ReferencedResourceAnnotationPrefix + "demo": "true"},
+			OwnerReferences: []metav1.OwnerReference{{Name: "gone"}}}, Data: map[string][]byte{key: []byte("x")}}
+	}
+	return saved{
+		manifest: bundle.Manifest{Backup: "clusters-demo/one", Created: time.Unix(1764000000, 0), Producer: "0.1.0", Key: "0123456789abcdef",
+			Cluster: bundle.Cluster{Namespace: "clusters", Name: "demo", Version: "1.36.3"}, Etcd: bundle.Etcd{Revision: 9, Bytes: 1 << 20}},
+		objects: bundle.Objects{HostedCluster: hc, NodePools: []hyperv1.NodePool{pool}, Secrets: []corev1.Secret{secret("clusters", "demo-pull-secret", ".dockerconfigjson")},
+			Authorities: []corev1.Secret{secret("clusters-demo", "root-ca", "ca.key"), secret("clusters-demo", "sa-signing-key", "service-account.key")}},
+	}
+}
+
+func restored() target {
+	return target{namespace: "clusters", name: "demo", url: "s3://backups/demo/1.db.enc", access: map[string][]byte{"credentials": []byte("k")}, pools: true}
+}
+
+func copied() target {
+	t := restored()
+	t.name, t.clone = "copy", true
+	return t
+}
+
+func TestBuild(t *testing.T) {
+	t.Run("When a cluster is restored it should be the same one, with its authorities, and begin with the snapshot", func(t *testing.T) {
+		g := NewWithT(t)
+		s := demo()
+		m, err := build(s.objects, restored())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.cluster.Spec.InfraID).To(Equal("demo-x"))
+		g.Expect(m.cluster.Spec.Etcd.Managed.Storage.RestoreSnapshotURL).To(Equal([]string{"s3://backups/demo/1.db.enc"}))
+		g.Expect(m.cluster.UID).To(BeEmpty())
+		g.Expect(m.cluster.Finalizers).To(BeEmpty())
+		g.Expect(m.namespace.Name).To(Equal("clusters-demo"))
+		var names []string
+		for _, secret := range m.secrets {
+			names = append(names, secret.Namespace+"/"+secret.Name)
+			g.Expect(secret.OwnerReferences).To(BeEmpty())
+		}
+		g.Expect(names).To(Equal([]string{"clusters-demo/etcd-restore", "clusters-demo/root-ca", "clusters-demo/sa-signing-key"}))
+		g.Expect(m.sources[0].GetAnnotations()).To(BeEmpty())
+		g.Expect(s.objects.HostedCluster.Finalizers).NotTo(BeEmpty(), "the backup should stay as it is")
+	})
+	t.Run("When a cluster is cloned nothing of the other's identity should be in it", func(t *testing.T) {
+		g := NewWithT(t)
+		m, err := build(demo().objects, copied())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.cluster.Spec.InfraID + m.cluster.Spec.ClusterID).To(BeEmpty())
+		g.Expect(m.secrets).To(HaveLen(1), "authorities are its own")
+		g.Expect(m.cluster.Spec.PullSecret.Name).To(Equal("copy-pull-secret"))
+		g.Expect(m.sources[0].GetName()).To(Equal("copy-pull-secret"))
+		g.Expect(m.pools[0].Name).To(Equal("copy-demo"))
+		g.Expect(m.pools[0].Spec.ClusterName).To(Equal("copy"))
+		g.Expect(m.cluster.Annotations).To(HaveKeyWithValue("hypershift.openshift.io/clone-of", "clusters/demo"))
+	})
+	t.Run("When etcd is somebody else's it should say so", func(t *testing.T) {
+		s := demo()
+		s.objects.HostedCluster.Spec.Etcd.Managed = nil
+		_, err := build(s.objects, restored())
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("was not managed by the operator")))
+	})
+}
+
+// parts are what is judged.
+type parts struct {
+	s saved
+	w world
+	t target
+}
+
+func TestJudge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*parts)
+		want   string // of a refusal; empty: none
+	}{
+		"When nothing is in the way it should be allowed":        {func(*parts) {}, ""},
+		"When the cluster exists it should be refused":           {func(p *parts) { p.w.cluster = testenv.HostedCluster("clusters", "demo") }, "HostedCluster clusters/demo exists"},
+		"When the namespace is another's it should be refused":   {func(p *parts) { p.w.namespace = namespaceOf("clusters/other") }, "is not of this cluster"},
+		"When an interrupted restore left it it should go on":    {func(p *parts) { p.w.namespace = namespaceOf("clusters/demo") }, ""},
+		"When the release is newer it should be refused":         {func(p *parts) { p.w.versions = []string{"1.35"} }, "can't host release 1.36.3: it hosts 1.35"},
+		"When the release is hosted it should be allowed":        {func(p *parts) { p.w.versions = []string{"1.36"} }, ""},
+		"When a newer version made it it should be refused":      {func(p *parts) { p.s.manifest.Producer = "99.0.0" }, "made by version 99.0.0"},
+		"When the volume is too small it should be refused":      {func(p *parts) { p.s.manifest.Etcd.Bytes = 5 << 30 }, "the volume of etcd has"},
+		"When the volume was made larger it should be allowed":   {func(p *parts) { p.s.manifest.Etcd.Bytes = 5 << 30; p.size("16Gi") }, ""},
+		"When a source has another content it should be refused": {func(p *parts) { p.w.sources = []client.Object{&corev1.Secret{}} }, "exists with another content"},
+		"When the one that was saved lives on it should be refused": {func(p *parts) {
+			p.t.name = "other"
+			p.w.others = []hyperv1.HostedCluster{*p.s.objects.HostedCluster}
+		}, "is the one that was saved"},
+		"When the one that was saved lives on a clone should be allowed": {func(p *parts) {
+			p.t = copied()
+			p.w.others = []hyperv1.HostedCluster{*p.s.objects.HostedCluster}
+		}, ""},
+		"When a cloud's cluster is cloned it should be refused": {func(p *parts) {
+			p.t = copied()
+			p.s.objects.HostedCluster.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform}
+		}, "can't be cloned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := parts{s: demo(), t: restored()}
+			tc.change(&p)
+			m, err := build(p.s.objects, p.t)
+			g.Expect(err).NotTo(HaveOccurred())
+			got := strings.Join(judge(p.s, p.w, m, p.t).refusals, "\n")
+			if tc.want == "" {
+				g.Expect(got).To(BeEmpty())
+				return
+			}
+			g.Expect(got).To(ContainSubstring(tc.want))
+		})
+	}
+}
+
+func namespaceOf(owner string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: owner}}}
+}
+
+func (p *parts) size(text string) {
+	q := resource.MustParse(text)
+	p.s.objects.HostedCluster.Spec.Etcd.Managed.Storage.PersistentVolume = &hyperv1.PersistentVolumeEtcdStorageSpec{Size: &q}
+}
+
+func TestWrite(t *testing.T) {
+	g := NewWithT(t)
+	env := testenv.Start(t)
+	crds, err := config.CRDs(config.TechPreviewSet)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	g.Expect(err).NotTo(HaveOccurred())
+	c := env.Client(t, connect.Scheme())
+	s := demo()
+	s.objects.NodePools = nil
+	to := restored()
+	to.namespace = env.Namespace(t)
+	raw, err := json.Marshal(s.objects)
+	g.Expect(err).NotTo(HaveOccurred())
+	packed, err := bundle.Pack(raw)
+	g.Expect(err).NotTo(HaveOccurred())
+	objects, err := bundle.DecodeObjects(packed)
+	g.Expect(err).NotTo(HaveOccurred())
+	m, err := build(objects, to)
+	g.Expect(err).NotTo(HaveOccurred())
+	for range 2 { // the second time as after an interruption
+		w, err := look(t.Context(), c, "hypershift", m)
+		g.Expect(err).NotTo(HaveOccurred())
+		w.cluster, w.others = nil, nil
+		g.Expect(judge(s, w, m, to).refusals).To(BeEmpty())
+		g.Expect(write(t.Context(), c, m, progress.New(io.Discard, nil))).To(Succeed())
+	}
+	hc := &hyperv1.HostedCluster{}
+	g.Expect(c.Get(t.Context(), m.key(), hc)).To(Succeed())
+	g.Expect(hc.Spec.Etcd.Managed.Storage.RestoreSnapshotURL).To(HaveLen(1))
+	for _, secret := range m.secrets {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})).To(Succeed())
+	}
+	w, err := look(t.Context(), c, "hypershift", m)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(judge(s, w, m, to).refusals).To(ContainElement(ContainSubstring("exists: destroy it first")), "When it is there it should not be restored over")
+}

@@ -1,0 +1,163 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"crypto/hmac"
+)
+
+const (
+	// Format is the newest form of manifests that this version reads, and the one that it writes.
+	Format = 1
+	// MaxManifest bounds what is read of a storage as a manifest; a real one has 2 KiB.
+	MaxManifest = 64 << 10
+	// MaxObjects bounds the sealed objects of a cluster: they pass through a Secret, which takes 1 MiB.
+	MaxObjects = 900 << 10
+)
+
+// Ends of names in a storage.
+const (
+	SnapshotEnd       = ".db"
+	SealedSnapshotEnd = ".db.enc"
+	ObjectsEnd        = ".objects"
+	ManifestEnd       = ".json"
+)
+
+// Manifest says what a backup is.
+type Manifest struct {
+	// Format is that of the manifest and of the files beside it. One that is newer than ours is refused.
+	Format  int       `json:"format"`
+	Created time.Time `json:"created"`
+	// Backup is namespace/name of the HCPEtcdBackup; Schedule the name of the one that it was made for, or empty.
+	Backup   string  `json:"backup,omitempty"`
+	Schedule string  `json:"schedule,omitempty"`
+	Producer string  `json:"producer,omitempty"`
+	Cluster  Cluster `json:"cluster"`
+	Etcd     Etcd    `json:"etcd"`
+	// Key is the fingerprint of the key that the files are sealed with; empty: the snapshot isn't sealed, and there are no objects.
+	Key      string `json:"key,omitempty"`
+	Snapshot File   `json:"snapshot"`
+	Objects  *File  `json:"objects,omitempty"`
+	// Verified: all files were read back from the storage after they had been written.
+	Verified bool `json:"verified"`
+	// MAC authenticates all of the above when there is a key.
+	MAC string `json:"mac,omitempty"`
+}
+
+// Cluster is whose backup it is.
+type Cluster struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid,omitempty"`
+	InfraID   string `json:"infraID,omitempty"`
+	ClusterID string `json:"clusterID,omitempty"`
+	Platform  string `json:"platform,omitempty"`
+	// Release is the image, Version what it has rolled out.
+	Release string `json:"release,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Etcd is the state that was saved.
+type Etcd struct {
+	// Revision is the newest in the snapshot: each write that etcd acknowledged with this revision or a lower one is in it.
+	Revision int64  `json:"revision"`
+	Version  string `json:"version,omitempty"`
+	Keys     int    `json:"keys"`
+	// Bytes is the size of the database.
+	Bytes int64 `json:"bytes"`
+	// Shards that aren't in the snapshot.
+	Shards []string `json:"shards,omitempty"`
+}
+
+// File is one of the files, as it is in the storage.
+type File struct {
+	// Name is without the folder, which is that of the manifest.
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Encode writes a manifest, authenticated when there is a key.
+func (m Manifest) Encode(k Key) ([]byte, error) {
+	m.Format, m.Key, m.MAC = Format, k.Fingerprint(), ""
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the manifest: %w", err)
+	}
+	if len(k) > 0 {
+		m.MAC = k.mac(raw)
+	}
+	return json.MarshalIndent(m, "", "  ")
+}
+
+// ErrForeign: a manifest was not made with the key that was given, or was changed.
+var ErrForeign = errors.New("the manifest was not made with this key, or was changed since")
+
+// DecodeManifest reads a manifest. A key proves who made it: with one, a manifest that isn't authenticated is refused, since anybody could have put it there. Without a key
+// it is only read, and nothing in it is proved.
+func DecodeManifest(raw []byte, k Key) (Manifest, error) {
+	m := Manifest{}
+	if len(raw) > MaxManifest {
+		return m, fmt.Errorf("the manifest has more than %d bytes", MaxManifest)
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("the manifest is no JSON of ours: %w", err)
+	}
+	switch {
+	case m.Format > Format:
+		return m, fmt.Errorf("the backup has format %d, and this version reads %d: use a newer one", m.Format, Format)
+	case m.Format < 1:
+		return m, errors.New("the file is no manifest of a backup: it has no format")
+	}
+	for _, f := range m.files() {
+		if f.Name == "" || f.Name != path.Base(f.Name) || f.Name == "." || f.Name == ".." || f.Bytes < 0 || len(f.SHA256) != 64 {
+			return m, fmt.Errorf("the manifest names a file %q that is none of a backup", f.Name)
+		}
+	}
+	if len(k) == 0 {
+		return m, nil
+	}
+	if m.Key != "" && m.Key != k.Fingerprint() {
+		return m, fmt.Errorf("%w: the backup's is %s, the one given %s", ErrWrongKey, m.Key, k.Fingerprint())
+	}
+	if m.Key == "" {
+		return m, nil // it was made without one; the caller says so
+	}
+	got := m.MAC
+	m.MAC = ""
+	plain, err := json.Marshal(m)
+	if err != nil {
+		return m, fmt.Errorf("encoding the manifest: %w", err)
+	}
+	if !hmac.Equal([]byte(got), []byte(k.mac(plain))) {
+		return m, ErrForeign
+	}
+	m.MAC = got
+	return m, nil
+}
+
+func (m Manifest) files() []File {
+	files := []File{m.Snapshot}
+	if m.Objects != nil {
+		files = append(files, *m.Objects)
+	}
+	return files
+}
+
+// ManifestOf is the name of the manifest beside a snapshot.
+func ManifestOf(snapshot string) (string, error) {
+	for _, end := range []string{SealedSnapshotEnd, SnapshotEnd, ManifestEnd} {
+		if stem, ok := strings.CutSuffix(snapshot, end); ok {
+			return stem + ManifestEnd, nil
+		}
+	}
+	return "", fmt.Errorf("%q is no snapshot of a backup: its name must end with %s or %s", path.Base(snapshot), SnapshotEnd, SealedSnapshotEnd)
+}
+
+// Beside is a file in the folder of another.
+func Beside(name, file string) string { return path.Join(path.Dir(name), file) }

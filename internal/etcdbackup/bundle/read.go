@@ -1,0 +1,199 @@
+package bundle
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+)
+
+const (
+	// MaxSnapshot is etcd's largest database and the sum behind it.
+	MaxSnapshot = 8<<30 + 1<<20
+	// maxPlainObjects bounds what sealed objects may unpack to.
+	maxPlainObjects = 16 << 20
+)
+
+// Getter is what is read from.
+type Getter interface {
+	Get(ctx context.Context, name string) (io.ReadCloser, int64, error)
+}
+
+// ReadManifest reads the manifest that belongs to a snapshot, by the name of either.
+func ReadManifest(ctx context.Context, g Getter, name string, k Key) (Manifest, error) {
+	name, err := ManifestOf(name)
+	if err != nil {
+		return Manifest{}, err
+	}
+	body, _, err := g.Get(ctx, name)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("the manifest: %w", err)
+	}
+	defer func() { _ = body.Close() }() // it is only read
+	raw, err := io.ReadAll(io.LimitReader(body, MaxManifest+1))
+	if err != nil {
+		return Manifest{}, fmt.Errorf("the manifest: %w", err)
+	}
+	return DecodeManifest(raw, k)
+}
+
+// Stored reads a file of a manifest to its end into sink, opened where it is sealed, and compares it with size and sum. What sink got before an error must not be used.
+func Stored(ctx context.Context, g Getter, manifest string, f File, k Key, sink io.Writer) error {
+	body, size, err := g.Get(ctx, Beside(manifest, f.Name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // it is only read
+	if size != f.Bytes {
+		return fmt.Errorf("%s has %d bytes, and the manifest says %d", f.Name, size, f.Bytes)
+	}
+	sum := sha256.New()
+	raw := io.TeeReader(io.LimitReader(body, f.Bytes+1), sum)
+	plain, _, err := Open(raw, k)
+	if err == nil {
+		_, err = io.Copy(sink, plain)
+	}
+	// What follows its end belongs to the sum, too, and says whether the file or the key is wrong.
+	if _, drain := io.Copy(io.Discard, raw); err == nil {
+		err = drain
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 && (err == nil || errors.Is(err, ErrDamaged)) {
+		return fmt.Errorf("%s is damaged: its SHA-256 is %s, and the manifest says %s", f.Name, got, f.SHA256)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return nil
+}
+
+// Verify reads a whole backup and compares all that can be compared. The snapshot goes to sink as etcd wrote it, io.Discard when nobody wants it; the objects are returned as they
+// were sealed.
+func Verify(ctx context.Context, g Getter, name string, k Key, sink io.Writer) (Manifest, []byte, error) {
+	m, err := ReadManifest(ctx, g, name, k)
+	if err != nil {
+		return m, nil, err
+	}
+	if m.Snapshot.Bytes > 2*MaxSnapshot {
+		return m, nil, fmt.Errorf("the snapshot would have %d bytes: no etcd is that large", m.Snapshot.Bytes)
+	}
+	check := &Check{W: sink}
+	if err := Stored(ctx, g, name, m.Snapshot, k, check); err != nil {
+		return m, nil, fmt.Errorf("the snapshot: %w", err)
+	}
+	if err := check.Err(); err != nil {
+		return m, nil, fmt.Errorf("the snapshot: %s: %w", m.Snapshot.Name, err)
+	}
+	objects, err := ReadObjects(ctx, g, name, m, k)
+	return m, objects, err
+}
+
+// ReadObjects reads the objects of a backup; nil when it has none.
+func ReadObjects(ctx context.Context, g Getter, name string, m Manifest, k Key) ([]byte, error) {
+	if m.Objects == nil {
+		return nil, nil
+	}
+	if m.Objects.Bytes > MaxObjects {
+		return nil, fmt.Errorf("the objects would have %d bytes, more than %d", m.Objects.Bytes, MaxObjects)
+	}
+	var plain bytes.Buffer
+	if err := Stored(ctx, g, name, *m.Objects, k, &plain); err != nil {
+		return nil, fmt.Errorf("the objects: %w", err)
+	}
+	return plain.Bytes(), nil
+}
+
+// Check is a writer that knows whether what went through it is a whole snapshot of etcd: a database, and behind it its SHA-256.
+type Check struct {
+	// W gets all bytes; nil: nobody.
+	W io.Writer
+
+	sum  hash.Hash
+	tail []byte
+	head []byte
+	n    int64
+}
+
+// bolt is at byte 16 of every database of etcd.
+const bolt, boltAt = 0xED0CDAED, 16
+
+// Write implements io.Writer.
+func (c *Check) Write(p []byte) (int, error) {
+	if c.sum == nil {
+		c.sum = sha256.New()
+	}
+	if c.n += int64(len(p)); c.n > MaxSnapshot {
+		return 0, fmt.Errorf("it has more than %d bytes: no etcd is that large", int64(MaxSnapshot))
+	}
+	if missing := boltAt + 4 - len(c.head); missing > 0 {
+		c.head = append(c.head, p[:min(missing, len(p))]...)
+	}
+	// The last 32 bytes are held back: they may be the sum.
+	if len(p) >= sha256.Size {
+		c.sum.Write(c.tail)
+		c.sum.Write(p[:len(p)-sha256.Size])
+		c.tail = append(c.tail[:0], p[len(p)-sha256.Size:]...)
+	} else {
+		c.tail = append(c.tail, p...)
+		if over := len(c.tail) - sha256.Size; over > 0 {
+			c.sum.Write(c.tail[:over])
+			c.tail = append(c.tail[:0], c.tail[over:]...)
+		}
+	}
+	if c.W != nil {
+		return c.W.Write(p)
+	}
+	return len(p), nil
+}
+
+// Bytes is how many went through.
+func (c *Check) Bytes() int64 { return c.n }
+
+// Err says at the end what is wrong.
+func (c *Check) Err() error {
+	// A database is a multiple of 512 bytes, so the sum shows by the length.
+	if c.n < 512+sha256.Size || c.n%512 != sha256.Size {
+		return fmt.Errorf("it is no whole snapshot: %d bytes do not end with a sum", c.n)
+	}
+	if binary.LittleEndian.Uint32(c.head[boltAt:]) != bolt {
+		return errors.New("it is no snapshot of etcd: it does not begin as a database")
+	}
+	if got := c.sum.Sum(nil); !bytes.Equal(got, c.tail) {
+		return fmt.Errorf("it is damaged: its SHA-256 is %x, and behind it stands %x", got, c.tail)
+	}
+	return nil
+}
+
+// Pack makes objects small.
+func Pack(plain []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Unpack is the reverse of Pack, bounded.
+func Unpack(packed []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpacking the objects: %w", err)
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, maxPlainObjects+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpacking the objects: %w", err)
+	}
+	if len(plain) > maxPlainObjects {
+		return nil, fmt.Errorf("unpacking the objects: they have more than %d bytes", maxPlainObjects)
+	}
+	return plain, nil
+}

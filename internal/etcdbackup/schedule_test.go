@@ -1,0 +1,133 @@
+package etcdbackup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/etcdbackup/schedule"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// daily is a schedule that was made at noon.
+func daily() *hyperv1.HCPEtcdBackup {
+	b := newBackup("daily")
+	b.CreationTimestamp = metav1.NewTime(noon)
+	b.Annotations = map[string]string{backups.ScheduleAnnotation: "@daily", backups.KeepAnnotation: "3"}
+	return b
+}
+
+// madeAt is a backup of it.
+func madeAt(at time.Time, c metav1.Condition) hyperv1.HCPEtcdBackup {
+	b := *newBackup(childName("daily", at), c)
+	b.Labels = map[string]string{backups.ScheduleLabel: "daily"}
+	b.CreationTimestamp = metav1.NewTime(at)
+	return b
+}
+
+func TestSchedule(t *testing.T) {
+	good := reason("True", hyperv1.BackupSucceededReason)
+	bad := reason("False", hyperv1.BackupFailedReason)
+	runs := reason("False", hyperv1.BackupInProgressReason)
+	midnight := noon.Add(12 * time.Hour)
+	for name, tc := range map[string]struct {
+		change   func(*hyperv1.HCPEtcdBackup)
+		siblings []hyperv1.HCPEtcdBackup
+		now      time.Time
+		create   string
+		due      time.Time
+		again    time.Duration
+	}{
+		"When it is not time it should wait until then":         {now: noon.Add(time.Hour), due: midnight, again: 11 * time.Hour},
+		"When it is time it should make one":                    {now: midnight, create: "daily-260302-0000", due: midnight, again: 24 * time.Hour},
+		"When nobody was there for days it should make one":     {now: midnight.Add(50 * time.Hour), create: "daily-260304-0000", due: midnight, again: 22 * time.Hour},
+		"When one runs it should wait for it":                   {siblings: []hyperv1.HCPEtcdBackup{madeAt(midnight, runs)}, now: midnight.Add(24 * time.Hour), due: midnight, again: poll},
+		"When one succeeded the next should be due":             {siblings: []hyperv1.HCPEtcdBackup{madeAt(midnight, good)}, now: midnight.Add(time.Hour), due: midnight.Add(24 * time.Hour), again: 23 * time.Hour},
+		"When one failed it should stay due, and be tried then": {siblings: []hyperv1.HCPEtcdBackup{madeAt(midnight, bad)}, now: midnight.Add(time.Hour), due: midnight, again: 23 * time.Hour},
+		"When others have backups it should not be concerned":   {siblings: []hyperv1.HCPEtcdBackup{*newBackup("by-hand", good)}, now: noon.Add(time.Hour), due: midnight, again: 11 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := daily()
+			if tc.change != nil {
+				tc.change(b)
+			}
+			p := planSchedule(b, tc.siblings, tc.now)
+			g.Expect(p.create).To(Equal(tc.create))
+			g.Expect(p.due).To(Equal(tc.due))
+			g.Expect(p.again).To(Equal(tc.again))
+			g.Expect(p.condition.Status).To(Equal(metav1.ConditionTrue))
+		})
+	}
+	t.Run("When backups fail again and again the oldest of them should go", func(t *testing.T) {
+		var siblings []hyperv1.HCPEtcdBackup
+		for i := range 5 {
+			siblings = append(siblings, madeAt(midnight.Add(time.Duration(i)*24*time.Hour), bad))
+		}
+		p := planSchedule(daily(), siblings, midnight.Add(97*time.Hour))
+		g := NewWithT(t)
+		g.Expect(p.expired).To(HaveLen(2))
+		g.Expect(p.expired[1].Name).To(Equal("daily-260302-0000"))
+	})
+	t.Run("When it is to be verified the newest one should be asked for, once", func(t *testing.T) {
+		g := NewWithT(t)
+		b := daily()
+		b.Annotations[backups.VerifyScheduleAnnotation] = "0 6 * * *"
+		siblings := []hyperv1.HCPEtcdBackup{madeAt(midnight, good), madeAt(midnight.Add(24*time.Hour), good)}
+		now := midnight.Add(31 * time.Hour)
+		p := planSchedule(b, siblings, now)
+		g.Expect(p.verify).NotTo(BeNil())
+		g.Expect(p.verify.Name).To(Equal("daily-260303-0000"))
+		b.Annotations[backups.VerifiedAtAnnotation] = now.Format(time.RFC3339)
+		g.Expect(planSchedule(b, siblings, now).verify).To(BeNil())
+	})
+	for text, annotations := range map[string]map[string]string{
+		"five fields":              {backups.ScheduleAnnotation: "daily"},
+		"every 1m0s":               {backups.ScheduleAnnotation: "* * * * *"},
+		"never comes":              {backups.ScheduleAnnotation: "0 0 31 2 *"},
+		"no number between 1":      {backups.ScheduleAnnotation: "@daily", backups.KeepAnnotation: "0"},
+		"backup-verify-schedule: ": {backups.ScheduleAnnotation: "@daily", backups.VerifyScheduleAnnotation: "x"},
+		"in UTC":                   {backups.ScheduleAnnotation: "TZ=Europe/Berlin 0 0 * * *"},
+	} {
+		t.Run("When an annotation can't be read it should say: "+text, func(t *testing.T) {
+			_, err := schedule.Parse(annotations)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(text)))
+		})
+	}
+	t.Run("When names are long they should fit", func(t *testing.T) {
+		NewWithT(t).Expect(len(childName(strings.Repeat("a", 253), noon))).To(BeNumerically("<=", 63))
+	})
+}
+
+func TestScheduleLife(t *testing.T) {
+	g, s := NewWithT(t), newScene(t)
+	b := newBackup("daily")
+	b.Namespace, b.UID = s.ns, ""
+	b.Annotations = map[string]string{backups.ScheduleAnnotation: "@daily"}
+	g.Expect(s.c.Create(t.Context(), b)).To(Succeed())
+	s.pass(b)
+	g.Expect(conditions.IsTrue(b.Status.Conditions, hyperv1.EtcdBackupScheduled)).To(BeTrue())
+	g.Expect(s.jobs()).To(BeEmpty(), "When it is a schedule it should not be carried out itself")
+	s.r.Clock = testclock.NewFakePassiveClock(time.Now().Add(25 * time.Hour))
+	s.pass(b)
+	s.pass(b)
+	all := &hyperv1.HCPEtcdBackupList{}
+	g.Expect(s.c.List(t.Context(), all)).To(Succeed())
+	var made []hyperv1.HCPEtcdBackup
+	for _, c := range all.Items {
+		if c.Namespace == s.ns && c.Labels[backups.ScheduleLabel] == "daily" {
+			made = append(made, c)
+		}
+	}
+	g.Expect(made).To(HaveLen(1), "When it is time it should make one, however often it is looked at")
+	s.pass(&made[0])
+	g.Expect(s.jobs()).To(HaveLen(1))
+}

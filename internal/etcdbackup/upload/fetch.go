@@ -1,0 +1,99 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/etcdbackup/upload/store"
+)
+
+// fetchCommand is how etcd-restore reads what a plain download can't.
+func fetchCommand() *cobra.Command {
+	var dir, url, file string
+	cmd := &cobra.Command{
+		Use:     "etcd-fetch",
+		Short:   "Write the snapshot of a backup into a file, opened and compared with its manifest",
+		Example: "  control-plane-operator etcd-fetch --url s3://backups/demo/1764000000.db.enc --output snapshot.db",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return fetchFrom(cmd.Context(), dir, url, file) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&dir, "secret-dir", backups.Mount, "folder with the keys of Secret "+backups.Secret)
+	f.StringVar(&url, "url", "", "URL of the snapshot: s3://BUCKET/NAME")
+	f.StringVar(&file, "output", "", "file to write, which must not be there")
+	for _, name := range []string{"url", "output"} {
+		_ = cmd.MarkFlagRequired(name) // only fails for a flag that isn't there
+	}
+	return cmd
+}
+
+func fetchFrom(ctx context.Context, dir, url, file string) error {
+	bucket, name, err := bundle.SplitURL(url)
+	if err != nil {
+		return err
+	}
+	o := store.Options{Bucket: bucket, Region: "us-east-1"}
+	if raw, err := os.ReadFile(filepath.Join(dir, backups.RegionKey)); err == nil {
+		o.Region = strings.TrimSpace(string(raw))
+	}
+	for key, into := range map[string]*string{backups.CredentialsKey: &o.Credentials, backups.CABundleKey: &o.CABundle} {
+		path := filepath.Join(dir, key)
+		if _, err := os.Stat(path); err == nil {
+			*into = path
+		}
+	}
+	if o.Credentials == "" {
+		return fmt.Errorf("%s needs credentials: Secret %s in the namespace of the control plane has no key %s", url, backups.Secret, backups.CredentialsKey)
+	}
+	var key bundle.Key
+	if path := filepath.Join(dir, backups.EncryptionKey); exists(path) {
+		if key, err = readKey(path); err != nil {
+			return err
+		}
+	}
+	s, err := store.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, _, err = bundle.Verify(ctx, s, name, key, f)
+	if errors.Is(err, store.ErrNotFound) {
+		// A snapshot without a manifest is one that somebody else made: its own sum says whether it is whole.
+		err = plain(ctx, s, name, key, f)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func plain(ctx context.Context, s store.Store, name string, key bundle.Key, f *os.File) error {
+	body, _, err := s.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // it is only read
+	r, _, err := bundle.Open(body, key)
+	if err != nil {
+		return err
+	}
+	check := &bundle.Check{W: f}
+	if _, err := io.Copy(check, r); err != nil {
+		return err
+	}
+	return check.Err()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

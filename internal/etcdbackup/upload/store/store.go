@@ -1,0 +1,62 @@
+// Package store is where backups are kept: a bucket of S3 or of a storage that speaks like it, or a volume.
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Errors of stores.
+var (
+	// ErrExists: there is a file of that name already; it was left alone.
+	ErrExists = errors.New("a file of that name is there: two clusters must not share a keyPrefix")
+	// ErrNotFound: there is no such file.
+	ErrNotFound = errors.New("there is no such file in the storage")
+	// ErrForbidden: the credentials may not do this.
+	ErrForbidden = errors.New("the credentials may not do this")
+)
+
+// Item is one file of a store.
+type Item struct {
+	Name     string
+	Bytes    int64
+	Modified time.Time
+}
+
+// Store keeps files by names with slashes. Names that lead out of it are refused.
+type Store interface {
+	// Put writes a new file as a whole; ErrExists when there is one.
+	Put(ctx context.Context, name string, body io.Reader) error
+	// Get reads a file; a connection that breaks is taken up again where it ended.
+	Get(ctx context.Context, name string) (body io.ReadCloser, bytes int64, err error)
+	// List has the files whose names begin with prefix, most of them at most.
+	List(ctx context.Context, prefix string, most int) ([]Item, error)
+	// Delete removes a file; one that isn't there is no error.
+	Delete(ctx context.Context, name string) error
+	// URL names a file: s3://BUCKET/NAME.
+	URL(name string) string
+}
+
+// Options say which store.
+type Options struct {
+	// Bucket is the bucket, or the folder of the volume.
+	Bucket string
+	// Region of S3; KMSKey encrypts objects there; empty: as the bucket has it.
+	Region, KMSKey string
+	// Credentials is a shared credentials file, whose profile default may also name an endpoint_url; empty: those of the environment.
+	Credentials string
+	// CABundle is a file of certificates, in PEM, that the endpoint is trusted by; empty: the system's.
+	CABundle string
+	// Volume is a folder that stands for S3; empty: S3.
+	Volume string
+}
+
+// Open makes a store. It asks nobody yet.
+func Open(ctx context.Context, o Options) (Store, error) {
+	if o.Volume != "" {
+		return openVolume(o.Volume, o.Bucket)
+	}
+	return openS3(ctx, o)
+}

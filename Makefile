@@ -123,7 +123,7 @@ test-all: kubernetes capi cross
 	cd flannel && go test ./...
 	cd alerts && go test ./...
 	cd storage && go test ./...
-	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws ./...
+	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup ./...
 	@# The line above has vetted all tests.
 	{ go test -race -vet=off -timeout 30m -skip '$(ALONE)' $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) && \
 	  CGO_ENABLED=0 go test -trimpath -vet=off -run '$(ALONE)' $(ALONE_PACKAGES) $(TEST_FLAGS); } | $(SLOWEST)
@@ -156,6 +156,12 @@ e2e-migration: kubernetes build ## A hosted cluster with workers from standard C
 .PHONY: e2e-aws
 e2e-aws: ## Network, zones and roles on an emulated AWS: made, interrupted at each change, destroyed (3 minutes; downloads the emulator at first).
 	go test -count=1 -v -timeout 20m -tags aws ./test/awsemulator $(TEST_FLAGS)
+
+.PHONY: e2e-backup
+e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of a hosted cluster that is written to (as root, 30 minutes).
+	cd tools/s3server && CGO_ENABLED=0 go build -trimpath -o ../../bin/s3server .
+	CGO_ENABLED=0 go test -count=1 -v -timeout 30m -tags backup ./test/backup $(TEST_FLAGS)
+	go test -count=1 -v -timeout 75m -tags e2e,backup -run '^TestBackup$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).

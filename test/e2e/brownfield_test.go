@@ -1,4 +1,4 @@
-//go:build e2e && (brownfield || migration)
+//go:build e2e && (backup || brownfield || migration)
 
 package e2e
 

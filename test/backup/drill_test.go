@@ -1,0 +1,247 @@
+//go:build backup
+
+package backup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/sidecar/etcdrestore"
+)
+
+// killPoints is how many uploads are killed, each at another moment; DRILL_KILLS changes it.
+const killPoints = 100
+
+// fill is how many bytes of objects there are, in objects of 100 KiB; DRILL_BYTES changes it.
+const fill = 64 << 20
+
+func number(t *testing.T, name string, otherwise int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// snapshotOf saves etcd as the Job's container does.
+func snapshotOf(t *testing.T, c *clientv3.Client, file string) {
+	t.Helper()
+	g := NewWithT(t)
+	r, err := c.Snapshot(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	f, err := os.Create(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = io.Copy(f, r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Close()).To(Succeed())
+	g.Expect(f.Close()).To(Succeed())
+}
+
+// contents are all keys at a revision, 0 for the newest, with their values and the revisions that they were written with.
+func contents(t *testing.T, c *clientv3.Client, revision int64) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	from := "\x00"
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		resp, err := c.Get(ctx, from, clientv3.WithFromKey(), clientv3.WithRev(revision), clientv3.WithLimit(500))
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kv := range resp.Kvs {
+			out[string(kv.Key)] = fmt.Sprintf("%d %d %d %x", kv.CreateRevision, kv.ModRevision, kv.Version, kv.Value)
+			from = string(kv.Key) + "\x00"
+		}
+		if !resp.More {
+			return out
+		}
+	}
+}
+
+// told is what etcd-upload printed: the URL, and the summary.
+func told(t *testing.T, out string) (string, bundle.Summary) {
+	t.Helper()
+	url, rest, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	s := bundle.Summary{}
+	if err := json.Unmarshal([]byte(rest), &s); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	return url, s
+}
+
+func TestDrill(t *testing.T) {
+	w := newWorld(t)
+	g := NewWithT(t)
+	bytes := number(t, "DRILL_BYTES", fill)
+	value := make([]byte, 100<<10)
+	for i := range bytes / len(value) {
+		_, _ = rand.Read(value) // never fails
+		_, err := w.etcd.Put(t.Context(), fmt.Sprintf("/filled/%06d", i), string(value))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	writer := w.write()
+	g.Eventually(func() int { writer.mu.Lock(); defer writer.mu.Unlock(); return len(writer.acked) }).WithTimeout(time.Minute).Should(BeNumerically(">", 100))
+	file := filepath.Join(w.dir, "snapshot.db")
+	start := time.Now()
+	snapshotOf(t, w.etcd, file)
+	saved := time.Since(start)
+	var url string
+	var sum bundle.Summary
+	t.Run("When etcd is written to all the time a backup should hold all that was acknowledged up to its revision, and nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		start := time.Now()
+		out, err := w.upload(file, "drill", 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		url, sum = told(t, out)
+		uploaded := time.Since(start)
+		g.Expect(sum.Verified).To(BeTrue())
+		g.Expect(url).To(HaveSuffix(".db.enc"))
+
+		restored := w.restore(t, url)
+		start = time.Now()
+		target := startEtcd(t, restored)
+		started := time.Since(start)
+		want, got := contents(t, w.etcd, sum.Revision), contents(t, target, 0)
+		delete(got, "probe")
+		g.Expect(got).To(HaveLen(len(want)))
+		for k, v := range want {
+			if got[k] != v {
+				t.Errorf("%s is another one after the restore", k)
+			}
+		}
+		writer.mu.Lock()
+		defer writer.mu.Unlock()
+		before := 0
+		for k, revision := range writer.acked {
+			_, there := got[k]
+			if revision <= sum.Revision {
+				before++
+			}
+			if there != (revision <= sum.Revision) {
+				t.Errorf("%s was acknowledged at revision %d, the snapshot has %d, and after the restore it is there: %t", k, revision, sum.Revision, there)
+			}
+		}
+		t.Logf("%d objects, %d of them acknowledged while the backup was made up to its revision %d, %d after it; %d bytes of etcd: snapshot %s, seal, upload and read back %s, start of the restored etcd %s",
+			len(got), before, sum.Revision, len(writer.acked)-before, sum.Bytes, saved.Round(time.Millisecond), uploaded.Round(time.Millisecond), started.Round(time.Millisecond))
+	})
+	writer.stop()
+	w.faults(file, url)
+	w.kills(file, url)
+}
+
+// restore fills a new data folder from a backup, as the init container does.
+func (w *world) restore(t *testing.T, url string) string {
+	t.Helper()
+	g := NewWithT(t)
+	volume := t.TempDir()
+	template := filepath.Join(t.TempDir(), "etcd.yaml")
+	data := filepath.Join(volume, "data")
+	g.Expect(os.WriteFile(template, []byte("name: etcd-0\ndata-dir: "+data+"\ninitial-cluster: etcd-0=http://127.0.0.1:2380\ninitial-cluster-token: demo\n"), 0o600)).To(Succeed())
+	r := etcdrestore.Restore{URL: url, Template: template, DataDir: data, MaxBytes: bundle.MaxSnapshot, Log: io.Discard,
+		Fetch: func(_ context.Context, url, file string) error {
+			_, err := w.fetch(url, file)
+			return err
+		}}
+	g.Expect(r.Run(t.Context())).To(Succeed())
+	return data
+}
+
+// faults plays what a storage can do.
+func (w *world) faults(file, url string) {
+	for i, tc := range []struct {
+		name, kind, match string
+		times             int
+		read              bool
+		want              string // of the error; empty: it succeeds
+	}{
+		{"When the storage is busy for a while it should arrive", "busy", "", 5, false, ""},
+		{"When the storage is slow it should arrive", "slow", "", 3, false, ""},
+		{"When the storage loses what it took it should be noticed, and no backup be there", "lost", ".db.enc", 100, false, "InvalidPart|reading back what was written"},
+		{"When reading back breaks off it should go on", "partial", ".db.enc", 1, true, ""},
+		{"When reading breaks off again and again it should say how far it came", "partial", ".db.enc", 1000, true, "bytes"},
+		{"When the storage changes a bit of what it gives it should be noticed", "flip", ".db.enc", 1, true, "is damaged"},
+		{"When the manifest is changed it should be noticed", "flip", ".json", 1, true, "manifest"},
+	} {
+		w.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			w.fault(tc.kind, tc.match, tc.times)
+			var err error
+			if tc.read {
+				_, err = w.verify(url)
+			} else {
+				_, err = w.upload(file, fmt.Sprintf("fault-%d", i), 0)
+			}
+			w.heal()
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(err.Error()).To(MatchRegexp(tc.want))
+			g.Expect(err.Error()).NotTo(ContainSubstring("0123456789abcdef"), "a key is a secret")
+		})
+	}
+	w.Run("When the key is another one it should be refused by name", func(t *testing.T) {
+		g := NewWithT(t)
+		key := filepath.Join(w.secret, "encryption-key")
+		right, err := os.ReadFile(key)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer func() { g.Expect(os.WriteFile(key, right, 0o600)).To(Succeed()) }()
+		g.Expect(os.WriteFile(key, []byte(strings.Repeat("x", 32)), 0o600)).To(Succeed())
+		_, err = w.verify(url)
+		g.Expect(err).To(MatchError(ContainSubstring("another key")))
+	})
+}
+
+// kills ends uploads at any moment. Whatever is left must be a whole backup or none.
+func (w *world) kills(file, good string) {
+	w.Run("When an upload is killed at any moment what is left should be a whole backup or none, and older ones stay", func(t *testing.T) {
+		g := NewWithT(t)
+		start := time.Now()
+		_, err := w.upload(file, "whole", 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		length := time.Since(start)
+		n, whole, none := number(t, "DRILL_KILLS", killPoints), 0, 0
+		for i := range n {
+			prefix := fmt.Sprintf("kill-%d", i)
+			out, err := w.upload(file, prefix, time.Duration(mathrand.Float64()*1.1*float64(length))+time.Millisecond)
+			if err == nil {
+				url, _ := told(t, out)
+				if _, err := w.verify(url); err != nil {
+					t.Errorf("kill point %d: it ended well, and can't be read: %v", i, err)
+				}
+				whole++
+				continue
+			}
+			none++
+			// The next one of that cluster isn't held up by what is left.
+			if i%10 == 0 {
+				if _, err := w.upload(file, prefix+"/again", 0); err != nil {
+					t.Errorf("kill point %d: the next backup fails: %v", i, err)
+				}
+			}
+		}
+		_, err = w.verify(good)
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Logf("%d kill points in %s: %d backups were whole, %d were not there", n, length.Round(time.Millisecond), whole, none)
+	})
+}

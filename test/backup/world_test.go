@@ -1,0 +1,180 @@
+//go:build backup
+
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// world is an etcd, a storage, and the files that a Job would be given.
+type world struct {
+	*testing.T
+	dir      string
+	etcd     *clientv3.Client
+	storage  string
+	secret   string // folder with the keys of the Secret
+	meta     string
+	objects  string
+	programs string
+}
+
+// startEtcd runs a member over a data directory.
+func startEtcd(t *testing.T, dataDir string) *clientv3.Client {
+	t.Helper()
+	g := NewWithT(t)
+	ports, err := testenv.FreePorts(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	address := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
+	p, err := testenv.StartProcess(testenv.KubeBinary(t), t.TempDir(), "etcd", nil, "--name=etcd-0", "--data-dir="+dataDir, "--quota-backend-bytes=8589934592",
+		"--listen-client-urls="+address, "--advertise-client-urls="+address, "--listen-peer-urls=http://127.0.0.1:0", "--log-level=error",
+		"--initial-advertise-peer-urls=http://127.0.0.1:2380", "--initial-cluster=etcd-0=http://127.0.0.1:2380", "--initial-cluster-token=demo")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(p.Kill)
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop(), MaxCallRecvMsgSize: 1 << 30})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = c.Close() })
+	g.Eventually(func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Get(ctx, "probe")
+		return err
+	}).WithTimeout(2*time.Minute).Should(Succeed(), p.Tail)
+	return c
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	root, err := filepath.Abs("../..")
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{T: t, dir: t.TempDir(), programs: filepath.Join(root, "bin"), secret: t.TempDir()}
+	ports, err := testenv.FreePorts(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	w.storage = "http://" + address
+	server, err := testenv.StartProcess(filepath.Join(w.programs, "s3server"), w.dir, "s3server", nil, "--listen="+address)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(server.Kill)
+	g.Eventually(func() error { return w.try(http.MethodDelete, nil) }).WithTimeout(time.Minute).Should(Succeed(), server.Tail)
+	w.etcd = startEtcd(t, filepath.Join(w.dir, "source"))
+	files := map[string]string{
+		filepath.Join(w.secret, backups.CredentialsKey): "[default]\naws_access_key_id = test\naws_secret_access_key = test\nendpoint_url = " + w.storage + "\n",
+		filepath.Join(w.secret, backups.EncryptionKey):  "0123456789abcdef0123456789abcdef",
+		filepath.Join(w.dir, "meta"):                    `{"backup":"clusters-demo/one","cluster":{"namespace":"clusters","name":"demo","uid":"1"}}`,
+	}
+	for name, content := range files {
+		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+	w.meta = filepath.Join(w.dir, "meta")
+	return w
+}
+
+// fault asks the storage for faults.
+func (w *world) fault(kind, match string, times int) {
+	w.Helper()
+	if err := w.try(http.MethodPost, url.Values{"kind": {kind}, "match": {match}, "times": {fmt.Sprint(times)}}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) heal() { _ = w.try(http.MethodDelete, nil) } // a fault that stays shows
+
+func (w *world) try(method string, values url.Values) error {
+	req, err := http.NewRequestWithContext(w.Context(), method, w.storage+"/-/fault?"+values.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// run executes hcp-cloud as a Job would. killAfter ends it without a chance to clear up; 0: never.
+func (w *world) run(killAfter time.Duration, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(w.programs, "hcp-cloud"), args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	if killAfter > 0 {
+		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+		defer timer.Stop()
+	}
+	err := cmd.Wait()
+	if err != nil {
+		err = errors.Join(err, errors.New(said.String()))
+	}
+	return out.String(), err
+}
+
+// upload puts a snapshot under a prefix.
+func (w *world) upload(snapshot, prefix string, killAfter time.Duration) (string, error) {
+	return w.run(killAfter, "etcd-upload", "--snapshot-path", snapshot, "--storage-type", "S3", "--aws-bucket", "backups", "--aws-region", "us-east-1", "--key-prefix", prefix,
+		"--credentials-file", filepath.Join(w.secret, backups.CredentialsKey), "--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey), "--meta", w.meta)
+}
+
+// verify reads a backup.
+func (w *world) verify(url string) (string, error) {
+	scratch, err := os.MkdirTemp(w.dir, "scratch")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(scratch)
+	return w.run(0, "etcd-verify", "--url", url, "--aws-region", "us-east-1", "--scratch-dir", scratch, "--credentials-file", filepath.Join(w.secret, backups.CredentialsKey),
+		"--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey))
+}
+
+// fetch writes the snapshot of a backup into a new file.
+func (w *world) fetch(url, file string) (string, error) {
+	return w.run(0, "etcd-fetch", "--url", url, "--output", file, "--secret-dir", w.secret)
+}
+
+// writer writes all the time, and knows what etcd has acknowledged.
+type writer struct {
+	mu    sync.Mutex
+	acked map[string]int64 // key → revision
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+func (w *world) write() *writer {
+	ctx, cancel := context.WithCancel(w.Context())
+	out := &writer{acked: map[string]int64{}, stop: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(out.done)
+		for i := 0; ctx.Err() == nil; i++ {
+			key := fmt.Sprintf("/written/%08d", i)
+			resp, err := w.etcd.Put(ctx, key, key)
+			if err != nil {
+				continue
+			}
+			out.mu.Lock()
+			out.acked[key] = resp.Header.Revision
+			out.mu.Unlock()
+		}
+	}()
+	w.Cleanup(func() { cancel(); <-out.done })
+	return out
+}

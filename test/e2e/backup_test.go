@@ -1,0 +1,279 @@
+//go:build e2e && backup
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	storageAddress = "10.244.0.1:9000"
+	backupTime     = 6 * time.Minute
+	restoreTime    = 15 * time.Minute
+)
+
+// TestBackup saves a hosted cluster while it is written to, destroys it, makes it again of what was saved, and makes another one beside it.
+func TestBackup(t *testing.T) {
+	noCluster(t)
+	b := &saving{acked: map[string]ack{}, end: t.Cleanup} // steps are subtests, and the storage has to outlive them
+	inOrder(t, []step{
+		{"When backups are a part of the installation a hosted cluster should have a worker and be written to", b.start},
+		{"When it is saved all of it should be in the storage, sealed, and be read back", b.save},
+		{"When a schedule is made it should say when the next backup is", b.schedule},
+		{"When a backup is restored over a living cluster it should be refused, and nothing be written", b.refused},
+		{"When the backup is verified it should be restored for a trial", b.verify},
+		{"When another cluster is made of it, it should have the data and an identity of its own", b.clone},
+		{"When the cluster is destroyed and restored all that was acknowledged before the backup should be there", b.restore},
+	})
+}
+
+// ack is what the API server said of a write.
+type ack struct {
+	uid      string
+	revision int64
+}
+
+type saving struct {
+	mu    sync.Mutex
+	acked map[string]ack
+	stop  context.CancelFunc
+	url   string
+	// revision is the newest in the backup.
+	revision   int64
+	kubeconfig string
+	end        func(func())
+}
+
+func (b *saving) start(t *testing.T) {
+	run(t, 25*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir, "--skip-install", "--skip-demo")
+	if out, err := install(t, "--tech-preview-no-upgrade"); err != nil {
+		t.Fatalf("install: %v\n%s", err, out)
+	}
+	server := exec.Command(filepath.Join(root(t), "bin", "s3server"), "-listen", storageAddress)
+	server.Stdout, server.Stderr = os.Stderr, os.Stderr
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b.end(func() { _ = errors.Join(server.Process.Kill(), server.Wait()) })
+	management().applyYAML(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: backup-bucket, namespace: hypershift}
+stringData:
+  encryption-key: 0123456789abcdef0123456789abcdef
+  credentials: |
+    [default]
+    aws_access_key_id = test
+    aws_secret_access_key = test
+    endpoint_url = http://%s
+`, storageAddress))
+	run(t, workersStart, "hypershift", "create", "cluster", "local", "--name", "saved", "--release-image", releaseImage, "--node-pool-replicas", "1", "--wait", kubeconfigFlag())
+	k := hostedKubectl(t, "saved")
+	awaitNodes(t, k, 1)
+	b.kubeconfig = k.kubeconfig
+	b.write(t)
+}
+
+// write creates objects all the time, and notes each that was acknowledged.
+func (b *saving) write(t *testing.T) {
+	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.stop = cancel
+	go func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			name := fmt.Sprintf("written-%06d", i)
+			m, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"name": name}}, metav1.CreateOptions{})
+			if err != nil {
+				continue
+			}
+			revision, _ := strconv.ParseInt(m.ResourceVersion, 10, 64) // it is etcd's
+			b.mu.Lock()
+			b.acked[name] = ack{string(m.UID), revision}
+			b.mu.Unlock()
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond): // a tenant, not a flood
+			}
+		}
+	}()
+}
+
+var savedAt = regexp.MustCompile(`saved at (s3://\S+)`)
+var atRevision = regexp.MustCompile(`revision (\d+), (\d+) keys`)
+
+func (b *saving) save(t *testing.T) {
+	start := time.Now()
+	out := run(t, backupTime, "hypershift", "create", "backup", "saved", "--bucket", "backups", "--credentials", "backup-bucket", kubeconfigFlag())
+	t.Logf("the backup took %s:\n%s", time.Since(start).Round(time.Second), out)
+	url, revision := savedAt.FindStringSubmatch(out), atRevision.FindStringSubmatch(out)
+	if url == nil || revision == nil {
+		t.Fatalf("it does not say what was saved:\n%s", out)
+	}
+	b.url = url[1]
+	b.revision, _ = strconv.ParseInt(revision[1], 10, 64) // digits
+	if list := run(t, time.Minute, "hypershift", "get", "backups", "saved", kubeconfigFlag()); !strings.Contains(list, "BackupReadBack") || !strings.Contains(list, b.url) {
+		t.Errorf("get backups says\n%s", list)
+	}
+	// The Job has gone, and with it what it was given.
+	if left := management().run(t, "get", "role,rolebinding,networkpolicy", "-n", "clusters-saved", "-o", "name"); strings.Contains(left, "etcd-backup") {
+		t.Errorf("left open: %s", left)
+	}
+}
+
+func (b *saving) schedule(t *testing.T) {
+	run(t, time.Minute, "hypershift", "create", "schedule", "saved", "--schedule", "@daily", "--keep", "3", "--bucket", "backups", "--credentials", "backup-bucket", kubeconfigFlag())
+	eventually(t, 2*time.Minute, "the next time", func() error {
+		got, err := management().try(t, "get", "hcpetcdbackup", "-n", "clusters-saved", "scheduled", "-o", `jsonpath={.status.conditions[?(@.type=="BackupScheduled")].message}`)
+		if err != nil || !strings.Contains(got, "the next at") {
+			return errors.Join(errors.New(got), err)
+		}
+		return nil
+	})
+	management().run(t, "delete", "hcpetcdbackup", "-n", "clusters-saved", "scheduled")
+}
+
+func (b *saving) refused(t *testing.T) {
+	out, err := try(t, time.Minute, "hypershift", "restore", "--from", b.url, "--credentials", "backup-bucket", kubeconfigFlag())
+	if err == nil || !strings.Contains(out, "HostedCluster clusters/saved exists") || !strings.Contains(out, "nothing was written") {
+		t.Errorf("it ended with %v:\n%s", err, out)
+	}
+	out, err = try(t, time.Minute, "hypershift", "restore", "--from", b.url, "--credentials", "backup-bucket", "--encryption-key-file", filepath.Join(root(t), "go.mod"), kubeconfigFlag())
+	if err == nil || !strings.Contains(out, "key must be 32 bytes") {
+		t.Errorf("with a wrong key it ended with %v:\n%s", err, out)
+	}
+}
+
+func (b *saving) verify(t *testing.T) {
+	name := strings.TrimSpace(management().run(t, "get", "hcpetcdbackup", "-n", "clusters-saved", "-o", "jsonpath={.items[0].metadata.name}"))
+	management().run(t, "annotate", "hcpetcdbackup", "-n", "clusters-saved", name, "hypershift.openshift.io/backup-verify=now")
+	eventually(t, backupTime, "the verification", func() error {
+		got, err := management().try(t, "get", "hcpetcdbackup", "-n", "clusters-saved", name, "-o", `jsonpath={.status.conditions[?(@.type=="BackupVerified")]}`)
+		if err != nil || !strings.Contains(got, "BackupRestorable") {
+			return errors.Join(errors.New(got), err)
+		}
+		return nil
+	})
+}
+
+func (b *saving) clone(t *testing.T) {
+	b.stop()
+	start := time.Now()
+	out := run(t, restoreTime, "hypershift", "clone", "--from", b.url, "--credentials", "backup-bucket", "--name", "copy", "--without-node-pools", kubeconfigFlag())
+	t.Logf("the clone took %s:\n%s", time.Since(start).Round(time.Second), out)
+	k := hostedKubectl(t, "copy")
+	b.compare(t, k)
+	ca := func(name string) string {
+		return management().run(t, "get", "secret", "-n", "clusters-"+name, "root-ca", "-o", "jsonpath={.data.ca\\.crt}")
+	}
+	if ca("copy") == ca("saved") {
+		t.Errorf("the clone has the authority of the other cluster")
+	}
+	// Credentials of the other cluster are not taken here.
+	if out, err := k.try(t, "--client-certificate", b.credential(t, "tls.crt"), "--client-key", b.credential(t, "tls.key"), "auth", "whoami"); err == nil {
+		t.Errorf("the clone takes a certificate of the other cluster: %s", out)
+	}
+	if nodes := k.run(t, "get", "nodes", "-o", "name"); nodes != "" {
+		t.Errorf("the clone has nodes of the other cluster: %s", nodes)
+	}
+	run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "copy", kubeconfigFlag())
+}
+
+// credential writes a part of the administrator's certificate of the saved cluster into a file.
+func (b *saving) credential(t *testing.T, key string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), key)
+	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := config.CertData
+	if key == "tls.key" {
+		content = config.KeyData
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func (b *saving) restore(t *testing.T) {
+	run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", "saved", kubeconfigFlag())
+	dry := run(t, 2*time.Minute, "hypershift", "restore", "--from", b.url, "--credentials", "backup-bucket", "--dry-run", kubeconfigFlag())
+	t.Log(dry)
+	if out, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "saved"); err == nil {
+		t.Errorf("a dry run has written: %s", out)
+	}
+	start := time.Now()
+	out := run(t, restoreTime, "hypershift", "restore", "--from", b.url, "--credentials", "backup-bucket", kubeconfigFlag())
+	t.Logf("the restore took %s:\n%s", time.Since(start).Round(time.Second), out)
+	k := hostedKubectl(t, "saved")
+	b.compare(t, k)
+	awaitNodes(t, k, 1)
+	// Who has an administrator's certificate from before goes on.
+	if out, err := k.try(t, "--client-certificate", b.credential(t, "tls.crt"), "--client-key", b.credential(t, "tls.key"), "auth", "whoami"); err != nil {
+		t.Errorf("a certificate from before is refused: %v\n%s", err, out)
+	}
+	if out, err := management().try(t, "get", "secret", "-n", "clusters-saved", "etcd-restore"); err == nil {
+		t.Errorf("the key of the backup is left: %s", out)
+	}
+}
+
+// compare looks for each object that was acknowledged up to the revision of the backup.
+func (b *saving) compare(t *testing.T, k kubectl) {
+	t.Helper()
+	got := map[string]ack{}
+	for line := range strings.Lines(k.run(t, "get", "configmaps", "-n", "default", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.metadata.resourceVersion} {.data.name}{"\n"}{end}`)) {
+		fields := strings.Fields(line)
+		if len(fields) != 4 || fields[0] != fields[3] {
+			continue // one that isn't ours
+		}
+		revision, _ := strconv.ParseInt(fields[2], 10, 64) // it is etcd's
+		got[fields[0]] = ack{fields[1], revision}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := 0
+	for name, a := range b.acked {
+		have, there := got[name]
+		switch {
+		case a.revision > b.revision:
+			if there {
+				t.Errorf("%s, of revision %d, is there, and the backup ends at %d", name, a.revision, b.revision)
+			}
+			continue
+		case !there:
+			t.Errorf("%s, acknowledged at revision %d, is lost; the backup ends at %d", name, a.revision, b.revision)
+		case have != a:
+			t.Errorf("%s was %v, is %v", name, a, have)
+		}
+		before++
+	}
+	t.Logf("%d objects were acknowledged up to revision %d, and %d after it", before, b.revision, len(b.acked)-before)
+	if before == 0 {
+		t.Error("nothing was written before the backup")
+	}
+}

@@ -113,8 +113,20 @@ func (s *scene) ask(it *item) []step {
 	s.stack = append(s.stack, it)
 	defer func() { s.stack = s.stack[:len(s.stack)-1] }()
 	var best []step
+	told := map[string]bool{} // conditions: of several rules about one, the first that fits knows most
 	for i := range rules {
-		if found := s.follow(&rules[i], it); worse(found, best) {
+		r := &rules[i]
+		if r.On != it.Kind || r.See == nil && told[r.Condition] {
+			continue
+		}
+		saw := r.match(s, it)
+		if saw == nil {
+			continue
+		}
+		if r.See == nil {
+			told[r.Condition] = true
+		}
+		if found := s.follow(r, it, saw); worse(found, best) {
 			best = found
 		}
 		if root(best) == Broken {
@@ -125,12 +137,8 @@ func (s *scene) ask(it *item) []step {
 	return best
 }
 
-// follow is the chain that begins with one symptom; nil: it is not there.
-func (s *scene) follow(r *Rule, it *item) []step {
-	saw := r.match(s, it)
-	if saw == nil {
-		return nil
-	}
+// follow is the chain that begins with a symptom; nil: it leads nowhere.
+func (s *scene) follow(r *Rule, it *item, saw *seen) []step {
 	first := step{rule: r.ID, cause: saw.cause, do: r.Do, state: r.State, link: Link{Object: it.Object, Field: saw.field, Text: saw.text, Since: at(saw.since)}}
 	if it.Kind == kindHostedNode {
 		first.link.Object.Kind = kindNode

@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/endpoints"
@@ -282,10 +284,30 @@ func availableUntroubled(obs Observed, others []metav1.Condition) metav1.Conditi
 	}
 	slices.Sort(waiting)
 	if len(waiting) > 0 {
-		return conditions.False(kind, hyperv1.ControlPlaneComponentsNotAvailableReason, "components not available yet: "+listed(waiting))
+		return conditions.False(kind, hyperv1.ControlPlaneComponentsNotAvailableReason, "components not available yet: "+listed(waiting)+refusal(obs.Components))
 	}
 	return asExpected(kind)
 }
+
+// refusal says why a component can't be written, as when a webhook or a quota refuses it: then no pod of it tells anything. It is the first by name, and
+// empty where all could be. Other messages of components count replicas, which move too often to be repeated here.
+func refusal(components []hyperv1.ControlPlaneComponent) string {
+	first := ""
+	name := ""
+	for i := range components {
+		c := conditions.Get(components[i].Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete)
+		if c != nil && c.Status == metav1.ConditionFalse && c.Reason == component.ReconciliationErrorReason && (name == "" || components[i].Name < name) {
+			name, first = components[i].Name, c.Message
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %s can't be written: %s", name, clip.Over(first, maxRefusal, "…"))
+}
+
+// maxRefusal bounds what is repeated of an error.
+const maxRefusal = 500
 
 // listed joins names, with a bound.
 func listed(names []string) string {

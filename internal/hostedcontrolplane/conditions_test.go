@@ -238,6 +238,14 @@ func TestConditions(t *testing.T) {
 			}),
 			want: map[string]string{"Available": "False ControlPlaneComponentsNotAvailable components not available yet: a, kube-scheduler"},
 		},
+		"When a component can't be written it should say why": {
+			obs: wellObserved(func(o *Observed) {
+				refused := componentReport("kube-scheduler", "False", "False", "")
+				conditions.Set(&refused.Status.Conditions, noon, conditions.False(hyperv1.ControlPlaneComponentRolloutComplete, "ReconciliationError", `failed calling webhook "x"`))
+				o.Components = append(o.Components, refused, componentReport("a", "False", "False", ""))
+			}),
+			want: map[string]string{"Available": `False ControlPlaneComponentsNotAvailable components not available yet: a, kube-scheduler; kube-scheduler can't be written: failed calling webhook "x"`},
+		},
 		"When a component is lost later it should stay available": {
 			obs: wellObserved(wasAvailable, func(o *Observed) {
 				o.Components = append(o.Components, componentReport("kube-scheduler", "False", "False", "1.36.3"))

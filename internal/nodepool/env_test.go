@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -110,7 +111,8 @@ func examplePool(ns string, mutate ...func(*hyperv1.NodePool)) *hyperv1.NodePool
 
 // reconciler is one on an uncached client.
 func (w *world) reconciler(c client.Client) *Reconciler {
-	return &Reconciler{Client: c, Live: testenv.Uncached(c), Clock: w.clock, Releases: w.releases, ClusterAPI: true, Platforms: platform.Enabled{hyperv1.LocalPlatform}, NewToken: func() string {
+	book := &journal.Book{Client: c, Live: testenv.Uncached(c), Clock: w.clock} // of a process that has just started
+	return &Reconciler{Client: c, Live: testenv.Uncached(c), Journal: book, Clock: w.clock, Releases: w.releases, ClusterAPI: true, Platforms: platform.Enabled{hyperv1.LocalPlatform}, NewToken: func() string {
 		w.tokens++
 		return fmt.Sprintf("token-%d", w.tokens)
 	}}
@@ -139,6 +141,17 @@ func (w *world) pool(t testing.TB) *hyperv1.NodePool {
 	np := &hyperv1.NodePool{}
 	NewWithT(t).Expect(w.client.Get(t.Context(), w.request().NamespacedName, np)).To(Succeed())
 	return np
+}
+
+// expectJournal looks whether the journal ends with what the status says.
+func (w *world) expectJournal(t testing.TB) {
+	t.Helper()
+	g := NewWithT(t)
+	list, err := journal.Read(t.Context(), w.client, "nodepool", w.ns, "workers")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, behind := journal.Next(list, dated(w.pool(t).Status.Conditions), w.clock.Now())
+	g.Expect(list).NotTo(BeEmpty())
+	g.Expect(behind).To(BeFalse(), "the journal is behind the status")
 }
 
 func (w *world) condition(t testing.TB, conditionType string) string {

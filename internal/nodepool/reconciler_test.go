@@ -47,6 +47,7 @@ func TestReconcile(t *testing.T) {
 		g.Expect(w.client.Create(t.Context(), examplePool(w.ns))).To(Succeed())
 		g.Expect(w.settle(t.Context(), w.client)).To(Succeed())
 		w.expectPool(t)
+		w.expectJournal(t)
 		testenv.ExpectQuiet(t, w.client, func(c client.WithWatch) error {
 			_, err := w.reconciler(c).Reconcile(t.Context(), w.request())
 			return err

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,9 @@ import (
 
 // unseenAfter is how long an operator may take to look at a change before that is told: passes take seconds.
 const unseenAfter = 2 * time.Minute
+
+// pausedText is what conditions say that repeat ReconciliationActive.
+var pausedText = regexp.MustCompile(`^Reconciliation paused`)
 
 // clusterRules are about HostedClusters.
 var clusterRules = []Rule{
@@ -30,6 +34,9 @@ var clusterRules = []Rule{
 	{ID: "identity-provider-invalid", On: kindHostedCluster, Condition: hyperv1.ValidIDPConfiguration, Is: no, State: Broken, Do: "correct the identity provider that the message names"},
 	{ID: "oidc-invalid", On: kindHostedCluster, Condition: hyperv1.ValidOIDCConfiguration, Is: no, State: Broken, Do: "make the bucket of the OIDC documents writable for the operator"},
 	{ID: "unmanaged-etcd-misconfigured", On: kindHostedCluster, Condition: hyperv1.UnmanagedEtcdAvailable, Is: no, State: Broken, Do: "complete the Secret that the message names"},
+	// A pause shows in these, too. Its own rule tells of it, unless something is broken.
+	{ID: "cluster-paused-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: no, Says: pausedText, Ask: []edge{nobody}, Leads: true},
+	{ID: "cluster-paused-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Says: pausedText, Ask: []edge{nobody}, Leads: true},
 	{ID: "migration-held", On: kindHostedCluster, Condition: hyperv1.PrivateCAPIMigrationProgressing, Is: no,
 		Reasons: []string{hyperv1.MigrationHeldReason, hyperv1.MigrationRolledBackReason, hyperv1.MigrationFailedReason}, State: Broken,
 		Do: "do what the message says, then `hypershift capi migrate --resume`; docs/migration.md tells more"},
@@ -111,11 +118,11 @@ func unseen(s *scene, it *item) *seen {
 	return saw
 }
 
-// specChanged is when somebody last wrote anything but the status.
+// specChanged is when somebody last wrote anything but the status, such as spec by kubectl scale.
 func specChanged(meta *metav1.ObjectMeta) time.Time {
 	last := meta.CreationTimestamp.Time
 	for _, f := range meta.ManagedFields {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
+		if f.Subresource != "status" && f.Time != nil && f.Time.After(last) {
 			last = f.Time.Time
 		}
 	}

@@ -147,7 +147,7 @@ func namespaceHeld(s *scene, it *item) *seen {
 // finalizers tells who holds the object.
 func finalizers(s *scene, it *item) *seen {
 	list := foreignFinalizers(it)
-	if len(list) > 0 {
+	if len(list) > 0 && len(ownFinalizers(it)) == 0 { // else ours have work to do, which other rules tell of
 		return &seen{field: "metadata.finalizers", text: Clean(strings.Join(list, ", ")), since: *it.deleted, state: Broken,
 			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs takes it off", Clean(strings.Join(list, ", ")), it.Kind, it.Name),
 			do:    "find whose finalizer it is, and see why that program does not take it off; if it is gone for good, take the finalizer off yourself: kubectl patch"}

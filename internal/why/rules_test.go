@@ -338,6 +338,10 @@ var deletionRows = []row{
 			}
 		}
 	}, why.Broken, "finalizer foregroundDeletion still holds"},
+	{"deletion-cluster", demo, func(w *world) { // somebody else's finalizer does not hold it yet
+		deleted(&w.HostedClusters[0].ObjectMeta, time.Minute, hyperv1.HostedClusterFinalizer, "example.com/keep")
+		w.says(hyperv1.HostedClusterDestroyed, no, "Waiting", "Waiting for NodePool workers")
+	}, why.Waiting, "Waiting for NodePool workers"},
 	{"not-found", why.Object{Kind: "HostedCluster", Namespace: "clusters", Name: "nobody"}, func(*world) {}, why.Broken, "there is no HostedCluster clusters/nobody"},
 	{"unreadable", why.Object{Kind: "Machine", Namespace: ns, Name: "x"}, func(w *world) { w.Unread = map[string]string{"Machine": "connection refused"} }, why.Broken, "connection refused"},
 }
@@ -362,7 +366,7 @@ var textRows = map[string]string{
 }
 
 // leads are rules that only lead on: they never end a chain.
-var leads = []string{"operator-down", "cluster-pools", "operator-of-control-plane-down", "control-plane-rolling-out", "pod-on-sick-node", "machine-api-down", "node-request-denied", "package-operator-down"}
+var leads = []string{"operator-down", "cluster-pools", "operator-of-control-plane-down", "control-plane-rolling-out", "pod-on-sick-node", "machine-api-down", "node-request-denied", "package-operator-down", "cluster-paused-shows"}
 
 func TestRules(t *testing.T) {
 	rows := slices.Concat(clusterRows, controlPlaneRows, workloadRows, poolRows, packageRows, deletionRows)
@@ -414,6 +418,15 @@ func TestWell(t *testing.T) {
 		a := why.Explain(&w.Snapshot, demo)
 		g.Expect(a.Rule).To(Equal("pod-crash-loop-back-off"))
 		g.Expect(a.Notes).To(ContainElement(ContainSubstring("paused until field removed")))
+	})
+	t.Run("When a pause shows in several conditions it should be a pause, since it began", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld()
+		w.says(hyperv1.ReconciliationActive, no, hyperv1.ReconciliationPausedReason, "Reconciliation paused until field removed")
+		w.says(hyperv1.HostedClusterProgressing, no, hyperv1.BlockedReason, "Reconciliation paused until field removed")
+		a := why.Explain(&w.Snapshot, demo)
+		g.Expect(a.State).To(Equal(why.Held))
+		g.Expect(a.Rule).To(Equal("cluster-paused"))
 	})
 	t.Run("When only the object was read it should go by what it says itself", func(t *testing.T) {
 		g := NewWithT(t)

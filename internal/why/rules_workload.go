@@ -98,11 +98,17 @@ func ofTrouble(reason string) func(*scene, *item) *seen {
 		if !ok || t.Reason != reason {
 			return nil
 		}
-		saw := &seen{field: "status", text: t.Reason + ": " + Clean(t.Message), cause: Clean(t.Message), since: it.created}
+		saw := &seen{field: "status", text: t.Reason + ": " + Clean(t.Message), cause: Clean(t.Message)}
+		if it.Kind == kindPod {
+			saw.since = it.created
+		}
 		if w := s.warnings[it.Object]; w != nil && reason == trouble.VolumePending {
 			saw.field = "event"
 		}
 		for _, c := range it.conditions {
+			if c.Type == string(appsv1.DeploymentReplicaFailure) && c.Status == yes {
+				saw.field, saw.since = "status.conditions["+c.Type+"]", c.LastTransitionTime.Time
+			}
 			if c.Status != yes && (c.Type == string(corev1.PodScheduled) && reason == trouble.Unschedulable || c.Type == string(corev1.PodReady) && reason != trouble.Unschedulable) {
 				saw.field, saw.since = "status.conditions["+c.Type+"]", c.LastTransitionTime.Time
 			}

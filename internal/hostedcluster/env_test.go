@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
@@ -75,6 +76,7 @@ func (w *world) reconciler(c client.Client) *Reconciler {
 		Platforms:     platform.Enabled{hyperv1.LocalPlatform},
 		OperatorImage: w.registry.Host + "/operator:1", Management: &management.Cluster{Reader: c, Mapper: c.RESTMapper(), NativeSidecars: true, Clock: clock.RealClock{}},
 		RandomID: func(int) string { return "abcde" }, UUID: func() string { return "0a5b1c4e-3c9f-4f5e-8d53-7f6c6f0c2a11" },
+		Journal: &journal.Book{Client: c, Live: testenv.Uncached(c), Clock: clock.RealClock{}}, // of a process that has just started
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -70,6 +71,10 @@ func TestReconcile(t *testing.T) {
 		})
 		hc, err := w.get(t.Context(), "demo")
 		g.Expect(err).NotTo(HaveOccurred())
+		list, err := journal.Read(t.Context(), w.client, "hostedcluster", hc.Namespace, hc.Name)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, behind := journal.Next(list, hc.Status.Conditions, time.Now())
+		g.Expect(behind).To(BeFalse(), "the journal is behind the status: %v", list)
 		for conditionType, want := range map[string]string{
 			hyperv1.ValidHostedClusterConfiguration: "True/AsExpected", hyperv1.SupportedHostedCluster: "True/AsExpected", hyperv1.ValidReleaseImage: "True/AsExpected",
 			hyperv1.ReconciliationActive: "True/AsExpected", hyperv1.ReconciliationSucceeded: "True/ReconciliatonSucceeded", hyperv1.PlatformCredentialsFound: "True/AsExpected",

@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/rolls"
 	"hcp.internal/platform/internal/why"
 )
 
@@ -64,4 +66,19 @@ func TestPrint(t *testing.T) {
 			g.Expect(b.String()).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestGone(t *testing.T) {
+	note, _ := rolls.Next(rolls.Note{}, false, "a", map[string]string{"release": "1.36.2"}, time.Date(2026, 11, 23, 11, 0, 0, 0, time.UTC))
+	note, _ = rolls.Next(note, true, "b", map[string]string{"release": "1.36.3"}, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
+	text, err := note.Text()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	snap := &why.Snapshot{NodePools: []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers", Annotations: map[string]string{hyperv1.NodePoolRollsAnnotation: text}}}}}
+	t.Run("When a Machine is gone it should say why those of its pool were replaced", func(t *testing.T) {
+		NewWithT(t).Expect(gone(snap, why.Object{Kind: "Machine", Namespace: "clusters-demo", Name: "workers-x7k2p"})).To(MatchError(And(
+			ContainSubstring("there is no Machine clusters-demo/workers-x7k2p"), ContainSubstring("replaced as of 2026-11-23T12:00:00Z: release: 1.36.2 → 1.36.3"))))
+	})
+	t.Run("When something else is gone it should say that", func(t *testing.T) {
+		NewWithT(t).Expect(gone(snap, why.Object{Kind: "NodePool", Name: "workers-x7k2p"})).To(MatchError(Not(ContainSubstring("replaced"))))
+	})
 }

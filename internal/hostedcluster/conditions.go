@@ -46,7 +46,7 @@ var bubbled = []string{
 
 // bubbledIfPresent are copied while the HostedControlPlane has them (and knows their status), and removed when it has not.
 var bubbledIfPresent = []string{
-	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.EtcdBackupSucceeded, hyperv1.HostedClusterRestoredFromBackup,
+	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.EtcdBackupSucceeded, hyperv1.EtcdSnapshotRestored, hyperv1.HostedClusterRestoredFromBackup,
 }
 
 // conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome

@@ -84,6 +84,21 @@ func etcdAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 	return cond
 }
 
+// snapshotRestored is True once all members of an etcd that began with a snapshot have served: from then on one that loses its data gets it from the others, and the
+// snapshot, which is older than they are, is never loaded again. nil: it isn't so yet, or there is no snapshot.
+func snapshotRestored(obs Observed) *metav1.Condition {
+	managed := obs.HCP.Spec.Etcd.Managed
+	if managed == nil || len(managed.Storage.RestoreSnapshotURL) == 0 {
+		return nil
+	}
+	if !conditions.IsTrue(obs.HCP.Status.Conditions, hyperv1.EtcdSnapshotRestored) {
+		if s := obs.Etcd; s == nil || s.Status.ObservedGeneration < s.Generation || s.Status.ReadyReplicas == 0 || s.Status.ReadyReplicas < ptr.Deref(s.Spec.Replicas, 1) {
+			return nil
+		}
+	}
+	return ptr.To(asExpected(hyperv1.EtcdSnapshotRestored))
+}
+
 // fullMessage is for the user of the hosted cluster, too, who is the only one that can do something when defragmenting was not enough. It names no sizes that
 // change from look to look.
 func fullMessage(space defrag.Space) string {

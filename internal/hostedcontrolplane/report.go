@@ -45,6 +45,9 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	for _, compute := range ownedConditions {
 		conds = append(conds, compute(obs, conds))
 	}
+	if restored := snapshotRestored(obs); restored != nil {
+		conds = append(conds, *restored)
+	}
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
 		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), now: now})...)

@@ -140,8 +140,8 @@ func TestDrill(t *testing.T) {
 				t.Errorf("%s was acknowledged at revision %d, the snapshot has %d, and after the restore it is there: %t", k, revision, sum.Revision, there)
 			}
 		}
-		t.Logf("%d objects, %d of them acknowledged while the backup was made up to its revision %d, %d after it; %d bytes of etcd: snapshot %s, seal, upload and read back %s, start of the restored etcd %s",
-			len(got), before, sum.Revision, len(writer.acked)-before, sum.Bytes, saved.Round(time.Millisecond), uploaded.Round(time.Millisecond), started.Round(time.Millisecond))
+		t.Logf("%d objects, %d of them acknowledged while the backup was made up to its revision %d, %d after it; %d bytes of etcd: snapshot %s, seal, upload and read back %s, start of the restored etcd %s; at most %d MiB of memory",
+			len(got), before, sum.Revision, len(writer.acked)-before, sum.Bytes, saved.Round(time.Millisecond), uploaded.Round(time.Millisecond), started.Round(time.Millisecond), w.peak)
 	})
 	writer.stop()
 	w.faults(file, url)

@@ -35,6 +35,7 @@ type world struct {
 	meta     string
 	objects  string
 	programs string
+	peak     int64 // most memory of a program, in MiB
 }
 
 // startEtcd runs a member over a data directory.
@@ -123,6 +124,9 @@ func (w *world) run(killAfter time.Duration, args ...string) (string, error) {
 		defer timer.Stop()
 	}
 	err := cmd.Wait()
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		w.peak = max(w.peak, usage.Maxrss>>10)
+	}
 	if err != nil {
 		err = errors.Join(err, errors.New(said.String()))
 	}

@@ -38,6 +38,7 @@ func TestBackup(t *testing.T) {
 		{"When a schedule is made it should say when the next backup is", b.schedule},
 		{"When a backup is restored over a living cluster it should be refused, and nothing be written", b.refused},
 		{"When the backup is verified it should be restored for a trial", b.verify},
+		{"When the storage is a volume it should be saved there, and be verified", b.volume},
 		{"When another cluster is made of it, it should have the data and an identity of its own", b.clone},
 		{"When the cluster is destroyed and restored all that was acknowledged before the backup should be there", b.restore},
 	})
@@ -167,8 +168,31 @@ func (b *saving) refused(t *testing.T) {
 	}
 }
 
+// volume saves into a claim of the operator's namespace.
+func (b *saving) volume(t *testing.T) {
+	management().applyYAML(t, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: backups, namespace: hypershift}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: backup-volume, namespace: hypershift}
+stringData: {encryption-key: 0123456789abcdef0123456789abcdef, volume-claim: backups}
+`)
+	run(t, backupTime, "hypershift", "create", "backup", "saved", "--backup-name", "on-a-volume", "--bucket", "disk", "--credentials", "backup-volume", kubeconfigFlag())
+	b.verified(t, "on-a-volume")
+	management().run(t, "delete", "pvc", "-n", "hypershift", "backups", "--wait=false")
+}
+
 func (b *saving) verify(t *testing.T) {
-	name := strings.TrimSpace(management().run(t, "get", "hcpetcdbackup", "-n", "clusters-saved", "-o", "jsonpath={.items[0].metadata.name}"))
+	b.verified(t, strings.TrimSpace(management().run(t, "get", "hcpetcdbackup", "-n", "clusters-saved", "-o", "jsonpath={.items[0].metadata.name}")))
+}
+
+// verified has a backup restored for a trial.
+func (b *saving) verified(t *testing.T, name string) {
+	t.Helper()
 	management().run(t, "annotate", "hcpetcdbackup", "-n", "clusters-saved", name, "hypershift.openshift.io/backup-verify=now")
 	eventually(t, backupTime, "the verification", func() error {
 		got, err := management().try(t, "get", "hcpetcdbackup", "-n", "clusters-saved", name, "-o", `jsonpath={.status.conditions[?(@.type=="BackupVerified")]}`)

@@ -170,7 +170,9 @@ func refuseVersions(b bundle.Manifest, w world, refuse func(string, ...any)) {
 	if err == nil && errTheirs == nil && (theirs.Major() > ours.Major() || theirs.Major() == ours.Major() && theirs.Minor() > ours.Minor()) {
 		refuse("the backup was made by version %s, and this is %s: use one that is as new", b.Producer, version.Semver())
 	}
-	if release, err := semver.ParseGeneric(b.Cluster.Version); err == nil && len(w.versions) > 0 {
+	if release, err := semver.ParseGeneric(b.Cluster.Version); err == nil && release.Major() > 1 {
+		refuse("release %s is an OpenShift payload, whose etcd reads no sealed snapshot: restore a plain one by spec.etcd.managed.storage.restoreSnapshotURL", b.Cluster.Version)
+	} else if err == nil && len(w.versions) > 0 {
 		if minor := fmt.Sprintf("%d.%d", release.Major(), release.Minor()); !slices.Contains(w.versions, minor) {
 			refuse("the operator here can't host release %s: it hosts %s", b.Cluster.Version, strings.Join(w.versions, ", "))
 		}

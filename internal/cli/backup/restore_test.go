@@ -70,6 +70,7 @@ func TestBuild(t *testing.T) {
 			names = append(names, secret.Namespace+"/"+secret.Name)
 			g.Expect(secret.OwnerReferences).To(BeEmpty())
 		}
+		g.Expect(m.way).To(BeNil(), "Amazon's S3 is in the world, which etcd's policy lets it reach")
 		g.Expect(names).To(Equal([]string{"clusters-demo/etcd-restore", "clusters-demo/root-ca", "clusters-demo/sa-signing-key"}))
 		g.Expect(m.sources[0].GetAnnotations()).To(BeEmpty())
 		g.Expect(s.objects.HostedCluster.Finalizers).NotTo(BeEmpty(), "the backup should stay as it is")
@@ -85,6 +86,17 @@ func TestBuild(t *testing.T) {
 		g.Expect(m.pools[0].Name).To(Equal("copy-demo"))
 		g.Expect(m.pools[0].Spec.ClusterName).To(Equal("copy"))
 		g.Expect(m.cluster.Annotations).To(HaveKeyWithValue("hypershift.openshift.io/clone-of", "clusters/demo"))
+	})
+	t.Run("When the storage has an address of its own etcd should get a way to its port, and to no other", func(t *testing.T) {
+		g := NewWithT(t)
+		for url, want := range map[string]int{"http://10.244.0.1:9000": 9000, "https://minio.storage.svc": 443, "http://minio": 80} {
+			to := restored()
+			to.access["credentials"] = []byte("[default]\naws_access_key_id = a\nendpoint_url = " + url + "\n")
+			m, err := build(demo().objects, to)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(m.way.Spec.Egress).To(HaveLen(1))
+			g.Expect(m.way.Spec.Egress[0].Ports[0].Port.IntValue()).To(Equal(want), url)
+		}
 	})
 	t.Run("When etcd is somebody else's it should say so", func(t *testing.T) {
 		s := demo()
@@ -112,6 +124,7 @@ func TestJudge(t *testing.T) {
 		"When an interrupted restore left it it should go on":    {func(p *parts) { p.w.namespace = namespaceOf("clusters/demo") }, ""},
 		"When the release is newer it should be refused":         {func(p *parts) { p.w.versions = []string{"1.35"} }, "can't host release 1.36.3: it hosts 1.35"},
 		"When the release is hosted it should be allowed":        {func(p *parts) { p.w.versions = []string{"1.36"} }, ""},
+		"When it is an OpenShift payload it should be refused":   {func(p *parts) { p.s.manifest.Cluster.Version = "4.22.1" }, "is an OpenShift payload"},
 		"When a newer version made it it should be refused":      {func(p *parts) { p.s.manifest.Producer = "99.0.0" }, "made by version 99.0.0"},
 		"When the volume is too small it should be refused":      {func(p *parts) { p.s.manifest.Etcd.Bytes = 5 << 30 }, "the volume of etcd has"},
 		"When the volume was made larger it should be allowed":   {func(p *parts) { p.s.manifest.Etcd.Bytes = 5 << 30; p.size("16Gi") }, ""},

@@ -4,6 +4,7 @@ package etcd
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -167,7 +168,8 @@ func (c cluster) addDefrag(ctx component.WorkloadContext, pod *corev1.PodSpec) {
 	pod.ServiceAccountName = defragAccount
 }
 
-// restoreScript loads a snapshot into an empty folder of data. A download that is XML is the error of an object store.
+// restoreScript loads a snapshot into an empty folder of data. A download that is XML is the error of an object store. Each member is told who the others are: without that, each
+// would found a cluster of its own. Where etcd's tool can, the revision is raised beyond all that clients of the lost cluster have seen, so that their watches begin anew.
 const restoreScript = `
 if [ -n "$(ls -A /var/lib/data 2>/dev/null)" ]; then
   echo "there is data already"
@@ -181,23 +183,42 @@ if [ "$(head -c 5 "${staging}/snapshot")" = "<?xml" ]; then
   cat "${staging}/snapshot"
   exit 1
 fi
+tool=etcdctl
 if command -v etcdutl >/dev/null; then
-  etcdutl snapshot restore "${staging}/snapshot" --data-dir="${staging}/data"
-else
-  ETCDCTL_API=3 etcdctl snapshot restore "${staging}/snapshot" --data-dir="${staging}/data"
+  tool=etcdutl
 fi
+set -- --data-dir="${staging}/data" --name="${HOSTNAME}" --initial-cluster="${ETCD_INITIAL_CLUSTER}" --initial-advertise-peer-urls="${ETCD_INITIAL_ADVERTISE_PEER_URLS}"
+if [ -n "${ETCD_INITIAL_CLUSTER_TOKEN:-}" ]; then
+  set -- "$@" --initial-cluster-token="${ETCD_INITIAL_CLUSTER_TOKEN}"
+fi
+if "${tool}" snapshot restore --help 2>&1 | grep -q -e --bump-revision; then
+  set -- "$@" --bump-revision=1000000000 --mark-compacted
+fi
+ETCDCTL_API=3 "${tool}" snapshot restore "${staging}/snapshot" "$@"
+rm -rf /var/lib/data
 mv "${staging}/data" /var/lib/data
 rm -rf "${staging}"
 `
+
+// restoreEnv is what restoreScript has to know of the member, in the order of the manifest, as values refer to earlier ones.
+var restoreEnv = []string{"NAMESPACE", "HOSTNAME", "ETCD_INITIAL_CLUSTER", "ETCD_INITIAL_CLUSTER_TOKEN", "ETCD_INITIAL_ADVERTISE_PEER_URLS"}
 
 // adaptRestore adds the init container that loads a snapshot, until that is done. Shards start empty.
 func (c cluster) adaptRestore(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) {
 	if c.shard || hcp.Spec.Etcd.Managed == nil || len(hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL) == 0 || conditions.IsTrue(hcp.Status.Conditions, snapshotRestored) {
 		return
 	}
-	pod.InitContainers = append(pod.InitContainers, corev1.Container{
+	init := corev1.Container{
 		Name: "etcd-init", Image: "etcd", Command: []string{"/bin/sh", "-ce", restoreScript},
 		Env:          []corev1.EnvVar{{Name: "RESTORE_URL_ETCD", Value: hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL[0]}},
 		VolumeMounts: []corev1.VolumeMount{{Name: dataVolume, MountPath: "/var/lib"}},
-	})
+	}
+	for _, e := range component.Container(pod, container).Env {
+		if slices.Contains(restoreEnv, e.Name) {
+			init.Env = append(init.Env, e)
+		}
+	}
+	// Before a member looks whether it has to leave the others and join them anew: with data it doesn't.
+	at := slices.IndexFunc(pod.InitContainers, func(c corev1.Container) bool { return c.Name == "reset-member" })
+	pod.InitContainers = slices.Insert(pod.InitContainers, max(at, 0), init)
 }

@@ -58,6 +58,8 @@ var clusterRules = []Rule{
 		Do: "do what the message says; docs/conditions.md tells more of its reason"},
 	{ID: "cluster-degraded", On: kindHostedCluster, Condition: hyperv1.HostedClusterDegraded, Is: yes, Ask: []edge{controlPlane}, State: Broken,
 		Do: "see why the Deployments in the message lack replicas: kubectl get pods in the control plane's namespace"},
+	// A HostedCluster tells nothing of a control plane whose own operator is gone.
+	{ID: "control-plane", On: kindHostedCluster, See: hasControlPlane, Sees: "it has a control plane, to ask it", Ask: []edge{controlPlane}, Leads: true},
 	{ID: "etcd-backup-failed", On: kindHostedCluster, Condition: hyperv1.EtcdBackupSucceeded, Is: no, Reasons: []string{hyperv1.BackupFailedReason, hyperv1.BackupRejectedReason}, State: Broken,
 		Do: "correct what the message names; the next backup is made by schedule"},
 	{ID: "config-operator-failed", On: kindHostedCluster, Condition: hyperv1.ConfigOperatorReconciliationSucceeded, Is: no, Ask: []edge{hostedSide}, State: Broken,
@@ -158,6 +160,13 @@ func ignitionDown(s *scene, it *item) *seen {
 		}
 	}
 	return nil
+}
+
+func hasControlPlane(s *scene, it *item) *seen {
+	if len(controlPlane(s, it)) == 0 {
+		return nil
+	}
+	return &seen{field: "spec", text: "has a control plane"}
 }
 
 func hasPools(s *scene, it *item) *seen {

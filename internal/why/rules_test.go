@@ -366,7 +366,7 @@ var textRows = map[string]string{
 }
 
 // leads are rules that only lead on: they never end a chain.
-var leads = []string{"operator-down", "cluster-pools", "operator-of-control-plane-down", "control-plane-rolling-out", "pod-on-sick-node", "machine-api-down", "node-request-denied", "package-operator-down", "cluster-paused-shows"}
+var leads = []string{"operator-down", "cluster-pools", "operator-of-control-plane-down", "control-plane-rolling-out", "pod-on-sick-node", "machine-api-down", "node-request-denied", "package-operator-down", "cluster-paused-shows", "control-plane"}
 
 func TestRules(t *testing.T) {
 	rows := slices.Concat(clusterRows, controlPlaneRows, workloadRows, poolRows, packageRows, deletionRows)
@@ -418,6 +418,14 @@ func TestWell(t *testing.T) {
 		a := why.Explain(&w.Snapshot, demo)
 		g.Expect(a.Rule).To(Equal("pod-crash-loop-back-off"))
 		g.Expect(a.Notes).To(ContainElement(ContainSubstring("paused until field removed")))
+	})
+	t.Run("When the operator of a control plane is gone and no condition tells it should be found", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld()
+		w.down("control-plane-operator", waits("ImagePullBackOff", ""))
+		a := why.Explain(&w.Snapshot, demo)
+		g.Expect(a.Rule).To(Equal("pod-image-pull-back-off"))
+		g.Expect(a.Cause).To(ContainSubstring("control-plane-operator-x"))
 	})
 	t.Run("When a pause shows in several conditions it should be a pause, since it began", func(t *testing.T) {
 		g := NewWithT(t)

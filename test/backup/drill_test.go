@@ -20,6 +20,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/etcdbackup/upload/store"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
 
@@ -220,7 +221,9 @@ func (w *world) kills(file, good string) {
 		_, err := w.upload(file, "whole", 0)
 		g.Expect(err).NotTo(HaveOccurred())
 		length := time.Since(start)
-		n, whole, none := number(t, "DRILL_KILLS", killPoints), 0, 0
+		n, whole, silent, none := number(t, "DRILL_KILLS", killPoints), 0, 0, 0
+		storage, err := store.Open(t.Context(), store.Options{Bucket: "backups", Region: "us-east-1", Credentials: filepath.Join(w.secret, "credentials")})
+		g.Expect(err).NotTo(HaveOccurred())
 		for i := range n {
 			prefix := fmt.Sprintf("kill-%d", i)
 			out, err := w.upload(file, prefix, time.Duration(mathrand.Float64()*1.1*float64(length))+time.Millisecond)
@@ -230,6 +233,22 @@ func (w *world) kills(file, good string) {
 					t.Errorf("kill point %d: it ended well, and can't be read: %v", i, err)
 				}
 				whole++
+				continue
+			}
+			// It may have been killed when all was done but to say so. What has a manifest must be whole.
+			items, err := storage.List(t.Context(), prefix+"/", 10)
+			g.Expect(err).NotTo(HaveOccurred())
+			left := ""
+			for _, item := range items {
+				if strings.HasSuffix(item.Name, bundle.ManifestEnd) {
+					left = storage.URL(strings.TrimSuffix(item.Name, bundle.ManifestEnd) + bundle.SealedSnapshotEnd)
+				}
+			}
+			if left != "" {
+				if _, err := w.verify(left); err != nil {
+					t.Errorf("kill point %d: there is a manifest, and the backup can't be read: %v", i, err)
+				}
+				silent++
 				continue
 			}
 			none++
@@ -242,6 +261,6 @@ func (w *world) kills(file, good string) {
 		}
 		_, err = w.verify(good)
 		g.Expect(err).NotTo(HaveOccurred())
-		t.Logf("%d kill points in %s: %d backups were whole, %d were not there", n, length.Round(time.Millisecond), whole, none)
+		t.Logf("%d kill points in %s: %d backups ended before, %d were whole when they were killed, %d are not there", n, length.Round(time.Millisecond), whole, silent, none)
 	})
 }

@@ -125,10 +125,10 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// unexpected is an error for an end that is too early.
+// unexpected is an error for an end that is too early. It is none of package io: who reads would take it for the end of what was stored.
 func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ended too early")
 	}
 	return err
 }

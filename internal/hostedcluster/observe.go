@@ -77,6 +77,8 @@ type observed struct {
 
 	// troubles are why pods that this operator deploys do not run, the likeliest root cause first.
 	troubles []trouble.Trouble
+	// lacking: something that this operator deploys has fewer replicas than wanted. Why may show only later, in a pod, and no event tells of that.
+	lacking bool
 
 	// admission is what became of the question whether there is room; nil: nobody asked.
 	admission *admission.Decision

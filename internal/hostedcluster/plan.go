@@ -70,7 +70,7 @@ func planFor(obs *observed, g gates, now time.Time, o options) plan {
 	}
 	p := plan{steps: steps(obs, o), recheckAfter: recovery.Recheck(obs.etcds)}
 	unheard := obs.hcp != nil && obs.hcpCondition(hyperv1.HostedControlPlaneAvailable) == nil
-	if (unheard || len(obs.troubles) > 0) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
+	if (unheard || obs.lacking) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
 		p.recheckAfter = troubleRecheck
 	}
 	if obs.releaseErr != nil && release.Temporary(obs.releaseErr) {

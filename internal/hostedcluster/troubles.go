@@ -44,7 +44,7 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *observed) error {
 			lacking = append(lacking, *d)
 		}
 	}
-	if len(lacking) == 0 {
+	if obs.lacking = len(lacking) > 0; !obs.lacking {
 		return nil
 	}
 	var err error

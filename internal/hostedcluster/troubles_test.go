@@ -62,6 +62,13 @@ func TestTroubles(t *testing.T) {
 			}
 		})
 	}
+	t.Run("When something lacks replicas it should look again, as why shows in a pod that nobody watches", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := seen(inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}))
+		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).recheckAfter).To(BeZero())
+		obs.lacking = true
+		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).recheckAfter).To(Equal(troubleRecheck))
+	})
 	t.Run("When it waits for room nothing should be made", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(func(obs *observed) {

@@ -1,0 +1,150 @@
+//go:build e2e && live
+
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// liveFault is something that is broken in a running cluster, and the answer to `hypershift why`.
+type liveFault struct {
+	name string
+	// ask is what follows "why".
+	ask []string
+	// inject breaks it, and undo puts it right.
+	inject, undo func(t *testing.T)
+	// cause is a regular expression for the first line.
+	cause, rule string
+	// told: conditions of the HostedCluster say the same.
+	told bool
+}
+
+// whyFaults lists the faults, for a management cluster and the NodePool of its demo cluster.
+func whyFaults(k kubectl, pool string) []liveFault {
+	do := func(args ...string) func(*testing.T) { return func(t *testing.T) { k.run(t, args...) } }
+	apply := func(manifest string) func(*testing.T) { return func(t *testing.T) { k.applyYAML(t, manifest) } }
+	patch := func(kind, name, body string) func(*testing.T) {
+		return do("patch", kind, "-n", "clusters", name, "--type=merge", "-p", body)
+	}
+	nodes := func(verb string) func(*testing.T) {
+		return func(t *testing.T) {
+			for _, node := range strings.Fields(k.run(t, "get", "nodes", "-o", "name")) {
+				k.run(t, verb, node)
+			}
+		}
+	}
+	all := func(list ...func(*testing.T)) func(*testing.T) {
+		return func(t *testing.T) {
+			for _, f := range list {
+				f(t)
+			}
+		}
+	}
+	cluster, control := []string{"hostedcluster/demo"}, "clusters-demo"
+	return []liveFault{
+		{"the hosted cluster is paused", cluster, patch("hostedcluster", "demo", `{"spec":{"pausedUntil":"true"}}`), patch("hostedcluster", "demo", `{"spec":{"pausedUntil":null}}`), `[Pp]aused`, "cluster-paused", true},
+		{"a ConfigMap of the pool does not exist", []string{"np/" + pool}, patch("nodepool", pool, `{"spec":{"config":[{"name":"nowhere"}]}}`), patch("nodepool", pool, `{"spec":{"config":null}}`), `ConfigMap "nowhere"`, "pool-config-invalid", false},
+		{"a quota refuses pods", cluster, all(do("create", "quota", "none", "-n", control, "--hard=pods=0"), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false")),
+			do("delete", "quota", "none", "-n", control), `kube-scheduler are refused: exceeded quota`, "pods-refused", true},
+		{"no node takes pods", cluster, all(nodes("cordon"), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false")), nodes("uncordon"), `kube-scheduler-\S+ fits on no node`, "pod-unschedulable", true},
+		{"the image of the control-plane-operator is nowhere", cluster, patch("hostedcluster", "demo", `{"metadata":{"annotations":{"hypershift.openshift.io/control-plane-operator-image":"127.0.0.1:1/none:1"}}}`),
+			patch("hostedcluster", "demo", `{"metadata":{"annotations":{"hypershift.openshift.io/control-plane-operator-image":null}}}`), `127\.0\.0\.1:1/none:1`, "pod-image-pull-back-off", true},
+		{"the operator is scaled away", cluster, do("scale", "-n", "hypershift", "deployment/operator", "--replicas=0"), do("scale", "-n", "hypershift", "deployment/operator", "--replicas=1"), `Deployment operator is scaled to 0`, "workload-off", false},
+		{"a webhook is dead", cluster, all(apply(deadWebhook), do("delete", "networkpolicy", "-n", control, "--all", "--wait=false")), do("delete", "validatingwebhookconfiguration", "dead"), `failed calling webhook "dead\.example\.com"`, "webhook-down", true},
+		{"the image of a package is nowhere", []string{"package/nowhere", "-n", "default"}, apply(fmt.Sprintf(nowherePackage, "")), do("delete", "package", "-n", "default", "nowhere"), `127\.0\.0\.1:1/none:1`, "package-image-unreadable", false},
+		{"somebody's finalizer holds a package", []string{"package/nowhere", "-n", "default"}, all(apply(fmt.Sprintf(nowherePackage, "finalizers: [example.com/keep]")), do("delete", "package", "-n", "default", "nowhere", "--wait=false")),
+			do("patch", "package", "-n", "default", "nowhere", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), `finalizer example\.com/keep holds`, "deletion-finalizer", false},
+		{"a rollout installs what is nowhere", []string{"hostedclusterpackage/nowhere"}, apply(nowhereFleet), do("delete", "hostedclusterpackage", "nowhere"), `127\.0\.0\.1:1/none:1`, "package-image-unreadable", false},
+		{"the component of a control plane is asked for while nothing is wrong", []string{"component/etcd", "--cluster=demo"}, func(*testing.T) {}, func(*testing.T) {}, `nothing is wrong`, "", false},
+	}
+}
+
+const deadWebhook = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: dead}
+webhooks:
+- name: dead.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  timeoutSeconds: 1
+  clientConfig: {url: "https://127.0.0.1:1/x"}
+  rules: [{apiGroups: [networking.k8s.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [networkpolicies]}]
+`
+
+const nowherePackage = `
+apiVersion: package-operator.run/v1alpha1
+kind: Package
+metadata: {name: nowhere, namespace: default, %s}
+spec: {image: "127.0.0.1:1/none:1"}
+`
+
+const nowhereFleet = `
+apiVersion: package-operator.run/v1alpha1
+kind: HostedClusterPackage
+metadata: {name: nowhere}
+spec:
+  strategy: {rollingUpgrade: {maxUnavailable: 1}}
+  template: {spec: {image: "127.0.0.1:1/none:1"}}
+`
+
+// TestLiveWhy breaks a running demo cluster in several ways, one after the other, and asks why. It leaves the cluster as it was.
+func TestLiveWhy(t *testing.T) {
+	k := management()
+	pool := strings.Fields(k.run(t, "get", "nodepools", "-n", "clusters", "-o", "jsonpath={.items[*].metadata.name}"))[0]
+	const program = "hypershift"
+	why := func(args ...string) (string, error) {
+		return try(t, time.Minute, program, append([]string{"why", kubeconfigFlag()}, args...)...)
+	}
+	well := func(t *testing.T) {
+		for _, of := range []string{"hostedcluster/demo", "nodepool/" + pool} {
+			eventually(t, 5*time.Minute, of+" to be well", func() error {
+				if out, err := why(of); err != nil || !strings.Contains(out, "nothing is wrong") {
+					return fmt.Errorf("%s (%v)", out, err)
+				}
+				return nil
+			})
+		}
+	}
+	well(t)
+	for _, f := range whyFaults(k, pool) {
+		t.Run("When "+f.name+" the first line should say so", func(t *testing.T) {
+			defer well(t)
+			defer f.undo(t)
+			f.inject(t)
+			eventually(t, 3*time.Minute, "the cause", func() error {
+				out, err := why(f.ask...)
+				first, rest, _ := strings.Cut(out, "\n")
+				if err != nil || !regexp.MustCompile(f.cause).MatchString(first) || !strings.Contains(rest, f.rule) {
+					return fmt.Errorf("the answer is %s (%v), want %s by rule %s", out, err, f.cause, f.rule)
+				}
+				return nil
+			})
+			if !f.told {
+				return
+			}
+			eventually(t, 2*time.Minute, "conditions that say the same", func() error {
+				said := k.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.status.conditions[*].message}")
+				if !regexp.MustCompile(f.cause).MatchString(said) {
+					return fmt.Errorf("they say %s, want %s", said, f.cause)
+				}
+				return nil
+			})
+		})
+	}
+	t.Run("When it is asked what became of it the journal should tell, and that nothing is wrong now", func(t *testing.T) {
+		out := run(t, time.Minute, program, "timeline", kubeconfigFlag(), "demo")
+		for _, want := range []string{"ReconciliationPaused", "ReconciliationActive", "Available"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the journal does not tell of %s:\n%s", want, out)
+			}
+		}
+		if out := run(t, time.Minute, program, "first-failure", kubeconfigFlag(), "demo"); !strings.Contains(out, "nothing is wrong") {
+			t.Errorf("the first failure is %s", out)
+		}
+	})
+}

@@ -71,6 +71,7 @@ type flags struct {
 	privateCAPI               bool
 	capacity                  string
 	etcdBackups               int
+	cloud                     cloudFlags
 }
 
 // Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
@@ -106,6 +107,7 @@ which it can't find out by itself there.`,
 	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
 	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(admission.EnvMode, admission.Auto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.IntVar(&f.etcdBackups, "etcd-backup-max-count", 5, "how many successful HCPEtcdBackups of a hosted cluster are kept")
+	f.cloud.add(fs)
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
 }
@@ -125,6 +127,9 @@ func NewScheme() (*runtime.Scheme, error) {
 func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 	if f.etcdBackups < 1 {
 		return fmt.Errorf("--etcd-backup-max-count must be at least 1, got %d", f.etcdBackups)
+	}
+	if err := f.cloud.validate(); err != nil {
+		return err
 	}
 	cfg, err := process.Connect(ctx, f.kubeconfig, names.HypershiftOperator)
 	if err != nil {
@@ -205,7 +210,10 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err != nil {
 		return err
 	}
-	r.OperatorImage, r.Releases, r.Mirrors = image, releases, mirrors
+	r.OperatorImage, r.Releases, r.Mirrors, r.Documents = image, releases, mirrors, f.cloud.bucket != ""
+	if err := f.cloud.setup(mgr, f.kubeconfig, f.privateCAPI); err != nil {
+		return err
+	}
 	r.Admission = r.newQueue(f.capacity)
 	directCfg, direct, err := f.direct()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	ReasonWaitingForDependents = "WaitingForDependents"
 )
 
+// documentsRecheck is how often it is looked whether the OIDC documents of a hosted cluster are gone; their finalizer tells it, too.
+const documentsRecheck = 10 * time.Second
+
 // remover takes away what was made for HostedClusters.
 func (r *Reconciler) remover() teardown.Remover {
 	return teardown.Remover{Client: r.Client, Live: r.Live, ClusterAPI: r.Capabilities.ClusterAPI}
@@ -42,6 +46,9 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 		return ctrl.Result{}, err
 	}
 	next := teardown.PlanFor(left, r.Clock.Now())
+	if next.Done() {
+		next = documentsLeft(hc)
+	}
 	if !next.Done() {
 		conditions.Set(&hc.Status.Conditions, r.Clock.Now(), destroying(hc, metav1.ConditionFalse, ReasonWaitingForDependents, "Waiting for "+strings.Join(next.Waiting, ", ")))
 		err := errors.Join(remover.Apply(ctx, left, next), patch.Status(ctx, r.Client, before, hc))
@@ -60,6 +67,19 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)
 	// An optimistic lock: somebody else may have added a finalizer since.
 	return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, hc, hyperv1.HostedClusterFinalizer)
+}
+
+// documentsLeft waits for the program that published OIDC documents to remove them, which is the last that a hosted cluster has outside.
+func documentsLeft(hc *hyperv1.HostedCluster) teardown.Plan {
+	if !slices.Contains(hc.Finalizers, hyperv1.AWSOIDCDiscoveryFinalizer) {
+		return teardown.Plan{}
+	}
+	why := "hcp-cloud removes them from the bucket"
+	if c := conditions.Get(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration); c != nil && c.Status == metav1.ConditionFalse {
+		why = c.Message
+	}
+	return teardown.Plan{RecheckAfter: documentsRecheck, Waiting: []string{fmt.Sprintf("its OIDC documents (%s; an operator without --oidc-storage-provider-s3-bucket-name never does: "+
+		"install it with the bucket, or delete the documents by hand and remove finalizer %s)", why, hyperv1.AWSOIDCDiscoveryFinalizer)}}
 }
 
 func hasFinalizer(hc *hyperv1.HostedCluster) bool {

@@ -63,6 +63,7 @@ type observed struct {
 	published        publishedSecrets
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
 	caps             operator.Capabilities
+	documents        bool // OIDC documents are published by the program beside this one
 	privateCAPI      bool // the operator is one for private types
 	// management is what network policies depend on.
 	management netpolicy.Management
@@ -100,7 +101,7 @@ type releases interface {
 
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
-	obs := observed{hc: hc, caps: r.Capabilities, privateCAPI: r.PrivateCAPI}
+	obs := observed{hc: hc, caps: r.Capabilities, privateCAPI: r.PrivateCAPI, documents: r.Documents}
 	ns := names.NamespaceOf(hc)
 	var err error
 	if obs.hcp, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {

@@ -55,6 +55,8 @@ type Reconciler struct {
 	UUID     func() string
 	// Scope restricts the operator to HostedClusters with this value of annotation hypershift.openshift.io/scope; nil: all.
 	Scope *string
+	// Documents: the program beside this one publishes OIDC documents.
+	Documents bool
 	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups; Client and Live reach them under the standard ones.
 	PrivateCAPI bool
 	// Direct reaches the management cluster under the names that are stored there, uncached; nil: nobody looks at these.

@@ -32,6 +32,7 @@ const operatorUID = 1001
 // deployments are the operator, and the one for hosted clusters from before private types where there are any.
 func deployments(o Options) []client.Object {
 	operator := deployment(o)
+	addAWS(&operator.Spec.Template.Spec, o)
 	if !o.capi.Private {
 		return []client.Object{operator}
 	}

@@ -17,6 +17,8 @@ type fileFlags struct {
 	imageRefs              string
 	externalDNSCredentials string
 	platforms              string
+	aws                    awsFiles
+	private                string
 
 	refused refuse.Flags
 	flags   *pflag.FlagSet
@@ -51,6 +53,8 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.BoolVar(&o.RestrictOverrides, "restrict-overrides", o.RestrictOverrides, "Let only users with verb override on hostedclusters set annotations that name images of a control plane, its Pod Security level or its priority; false warns all others instead")
 	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
 	addExternalDNSFlags(fs, &o.ExternalDNS, files)
+	addAWSFlags(fs, &o.AWS, &files.aws)
+	fs.StringVar(&files.private, "private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
 	addSettledFlags(fs)
 	addRefusedFlags(fs, &files.refused)
 }
@@ -85,9 +89,6 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 	r.Values(fs, "this version supports no private connections: leave it out", "aws-private-creds", "aws-private-secret", "aws-private-secret-key",
 		"aws-private-region", "aws-private-role-arn", "azure-private-creds", "azure-private-secret", "azure-private-secret-key",
 		"azure-pls-managed-identity-client-id", "azure-pls-subscription-id", "azure-pls-resource-group", "gcp-project", "gcp-region")
-	r.Values(fs, "this version's operator publishes no OIDC documents: publish them yourself and give clusters --oidc-issuer-url", "oidc-storage-provider-s3-region",
-		"oidc-storage-provider-s3-bucket-name", "oidc-storage-provider-s3-credentials", "oidc-storage-provider-s3-secret",
-		"oidc-storage-provider-s3-secret-key", "oidc-storage-provider-s3-role-arn")
 	r.Switches(fs, "this version forwards no metrics: leave it out", "enable-uwm-telemetry-remote-write", "enable-cvo-management-cluster-metrics-access", "rhobs-monitoring")
 	r.Values(fs, "this version forwards no metrics: leave it out", "cvo-prometheus-url")
 	r.Switches(fs, "this version makes no dashboards: make them from the recording rules of --platform-monitoring", "monitoring-dashboards")
@@ -99,16 +100,15 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 	r.Values(fs, "this version is part of no managed service: leave it out", "managed-service", "aro-hcp-key-vault-users-client-id")
 	r.Values(fs, "this version doesn't scale NodePools of clouds from zero: leave it out", "scale-from-zero-provider", "scale-from-zero-creds",
 		"scale-from-zero-secret", "scale-from-zero-secret-key")
-	r.Values(fs, "this version's operator doesn't log in to AWS: leave it out", "aws-role-credential-source", "aws-operator-roles-file")
-	fs.String("private-platform", "None", "Platform whose private clusters are supported; this version supports None only")
 }
 
 // load reads the files that the flags name, and refuses what this version doesn't have. All problems are reported at once.
 func (f *fileFlags) load(o *Options) error {
 	errs := []error{f.refused.Check(f.flags)}
-	if private := f.flags.Lookup("private-platform").Value.String(); private != "None" {
-		errs = append(errs, fmt.Errorf("--private-platform %q: this version supports None only", private))
+	if f.private != "None" {
+		errs = append(errs, fmt.Errorf("--private-platform %q: this version supports None only", f.private))
 	}
+	errs = append(errs, f.aws.load(o))
 	if f.pullSecret != "" {
 		raw, err := connect.ReadPullSecret(f.pullSecret)
 		o.PullSecret = raw

@@ -67,6 +67,7 @@ func everyOption(namespace string) []Options {
 	o.Monitoring = Monitoring{Platform: MonitorAll, Objects: true, SLOAlerts: true}
 	o.Metrics.Secure = true
 	o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "inventory.example.com", []byte("[default]")
+	o.AWS.Bucket, o.AWS.BucketAccess.Credentials = "inventory", []byte("[default]")
 	o.capi = &capiChoice{Private: true, Legacy: true}
 	preview := o
 	preview.TechPreview = true

@@ -67,6 +67,7 @@ type Options struct {
 	Monitoring        Monitoring
 	Metrics           Metrics
 	ExternalDNS       ExternalDNS
+	AWS               AWS
 	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
 	PrivateCAPI string
 	// StoredCAPIOnly serves the kinds of Cluster API in the version alone that they are stored in.
@@ -97,6 +98,7 @@ func NewOptions() Options {
 		PrivateCAPI:       CAPIAuto,
 		CertRotation:      24 * time.Hour,
 		Monitoring:        Monitoring{Platform: MonitorNone},
+		AWS:               AWS{RoleSource: fromWebIdentity},
 		ExternalDNS:       ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
 		EtcdRecovery:      true,
 		ReadinessSeconds:  60,
@@ -127,6 +129,7 @@ func (o Options) Validate() error {
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))
 	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms), o.Metrics.validate())
 	errs = append(errs, o.ExternalDNS.validate()...)
+	errs = append(errs, o.AWS.validate()...)
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))
 	}

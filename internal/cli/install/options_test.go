@@ -62,6 +62,10 @@ func TestFlags(t *testing.T) {
 	if err := os.WriteFile(broken, []byte(`hunter2`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	roles := filepath.Join(t.TempDir(), "roles.json")
+	if err := os.WriteFile(roles, []byte(`{"operatorOIDCS3RoleARN":"arn:aws:iam::123456789012:role/s3"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		args []string
 		want string // of the output or the error
@@ -95,8 +99,21 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-defaulting-webhook"}, want: "serves no webhooks", fail: true},
 		"When webhooks are switched off it should do so": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-conversion-webhook=false", "--disable-capi-migration", "--exclude-etcd", "--outputs", "resources"}, want: "kind: Deployment"},
-		"When OIDC documents are asked for it should name the way round": {
-			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b"}, want: "--oidc-issuer-url", fail: true},
+		"When OIDC documents are asked for without a region it should name what is missing": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b.c"}, want: "give both, with credentials", fail: true},
+		"When OIDC documents have two ways to their bucket it should refuse": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b", "--oidc-storage-provider-s3-region", "r", "--oidc-storage-provider-s3-secret", "s",
+				"--oidc-storage-provider-s3-role-arn", "arn:aws:iam::1:role/r"}, want: "give exactly one of them", fail: true},
+		"When a bucket and its Secret are given it should tell the operator": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b", "--oidc-storage-provider-s3-region", "r", "--oidc-storage-provider-s3-secret", "s",
+				"--oidc-storage-provider-s3-secret-key", "k", "--outputs", "resources"}, want: "--oidc-storage-provider-s3-credentials=/etc/oidc-storage-provider-s3-creds/k"},
+		"When private access is asked for it should refuse": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--aws-private-region", "r"}, want: "no private connections", fail: true},
+		"When roles come from a file it should use those that are asked for": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b", "--oidc-storage-provider-s3-region", "r", "--aws-operator-roles-file", roles, "--outputs", "resources"}, want: "aws-token"},
+		"When a role of the file is missing it should name it": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--external-dns-provider", "aws", "--external-dns-domain-filter", "x.example.com", "--aws-operator-roles-file", roles},
+			want: "has no externalDNSRoleARN", fail: true},
 		"When two things are refused it should name both": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-size-tagging", "--rhobs-monitoring"}, want: "--rhobs-monitoring: this version", fail: true},
 		"When there is an argument it should refuse": {args: []string{"everything"}, want: "unknown command", fail: true},

@@ -83,6 +83,13 @@ func TestRender(t *testing.T) {
 			options: resources(func(o *Options) { o.capi = &capiChoice{Private: true, Legacy: true} }),
 			golden:  "legacy-capi.yaml",
 		},
+		"When the operator is to work in AWS it should have credentials for it": {
+			options: resources(func(o *Options) {
+				o.PrivateCAPI = CAPIStandard
+				o.AWS.Bucket, o.AWS.BucketRegion, o.AWS.BucketAccess.RoleARN = "documents", "eu-west-1", "arn:aws:iam::123456789012:role/hypershift-operator-oidc-s3"
+			}),
+			golden: "aws.yaml",
+		},
 		"When a template is asked for it should have parameters instead of values": {
 			options: resources(nil),
 			render:  RenderOptions{Template: true},

@@ -56,7 +56,16 @@ func (Platform) Conditions(in cluster.Input) (set []metav1.Condition, absent []s
 	for _, t := range []string{hyperv1.AWSEndpointAvailable, hyperv1.AWSEndpointServiceAvailable} {
 		set = append(set, aggregate(in.Objects, t))
 	}
+	if hc, hcp := in.HostedCluster, in.HostedControlPlane; !in.Documents && hcp != nil && hcp.Status.KubeConfig != nil && !bringsKey(hc) {
+		set = append(set, conditions.False(hyperv1.ValidOIDCConfiguration, hyperv1.OIDCConfigurationInvalidReason, "This operator has no bucket to publish OIDC documents in: "+
+			"install it with --oidc-storage-provider-s3-bucket-name, or publish the documents and name the key of the issuer in spec.serviceAccountSigningKey"))
+	}
 	return set, nil
+}
+
+// bringsKey tells that tokens are signed by a key of the user's, who publishes its public half.
+func bringsKey(hc *hyperv1.HostedCluster) bool {
+	return hc.Spec.ServiceAccountSigningKey != nil && hc.Spec.ServiceAccountSigningKey.Name != ""
 }
 
 func copied(hcp *hyperv1.HostedControlPlane, t string) metav1.Condition {
@@ -126,9 +135,12 @@ func (Platform) PoolConditions(in machine.Input) (set []hyperv1.NodePoolConditio
 	return set, absent
 }
 
-// credentialsInvalid tells that AWS doesn't take the cluster's tokens. What nobody has looked at yet is not known to be wrong.
+// credentialsInvalid tells that AWS doesn't take the cluster's tokens. What nobody has looked at yet is not known to be wrong, and documents that aren't
+// published don't matter while AWS takes the tokens all the same.
 func credentialsInvalid(hc *hyperv1.HostedCluster) bool {
-	return conditions.IsFalse(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration) || conditions.IsFalse(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider)
+	list := hc.Status.Conditions
+	return conditions.IsFalse(list, hyperv1.ValidAWSIdentityProvider) ||
+		conditions.IsFalse(list, hyperv1.ValidOIDCConfiguration) && !conditions.IsTrue(list, hyperv1.ValidAWSIdentityProvider)
 }
 
 // credentialsValid tells that AWS takes them.

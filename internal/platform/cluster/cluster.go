@@ -14,4 +14,6 @@ type Input struct {
 	HostedControlPlane *hyperv1.HostedControlPlane
 	// Objects are what the platform's Observe found.
 	Objects []client.Object
+	// Documents: the installation has a bucket, in which another program publishes OIDC documents and says so in ValidOIDCConfiguration.
+	Documents bool
 }

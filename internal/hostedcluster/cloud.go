@@ -1,0 +1,61 @@
+package hostedcluster
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"hcp.internal/platform/internal/kube/companion"
+)
+
+// cloudProgram has the libraries of clouds; see decision 57.
+const cloudProgram = "hcp-cloud"
+
+// cloudFlags say what the operator does in clouds, which the program beside it does.
+type cloudFlags struct {
+	bucket, bucketRegion, bucketCredentials string
+}
+
+func (c *cloudFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&c.bucket, "oidc-storage-provider-s3-bucket-name", "", "bucket that the OIDC documents of hosted clusters on AWS are published in; empty: none are")
+	fs.StringVar(&c.bucketRegion, "oidc-storage-provider-s3-region", "", "region of that bucket")
+	fs.StringVar(&c.bucketCredentials, "oidc-storage-provider-s3-credentials", "", "file with credentials for that bucket, in the format of the AWS command line; empty: what the environment offers")
+}
+
+func (c cloudFlags) validate() error {
+	var errs []error
+	if (c.bucket == "") != (c.bucketRegion == "") {
+		errs = append(errs, errors.New("--oidc-storage-provider-s3-bucket-name and --oidc-storage-provider-s3-region: give both or none"))
+	}
+	if c.bucketCredentials != "" && c.bucket == "" {
+		errs = append(errs, errors.New("--oidc-storage-provider-s3-credentials: give --oidc-storage-provider-s3-bucket-name, too"))
+	}
+	return errors.Join(errs...)
+}
+
+// setup adds the program that works in clouds, if there is something for it to do.
+func (c cloudFlags) setup(mgr manager.Manager, kubeconfig string, privateCAPI bool) error {
+	if c.bucket == "" {
+		return nil
+	}
+	path, err := companion.Beside(cloudProgram)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(&companion.Program{Path: path, Args: c.arguments(kubeconfig, privateCAPI)})
+}
+
+func (c cloudFlags) arguments(kubeconfig string, privateCAPI bool) []string {
+	args := []string{"management", fmt.Sprintf("--private-capi-types=%t", privateCAPI)}
+	for _, f := range [][2]string{
+		{"kubeconfig", kubeconfig}, {"oidc-storage-provider-s3-bucket-name", c.bucket}, {"oidc-storage-provider-s3-region", c.bucketRegion},
+		{"oidc-storage-provider-s3-credentials", c.bucketCredentials},
+	} {
+		if f[1] != "" {
+			args = append(args, "--"+f[0]+"="+f[1])
+		}
+	}
+	return args
+}

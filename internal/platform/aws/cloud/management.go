@@ -1,0 +1,92 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
+	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/platform/aws/documents"
+)
+
+// ManagementOptions say what is done in AWS for all hosted clusters of an installation.
+type ManagementOptions struct {
+	// Documents is the bucket of OIDC documents; none without a name.
+	Documents documents.Location
+	// Identity says which hosted clusters are this operator's.
+	Identity scope.Identity
+}
+
+// Management is the command that works in AWS for all hosted clusters of an installation. The hypershift-operator runs it while it leads, so it takes no
+// lease.
+func Management() *cobra.Command {
+	var kubeconfig string
+	var o ManagementOptions
+	cmd := &cobra.Command{
+		Use:   "management",
+		Short: "Work in AWS for all hosted clusters of a management cluster",
+		Long: `Work in AWS for all hosted clusters of a management cluster: publish their OIDC documents in a bucket, and remove them with the clusters.
+
+The hypershift-operator runs this beside itself. Only one may run at a time.`,
+		Example: "  hcp-cloud management --oidc-storage-provider-s3-bucket-name documents --oidc-storage-provider-s3-region eu-west-1 \\\n    --oidc-storage-provider-s3-credentials ~/.aws/credentials",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
+				o.Identity.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
+			}
+			if o.Documents.Bucket == "" {
+				return errors.New("there is nothing to do: give --oidc-storage-provider-s3-bucket-name")
+			}
+			cfg, err := process.Connect(cmd.Context(), kubeconfig, names.HypershiftOperator)
+			if err != nil {
+				return err
+			}
+			return RunManagement(cmd.Context(), cfg, o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
+	fs.StringVar(&o.Documents.Bucket, "oidc-storage-provider-s3-bucket-name", "", "Bucket that OIDC documents are published in; empty: none are")
+	fs.StringVar(&o.Documents.Region, "oidc-storage-provider-s3-region", "", "Region of that bucket")
+	fs.StringVar(&o.Documents.Credentials, "oidc-storage-provider-s3-credentials", "", "File with credentials for that bucket; empty: what the environment offers")
+	fs.BoolVar(&o.Identity.PrivateCAPI, "private-capi-types", false, "Work on the hosted clusters whose objects of Cluster API are in HyperShift's own groups")
+	return cmd
+}
+
+// RunManagement works until ctx ends.
+func RunManagement(ctx context.Context, cfg *rest.Config, o ManagementOptions) error {
+	scheme, err := process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme)
+	if err != nil {
+		return err
+	}
+	mgr, err := process.NewManager(cfg, process.Options{
+		Name: names.HypershiftOperator, Scheme: scheme, Serve: process.Serve{Metrics: "0"},
+		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+	})
+	if err != nil {
+		return err
+	}
+	if o.Documents.Bucket != "" {
+		r := &documents.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Location: o.Documents, Identity: o.Identity, Open: o.Documents.Open,
+		}
+		if err := r.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("setting up the OIDC documents: %w", err)
+		}
+	}
+	return mgr.Start(ctx)
+}

@@ -74,8 +74,8 @@ func Command() *cobra.Command {
 		Short: "List the images of a distribution, carry them, and push them to a registry",
 		Long: `List the images of a distribution, carry them, and push them to a registry.
 
-A distribution (make dist) has a folder images: one OCI layout with the operators, the chart, and Kubernetes releases with all that they name, for
-each architecture. images push brings it into the registry that your management clusters pull from. For a site without a network, images save
+A bundle is one OCI layout, a folder or a tar file, with the operators, the chart, and Kubernetes releases with all that they name, for each
+architecture. This version has no command yet that makes one from a checkout. images push brings it into the registry that your management clusters pull from. For a site without a network, images save
 writes what is needed into one file, and push takes that file.`,
 		Example: `  hypershift images list --from dist/images
   hypershift images push --from dist/images --to registry.example.com/team --release 1.36

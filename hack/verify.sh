@@ -11,6 +11,7 @@ for module in . alerts api tools kubernetes capi coredns flannel storage; do
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)
 hack/schema-compat.sh
+hack/cross.sh
 version=$(cat internal/version/VERSION)
 for tag in $(git tag --points-at HEAD --list 'v[0-9]*'); do
   if [ "$tag" != "v$version" ]; then

@@ -23,9 +23,12 @@ import (
 	"hcp.internal/platform/internal/cli/cloudonly"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/describe"
 	"hcp.internal/platform/internal/cli/destroy"
 	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/follow"
+	"hcp.internal/platform/internal/cli/get"
 	"hcp.internal/platform/internal/cli/images"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
@@ -100,12 +103,15 @@ func command() *cobra.Command {
 		backup.CloneCommand(),
 		backup.RestoreCommand(),
 		capi.Command(),
+		describe.Command(),
+		follow.Events(),
+		follow.Logs(),
 		images.Command(),
 		install.Command(),
 		createCommand,
 		destroyCommand,
 		dump.Command(),
-		getCommand(),
+		get.Command(backup.GetCommand(), certificates.GetCommand()),
 		certificates.RotateCommand(),
 		localcli.Command(),
 		render.Command(),
@@ -116,6 +122,6 @@ func command() *cobra.Command {
 		why.Timeline(),
 		why.FirstFailure(),
 	)
-	connect.TakeNames(root)
+	connect.Finish(root)
 	return root
 }

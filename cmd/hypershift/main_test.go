@@ -4,31 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/spf13/cobra"
 )
-
-func TestEveryCommandHasHelp(t *testing.T) {
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		t.Run("When "+cmd.CommandPath()+" is asked for help it should show a purpose and an example", func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(cmd.Short).NotTo(BeEmpty())
-			if flag := cmd.Flags().Lookup("namespace"); flag != nil && !cmd.Hidden {
-				g.Expect(flag.Shorthand).To(Equal("n"), "--namespace")
-			}
-			if !cmd.Hidden {
-				g.Expect(cmd.Example).NotTo(BeEmpty())
-			}
-			if len(cmd.Commands()) == 0 {
-				g.Expect(cmd.RunE).NotTo(BeNil())
-			}
-		})
-		for _, child := range cmd.Commands() {
-			walk(child)
-		}
-	}
-	walk(command())
-}
 
 func TestRun(t *testing.T) {
 	g := NewWithT(t)

@@ -35,10 +35,13 @@ type cluster struct {
 	infraID, region string
 }
 
-func (c *cluster) addFlags(fs *pflag.FlagSet) {
+func (c *cluster) addFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.StringVar(&c.name, "name", "", "Name of the hosted cluster")
 	fs.StringVarP(&c.namespace, "namespace", "n", defaultNamespace, "Namespace of the HostedCluster")
 	c.flags.AddFlags(fs)
+	connect.CompleteHostedClusters(cmd, &c.flags, "name", &c.namespace)
+	connect.CompleteNamespaces(cmd, &c.flags, "namespace")
 }
 
 func (c *cluster) addInfraFlags(fs *pflag.FlagSet) {
@@ -119,7 +122,7 @@ minutes after they were printed.`,
 			return blame(cmd.Context(), cfg, errors.Join(append(failed, err)...))
 		},
 	}
-	c.addFlags(sub.Flags())
+	c.addFlags(sub)
 	sub.Flags().StringVar(&dir, "output-dir", "", "Folder for the files (required)")
 	login.AddFlags(sub.Flags())
 	cmd.AddCommand(sub)
@@ -174,7 +177,7 @@ is there already, it is used.`,
 		},
 	}
 	fs := sub.Flags()
-	c.addFlags(fs)
+	c.addFlags(sub)
 	c.addInfraFlags(fs)
 	fs.StringVar(&keyFile, "ssh-key-file", "", "File with the public SSH key (default: the HostedCluster's)")
 	fs.StringVar(&b.AllowCIDR, "allow-cidr", "0.0.0.0/0", "Range from which the SSH port may be reached")
@@ -208,7 +211,7 @@ func DestroyBastionCommand() *cobra.Command {
 			return blame(cmd.Context(), cfg, b.Destroy(cmd.Context(), cfg))
 		},
 	}
-	c.addFlags(sub.Flags())
+	c.addFlags(sub)
 	c.addInfraFlags(sub.Flags())
 	login.AddFlags(sub.Flags())
 	cmd.AddCommand(sub)

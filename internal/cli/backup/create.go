@@ -47,6 +47,7 @@ func (m *making) addFlags(cmd *cobra.Command) {
 	f.StringVar(&m.s3.Credentials.Name, "credentials", "", "Secret of the operator's namespace that says how the storage is reached and what the backup is sealed with (required)")
 	f.StringVar((*string)(&m.s3.KMSKeyARN), "kms-key-arn", "", "Key of AWS KMS that S3 encrypts the files with, beside your own")
 	m.connect.AddFlags(f)
+	m.connect.DryRun.AddFlag(cmd)
 	for _, name := range []string{"bucket", "credentials"} {
 		_ = cmd.MarkFlagRequired(name) // only fails for a flag that isn't there
 	}
@@ -155,6 +156,10 @@ func (m *making) run(ctx context.Context, out io.Writer, wait bool, timeout time
 		return fmt.Errorf("HCPEtcdBackup %s/%s is there already: give another name, or delete it", b.Namespace, b.Name)
 	case err != nil:
 		return fmt.Errorf("creating HCPEtcdBackup %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	if dry := m.connect.DryRun; dry != connect.NoDryRun {
+		_, err := fmt.Fprintf(out, "HCPEtcdBackup %s/%s created%s\n", b.Namespace, b.Name, dry.Suffix())
+		return err
 	}
 	if !wait {
 		_, err := fmt.Fprintf(out, "HCPEtcdBackup %s/%s created. See its backups:\n  hypershift get backups %s --namespace %s\n", b.Namespace, b.Name, m.name, m.namespace)

@@ -5,23 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/cli/child"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/contract/names"
 )
-
-// killAfter is how long a command may take to end when it is told to.
-const killAfter = 10 * time.Second
 
 // ExitError ends the process with a code. Err is printed unless it is nil.
 type ExitError = exit.Error
@@ -96,9 +90,8 @@ Nobody else on this machine can use the proxy: it asks for a password that only 
 
 // run runs a command behind the proxy.
 func (o *options) run(cmd *cobra.Command, args []string) error {
-	program, err := find(args[0])
-	if err != nil {
-		return err
+	if _, err := child.Find(args[0]); err != nil {
+		return err // before anything is asked of the cluster
 	}
 	// The command ends first, then the proxy.
 	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
@@ -126,51 +119,18 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		stop()
 		<-served
 	}()
-	dir, err := os.MkdirTemp("", "hypershift-capi-")
+	raw, err := o.kubeconfig(listener.Addr(), ca, token)
 	if err != nil {
-		return fmt.Errorf("making a folder for the kubeconfig: %w", err)
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // nothing in it outlives this process
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := o.write(kubeconfig, listener.Addr(), ca, token); err != nil {
 		return err
 	}
-	child := exec.CommandContext(cmd.Context(), program, args[1:]...)
-	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	// Discovery is cached by address, and this address is never seen again.
-	child.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+filepath.Join(dir, "cache"))
-	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
-	child.WaitDelay = killAfter
-	err = child.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) && ended.ExitCode() > 0 {
-		return &ExitError{Code: ended.ExitCode()} // the command has said why
-	}
-	if err != nil {
-		return fmt.Errorf("running %s: %w", args[0], err)
-	}
-	return nil
+	return child.Run(cmd, raw, args)
 }
 
-// find looks for a program on the PATH, then beside this one.
-func find(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path, nil
-	}
-	if self, selfErr := os.Executable(); selfErr == nil && filepath.Base(name) == name {
-		if beside, besideErr := exec.LookPath(filepath.Join(filepath.Dir(self), name)); besideErr == nil {
-			return beside, nil
-		}
-	}
-	return "", fmt.Errorf("finding the command: %w; install it, or give its path", err)
-}
-
-// write puts a kubeconfig into a file that only the user can read.
-func (o *options) write(file string, address net.Addr, ca []byte, token string) error {
+// kubeconfig leads to the proxy.
+func (o *options) kubeconfig(address net.Addr, ca []byte, token string) ([]byte, error) {
 	ns, err := o.defaultNamespace()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	conf := clientcmdapi.NewConfig()
 	conf.Clusters["capi"] = &clientcmdapi.Cluster{Server: "https://" + address.String(), CertificateAuthorityData: ca}
@@ -179,12 +139,9 @@ func (o *options) write(file string, address net.Addr, ca []byte, token string) 
 	conf.CurrentContext = "capi"
 	raw, err := clientcmd.Write(*conf)
 	if err != nil {
-		return fmt.Errorf("writing a kubeconfig: %w", err)
+		return nil, fmt.Errorf("writing a kubeconfig: %w", err)
 	}
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		return fmt.Errorf("writing a kubeconfig: %w", err)
-	}
-	return nil
+	return raw, nil
 }
 
 // defaultNamespace is where objects are looked for if none is named.

@@ -68,6 +68,7 @@ does, 2 something does, 1 that could not be found out.`,
 	fs.BoolVar(&o.resume, "resume", o.resume, "End --pause")
 	o.format.AddFlag(cmd)
 	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
+	cmd.ValidArgsFunction = connect.CompleteArgument(&o.connect, hyperv1.GroupVersion.WithKind("HostedClusterList"), &o.namespace, true)
 	cmd.MarkFlagsMutuallyExclusive("all", "pause", "resume", "rollback")
 	cmd.AddCommand(statusCommand(o))
 	return cmd
@@ -277,6 +278,7 @@ changed, until nothing is being moved.`,
 			return o.follow(cmd.Context(), c, cmd.OutOrStdout(), format, strings.Join(args, ""))
 		},
 	}
+	cmd.ValidArgsFunction = connect.CompleteArgument(&o.connect, hyperv1.GroupVersion.WithKind("HostedClusterList"), &o.namespace, true)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Go on until nothing is being moved")
 	format.AddFlag(cmd)
 	return cmd

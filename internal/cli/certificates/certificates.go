@@ -38,7 +38,7 @@ func GetCommand() *cobra.Command {
 	var flags connect.Flags
 	var format output.Format
 	var authorities bool
-	name, namespace := "", "clusters"
+	name, namespace := "", connect.DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "certificates",
 		Short: "List the certificates of a hosted cluster's control plane",

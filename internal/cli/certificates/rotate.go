@@ -39,7 +39,7 @@ type rotation struct {
 func authoritiesCommand() *cobra.Command {
 	var flags connect.Flags
 	var r rotation
-	name, namespace := "", "clusters"
+	name, namespace := "", connect.DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "authorities",
 		Short: "Replace certificate authorities of a hosted cluster in two steps",
@@ -64,12 +64,13 @@ With --authority one authority takes one step: prepare, switch (which prepares f
 			}
 			said, err := rotate(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: name}, r, time.Now())
 			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), said+flags.DryRun.Suffix())
 			}
 			return err
 		},
 	}
 	clusterFlags(cmd, &flags, &name, &namespace)
+	flags.DryRun.AddFlag(cmd)
 	cmd.Flags().StringVar(&r.authority, "authority", "", "Secret of the one authority to replace, such as root-ca; all by default")
 	cmd.Flags().StringVar(&r.step, "step", "", "With --authority: prepare, switch or forget; switch by default")
 	cmd.Flags().BoolVar(&r.revoke, "revoke", false, "End trust in previous authorities as soon as all components have new certificates")

@@ -41,9 +41,30 @@ func CompleteStorageClasses(cmd *cobra.Command, flags *Flags, flag string) {
 	completeNames(cmd, flags, flag, schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClassList"}, &none)
 }
 
+// CompleteArgument offers the names of objects for the only argument of a command: those of a list kind, in *namespace if they are namespaced.
+func CompleteArgument(flags *Flags, kind schema.GroupVersionKind, namespace *string, namespaced bool) cobra.CompletionFunc {
+	if !namespaced {
+		namespace = new(string)
+	}
+	offer := offers(flags, kind, namespace)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return offer(cmd, args, typed)
+	}
+}
+
 func completeNames(cmd *cobra.Command, flags *Flags, flag string, kind schema.GroupVersionKind, namespace *string) {
 	// Only fails for a flag that isn't there.
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, offers(flags, kind, namespace))
+}
+
+func offers(flags *Flags, kind schema.GroupVersionKind, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if namespace != nil && *namespace != "" {
+			_ = contextNamespace(cmd) // of the same flag that namespace points to
+		}
 		c, err := flags.Client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -60,5 +81,5 @@ func completeNames(cmd *cobra.Command, flags *Flags, flag string, kind schema.Gr
 			names[i] = list.Items[i].Name
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
-	})
+	}
 }

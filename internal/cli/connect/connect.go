@@ -2,6 +2,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,12 +38,32 @@ const requestTimeout = 70 * time.Second
 type Flags struct {
 	Kubeconfig string // path of a kubeconfig file
 	Context    string // context in it; empty: the current one
+	As         string // user to impersonate; empty: nobody
+	// RequestTimeout bounds one request; 0: 70 seconds.
+	RequestTimeout time.Duration
+	// DryRun of a Client: nothing that it writes is stored.
+	DryRun DryRun
 }
 
-// AddFlags declares the flags.
+// Names of the flags that AddFlags declares.
+const (
+	flagKubeconfig     = "kubeconfig"
+	flagContext        = "context"
+	flagAs             = "as"
+	flagRequestTimeout = "request-timeout"
+)
+
+// IsFlag tells whether a flag is one of those that AddFlags declares.
+func IsFlag(name string) bool {
+	return name == flagKubeconfig || name == flagContext || name == flagAs || name == flagRequestTimeout
+}
+
+// AddFlags declares the flags. DryRun has one of its own, for commands that write.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig, "Kubeconfig of the management cluster (default: $KUBECONFIG, then ~/.kube/config)")
-	fs.StringVar(&f.Context, "context", f.Context, "Context of the kubeconfig to use (default: its current context)")
+	fs.StringVar(&f.Kubeconfig, flagKubeconfig, f.Kubeconfig, "Kubeconfig of the management cluster (default: $KUBECONFIG, then ~/.kube/config)")
+	fs.StringVar(&f.Context, flagContext, f.Context, "Context of the kubeconfig to use (default: its current context)")
+	fs.StringVar(&f.As, flagAs, f.As, "User to impersonate, such as system:serviceaccount:ci:deployer")
+	fs.DurationVar(&f.RequestTimeout, flagRequestTimeout, f.RequestTimeout, "How long one request may take, such as 10s; 0 means 70s")
 }
 
 // Scheme returns a new scheme with all kinds that the CLI reads or writes.
@@ -69,7 +90,11 @@ func (f Flags) RESTConfig() (*rest.Config, error) {
 	default:
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
-	config.Timeout = requestTimeout
+	if f.RequestTimeout < 0 {
+		return nil, fmt.Errorf("--request-timeout %s: must not be negative", f.RequestTimeout)
+	}
+	config.Timeout = cmp.Or(f.RequestTimeout, requestTimeout)
+	config.Impersonate.UserName = cmp.Or(f.As, config.Impersonate.UserName)
 	config.UserAgent = "hypershift-cli"
 	config.QPS = -1 // the API server's priority and fairness does that job
 	return config, nil
@@ -86,7 +111,23 @@ func (f Flags) Namespace() (string, error) {
 	return ns, nil
 }
 
-// Client returns an uncached client for the configured cluster. It makes no request.
+// OwnNamespace is that of the kubeconfig's context, empty when it has none or none but "default": tools write that without anybody having chosen it.
+// A kubeconfig that can't be read has none; whoever connects says what is wrong with it.
+func (f Flags) OwnNamespace() string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.Kubeconfig
+	config, err := rules.Load()
+	if err != nil {
+		return ""
+	}
+	current := config.Contexts[cmp.Or(f.Context, config.CurrentContext)]
+	if current == nil || current.Namespace == metav1.NamespaceDefault {
+		return ""
+	}
+	return current.Namespace
+}
+
+// Client returns an uncached client for the configured cluster. It makes no request. With DryRun, what it writes is stored nowhere.
 func (f Flags) Client() (client.Client, error) {
 	config, err := f.RESTConfig()
 	if err != nil {
@@ -96,7 +137,7 @@ func (f Flags) Client() (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
-	return c, nil
+	return f.DryRun.wrap(c), nil
 }
 
 // WithTimeout is context.WithTimeout where 0 means no limit, as in flags.

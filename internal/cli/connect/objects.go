@@ -24,6 +24,9 @@ const (
 	Created   Outcome = "created"
 	Changed   Outcome = "changed"
 	Unchanged Outcome = "unchanged"
+	// WouldCreate and WouldChange are those of a dry run.
+	WouldCreate Outcome = "would create"
+	WouldChange Outcome = "would change"
 )
 
 // Apply makes the live object have every field of obj, by server-side apply as FieldOwner, and says what that did.
@@ -32,6 +35,9 @@ func Apply(ctx context.Context, c client.Client, obj client.Object) (Outcome, er
 	u, err := Unstructured(c.Scheme(), obj)
 	if err != nil {
 		return "", err
+	}
+	if DryRunOf(c) != NoDryRun {
+		return applyDry(ctx, c, u)
 	}
 	before := &metav1.PartialObjectMetadata{}
 	before.SetGroupVersionKind(u.GroupVersionKind())

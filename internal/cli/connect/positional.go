@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ func TakeNames(cmd *cobra.Command) {
 	}
 	cmd.Use += " [NAME]"
 	cmd.Args = cobra.MaximumNArgs(1)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions // of a new name, nobody knows any
 	if names, ok := cmd.GetFlagCompletionFunc("name"); ok {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -25,6 +27,9 @@ func TakeNames(cmd *cobra.Command) {
 			return names(cmd, args, toComplete)
 		}
 	}
+	// Cobra looks for flags that are required before a command runs, and so before the argument becomes one.
+	required := len(cmd.Flags().Lookup("name").Annotations[cobra.BashCompOneRequiredFlag]) > 0
+	delete(cmd.Flags().Lookup("name").Annotations, cobra.BashCompOneRequiredFlag)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -35,6 +40,9 @@ func TakeNames(cmd *cobra.Command) {
 			if err := cmd.Flags().Set("name", args[0]); err != nil {
 				return fmt.Errorf("name %q: %w", args[0], err)
 			}
+		}
+		if required && cmd.Flags().Lookup("name").Value.String() == "" {
+			return errors.New("a name is required: give it as the argument, or with --name")
 		}
 		return run(cmd, nil)
 	}

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/aws/infra"
 	"hcp.internal/platform/internal/aws/tags"
 	awscli "hcp.internal/platform/internal/cli/aws"
+	"hcp.internal/platform/internal/cli/connect"
 )
 
 // maker is a platform that makes in the cloud what no file describes.
@@ -71,6 +72,9 @@ func (a *aws) make(ctx context.Context, raw *rawFlags, fs *pflag.FlagSet, o *Opt
 	none := func() {}
 	if o.infraJSON != "" && a.iamJSON != "" {
 		return none, nil
+	}
+	if o.Connect.DryRun != connect.NoDryRun {
+		return none, errors.New("--dry-run: the infrastructure would be made first, and the cluster is described by what comes of that: give --infra-json and --iam-json")
 	}
 	a.making.made = true
 	given, err := a.readGiven(o)

@@ -168,7 +168,11 @@ func createOnce(ctx context.Context, c client.Client, p *progress.Printer, obj c
 	case err != nil:
 		return fmt.Errorf("creating %s: %w", connect.DescribeIn(c.Scheme(), obj), err)
 	}
-	p.Printf("%s %s", connect.Created, connect.DescribeIn(c.Scheme(), obj))
+	outcome := connect.Created
+	if connect.DryRunOf(c) != connect.NoDryRun {
+		outcome = connect.WouldCreate
+	}
+	p.Printf("%s %s", outcome, connect.DescribeIn(c.Scheme(), obj))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package create
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -89,17 +90,26 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 			if platform == hyperv1.LocalPlatform && o.APIServerAddress != "" && !cmd.Flags().Changed("expose-through-load-balancer") {
 				o.LoadBalancer = false
 			}
+			if err := r.check(o.Connect); err != nil {
+				return err
+			}
 			if r.wanted() {
 				return r.run(cmd, func(out io.Writer) error {
 					return Render(cmd.Context(), o, RenderOptions{Format: r.format, Sensitive: r.sensitive}, out, cmd.ErrOrStderr())
 				})
 			}
 			progress := r.progress(cmd)
+			o.Wait = o.Wait && o.Connect.DryRun == connect.NoDryRun
 			if err := Cluster(cmd.Context(), o, progress); err != nil {
 				return err
 			}
 			if r.format != output.Text {
-				return r.result(cmd, o.Connect, &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
+				return r.result(cmd, o.Connect, &hyperv1.HostedCluster{
+					TypeMeta: metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster"}, ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
+			}
+			if o.Connect.DryRun != connect.NoDryRun {
+				fmt.Fprintln(progress, "Nothing has been changed.")
+				return nil
 			}
 			printNext(progress, o)
 			return nil
@@ -110,6 +120,7 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 		o.cloud.addFlags(cmd.Flags())
 	}
 	o.Connect.AddFlags(cmd.Flags())
+	o.Connect.DryRun.AddFlag(cmd)
 	r.add(cmd)
 	cmd.Flags().BoolVar(&o.Wait, "wait", o.Wait, "Wait until the cluster can be used")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", o.Timeout, "How long to wait with --wait; 0 means no limit")
@@ -144,7 +155,7 @@ func (r *renderFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.render, "render", false, "Print what would be created instead of creating it")
 	cmd.Flags().StringVar(&r.into, "render-into", "", "File to write with --render instead of standard output")
 	cmd.Flags().BoolVar(&r.sensitive, "render-sensitive", false, "Also print Secrets")
-	r.format.AddFlag(cmd)
+	r.format.AddObjectFlag(cmd)
 }
 
 func (r *renderFlags) wanted() bool { return r.render || r.into != "" }
@@ -159,6 +170,11 @@ func (r *renderFlags) progress(cmd *cobra.Command) io.Writer {
 
 // result prints an object as the API server has it.
 func (r *renderFlags) result(cmd *cobra.Command, flags connect.Flags, obj client.Object) error {
+	if r.format == output.Name {
+		gvk := obj.GetObjectKind().GroupVersionKind() // as kubectl prints it: "hostedcluster.hypershift.openshift.io/demo"
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s.%s/%s\n", strings.ToLower(gvk.Kind), gvk.Group, obj.GetName())
+		return err
+	}
 	c, err := flags.Client()
 	if err != nil {
 		return err
@@ -171,6 +187,19 @@ func (r *renderFlags) result(cmd *cobra.Command, flags connect.Flags, obj client
 		return err
 	}
 	return r.format.Value(cmd.OutOrStdout(), u.Object)
+}
+
+// check refuses formats of what nobody has, before anything is done.
+func (r *renderFlags) check(flags connect.Flags) error {
+	switch {
+	case r.wanted() && r.format == output.Name:
+		return errors.New("-o name: --render prints whole objects: use json or yaml")
+	case flags.DryRun != connect.NoDryRun && r.wanted():
+		return errors.New("--dry-run and --render exclude each other: leave one out")
+	case flags.DryRun != connect.NoDryRun && r.format != output.Text && r.format != output.Name:
+		return fmt.Errorf("--dry-run=%s stores no object that could be printed: use --render -o %s, or -o name", flags.DryRun, r.format)
+	}
+	return nil
 }
 
 func (r *renderFlags) run(cmd *cobra.Command, write func(io.Writer) error) error {
@@ -204,13 +233,17 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 					return err
 				}
 			}
+			if err := r.check(flags); err != nil {
+				return err
+			}
 			if r.wanted() {
 				return r.run(cmd, func(out io.Writer) error { return renderNodePool(cmd.Context(), flags, o, r, out, cmd.ErrOrStderr()) })
 			}
 			if err := createNodePool(cmd.Context(), flags, o, r.progress(cmd)); err != nil || r.format == output.Text {
 				return err
 			}
-			return r.result(cmd, flags, &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
+			return r.result(cmd, flags, &hyperv1.NodePool{
+				TypeMeta: metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "NodePool"}, ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
 		},
 	}
 	fs := cmd.Flags()
@@ -226,9 +259,11 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 		o.machines.addFlags(fs)
 	}
 	flags.AddFlags(fs)
+	flags.DryRun.AddFlag(cmd)
 	r.add(cmd)
 	completeNodePoolValues(cmd, architectures(platform))
 	connect.CompleteNamespaces(cmd, &flags, "namespace")
+	_ = cmd.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions) // a new one; only fails for a flag that isn't there
 	connect.CompleteHostedClusters(cmd, &flags, "cluster-name", &o.Namespace)
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // DefaultNamespace is where hosted clusters live unless told otherwise.
-const DefaultNamespace = "clusters"
+const DefaultNamespace = connect.DefaultNamespace
 
 // localRegistry is the registry of local mode, as its nodes reach it.
 const localRegistry = "10.244.0.1:5000"

@@ -15,6 +15,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/contract/names"
 )
@@ -48,36 +49,15 @@ func Wait(ctx context.Context, o Options, c client.Client, p *progress.Printer) 
 	return nil
 }
 
-// gates are the conditions that stop the operator while they are False: nothing moves before a person does something.
-var gates = []string{
-	hyperv1.ReconciliationActive,
-	hyperv1.ValidHostedClusterConfiguration,
-	hyperv1.SupportedHostedCluster,
-	hyperv1.ValidReleaseImage,
-	hyperv1.PlatformCredentialsFound,
-	hyperv1.ControlPlaneAdmitted,
-	hyperv1.ReconciliationSucceeded,
-}
-
-// stages are the conditions that become True one after the other while a control plane comes up.
-var stages = []string{
-	hyperv1.ValidHostedControlPlaneConfiguration,
-	hyperv1.ValidReleaseInfo,
-	hyperv1.InfrastructureReady,
-	hyperv1.EtcdAvailable,
-	hyperv1.KubeAPIServerAvailable,
-	hyperv1.HostedClusterAvailable,
-}
-
 // state says whether a hosted cluster can be used, and if not, the one thing that a person should know about.
 func state(hc *hyperv1.HostedCluster, components []hyperv1.ControlPlaneComponent) progress.State {
 	conds := hc.Status.Conditions
-	for _, gate := range gates {
+	for _, gate := range health.Gates {
 		if cond := meta.FindStatusCondition(conds, gate); cond != nil && cond.Status == metav1.ConditionFalse {
-			return progress.Waiting("%s", describe(cond))
+			return progress.Waiting("%s", health.Describe(cond))
 		}
 	}
-	for _, stage := range stages {
+	for _, stage := range health.Stages {
 		cond := meta.FindStatusCondition(conds, stage)
 		switch {
 		case cond == nil:
@@ -85,7 +65,7 @@ func state(hc *hyperv1.HostedCluster, components []hyperv1.ControlPlaneComponent
 				return progress.Waiting("the operator hasn't looked at it yet")
 			}
 		case cond.Status != metav1.ConditionTrue:
-			return progress.Waiting("%s%s", describe(cond), missing(components))
+			return progress.Waiting("%s%s", health.Describe(cond), missing(components))
 		}
 	}
 	available := meta.FindStatusCondition(conds, hyperv1.HostedClusterAvailable)
@@ -106,15 +86,6 @@ func rolledOut(hc *hyperv1.HostedCluster) bool {
 	version := hc.Status.Version
 	return version != nil && len(version.History) > 0 && version.History[0].State == configv1.CompletedUpdate &&
 		!meta.IsStatusConditionTrue(hc.Status.Conditions, hyperv1.HostedClusterProgressing)
-}
-
-// describe is a condition on one line: "EtcdAvailable=False (EtcdWaitingForQuorum): 0 of 1 members ready".
-func describe(cond *metav1.Condition) string {
-	text := fmt.Sprintf("%s=%s (%s)", cond.Type, cond.Status, cond.Reason)
-	if message := strings.Join(strings.Fields(cond.Message), " "); message != "" {
-		text += ": " + message
-	}
-	return text
 }
 
 // missing lists the components that aren't rolled out.

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/aws/infra"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/cli/aws"
+	"hcp.internal/platform/internal/cli/connect"
 )
 
 // awsAccount is what `destroy cluster aws` removes from an account once the HostedCluster is gone.
@@ -56,7 +57,7 @@ func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) err
 	if a.infra.InfraID == "" {
 		return Cluster(ctx, o, out) // it says what is missing
 	}
-	if o.DryRun {
+	if o.Connect.DryRun != connect.NoDryRun {
 		if err := Cluster(ctx, o, out); err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ gone already, name what is left by --infra-id, --region and --base-domain.`
 	fs.DurationVar(&o.GracePeriod, "cluster-grace-period", o.GracePeriod, "How long the operator may take")
 	fs.BoolVar(&o.CloudResources, "destroy-cloud-resources", o.CloudResources, "Also delete what the hosted cluster made in a cloud: load balancers, volumes")
 	fs.BoolVar(&o.Force, "force", o.Force, "Take finalizers off when the grace period is over; what they guard may be left behind")
-	fs.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Print what would be deleted, and delete nothing")
+	o.Connect.DryRun.AddFlag(cmd)
 	o.Connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")

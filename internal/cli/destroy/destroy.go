@@ -49,8 +49,6 @@ type Options struct {
 	CloudResources bool
 	// Force takes finalizers off when the grace period is over. What they guarded may be left behind.
 	Force bool
-	// DryRun prints what would go, and changes nothing.
-	DryRun bool
 
 	Clock clock.WithTicker // nil: the real one
 
@@ -86,7 +84,7 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 		if o.InfraID == "" {
 			return exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s: %w; check its name and --namespace, or give --infra-id to clean up what is left of it", key, ErrNotFound))
 		}
-		if o.DryRun {
+		if o.Connect.DryRun != connect.NoDryRun {
 			return preview(ctx, o, c, nil, out)
 		}
 		p.Printf("HostedCluster %s is gone; cleaning up for infrastructure %s", key, o.InfraID)
@@ -95,7 +93,7 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if o.InfraID == "" {
 		o.InfraID = hc.Spec.InfraID
 	}
-	if o.DryRun {
+	if o.Connect.DryRun != connect.NoDryRun {
 		return preview(ctx, o, c, hc, out)
 	}
 	if o.CloudResources {

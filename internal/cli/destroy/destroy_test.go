@@ -136,7 +136,7 @@ func TestDestroy(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		f := newFixture(t)
-		f.opts.DryRun = true
+		f.opts.Connect.DryRun = connect.DryRunClient
 		before := f.get(g)
 		var out bytes.Buffer
 		g.Expect(cluster(t.Context(), f.opts, f, &out)).To(Succeed())

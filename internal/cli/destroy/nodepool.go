@@ -60,6 +60,9 @@ func nodePool(ctx context.Context, o NodePoolOptions, c client.Client, out io.Wr
 		return fmt.Errorf("reading NodePool %s: %w", key, err)
 	}
 	uid := pool.UID
+	if o.Connect.DryRun != connect.NoDryRun {
+		return previewPool(ctx, o, c, pool, out)
+	}
 	if pool.DeletionTimestamp.IsZero() {
 		if err := c.Delete(ctx, pool, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting NodePool %s: %w", key, err)
@@ -108,6 +111,8 @@ func nodePoolCommand() *cobra.Command {
 
 It prints what it waits for. It can be interrupted and run again at any time.`,
 		Example: `  hypershift destroy nodepool --name demo
+  # What would go?
+  hypershift destroy nodepool --name demo --dry-run
   # Only begin
   hypershift destroy nodepool --name demo --wait=false`,
 		Args: cobra.NoArgs,
@@ -119,6 +124,7 @@ It prints what it waits for. It can be interrupted and run again at any time.`,
 	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long its machines may take to go")
 	fs.BoolVar(&o.Wait, "wait", o.Wait, "Wait until nothing of it is left")
 	o.Connect.AddFlags(fs)
+	o.Connect.DryRun.AddFlag(cmd)
 	connect.CompleteNodePools(cmd, &o.Connect, "name", &o.Namespace)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	return cmd

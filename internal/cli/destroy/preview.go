@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
+	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -48,7 +49,34 @@ func preview(ctx context.Context, o Options, c client.Client, hc *hyperv1.Hosted
 	if b.Len() == 0 {
 		b.WriteString("  nothing\n")
 	}
+	if hc != nil {
+		if err := checkDelete(ctx, o.Connect.DryRun, c, hc); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintf(out, "Would be deleted:\n%sNothing has been changed.\n", &b)
+	return err
+}
+
+// checkDelete asks the API server whether it would delete an object, if that was wanted.
+func checkDelete(ctx context.Context, wanted connect.DryRun, c client.Client, obj client.Object) error {
+	if wanted != connect.DryRunServer {
+		return nil
+	}
+	uid := obj.GetUID()
+	if err := c.Delete(ctx, obj, client.DryRunAll, client.Preconditions{UID: &uid}); err != nil {
+		return fmt.Errorf("the API server would not delete %s: %w", connect.DescribeIn(c.Scheme(), obj), err)
+	}
+	return nil
+}
+
+// previewPool prints what the destruction of a NodePool would delete, and changes nothing.
+func previewPool(ctx context.Context, o NodePoolOptions, c client.Client, pool *hyperv1.NodePool, out io.Writer) error {
+	if err := checkDelete(ctx, o.Connect.DryRun, c, pool); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Would be deleted:\n  NodePool %s/%s with %d workers (%d wanted), which are drained first\nNothing has been changed.\n",
+		pool.Namespace, pool.Name, pool.Status.Replicas, ptr.Deref(pool.Spec.Replicas, pool.Status.Replicas))
 	return err
 }
 

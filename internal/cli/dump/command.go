@@ -44,7 +44,6 @@ recognized. Look through the files before you pass them on.`,
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
 	fs.StringVar(&o.ArtifactDir, "artifact-dir", o.ArtifactDir, "Directory for the files; it is created when it doesn't exist (required)")
-	fs.StringVar(&o.As, "as", o.As, "User to impersonate")
 	fs.BoolVar(&o.Guest, "dump-guest-cluster", o.Guest, "Also collect nodes, Pods, events and the like of the hosted cluster itself")
 	refused.Switches(fs, "the hosted cluster is read through its published kubeconfig; leave the flag out", "dump-guest-cluster-through-kube-service")
 	fs.BoolVar(&o.Archive, "archive-dump", o.Archive, "Also write "+archiveName)

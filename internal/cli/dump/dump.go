@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,8 +31,7 @@ type Options struct {
 	Name        string
 	Namespace   string
 	ArtifactDir string
-	As          string // user to impersonate
-	Guest       bool   // also objects of the hosted cluster
+	Guest       bool // also objects of the hosted cluster
 	Archive     bool
 	// AgentNamespace is where the agents of a cluster of platform Agent are; empty: nowhere.
 	AgentNamespace string
@@ -66,9 +64,6 @@ func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	config, err := o.Connect.RESTConfig()
 	if err != nil {
 		return err
-	}
-	if o.As != "" {
-		config.Impersonate = rest.ImpersonationConfig{UserName: o.As}
 	}
 	ctx, cancel := connect.WithTimeout(ctx, o.Timeout)
 	defer cancel()

@@ -153,7 +153,7 @@ func TestClusterInAMove(t *testing.T) {
 		dir, kubeconfig := t.TempDir(), filepath.Join(t.TempDir(), "kubeconfig")
 		g.Expect(os.WriteFile(kubeconfig, m.env.Kubeconfig(t), 0o600)).To(Succeed())
 		o := NewOptions()
-		o.Connect.Kubeconfig, o.Name, o.Namespace, o.OperatorNamespace, o.ArtifactDir, o.As = kubeconfig, "demo", m.ns, m.ns, dir, m.reader(t)
+		o.Connect.Kubeconfig, o.Name, o.Namespace, o.OperatorNamespace, o.ArtifactDir, o.Connect.As = kubeconfig, "demo", m.ns, m.ns, dir, m.reader(t)
 		looks := 0
 		m.look = func(ctx context.Context) {
 			looks++

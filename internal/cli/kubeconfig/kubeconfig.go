@@ -38,7 +38,7 @@ type Options struct {
 
 // Command is `hypershift create kubeconfig`.
 func Command() *cobra.Command {
-	o := Options{Namespace: "clusters"}
+	o := Options{Namespace: connect.DefaultNamespace}
 	file := ""
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",

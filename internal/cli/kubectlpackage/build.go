@@ -38,8 +38,9 @@ type buildOptions struct {
 func (o *Options) build() *cobra.Command {
 	b := buildOptions{Options: *o}
 	cmd := &cobra.Command{
-		Use:   "build source_path",
-		Short: "Build the image of a package from its source folder",
+		Use:               "build source_path",
+		ValidArgsFunction: folders,
+		Short:             "Build the image of a package from its source folder",
 		Long: `Build the image of a package from its source folder, after checking it: that the locked images exist, that its tests pass, and that its
 files are right. Write it to an archive, push it, or both.`,
 		Example: `  kubectl package build my-app --tag registry.example.com/my-app:v1 --push

@@ -20,6 +20,14 @@ const (
 	completionTime = 2 * time.Second
 )
 
+// folders offers folders for the only argument of a command.
+func folders(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
 // completed are the kinds that completion offers, by resource.
 var completed = map[string]string{
 	packages: "PackageList", clusterPackages: "ClusterPackageList", objectDeployments: "ObjectDeploymentList", clusterObjectDeployments: "ClusterObjectDeploymentList",

@@ -79,10 +79,11 @@ spec:
 func (o *Options) initialize() *cobra.Command {
 	var packageName string
 	cmd := &cobra.Command{
-		Use:     "init path",
-		Short:   "Make the source folder of a new package",
-		Example: "  kubectl package init my-app",
-		Args:    cobra.ExactArgs(1),
+		Use:               "init path",
+		ValidArgsFunction: folders,
+		Short:             "Make the source folder of a new package",
+		Example:           "  kubectl package init my-app",
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {
 				return errors.New("arguments invalid: path empty")

@@ -33,8 +33,9 @@ func (o *Options) kickstart() *cobra.Command {
 	var bundle string
 	var insecure bool
 	cmd := &cobra.Command{
-		Use:   "kickstart pkg_name",
-		Short: "Make a package of objects that exist as files (experimental)",
+		Use:               "kickstart pkg_name",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Make a package of objects that exist as files (experimental)",
 		Example: `  kubectl package kickstart my-app -f manifests/
   kustomize build . | kubectl package kickstart my-app -f - -p namespaces,replicas
   kubectl package kickstart my-operator --olm-bundle quay.io/example/my-operator-bundle:v1.0.0`,

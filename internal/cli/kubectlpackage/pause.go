@@ -21,6 +21,7 @@ const pauseTime = 60 * time.Second
 
 func (o *Options) pause(paused bool) *cobra.Command {
 	var namespace, message string
+	var dry connect.DryRun
 	verb, short := "unpause", "Go on with what a package has"
 	if paused {
 		verb, short = "pause", "Stop changing what a package has"
@@ -31,15 +32,16 @@ func (o *Options) pause(paused bool) *cobra.Command {
 		Example: fmt.Sprintf("  kubectl package %s package/my-app -n default", verb),
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.setPaused(cmd.Context(), args, namespace, message, paused)
+			return o.setPaused(cmd.Context(), args, namespace, message, paused, dry)
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
 	cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused; of no effect when it goes on")
+	dry.AddFlag(cmd)
 	return cmd
 }
 
-func (o *Options) setPaused(ctx context.Context, args []string, namespace, message string, paused bool) error {
+func (o *Options) setPaused(ctx context.Context, args []string, namespace, message string, paused bool, dry connect.DryRun) error {
 	kind, name, err := resource(args)
 	if err != nil {
 		return err
@@ -51,10 +53,13 @@ func (o *Options) setPaused(ctx context.Context, args []string, namespace, messa
 	if s.IsCluster() {
 		namespace = ""
 	}
-	c, err := o.client(s)
+	flags := o.flags
+	flags.DryRun = dry
+	plain, err := flags.Client()
 	if err != nil {
 		return err
 	}
+	c := s.Client(plain)
 	p := &v1alpha1.Package{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, p); err != nil {
 		return fmt.Errorf("getting package object: %w", err)
@@ -74,6 +79,9 @@ func (o *Options) setPaused(ctx context.Context, args []string, namespace, messa
 	}
 	if err := c.Patch(ctx, p, client.RawPatch(types.MergePatchType, data), client.FieldOwner(connect.FieldOwner)); err != nil {
 		return fmt.Errorf("%s package: %w", verb, err)
+	}
+	if dry != connect.NoDryRun {
+		return nil
 	}
 	want := v1alpha1.ConditionAvailable
 	if paused {

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -51,7 +53,7 @@ func beside(cmd, fleet *cobra.Command) *cobra.Command {
 	own := cmd.RunE
 	cmd.ValidArgsFunction = fleet.ValidArgsFunction
 	fleet.Flags().VisitAll(func(f *pflag.Flag) {
-		if cmd.Flags().Lookup(f.Name) == nil && f.Name != "kubeconfig" && f.Name != "context" {
+		if cmd.Flags().Lookup(f.Name) == nil && !connect.IsFlag(f.Name) {
 			cmd.Flags().AddFlag(f)
 		}
 	})
@@ -198,6 +200,7 @@ func printHistory(out io.Writer, sets []v1alpha1.ObjectSet, format string, numbe
 
 func (o *Options) rolloutPause(paused bool) *cobra.Command {
 	var namespace, message string
+	var dry connect.DryRun
 	verb, fleet := "resume", rollout.Resume()
 	if paused {
 		verb, fleet = "pause", rollout.Pause()
@@ -207,15 +210,16 @@ func (o *Options) rolloutPause(paused bool) *cobra.Command {
 		Short:   fleet.Short,
 		Example: fmt.Sprintf("  kubectl package rollout %s package/my-app -n default\n  kubectl package rollout %s hostedclusterpackage/addon", verb, verb),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.setPaused(cmd.Context(), args, namespace, message, paused); err != nil {
+			if err := o.setPaused(cmd.Context(), args, namespace, message, paused, dry); err != nil {
 				return err
 			}
 			kind, name, err := resource(args)
-			fmt.Fprintf(cmd.OutOrStdout(), "%s/%s %sd\n", kind, name, verb)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s/%s %sd%s\n", kind, name, verb, dry.Suffix())
 			return err
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
+	dry.AddFlag(cmd)
 	if paused {
 		cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused")
 	}
@@ -259,7 +263,7 @@ func (o *Options) follow(ctx context.Context, out io.Writer, c client.Client, ki
 	}
 	if err := wait.PollUntilContextTimeout(ctx, o.PollInterval, timeout, true, look); err != nil {
 		if wait.Interrupted(err) {
-			return fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time"))
+			return exit.With(exit.TimedOut, fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time")))
 		}
 		return err
 	}
@@ -283,7 +287,10 @@ func progressOf(ctx context.Context, c client.Client, kind string, key client.Ob
 		return "", false, fmt.Errorf("getting %s: %w", kind, err)
 	}
 	if invalid := conditions.Get(list, v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == "True" && invalid.ObservedGeneration == generation {
-		return "", false, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message)
+		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message))
+	}
+	if conditions.IsTrue(list, v1alpha1.ConditionPaused) {
+		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` lets it go on", kind, key.Name))
 	}
 	progressing, available := conditions.Get(list, v1alpha1.ConditionProgressing), conditions.Get(list, v1alpha1.ConditionAvailable)
 	if unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked); unpacked != nil && unpacked.Status == "False" {

@@ -27,8 +27,9 @@ type treeOptions struct {
 func (o *Options) tree() *cobra.Command {
 	t := treeOptions{}
 	cmd := &cobra.Command{
-		Use:   "tree source_path",
-		Short: "Show the phases and objects of a package in its source folder",
+		Use:               "tree source_path",
+		ValidArgsFunction: folders,
+		Short:             "Show the phases and objects of a package in its source folder",
 		Example: `  kubectl package tree my-app
   kubectl package tree my-app --cluster --config-path config.yaml`,
 		Args: cobra.ExactArgs(1),

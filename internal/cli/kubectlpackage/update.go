@@ -24,10 +24,11 @@ import (
 func (o *Options) update() *cobra.Command {
 	var insecure bool
 	cmd := &cobra.Command{
-		Use:     "update source_path",
-		Short:   "Write the digests of a package's images and dependencies to manifest.lock.yaml",
-		Example: "  kubectl package update my-app",
-		Args:    cobra.ExactArgs(1),
+		Use:               "update source_path",
+		ValidArgsFunction: folders,
+		Short:             "Write the digests of a package's images and dependencies to manifest.lock.yaml",
+		Example:           "  kubectl package update my-app",
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {
 				return errors.New("arguments invalid: source path empty")

@@ -15,8 +15,9 @@ import (
 func (o *Options) validate() *cobra.Command {
 	var pull, insecure bool
 	cmd := &cobra.Command{
-		Use:   "validate target",
-		Short: "Check a package in its source folder, or in an image",
+		Use:               "validate target",
+		ValidArgsFunction: folders,
+		Short:             "Check a package in its source folder, or in an image",
 		Long: `Check a package in its source folder, and run its tests: each is compared with its folder in .test-fixtures, which is written when it isn't
 there. With --pull, check an image.`,
 		Example: `  kubectl package validate my-app

@@ -11,9 +11,10 @@ import (
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this program and how it was built",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version of this program and how it was built",
+		Example: "  kubectl package version",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintf(cmd.OutOrStdout(), "pko\t%s\n", version.This())
 			if info, ok := debug.ReadBuildInfo(); ok {

@@ -29,6 +29,7 @@ func (o *Common) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.EtcdSnapshot, "use-etcd-snapshot", false, "Save the data by a snapshot of etcd (HCPEtcdBackup), not by volumes")
 	f.BoolVar(&o.Render, "render", false, "Print the object instead of creating it")
 	o.Connect.AddFlags(f)
+	o.Connect.DryRun.AddFlag(cmd)
 	// Only fail for flags that aren't there.
 	_ = cmd.MarkFlagRequired("hc-name")
 	_ = cmd.MarkFlagRequired("hc-namespace")

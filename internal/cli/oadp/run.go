@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/cli/connect"
 )
 
 // renderTimeout bounds the checks of --render, which prints the object without them as well.
@@ -57,6 +58,10 @@ func (j job) run(ctx context.Context, out, notes io.Writer) error {
 		return fmt.Errorf("%s exists already: take another --name, or leave the flag out to have one generated", describe(u))
 	} else if err != nil {
 		return fmt.Errorf("creating %s: %w", describe(u), err)
+	}
+	if dry := j.common.Connect.DryRun; dry != connect.NoDryRun {
+		fmt.Fprintf(out, "%s created%s\n", describe(u), dry.Suffix())
+		return nil
 	}
 	fmt.Fprintf(out, "%s created\n\nWatch it:\n  kubectl get %s.velero.io %s --namespace %s -o yaml\n", describe(u), plural(u), u.GetName(), u.GetNamespace())
 	return nil
@@ -126,7 +131,7 @@ func (j job) createPolicy(ctx context.Context, c client.Client, out io.Writer) e
 	} else if err != nil {
 		return fmt.Errorf("creating %s: %w", describe(u), err)
 	}
-	fmt.Fprintf(out, "%s created\n", describe(u))
+	fmt.Fprintf(out, "%s created%s\n", describe(u), j.common.Connect.DryRun.Suffix())
 	return nil
 }
 

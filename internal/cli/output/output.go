@@ -47,6 +47,38 @@ func (f *Format) AddFlag(cmd *cobra.Command) {
 	f.complete(cmd, "output")
 }
 
+// Name and Wide are formats of commands that print objects: kind and name a line, and more columns.
+const (
+	Name = "name"
+	Wide = "wide"
+)
+
+// listFormat is a Format with more values.
+type listFormat struct {
+	*Format
+	values []string
+}
+
+// Type implements pflag.Value.
+func (f listFormat) Type() string { return strings.Join(f.values, "|") }
+
+// Set implements pflag.Value.
+func (f listFormat) Set(s string) error {
+	if !slices.Contains(f.values, s) {
+		return fmt.Errorf("unknown format %q: use %s", s, strings.Join(f.values, ", "))
+	}
+	*f.Format = Format(s)
+	return nil
+}
+
+// AddObjectFlag declares -o/--output with the formats of commands that print objects: json, yaml, name, and more of them.
+func (f *Format) AddObjectFlag(cmd *cobra.Command, more ...string) {
+	values := append([]string{JSON, YAML, Name}, more...)
+	cmd.Flags().VarP(listFormat{f, values}, "output", "o", "Print the result as "+strings.Join(values, ", "))
+	// Only fails for a flag that isn't there.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // AddNamedFlag declares the format under another name than --output, as `install render --format` has it.
 func (f *Format) AddNamedFlag(cmd *cobra.Command, name, usage string) {
 	cmd.Flags().Var(f, name, usage)

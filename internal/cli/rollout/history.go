@@ -103,7 +103,8 @@ func Resume() *cobra.Command {
 
 func paused(use, short, value, done string) *cobra.Command {
 	var flags connect.Flags
-	cmd := &cobra.Command{Use: use + " hostedclusterpackage/NAME", Short: short, Example: "  kubectl package rollout " + use + " hostedclusterpackage/addon"}
+	cmd := &cobra.Command{Use: use + " hostedclusterpackage/NAME", Short: short, Example: "  hypershift rollout " + use + " hostedclusterpackage/addon"}
+	flags.DryRun.AddFlag(cmd)
 	return prepare(cmd, &flags, func(cmd *cobra.Command, c client.Client, owner *packagesv1.HostedClusterPackage) error {
 		if owner.Annotations[packagesv1.RolloutPausedAnnotation] == value {
 			fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s is %s already\n", owner.Name, done)
@@ -117,7 +118,7 @@ func paused(use, short, value, done string) *cobra.Command {
 		if err := merge(cmd, c, owner, patch); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s %s\n", owner.Name, done)
+		fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s %s%s\n", owner.Name, done, flags.DryRun.Suffix())
 		return nil
 	})
 }
@@ -147,9 +148,10 @@ Clusters that are unavailable get it first.`,
 		if err := merge(cmd, c, owner, map[string]any{"spec": map[string]any{"template": replacement(owner, to)}}); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s goes back to revision %d, image %s\n", owner.Name, to.Number, to.Spec.Image)
+		fmt.Fprintf(cmd.OutOrStdout(), "hostedclusterpackage/%s goes back to revision %d, image %s%s\n", owner.Name, to.Number, to.Spec.Image, flags.DryRun.Suffix())
 		return nil
 	})
+	flags.DryRun.AddFlag(cmd)
 	cmd.Flags().Int64Var(&number, "to-revision", 0, "Revision to go back to; 0 for the last good one")
 	return cmd
 }

@@ -56,6 +56,7 @@ var parts = map[string]func(root, kubernetes string) ([]builds.Target, error){
 	"capi": func(string, string) ([]builds.Target, error) {
 		return []builds.Target{builds.ClusterAPI(), builds.Clusterctl()}, nil
 	},
+	"capa":    func(string, string) ([]builds.Target, error) { return []builds.Target{builds.ProviderAWS()}, nil },
 	"flannel": func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Flannel()}, nil },
 }
 

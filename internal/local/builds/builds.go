@@ -157,6 +157,23 @@ func Clusterctl() Target {
 	return t
 }
 
+const (
+	// ProviderAWSVersion is the version of Cluster API's provider for AWS that is built here: that of the module file in the folder capa.
+	ProviderAWSVersion = "v2.13.0"
+	// ProviderAWSManager is where its manager is, relative to the root.
+	ProviderAWSManager = "bin/capa/" + ProviderAWSVersion + "/capa-manager"
+)
+
+// ProviderAWS is the stock provider of Cluster API for AWS. Only tests against an emulated AWS run it.
+func ProviderAWS() Target {
+	const module = "sigs.k8s.io/cluster-api-provider-aws/v2"
+	const x = "-X " + module + "/version."
+	return Target{
+		Name: "cluster-api-provider-aws " + ProviderAWSVersion, Dir: "capa", Packages: []string{module}, Out: ProviderAWSManager,
+		LDFlags: fmt.Sprintf("-s -w %[1]sgitVersion=%[2]s %[1]sgitMajor=2 %[1]sgitMinor=13", x, ProviderAWSVersion), Typical: 4 * time.Minute,
+	}
+}
+
 // There says whether the target's programs exist, of whichever state of the sources.
 func (t Target) There(root string) bool {
 	outs := []string{t.Out}

@@ -29,6 +29,7 @@ func policyInput(obs *observed) netpolicy.Input {
 		Payload:     !obs.target.Kubernetes,
 		HasRouter:   !obs.target.Kubernetes && hasRouter(obs.hc),
 		PodMachines: spec.Platform.Type == hyperv1.LocalPlatform,
+		Cloud:       spec.Platform.Type != hyperv1.NonePlatform && spec.Platform.Type != hyperv1.LocalPlatform,
 		Management:  obs.management,
 	}
 	if api := spec.Networking.APIServer; api != nil && api.Port != nil {

@@ -1,6 +1,10 @@
 package netpolicy
 
-import "hcp.internal/platform/internal/contract/names"
+import (
+	"slices"
+
+	"hcp.internal/platform/internal/contract/names"
+)
 
 // Places that are no component. A flow has them in From or To.
 const (
@@ -83,6 +87,21 @@ var Matrix = []Flow{
 
 	{names.KubeAPIServer, world, nil, "webhooks and API services with a URL, audit webhook, issuers of tokens, nodes without a tunnel"},
 	{names.Etcd, world, nil, "the snapshot that a cluster is restored from"},
+}
+
+// cloudMatrix is what the matrix has besides on platforms that have a cloud.
+var cloudMatrix = []Flow{
+	{names.CAPIProvider, names.KubeAPIServer, []int32{apiPort}, "tokens that the cloud takes, on platforms that have one"},
+	// Endpoints of a cloud may be anywhere: in its own network, or where the installation says.
+	{names.CAPIProvider, anywhere, nil, "the API of the cloud, on platforms that have one"},
+}
+
+// flows are those of a control plane.
+func (in Input) flows() []Flow {
+	if in.Cloud {
+		return slices.Concat(Matrix, cloudMatrix)
+	}
+	return Matrix
 }
 
 // componentNames are all components of the matrix, in the order in which they come.

@@ -51,6 +51,8 @@ type Input struct {
 	UnmanagedEtcdPort int32
 	// PodMachines: machines are pods of the namespace.
 	PodMachines bool
+	// Cloud: machines are made by calling a cloud.
+	Cloud bool
 	// Registries are those that are named by their address and not by a name, which may be one of the management cluster.
 	Registries []netip.AddrPort
 	Management Management

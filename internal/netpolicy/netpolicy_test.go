@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	networkingv1 "k8s.io/api/networking/v1"
 	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 func published(service hyperv1.ServiceType, by hyperv1.PublishingStrategyType) hyperv1.ServicePublishingStrategyMapping {
@@ -51,6 +53,17 @@ func TestFor(t *testing.T) {
 			g.Expect(names[len(names)-1]).To(Equal(DefaultDeny), "what is allowed is allowed before the rest is denied")
 			g.Expect(names).To(ConsistOf(append(tc.want, always...)))
 			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+9), "every policy is either applied or deleted")
+		})
+	}
+	for name, cloud := range map[string]bool{"When the platform has a cloud it should let the provider out to it": true, "When it has none it should keep the provider inside": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			for _, p := range For(Input{Cloud: cloud}).Apply {
+				if p.Name == componentPrefix+names.CAPIProvider {
+					open := slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return len(r.To) == 0 && r.Ports[0].Port == nil })
+					g.Expect(open).To(Equal(cloud))
+				}
+			}
 		})
 	}
 	t.Run("When the API server has another port it should let in both", func(t *testing.T) {

@@ -23,7 +23,7 @@ func (in Input) components() (rules []rule) {
 			PodSelector: in.component(name),
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
 		}
-		for _, f := range Matrix {
+		for _, f := range in.flows() {
 			if f.To == name {
 				spec.Ingress = append(spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: in.peers(f.From), Ports: in.ports(f)})
 			}

@@ -61,7 +61,8 @@ func (r *Reconciler) inputs(ctx context.Context, secret *corev1.Secret) (in payl
 		return in, false, fmt.Errorf("looking up release %s: %w", image, err)
 	}
 	in.Version, in.Images, in.PullSecret = found.Version, found.Images, pullSecret
-	in.Nested = hcp.Spec.Platform.Type == hyperv1.LocalPlatform // machines of this platform are containers
+	// Machines of platform Local are containers; those of a cloud are only where it is emulated.
+	in.Nested = hcp.Spec.Platform.Type == hyperv1.LocalPlatform || hcp.Annotations[names.ContainerMachinesAnnotation] == "true"
 	in.ClusterDomain = clusterDomain
 	if in.ClusterDNS, err = clusterDNS(&hcp.Spec.Networking); err != nil {
 		return in, false, &payload.InvalidError{Err: err}

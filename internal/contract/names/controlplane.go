@@ -44,5 +44,9 @@ const ServiceNetworkKubeconfig = "service-network-admin-kubeconfig"
 // HostedClusters. Caches are limited to it: the operator never holds Secrets of others in memory.
 const OwnedByLabel = "hypershift.openshift.io/owned-by"
 
+// ContainerMachinesAnnotation is "true" on a HostedCluster, and copied to its HostedControlPlane, whose machines are containers although its platform
+// has virtual ones: where a cloud is emulated, for tests and development. Machines of platform Local need it not.
+const ContainerMachinesAnnotation = "hypershift.openshift.io/machines-are-containers"
+
 // ManagedByLabel with value ControlPlaneOperator is on the workload of every component of a control plane.
 const ManagedByLabel = "hypershift.openshift.io/managed-by"

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
@@ -54,7 +55,7 @@ func (o Options) adaptRole(_ component.WorkloadContext, role *rbacv1.Role) error
 }
 
 // adaptDeployment puts the platform's pod over the common one: its container manager completes ours, everything else is added.
-func (o Options) adaptDeployment(_ component.WorkloadContext, d *appsv1.Deployment) error {
+func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	from, to := o.Spec.Template.Spec.DeepCopy(), &d.Spec.Template.Spec
 	i := slices.IndexFunc(from.Containers, func(c corev1.Container) bool { return c.Name == managerContainer })
 	if i < 0 {
@@ -63,6 +64,9 @@ func (o Options) adaptDeployment(_ component.WorkloadContext, d *appsv1.Deployme
 	given, main := from.Containers[i], component.Container(to, managerContainer)
 	main.Image, main.Command, main.Args = given.Image, given.Command, given.Args
 	main.Env = append(main.Env, given.Env...)
+	if endpoint := ctx.Environment.AWSEndpoint; endpoint != "" && ctx.HCP.Spec.Platform.Type == hyperv1.AWSPlatform {
+		main.Env = append(main.Env, corev1.EnvVar{Name: component.EnvAWSEndpoint, Value: endpoint})
+	}
 	if given.LivenessProbe != nil { // it says how it is somewhere else than most
 		main.Ports, main.LivenessProbe, main.ReadinessProbe = nil, given.LivenessProbe, given.ReadinessProbe
 	}

@@ -18,12 +18,17 @@ type Environment struct {
 	CVOPrometheusURL string
 	// DefaultIngressDomain is the DNS domain of the management cluster's router; empty: not known.
 	DefaultIngressDomain string
+	// AWSEndpoint is the URL of all services of AWS; empty: AWS's own.
+	AWSEndpoint string
 	// ImageMirrors are the mirrors of the management cluster as the operator got them.
 	ImageMirrors string
 }
 
 // AROHCP is the ManagedService of Azure Red Hat OpenShift.
 const AROHCP = "ARO-HCP"
+
+// EnvAWSEndpoint is the variable by which SDKs of AWS, and so all who call it, learn of another endpoint.
+const EnvAWSEndpoint = "AWS_ENDPOINT_URL"
 
 // Proxy is an HTTP proxy as programs take it from their environment: URLs, and the hosts, domains and networks that are reached without, separated by
 // commas.
@@ -37,5 +42,6 @@ func EnvironmentFrom(getenv func(string) string) Environment {
 		SizeTagging: getenv("ENABLE_SIZE_TAGGING") == "1", RHOBSMonitoring: getenv("RHOBS_MONITORING") == "1",
 		CVOMetricsAccess: getenv("ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS") == "1", ImageMirrors: getenv("OPENSHIFT_IMG_OVERRIDES"),
 		DefaultIngressDomain: getenv("DEFAULT_INGRESS_DOMAIN"), CVOPrometheusURL: getenv("CVO_PROMETHEUS_URL"),
+		AWSEndpoint: getenv(EnvAWSEndpoint),
 	}
 }

@@ -13,7 +13,10 @@ import (
 )
 
 // gaps is the state of what moto can't do.
-type gaps struct{ connections map[string][]Connection }
+type gaps struct {
+	connections map[string][]Connection
+	instances
+}
 
 // Connection is somebody's endpoint on an endpoint service.
 type Connection struct{ Endpoint, State string }
@@ -43,6 +46,10 @@ func (r *Recorder) fill(w *capture, req *http.Request, c Call) bool {
 		r.describeConnections(w, c)
 	case "ec2:RejectVpcEndpointConnections":
 		r.rejectConnections(w, c)
+	case "ec2:RunInstances":
+		return r.launchedBefore(w, c)
+	case "ec2:ModifyInstanceMetadataOptions":
+		r.modifyMetadata(w, c)
 	case "route53:CreateVPCAssociationAuthorization":
 		id := strings.Split(strings.TrimPrefix(req.URL.Path, "/2013-04-01/hostedzone/"), "/")[0]
 		w.header.Set("Content-Type", "text/xml")
@@ -112,6 +119,10 @@ func (r *Recorder) repair(answer *http.Response) error {
 		return r.tagDHCP(answer, state.Call)
 	case "route53:ListResourceRecordSets":
 		return rewrite(answer, repairSOA)
+	case "ec2:RunInstances":
+		return rewrite(answer, func(raw []byte) []byte { return r.launched(state.Call, raw) })
+	case "ec2:DescribeInstances":
+		return rewrite(answer, r.described)
 	}
 	return nil
 }

@@ -2,10 +2,12 @@ package configoperator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -32,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -215,8 +218,12 @@ func addApprover(mgr manager.Manager, management client.Client, hosted client.Wi
 	if err := mgr.Add(requests); err != nil {
 		return fmt.Errorf("adding the watch of certificate signing requests: %w", err)
 	}
+	pending := approver.NewPending(o.Namespace)
+	if err := ctrlmetrics.Registry.Register(pending); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) { // by another operator of a test
+		return fmt.Errorf("registering metrics of certificate requests: %w", err)
+	}
 	r := &approver.Reconciler{
-		Management: management, Hosted: hosted, Clock: clock.RealClock{},
+		Pending: pending, Management: management, Hosted: hosted, Clock: clock.RealClock{},
 		Watch: func() { requests.Ensure(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest")) },
 		Hold:  holder(o.OperatesOn),
 	}

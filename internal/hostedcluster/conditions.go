@@ -265,6 +265,24 @@ func validProxy(obs *observed, now time.Time) metav1.Condition {
 	return conditions.True(hyperv1.ValidProxyConfiguration, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
 }
 
+// proxyCAExpiry is when the first certificate ends that the proxy is checked with; zero when there is none, or none can be read.
+func proxyCAExpiry(obs *observed) (first time.Time) {
+	config := obs.hc.Spec.Configuration
+	if config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
+		return first
+	}
+	certs, err := cert.ParseCertsPEM(obs.sources.ConfigMap(config.Proxy.TrustedCA.Name).Data[names.CABundleKey])
+	if err != nil {
+		return first
+	}
+	for _, c := range certs {
+		if first.IsZero() || c.NotAfter.Before(first) {
+			first = c.NotAfter
+		}
+	}
+	return first
+}
+
 // autoNode: none of the platforms here has Karpenter.
 func autoNode(obs *observed) metav1.Condition {
 	message := "Karpenter is not configured"

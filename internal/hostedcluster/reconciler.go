@@ -99,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
+		metrics.Forget(req.Namespace, req.Name)
 		r.Admission.ForgetKey(req.NamespacedName)
 		return r.removeVanished(ctx, req.NamespacedName)
 	} else if err != nil {
@@ -173,6 +174,7 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 		return ctrl.Result{}, err
 	}
 	g := setStatus(&obs, now)
+	metrics.ObserveProxyCA(hc, proxyCAExpiry(&obs))
 	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
 	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
 	if !outcome.IsConflict(err) { // a conflict is no failure, only a reason to look again

@@ -200,6 +200,7 @@ func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyper
 	}
 	written := patch.Status(ctx, r.Client, before, pool)
 	if written == nil {
+		observeTransitions(before, pool)
 		tellChanges(r.Events, before, pool)
 		if err := r.Journal.Record(ctx, pool, dated(pool.Status.Conditions)); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")

@@ -21,9 +21,12 @@ var signers = [...]string{certificatesv1.KubeAPIServerClientKubeletSignerName, c
 // round is a look at all requests in portions: a tenant may make any number of them, and those that are decided stay for an hour, so
 // none may hide others. Losing it costs a new beginning.
 type round struct {
-	next  [len(signers)]string // of each signer, where the next portion begins
-	done  [len(signers)]bool
-	after time.Duration // when the earliest of the requests that wait is to be looked at again; 0 without one
+	next [len(signers)]string // of each signer, where the next portion begins
+	done [len(signers)]bool
+	// waiting are the requests that wait, and oldest is when the first of them was made.
+	waiting int
+	oldest  time.Time
+	after   time.Duration // when the earliest of the requests that wait is to be looked at again; 0 without one
 }
 
 // pending are the requests of the next portion that nobody has decided on. The round is over when more is false.
@@ -53,8 +56,13 @@ func (r *round) pending(ctx context.Context, hosted client.Reader) (all []certif
 	return all, more, nil
 }
 
-// waits notes that a request of that age waits.
-func (r *round) waits(age time.Duration) {
+// waits notes that a request waits.
+func (r *round) waits(created, now time.Time) {
+	r.waiting++
+	if r.oldest.IsZero() || created.Before(r.oldest) {
+		r.oldest = created
+	}
+	age := now.Sub(created)
 	after := recheck
 	if age >= patience {
 		after = slowRecheck

@@ -38,6 +38,8 @@ type Reconciler struct {
 	Hold func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration)
 	// Watch is called when requests are to be decided: it sees to it that new ones cause passes. It is called often.
 	Watch func()
+	// Pending is told how many requests wait; nil: nobody wants to know.
+	Pending *Pending
 
 	round round
 }
@@ -78,6 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.round = next
 		return ctrl.Result{RequeueAfter: breath}, nil
 	}
+	r.Pending.set(next.waiting, next.oldest)
 	r.round = round{}
 	return ctrl.Result{RequeueAfter: next.after}, nil
 }
@@ -116,7 +119,7 @@ func (r *Reconciler) decideAll(ctx context.Context, namespace string, csrs []cer
 			errs = append(errs, r.record(ctx, csr, request, d))
 		case Wait, Ignore:
 			if d.Verdict == Wait {
-				round.waits(r.Clock.Now().Sub(request.Created))
+				round.waits(request.Created, r.Clock.Now())
 			}
 			if d.Reason == "" || events >= maxEvents {
 				continue

@@ -9,6 +9,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -33,6 +34,8 @@ var (
 	silenceAlerts  = newMetric("hypershift_cluster_silence_alerts", "1 when alerts about the hosted cluster are silenced.", identity...)
 	proxy          = newMetric("hypershift_cluster_proxy", "1 for a hosted cluster with a proxy; the labels say which parts of it are set.",
 		with(identity, "proxy_http", "proxy_https", "proxy_trusted_ca")...)
+	controlPlane = newMetric("hypershift_cluster_control_plane_info",
+		"Constant 1; label control_plane_namespace is where the control plane of the hosted cluster runs.", with(identity, "control_plane_namespace")...)
 	proxyCAValid  = newMetric("hypershift_cluster_proxy_ca_valid", "1 when the certificates that the proxy's are checked with are usable.", identity...)
 	invalidAWS    = newMetric("hypershift_cluster_invalid_aws_creds", "1 when AWS does not accept the credentials of the hosted cluster.", identity...)
 	invalidGCP    = newMetric("hypershift_cluster_invalid_gcp_creds", "1 when Google Cloud does not accept the credentials of the hosted cluster.", identity...)
@@ -43,6 +46,9 @@ var (
 		"How long a condition that should be True has been False, of a hosted cluster that has been available.", with(identity, "condition")...)
 	etcdNeedsHelp = newMetric("hypershift_etcd_manual_intervention_required", "1 when etcd could not be recovered without a person.",
 		with(identity, "environment", "internal_id")...)
+	encryptionMigration = newMetric("hypershift_encryption_migration_state",
+		"1 for the state of the change of encryption key that is under way: ReadOnlyDeploy, WritePromote, Migrating, or Failing when old data can't be written again. No series when none is.",
+		with(identity, "state")...)
 )
 
 // Labels by which a fleet manager knows the cluster.
@@ -68,9 +74,9 @@ var lostMatters = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable
 
 // samples are all values, in no particular order.
 func samples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool, now time.Time) []sample {
-	out := slices.Concat(fleet(clusters), poolSamples(clusters, pools))
+	out := slices.Concat(fleet(clusters), poolSamples(clusters, pools, now))
 	for i := range clusters {
-		out = append(out, ofCluster(&clusters[i], now)...)
+		out = append(out, slices.Concat(ofCluster(&clusters[i], now), vcpuSamples(&clusters[i], pools))...)
 	}
 	return out
 }
@@ -129,6 +135,10 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 		if c != nil && c.Status == metav1.ConditionFalse && hc.DeletionTimestamp == nil && hc.Annotations[hyperv1.HasBeenAvailableAnnotation] == "true" {
 			add(conditionLost, now.Sub(c.LastTransitionTime.Time).Seconds(), kind)
 		}
+	}
+	add(controlPlane, 1, names.NamespaceOf(hc))
+	if state := encryptionState(hc); state != "" {
+		add(encryptionMigration, 1, state)
 	}
 	add(limitedSupport, float64(one(hc.Labels[hyperv1.LimitedSupportLabel] == "true")))
 	add(silenceAlerts, float64(one(hc.Labels[hyperv1.SilenceClusterAlertsLabel] == "true")))

@@ -83,7 +83,7 @@ func TestOfCluster(t *testing.T) {
 			}
 			var got []string
 			for _, s := range ofCluster(hc, noon) {
-				if s.value != 0 {
+				if s.value != 0 && s.metric != controlPlane {
 					got = append(got, fmt.Sprintf("%s %s = %v", nameOf(s.metric), strings.Join(s.labels, " "), s.value))
 				}
 			}
@@ -102,7 +102,7 @@ func TestCollector(t *testing.T) {
 		hc := cluster()
 		hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterAvailable, Status: metav1.ConditionTrue}, {Type: hyperv1.HostedClusterDegraded, Status: metav1.ConditionFalse},
 			{Type: hyperv1.ControlPlaneAdmitted, Status: metav1.ConditionFalse}}
-		np := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers"}}
+		np := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers", CreationTimestamp: ago(time.Minute)}}
 		np.Spec.ClusterName, np.Spec.Replicas, np.Spec.Platform.Type, np.Status.Replicas = "demo", ptr.To[int32](3), hyperv1.NonePlatform, 2
 		np.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolReadyConditionType, Status: corev1.ConditionTrue}}
 		scheme := runtime.NewScheme()
@@ -123,17 +123,21 @@ func TestCollector(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]float64{
-			"hypershift_hostedclusters_waiting_for_capacity{platform=None}":                                                   1,
-			"hypershift_hostedclusters{platform=None}":                                                                        1,
-			"hypershift_hostedclusters_failure_conditions{condition=not_Available,platform=None}":                             0,
-			"hypershift_hostedclusters_failure_conditions{condition=not_EtcdAvailable,platform=None}":                         1,
-			"hypershift_hostedclusters_failure_conditions{condition=Degraded,platform=None}":                                  0,
-			"hypershift_hostedclusters_failure_conditions{condition=Progressing,platform=None}":                               1,
-			"hypershift_hostedcluster_nodepools{_id=id,name=demo,namespace=clusters,platform=None}":                           1,
-			"hypershift_nodepools{platform=None}":                                                                             1,
-			"hypershift_nodepools_failure_conditions{condition=not_Ready,platform=None}":                                      0,
-			"hypershift_nodepools_size{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}":               3,
-			"hypershift_nodepools_available_replicas{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}": 2,
+			"hypershift_hostedclusters_waiting_for_capacity{platform=None}":                                                                     1,
+			"hypershift_hostedclusters{platform=None}":                                                                                          1,
+			"hypershift_hostedclusters_failure_conditions{condition=not_Available,platform=None}":                                               0,
+			"hypershift_hostedclusters_failure_conditions{condition=not_EtcdAvailable,platform=None}":                                           1,
+			"hypershift_hostedclusters_failure_conditions{condition=Degraded,platform=None}":                                                    0,
+			"hypershift_hostedclusters_failure_conditions{condition=Progressing,platform=None}":                                                 1,
+			"hypershift_hostedcluster_nodepools{_id=id,name=demo,namespace=clusters,platform=None}":                                             1,
+			"hypershift_nodepools{platform=None}":                                                                                               1,
+			"hypershift_nodepools_failure_conditions{condition=not_Ready,platform=None}":                                                        0,
+			"hypershift_cluster_control_plane_info{_id=id,control_plane_namespace=clusters-demo,name=demo,namespace=clusters}":                  1,
+			"hypershift_cluster_vcpus{_id=id,name=demo,namespace=clusters,platform=None}":                                                       -1,
+			"hypershift_cluster_vcpus_computation_error{_id=id,name=demo,namespace=clusters,platform=None,reason=MachinesUnknown}":              1,
+			"hypershift_nodepools_initial_rolling_out_duration_seconds{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}": 60,
+			"hypershift_nodepools_size{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}":                                 3,
+			"hypershift_nodepools_available_replicas{_id=id,cluster_name=demo,name=workers,namespace=clusters,platform=None}":                   2,
 		} {
 			g.Expect(values).To(HaveKeyWithValue(name, want))
 		}
@@ -148,4 +152,72 @@ func TestNewlyTrue(t *testing.T) {
 	g.Expect(newlyTrue(after, after)).To(BeEmpty())
 	before.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
 	g.Expect(newlyTrue(before, after)).To(BeEmpty(), "it was available once")
+}
+
+func TestPoolSamples(t *testing.T) {
+	pool := func(change func(*hyperv1.NodePool)) []hyperv1.NodePool {
+		np := hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "workers", CreationTimestamp: ago(time.Hour)}}
+		np.Spec.ClusterName, np.Spec.Platform.Type, np.Status.Replicas = "demo", hyperv1.KubevirtPlatform, 3
+		np.Spec.Platform.Kubevirt = &hyperv1.KubevirtNodePoolPlatform{Compute: &hyperv1.KubevirtCompute{Cores: ptr.To[int32](4)}}
+		np.Status.Version = "1.36.0"
+		if change != nil {
+			change(&np)
+		}
+		return []hyperv1.NodePool{np}
+	}
+	for name, tc := range map[string]struct {
+		pools []hyperv1.NodePool
+		want  map[string]float64
+	}{
+		"When a pool has been rolled out it should tell of no waiting": {pool(nil), map[string]float64{"hypershift_cluster_vcpus": 12}},
+		"When a pool is new it should tell since when": {pool(func(np *hyperv1.NodePool) { np.Status.Version = "" }), map[string]float64{
+			"hypershift_cluster_vcpus": 12, "hypershift_nodepools_initial_rolling_out_duration_seconds": 3600}},
+		"When a pool goes it should tell since when": {pool(func(np *hyperv1.NodePool) { np.DeletionTimestamp = ptr.To(ago(time.Minute)) }), map[string]float64{
+			"hypershift_cluster_vcpus": 12, "hypershift_nodepools_deleting_duration_seconds": 60}},
+		"When machines are of a type that only a cloud knows it should say so": {pool(func(np *hyperv1.NodePool) { np.Spec.Platform.Type = hyperv1.AWSPlatform }), map[string]float64{
+			"hypershift_cluster_vcpus": -1, "hypershift_cluster_vcpus_computation_error": 1}},
+		"When there are no machines it should count none": {pool(func(np *hyperv1.NodePool) {
+			np.Spec.Platform.Type, np.Status.Replicas = hyperv1.AWSPlatform, 0
+		}), map[string]float64{"hypershift_cluster_vcpus": 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hc, got := cluster(), map[string]float64{}
+			for _, s := range append(poolSamples([]hyperv1.HostedCluster{*hc}, tc.pools, noon), vcpuSamples(hc, tc.pools)...) {
+				if n := nameOf(s.metric); strings.Contains(n, "duration") || strings.Contains(n, "vcpus") {
+					got[n] = s.value
+				}
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestEncryption(t *testing.T) {
+	changing := func(state hyperv1.EncryptionMigrationState, reason string) *hyperv1.HostedCluster {
+		hc := cluster()
+		hc.Status.SecretEncryption.History = []hyperv1.EncryptionMigrationHistory{{State: state, StartedTime: ago(time.Hour), CompletionTime: ago(time.Minute)}}
+		if state != hyperv1.EncryptionMigrationCompleted {
+			hc.Status.SecretEncryption.TargetKey.Provider = hyperv1.SecretEncryptionProviderAESCBC
+		}
+		hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.EtcdDataEncryptionUpToDate, Status: metav1.ConditionFalse, Reason: reason}}
+		return hc
+	}
+	t.Run("When no key changes it should have no state", func(t *testing.T) {
+		NewWithT(t).Expect(encryptionState(changing(hyperv1.EncryptionMigrationCompleted, ""))).To(BeEmpty())
+	})
+	t.Run("When a key changes it should have that state", func(t *testing.T) {
+		NewWithT(t).Expect(encryptionState(changing(hyperv1.EncryptionMigrationMigrating, hyperv1.ReEncryptionInProgressReason))).To(Equal("Migrating"))
+	})
+	t.Run("When data can't be written again it should say so", func(t *testing.T) {
+		NewWithT(t).Expect(encryptionState(changing(hyperv1.EncryptionMigrationMigrating, hyperv1.ReEncryptionFailedReason))).To(Equal("Failing"))
+	})
+	t.Run("When a change ends it should tell once how long it took", func(t *testing.T) {
+		g := NewWithT(t)
+		during, after := changing(hyperv1.EncryptionMigrationMigrating, ""), changing(hyperv1.EncryptionMigrationCompleted, "")
+		seconds, ended := migrated(during, after)
+		g.Expect(ended).To(BeTrue())
+		g.Expect(seconds).To(Equal(3540.0))
+		_, ended = migrated(after, after)
+		g.Expect(ended).To(BeFalse())
+	})
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -16,9 +17,12 @@ var (
 	poolCount = newMetric("hypershift_nodepools", "NodePools by platform.", "platform")
 	poolFails = newMetric("hypershift_nodepools_failure_conditions",
 		"NodePools whose condition is not as expected, by platform; not_ is before conditions that should be True.", "platform", "condition")
-	clusterPools  = newMetric("hypershift_hostedcluster_nodepools", "NodePools of a hosted cluster.", with(identity, "platform")...)
-	poolSize      = newMetric("hypershift_nodepools_size", "Nodes that a NodePool should have.", poolLabels...)
-	poolAvailable = newMetric("hypershift_nodepools_available_replicas", "Nodes that a NodePool has.", poolLabels...)
+	clusterPools   = newMetric("hypershift_hostedcluster_nodepools", "NodePools of a hosted cluster.", with(identity, "platform")...)
+	poolSize       = newMetric("hypershift_nodepools_size", "Nodes that a NodePool should have.", poolLabels...)
+	poolAvailable  = newMetric("hypershift_nodepools_available_replicas", "Nodes that a NodePool has.", poolLabels...)
+	poolRollingOut = newMetric("hypershift_nodepools_initial_rolling_out_duration_seconds",
+		"Age of a NodePool whose first version is not rolled out completely yet.", poolLabels...)
+	poolDeleting = newMetric("hypershift_nodepools_deleting_duration_seconds", "How long the deletion of the NodePool has taken.", poolLabels...)
 )
 
 var (
@@ -31,7 +35,7 @@ var (
 	poolExpectedFalse = []string{hyperv1.NodePoolUpdatingVersionConditionType, hyperv1.NodePoolUpdatingConfigConditionType}
 )
 
-func poolSamples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool) (out []sample) {
+func poolSamples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool, now time.Time) (out []sample) {
 	count, fails := map[string]int{}, map[[2]string]int{}
 	for i := range pools {
 		np := &pools[i]
@@ -48,6 +52,12 @@ func poolSamples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool) (ou
 			out = append(out, sample{poolSize, float64(size), labels})
 		}
 		out = append(out, sample{poolAvailable, float64(np.Status.Replicas), labels})
+		switch {
+		case np.DeletionTimestamp != nil:
+			out = append(out, sample{poolDeleting, now.Sub(np.DeletionTimestamp.Time).Seconds(), labels})
+		case np.Status.Version == "": // set once the first rollout is done
+			out = append(out, sample{poolRollingOut, now.Sub(np.CreationTimestamp.Time).Seconds(), labels})
+		}
 	}
 	for platform, n := range count {
 		out = append(out, sample{poolCount, float64(n), []string{platform}})

@@ -36,7 +36,7 @@ var operatorInfo = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 
 // Register adds the metrics to a registry.
 func Register(r prometheus.Registerer, c *Collector) error {
-	for _, m := range []prometheus.Collector{transitions, operatorInfo, c} {
+	for _, m := range []prometheus.Collector{transitions, operatorInfo, proxyCAExpiry, encryptionFailures, encryptionDuration, c} {
 		if err := r.Register(m); err != nil {
 			return err
 		}
@@ -47,6 +47,7 @@ func Register(r prometheus.Registerer, c *Collector) error {
 // ObserveTransitions counts the conditions that became True between two states of a cluster that has never been available: what
 // comes and goes later is no measure of how long a cluster takes to come up.
 func ObserveTransitions(before, after *hyperv1.HostedCluster) {
+	observeEncryption(before, after)
 	for _, kind := range newlyTrue(before, after) {
 		c := conditions.Get(after.Status.Conditions, kind)
 		transitions.WithLabelValues(kind).Observe(c.LastTransitionTime.Sub(after.CreationTimestamp.Time).Seconds())

@@ -217,7 +217,12 @@ func (r *Reconciler) record(owner *packagesv1.HostedClusterPackage, plan rollout
 		return
 	}
 	counts := plan.Status.HostedClusterPackageCountsStatus
-	state := metrics.Rollout{Total: counts.TotalPackages, Available: counts.AvailablePackages, Progressed: counts.ProgressedPackages, Updated: counts.UpdatedPackages}
+	state := metrics.Rollout{Total: counts.TotalPackages, Available: counts.AvailablePackages, Progressed: counts.ProgressedPackages, Updated: counts.UpdatedPackages,
+		Unavailable: counts.UnavailablePackages, Budget: plan.Budget, Used: plan.Used, Now: r.Clock.Now()}
+	if plan.Budget == rollout.Unlimited {
+		state.Budget = -1
+	}
+	state.Groups, state.GroupsDone = groups(plan.Decisions)
 	switch {
 	case !conditions.IsTrue(plan.Status.Conditions, packagesv1.ConditionProgressing):
 		state.State = metrics.RolloutComplete
@@ -229,6 +234,20 @@ func (r *Reconciler) record(owner *packagesv1.HostedClusterPackage, plan rollout
 		state.State = metrics.RolloutProgressing
 	}
 	r.Metrics.Rollout(owner.Name, state)
+}
+
+// groups are how many groups the decisions are about, and in how many of them everything is done.
+func groups(decisions []rollout.Decision) (all, done int) {
+	open := map[string]bool{}
+	for _, d := range decisions {
+		open[d.Group] = open[d.Group] || d.Action != rollout.Done
+	}
+	for _, o := range open {
+		if !o {
+			done++
+		}
+	}
+	return len(open), done
 }
 
 func (r *Reconciler) forgetRollout(name string) {

@@ -24,8 +24,11 @@ import (
 // recorded is what metrics would show.
 type recorded map[string]metrics.Rollout
 
-func (r recorded) Rollout(name string, now metrics.Rollout) { r[name] = now }
-func (r recorded) ForgetRollout(name string)                { delete(r, name) }
+func (r recorded) Rollout(name string, now metrics.Rollout) {
+	now.Now = time.Time{} // another each time
+	r[name] = now
+}
+func (r recorded) ForgetRollout(name string) { delete(r, name) }
 
 func TestReconcile(t *testing.T) {
 	partitioned := func(p *packagesv1.HostedClusterPackage) {
@@ -61,7 +64,7 @@ func TestReconcile(t *testing.T) {
 			w.settle(name, true)
 		}
 		w.pass(r)
-		w.g.Expect(recorded[w.ns]).To(Equal(metrics.Rollout{State: metrics.RolloutComplete, Total: 3, Available: 3, Progressed: 3, Updated: 3}))
+		w.g.Expect(recorded[w.ns]).To(Equal(metrics.Rollout{State: metrics.RolloutComplete, Total: 3, Available: 3, Progressed: 3, Updated: 3, Groups: 2, GroupsDone: 2, Budget: 1}))
 		w.template("v2")
 		w.pass(r)
 		w.g.Expect(w.read().Status.Processing).To(HaveExactElements(HaveField("UID", w.pkg("a").UID)))
@@ -69,7 +72,7 @@ func TestReconcile(t *testing.T) {
 		w.pass(r)
 		w.g.Expect([]string{w.image("a"), w.image("b"), w.image("c")}).To(Equal([]string{"registry.example/addon:v2", "registry.example/addon:v1", "registry.example/addon:v1"}))
 		w.g.Expect(w.condition("Progressing")).To(HavePrefix("True NotAllPackagesProgressed 2/3 packages progressed. Group low is current. Unavailable, which uses up maxUnavailable 1: " + w.ns + "/a."))
-		w.g.Expect(recorded[w.ns]).To(Equal(metrics.Rollout{State: metrics.RolloutProgressing, Total: 3, Available: 2, Progressed: 2, Updated: 1}))
+		w.g.Expect(recorded[w.ns]).To(Equal(metrics.Rollout{State: metrics.RolloutProgressing, Total: 3, Available: 2, Progressed: 2, Updated: 1, Unavailable: 1, Groups: 2, Budget: 1, Used: 1}))
 		generation := w.pkg("b").Generation
 		w.template("v1")
 		w.pass(r)

@@ -25,7 +25,7 @@ type Recorder struct {
 	revision     *prometheus.GaugeVec
 	setCreated   *prometheus.GaugeVec
 	setSucceeded *prometheus.GaugeVec
-	rollouts     rollouts
+	rollouts     *rollouts
 	informers    *prometheus.Desc
 	objects      *prometheus.Desc
 	watches      Watches
@@ -70,7 +70,12 @@ func New(registry prometheus.Registerer, watches Watches) (*Recorder, error) {
 		sets:         map[client.ObjectKey]setState{}, packages: map[client.ObjectKey]packageState{},
 	}
 	r.rollouts = newRollouts(gauge)
-	for _, c := range []prometheus.Collector{r.rollouts.packages, r.rollouts.state, r.availability, r.created, r.loading, r.revision, r.setCreated, r.setSucceeded, cacheCollector{r}} {
+	for _, c := range r.rollouts.all() {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range []prometheus.Collector{r.availability, r.created, r.loading, r.revision, r.setCreated, r.setSucceeded, cacheCollector{r}} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}

@@ -112,16 +112,25 @@ func TestSeries(t *testing.T) {
 			r.ForgetPackage(client.ObjectKey{Namespace: "ns", Name: "web"})
 		}, nil},
 		"When a rollout goes on it should count, and say which state it is in": {func(r *Recorder) {
-			r.Rollout("addon", Rollout{State: RolloutPaused, Total: 4})
-			r.Rollout("addon", Rollout{State: RolloutProgressing, Total: 4, Available: 3, Progressed: 2, Updated: 1})
+			r.Rollout("addon", Rollout{State: RolloutPaused, Total: 4, Budget: 1, Now: time.Unix(10, 0)})
+			moved := Rollout{State: RolloutProgressing, Total: 4, Available: 3, Progressed: 2, Updated: 1, Unavailable: 1, Budget: 1, Used: 1, Groups: 2, GroupsDone: 1, Now: time.Unix(20, 0)}
+			r.Rollout("addon", moved)
+			moved.Now, moved.Available = time.Unix(30, 0), 2 // one goes down: that is no progress
+			r.Rollout("addon", moved)
+			moved.Available = 3
+			r.Rollout("addon", moved)
 		}, map[string]float64{
 			"hosted_cluster_package_packages{pko_name=addon,state=total}": 4, "hosted_cluster_package_packages{pko_name=addon,state=available}": 3,
 			"hosted_cluster_package_packages{pko_name=addon,state=progressed}": 2, "hosted_cluster_package_packages{pko_name=addon,state=updated}": 1,
-			"hosted_cluster_package_rollout{pko_name=addon,state=progressing}": 1, "hosted_cluster_package_rollout{pko_name=addon,state=paused}": 0,
+			"hosted_cluster_package_packages{pko_name=addon,state=unavailable}": 1,
+			"hosted_cluster_package_groups{pko_name=addon,state=total}":         2, "hosted_cluster_package_groups{pko_name=addon,state=done}": 1,
+			"hosted_cluster_package_budget{pko_name=addon}": 1, "hosted_cluster_package_budget_used{pko_name=addon}": 1,
+			"hosted_cluster_package_last_progress_timestamp_seconds{pko_name=addon}": 20,
+			"hosted_cluster_package_rollout{pko_name=addon,state=progressing}":       1, "hosted_cluster_package_rollout{pko_name=addon,state=paused}": 0,
 			"hosted_cluster_package_rollout{pko_name=addon,state=soaking}": 0, "hosted_cluster_package_rollout{pko_name=addon,state=complete}": 0,
 		}},
 		"When a HostedClusterPackage is gone it should forget it": {func(r *Recorder) {
-			r.Rollout("addon", Rollout{State: RolloutComplete, Total: 4})
+			r.Rollout("addon", Rollout{State: RolloutComplete, Total: 4, Budget: 2, Groups: 1})
 			r.ForgetRollout("addon")
 		}, nil},
 		"When a package was loaded it should say how long it took, in milliseconds": {func(r *Recorder) {

@@ -71,9 +71,11 @@ func (o *Outcomes) Of(req reconcile.Request, result reconcile.Result, err error)
 
 // Wrap makes a reconciler whose passes end as Of says.
 func Wrap(next reconcile.Reconciler) reconcile.Reconciler {
-	outcomes := &Outcomes{}
+	outcomes, name := &Outcomes{}, passOf(next)
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		ctx, end := begin(ctx, name, req)
 		result, err := next.Reconcile(ctx, req)
+		end(result, err)
 		return outcomes.Of(req, result, err)
 	})
 }

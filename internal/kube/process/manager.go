@@ -67,9 +67,18 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if cfg, err = o.Lease.elect(cfg, &options); err != nil {
 		return nil, err
 	}
+	cfg, flush, err := trace(context.Background(), o.Name, cfg) // for as long as the process
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the connection to the management cluster: %w", err)
+	}
+	if flush != nil {
+		if err := mgr.Add(flush); err != nil {
+			return nil, err
+		}
 	}
 	if err := addChecks(mgr, o.Serve.Ready); err != nil {
 		return nil, err

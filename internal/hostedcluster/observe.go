@@ -146,6 +146,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	if obs.management, err = r.Management.Network(ctx); err != nil {
 		return obs, err
 	}
+	obs.management.Prometheus = r.Environment.PrometheusNamespace
 	r.observeOperators(ctx, &obs)
 	obs.recoveryImage = r.OperatorImage
 	if r.EtcdRecovery && obs.hcp != nil {

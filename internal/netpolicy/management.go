@@ -14,6 +14,8 @@ type Management struct {
 	APIPorts []int32
 	// Networks are its API servers, its pods, and what an administrator names besides.
 	Networks []netip.Prefix
+	// Prometheus is the namespace of the one that asks for metrics, besides namespaces that are labelled for it; empty: nothing besides.
+	Prometheus string
 }
 
 // usualAPIPorts are those of a management API server before anybody looked.

@@ -96,7 +96,7 @@ type rule struct {
 func (in Input) published() []rule {
 	return []rule{
 		{OpenShiftIngress, true, ingress(all(), fromGroup("ingress"))},
-		{OpenShiftMonitoring, true, ingress(all(), fromGroup("monitoring"))},
+		{OpenShiftMonitoring, true, ingress(all(), in.fromMonitoring())},
 		{KAS, true, ingress(app(names.KubeAPIServer), onPorts(in.apiPorts()...))},
 		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app("oauth-openshift"), onPorts(oauthPort))},
 		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app("oauth-openshift"), onPorts(oauthPort))},

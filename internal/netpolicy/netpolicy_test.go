@@ -66,6 +66,18 @@ func TestFor(t *testing.T) {
 			}
 		})
 	}
+	t.Run("When a Prometheus of its own asks for metrics it should let in its namespace, too", func(t *testing.T) {
+		for _, p := range For(Input{Management: Management{Prometheus: "monitoring"}}).Apply {
+			if p.Name == OpenShiftMonitoring {
+				g := NewWithT(t)
+				g.Expect(p.Spec.Ingress).To(HaveLen(1))
+				g.Expect(p.Spec.Ingress[0].From).To(HaveLen(2))
+				g.Expect(p.Spec.Ingress[0].From[1].NamespaceSelector.MatchLabels).To(Equal(map[string]string{"kubernetes.io/metadata.name": "monitoring"}))
+				return
+			}
+		}
+		t.Fatal("there is no policy for monitoring")
+	})
 	t.Run("When the API server has another port it should let in both", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, p := range For(Input{APIPort: 7443}).Apply {

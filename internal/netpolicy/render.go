@@ -100,6 +100,17 @@ func fromGroup(group string) networkingv1.NetworkPolicyIngressRule {
 	}}}
 }
 
+// fromMonitoring allows those who ask for metrics.
+func (in Input) fromMonitoring() networkingv1.NetworkPolicyIngressRule {
+	rule := fromGroup("monitoring")
+	if ns := in.Management.Prometheus; ns != "" {
+		rule.From = append(rule.From, networkingv1.NetworkPolicyPeer{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
+		})
+	}
+	return rule
+}
+
 // onPorts allows TCP on the ports from anywhere.
 func onPorts(ports ...int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{Ports: tcp(ports...)}

@@ -17,7 +17,7 @@ var Floors = []Floor{
 	{"contract", "what two programs agree on: names, tokens, proxies, signers, releases", []string{"contract"}},
 	{"API machinery", "thin helpers for any controller", []string{"kube"}},
 	{"knowledge", "formats and decisions of one subject, no controllers", []string{
-		"aws", "capiadmission", "encryption", "endpoints", "image", "konnectivity", "machine", "netpolicy", "pki", "support"}},
+		"aws", "capiadmission", "encryption", "endpoints", "image", "konnectivity", "machine", "monitoring", "netpolicy", "pki", "support"}},
 	{"manifests", "CRDs and what an installation consists of", []string{"config"}},
 	{"sources", "releases from registries, and Cluster API under other names", []string{"capigroup", "release"}},
 	{"sidecars", "what runs beside others in a pod", []string{"sidecar"}},

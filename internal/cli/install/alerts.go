@@ -23,6 +23,14 @@ const (
 	longWait = 900
 	// longMove, in seconds, is how long a move between standard and private types of Cluster API may take; it takes minutes.
 	longMove = 3600
+	// slowPool, in seconds, is how long the deletion of a NodePool may take; machines wait for pods to move.
+	slowPool = 3600
+	// slowRequest, in seconds, is how long a node may wait for its certificate.
+	slowRequest = 1800
+	// slowPass, in seconds, is how long a pass of a controller may take; the slowest take some seconds.
+	slowPass = 600
+	// slowUpgrade, in seconds, is how long the upgrade of a control plane may take.
+	slowUpgrade = 7200
 )
 
 // operationAlerts tell of what breaks hosted clusters or costs the management cluster. Each is about one fact that an operator knows, so they need
@@ -60,6 +68,28 @@ func operationAlerts(namespace string) []any {
 		alert("HyperShiftCertificateAuthorityExpires", fmt.Sprintf(`min by (namespace) (hypershift_certificate_authorities_earliest_expiry_timestamp_seconds) - time() < %d * 24 * 3600`, authorityDays), "1h", warning,
 			"A certificate authority of the control plane in namespace {{ $labels.namespace }} expires in less than a year",
 			"Nothing that it signed is accepted after that, so it has to be replaced before. Plan it now"),
+		alert("HyperShiftNodePoolNotJoining",
+			`max by (namespace, cluster_name, name) (hypershift_nodepools_size) - max by (namespace, cluster_name, name) (hypershift_nodepools_available_replicas) > 0`, "30m", warning,
+			"NodePool {{ $labels.namespace }}/{{ $labels.name }} has fewer nodes than it should have: {{ $value }} are missing",
+			"What it waits for: kubectl describe nodepool {{ $labels.name }} --namespace {{ $labels.namespace }}"),
+		alert("HyperShiftNodePoolDeletionStuck", fmt.Sprintf(`max by (namespace, name) (hypershift_nodepools_deleting_duration_seconds) > %d`, slowPool), "1m", warning,
+			"The deletion of NodePool {{ $labels.namespace }}/{{ $labels.name }} is stuck",
+			"Machines wait for pods that a PodDisruptionBudget keeps: kubectl describe nodepool {{ $labels.name }} --namespace {{ $labels.namespace }}"),
+		alert("HyperShiftNodeCertificatePending", fmt.Sprintf(`time() - min by (namespace) (hypershift_node_certificate_requests_oldest_timestamp_seconds) > %d`, slowRequest), "5m", warning,
+			"Nodes of the control plane in namespace {{ $labels.namespace }} wait for certificates",
+			"Without one a node can't join, or can't be asked for logs. Which, and why not: kubectl get csr and kubectl get events in the hosted cluster"),
+		alert("HyperShiftUpgradeStuck", fmt.Sprintf(`max by (namespace, name) (hypershift_cluster_upgrading_duration_seconds) > %d`, slowUpgrade), "5m", warning,
+			"The upgrade of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} has not ended for two hours", describe),
+		alert("HyperShiftEncryptionMigrationFailing", `max by (namespace, name) (hypershift_encryption_migration_state{state="Failing"}) > 0`, "30m", warning,
+			"Data of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} can't be written again with its new encryption key",
+			"The old key is still needed. Why it fails is in condition EtcdDataEncryptionUpToDate: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"),
+		alert("HyperShiftProxyCAExpires", fmt.Sprintf(`min by (namespace, name) (hypershift_cluster_proxy_ca_expiry_timestamp) - time() < %d * 24 * 3600`, certificateDays), "1h", warning,
+			fmt.Sprintf("A certificate that the proxy of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} is checked with expires in less than %d days", certificateDays),
+			"Put its successor into the ConfigMap that spec.configuration.proxy.trustedCA names"),
+		alert("HyperShiftOperatorNotReconciling", fmt.Sprintf(`max by (controller) (workqueue_longest_running_processor_seconds{namespace=%[1]q}) > %[2]d or `+
+			`(max by (controller) (workqueue_depth{namespace=%[1]q}) > 0 unless on (controller) sum by (controller) (increase(controller_runtime_reconcile_total{namespace=%[1]q}[15m])) > 0)`,
+			namespace, slowPass), "15m", critical, "Controller {{ $labels.controller }} of the hypershift-operator makes no passes",
+			"Objects wait for it, or it hangs in one: kubectl logs deployment/operator --namespace "+namespace),
 		alert("HyperShiftObjectHotLoop", `max by (kind, loop, managers) (hypershift_object_hot_loops) > 0`, "10m", warning,
 			"Objects of kind {{ $labels.kind }} are written again and again by {{ $labels.managers }}",
 			"Objects and fields: kubectl get events --all-namespaces --field-selector reason=HotLoop"),

@@ -16,7 +16,7 @@ func allAlerts(t *testing.T) []map[string]any {
 		o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.PackageOperator, o.capi = true, true, true, &capiChoice{Private: true}
 	})
 	var found []map[string]any
-	for _, obj := range append(monitoring(o), capiMonitoring(o)...) {
+	for _, obj := range append(monitoringObjects(o), capiMonitoring(o)...) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok || u.GetKind() != "PrometheusRule" {
 			continue

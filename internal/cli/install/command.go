@@ -54,7 +54,7 @@ Hosted clusters keep running meanwhile.`,
 	complete(cmd, "limit-crd-install", limitable...)
 	complete(cmd, "private-capi-types", CAPIAuto, CAPIPrivate, CAPIStandard)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
-	cmd.AddCommand(renderCommand(&o, files), helmCommand(&o, files), packageCommand(&o, files))
+	cmd.AddCommand(renderCommand(&o, files), helmCommand(&o, files), packageCommand(&o, files), prometheusCommand(&o, files))
 	return cmd
 }
 

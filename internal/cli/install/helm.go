@@ -106,7 +106,7 @@ func chart(o Options) (map[string][]byte, error) {
 		"nodeSelector": map[string]string{}, "tolerations": []any{}, "imagePullSecrets": []any{},
 	}
 	o.Scope, o.Namespace, o.Image, o.MetricsSet = ScopeAll, chartNamespace, chartImage, chartMetrics
-	o.Monitoring.Objects = o.Monitoring.Platform != MonitorNone || o.Monitoring.SLOAlerts
+	o.Monitoring.Objects = o.Monitoring.Objects || o.Monitoring.asked()
 	crds, err := CRDs(o)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -117,11 +118,11 @@ func metricsReader(o Options) []client.Object {
 	return append(objs, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: metricsReaderName},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsReaderName},
-		Subjects:   []rbacv1.Subject{platformPrometheus()},
+		Subjects:   []rbacv1.Subject{o.Monitoring.prometheus()},
 	})
 }
 
-// platformPrometheus is the one of an OpenShift management cluster.
-func platformPrometheus() rbacv1.Subject {
-	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "prometheus-k8s", Namespace: "openshift-monitoring"}
+// prometheus is the one that asks.
+func (m Monitoring) prometheus() rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: cmp.Or(m.Account, "prometheus-k8s"), Namespace: cmp.Or(m.Namespace, "openshift-monitoring")}
 }

@@ -35,15 +35,29 @@ type Monitoring struct {
 	Objects bool
 	// SLOAlerts: install alerts on service level objectives, too.
 	SLOAlerts bool
+	// Dashboards: install dashboards as ConfigMaps that Grafana's sidecar finds.
+	Dashboards bool
+	// Namespace and Account are those of the Prometheus that asks, which gets the rights for it and is let in by network policies. Empty: those of
+	// an OpenShift management cluster.
+	Namespace, Account string
+	// Labels are put on ServiceMonitors, PodMonitors and PrometheusRules, so that a Prometheus that selects by labels takes them.
+	Labels map[string]string
+	// RunbookURL is the page that alerts lead to, to which #name-of-the-alert is added. Empty: docs/alerts.md of this repository.
+	RunbookURL string
 }
 
-// monitoring returns what tells Prometheus of the operator. It is made of unstructured objects: their Go types would bring the
+// asked tells that somebody wants something of monitoring, so that its objects are rendered.
+func (m Monitoring) asked() bool {
+	return m.Platform != MonitorNone || m.SLOAlerts || len(m.Labels) > 0 || m.Namespace != ""
+}
+
+// monitoringObjects returns what tells Prometheus of the operator. It is made of unstructured objects: their Go types would bring the
 // Prometheus operator into this binary for four objects that never change.
-func monitoring(o Options) []client.Object {
+func monitoringObjects(o Options) []client.Object {
 	if !o.Monitoring.Objects {
 		return nil
 	}
-	role, binding := prometheusRole(o.Namespace)
+	role, binding := prometheusRole(o, o.Namespace)
 	objs := []client.Object{
 		role, binding,
 		monitoringObject(o, "ServiceMonitor", operatorName, map[string]any{
@@ -72,7 +86,7 @@ func packageMonitoring(o Options) []client.Object {
 	if !o.PackageOperator {
 		return nil
 	}
-	role, binding := prometheusRole(PackageOperatorNamespace)
+	role, binding := prometheusRole(o, PackageOperatorNamespace)
 	monitor := monitoringObject(o, "ServiceMonitor", packageOperatorName, map[string]any{
 		"jobLabel":          "app.kubernetes.io/name",
 		"selector":          map[string]any{"matchLabels": anyMap(packageOperatorLabels())},
@@ -86,7 +100,7 @@ func packageMonitoring(o Options) []client.Object {
 }
 
 // prometheusRole lets the Prometheus of the management cluster find what it asks in a namespace.
-func prometheusRole(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
+func prometheusRole(o Options, namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	meta := metav1.ObjectMeta{Name: prometheusRoleName, Namespace: namespace}
 	return &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 			rule(group(""), "endpoints,pods,services", read),
@@ -94,7 +108,7 @@ func prometheusRole(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 		}}, &rbacv1.RoleBinding{
 			ObjectMeta: meta,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheusRoleName},
-			Subjects:   []rbacv1.Subject{platformPrometheus()},
+			Subjects:   []rbacv1.Subject{o.Monitoring.prometheus()},
 		}
 }
 
@@ -145,8 +159,8 @@ func ruleGroup(name string, rules []any) map[string]any {
 	return map[string]any{"groups": []any{map[string]any{"name": name, "rules": rules}}}
 }
 
-// hostedNamespace joins a series to the label of control-plane namespaces, so that only theirs is counted.
-const hostedNamespace = ` * on (namespace) group_left () max by (namespace) (kube_namespace_labels{label_hypershift_openshift_io_hosted_control_plane!=""})`
+// hostedNamespace joins a series to what the operator tells of control-plane namespaces, so that only theirs is counted.
+const hostedNamespace = ` * on (namespace) group_left () max by (namespace) (label_replace(hypershift_cluster_control_plane_info, "namespace", "$1", "control_plane_namespace", "(.+)"))`
 
 // recordingRules sum up what fleets look at, so that dashboards don't ask for every series of every control plane.
 func recordingRules() []any {
@@ -180,6 +194,12 @@ func monitoringObject(o Options, kind, name string, spec map[string]any) client.
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: monitoringGroup, Version: "v1", Kind: kind})
 	u.SetName(name)
 	u.SetNamespace(o.Namespace)
+	if len(o.Monitoring.Labels) > 0 {
+		u.SetLabels(o.Monitoring.Labels)
+	}
+	if kind == "PrometheusRule" {
+		o.Monitoring.leadToRunbooks(spec)
+	}
 	return u
 }
 

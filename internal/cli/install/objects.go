@@ -92,8 +92,9 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, capiConversion(o)...)
 	objs = append(objs, deployments(o)...)
 	objs = append(objs, packageOperator(o)...)
-	objs = append(objs, monitoring(o)...)
+	objs = append(objs, monitoringObjects(o)...)
 	objs = append(objs, capiMonitoring(o)...)
+	objs = append(objs, dashboards(o)...)
 	return append(objs, externalDNS(o)...)
 }
 

@@ -127,7 +127,7 @@ func (o Options) Validate() error {
 		oneOf("--install-scope", o.Scope, ScopeAll, ScopeCRDs, ScopeResources),
 		oneOf("--metrics-set", o.MetricsSet, "Telemetry", "SRE", "All"),
 		oneOf("--image-pull-policy", string(o.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever)))
-	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms), o.Metrics.validate())
+	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms), o.Metrics.validate(), o.Monitoring.validate())
 	errs = append(errs, o.ExternalDNS.validate()...)
 	errs = append(errs, o.AWS.validate()...)
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {

@@ -30,7 +30,7 @@ func Render(o Options, r RenderOptions, out io.Writer) error {
 		return err
 	}
 	// Whoever asks for monitoring has it; nobody else should need its definitions.
-	o.Monitoring.Objects = o.Monitoring.Objects || o.Monitoring.Platform != MonitorNone || o.Monitoring.SLOAlerts
+	o.Monitoring.Objects = o.Monitoring.Objects || o.Monitoring.asked()
 	objs, err := rendered(o, r)
 	if err != nil {
 		return err

@@ -117,13 +117,13 @@ func TestRenderParts(t *testing.T) {
 	}{
 		"When monitoring is asked for it should tell Prometheus of everything": {
 			options: resources(func(o *Options) { o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.PackageOperator = true, true, true }),
-			part:    monitoring,
+			part:    monitoringObjects,
 			golden:  "monitoring.yaml",
 		},
 		"When metrics are secure it should tell Prometheus to show its token": {
 			options: resources(func(o *Options) { o.Monitoring.Objects, o.PackageOperator, o.Metrics.Secure = true, true, true }),
 			part: func(o Options) (monitors []client.Object) {
-				for _, obj := range monitoring(o) {
+				for _, obj := range monitoringObjects(o) {
 					if obj.GetObjectKind().GroupVersionKind().Kind == "ServiceMonitor" {
 						monitors = append(monitors, obj)
 					}

@@ -72,8 +72,8 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if o.Monitoring.Objects, err = served(c, schema.GroupKind{Group: monitoringGroup, Kind: "ServiceMonitor"}); err != nil {
 		return err
 	}
-	if !o.Monitoring.Objects && o.Monitoring.SLOAlerts {
-		p.Printf("left out monitoring: the management cluster has no Prometheus operator")
+	if !o.Monitoring.Objects && o.Monitoring.asked() {
+		p.Printf("left out monitoring: the management cluster has no Prometheus operator; hypershift install prometheus writes what a Prometheus without it needs")
 	}
 
 	if o, err = settleCAPI(ctx, o, c, p); err != nil {

@@ -1,5 +1,7 @@
 package component
 
+import "hcp.internal/platform/internal/contract/scraping"
+
 // Environment is what components take over from the process of the operator.
 type Environment struct {
 	// Proxy is the proxy by which the operator itself reaches the outside.
@@ -22,6 +24,10 @@ type Environment struct {
 	AWSEndpoint string
 	// ImageMirrors are the mirrors of the management cluster as the operator got them.
 	ImageMirrors string
+	// PrometheusNamespace is where the Prometheus runs that asks for metrics; empty: where an OpenShift management cluster has it.
+	PrometheusNamespace string
+	// MonitorLabels are labels of ServiceMonitors and PodMonitors, as scraping.FormatLabels writes them.
+	MonitorLabels string
 }
 
 // AROHCP is the ManagedService of Azure Red Hat OpenShift.
@@ -42,6 +48,7 @@ func EnvironmentFrom(getenv func(string) string) Environment {
 		SizeTagging: getenv("ENABLE_SIZE_TAGGING") == "1", RHOBSMonitoring: getenv("RHOBS_MONITORING") == "1",
 		CVOMetricsAccess: getenv("ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS") == "1", ImageMirrors: getenv("OPENSHIFT_IMG_OVERRIDES"),
 		DefaultIngressDomain: getenv("DEFAULT_INGRESS_DOMAIN"), CVOPrometheusURL: getenv("CVO_PROMETHEUS_URL"),
-		AWSEndpoint: getenv(EnvAWSEndpoint),
+		AWSEndpoint:         getenv(EnvAWSEndpoint),
+		PrometheusNamespace: getenv(scraping.EnvNamespace), MonitorLabels: getenv(scraping.EnvLabels),
 	}
 }

@@ -3,6 +3,7 @@ package component
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/metricsets"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scraping"
 )
 
 // Sets of metrics; everything else counts as metricsTelemetry.
@@ -37,6 +39,14 @@ func adaptMonitor(ctx WorkloadContext, name string, obj client.Object) error {
 	}
 	if err := unstructured.SetNestedStringSlice(u.Object, []string{ctx.HCP.Namespace}, "spec", "namespaceSelector", "matchNames"); err != nil {
 		return err
+	}
+	if chosen := scraping.ParseLabels(ctx.Environment.MonitorLabels); len(chosen) > 0 {
+		labels := u.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		maps.Copy(labels, chosen)
+		u.SetLabels(labels)
 	}
 	rules, err := metricRelabelings(ctx, name)
 	if err != nil {

@@ -51,3 +51,13 @@ func TestAdaptMonitor(t *testing.T) {
 		})
 	}
 }
+
+func TestMonitorLabels(t *testing.T) {
+	g := NewWithT(t)
+	u := &unstructured.Unstructured{}
+	g.Expect(yaml.Unmarshal([]byte("kind: PodMonitor\nmetadata: {labels: {a: b}}\nspec: {podMetricsEndpoints: [{port: metrics}]}"), &u.Object)).To(Succeed())
+	ctx := contextOf(t, func(*hyperv1.HostedControlPlane) {})
+	ctx.Environment.MonitorLabels = "release=kps"
+	g.Expect(adaptMonitor(ctx, "hosted-cluster-config-operator", u)).To(Succeed())
+	g.Expect(u.GetLabels()).To(Equal(map[string]string{"a": "b", "release": "kps"}), "When monitors are to have labels they should be added to its own")
+}

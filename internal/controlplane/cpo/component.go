@@ -16,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
+	"hcp.internal/platform/internal/contract/scraping"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -83,6 +84,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		{"HYPERSHIFT_FEATURESET", o.FeatureSet},
 		{"METRICS_SET", ctx.MetricsSet},
 		{"MANAGED_SERVICE", o.ManagedService},
+		{scraping.EnvLabels, ctx.Environment.MonitorLabels},
 		{"DEFAULT_INGRESS_DOMAIN", o.DefaultIngressDomain},
 	}
 	if o.EnableSizeTagging {

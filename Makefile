@@ -173,6 +173,11 @@ e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
 
+.PHONY: e2e-monitoring
+e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targets, rules, and every query of every dashboard (as root, 12 minutes; builds Prometheus at first).
+	bin/hypershift local up --state-dir /tmp/hcp-e2e
+	cd alerts && STATE=/tmp/hcp-e2e go test -count=1 -v -timeout 30m -tags e2e -run '^TestLive$$' . $(TEST_FLAGS); code=$$?; cd .. && bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+
 .PHONY: adversary adversary-plan
 adversary: kubernetes build ## Faults of all kinds while users work, and every promise checked; SEED=n plays one again (as root, LENGTH for each of SEEDS).
 	go build -o bin/adversary ./test/adversary/cmd

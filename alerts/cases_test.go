@@ -65,6 +65,42 @@ var cases = map[string]map[string]played{
 		"it ends later":                       {[]string{`hypershift_certificate_authorities_earliest_expiry_timestamp_seconds{namespace="clusters-demo",pod="a"} 32000000x70`}, 62 * minute, nil},
 		"another certificate ends in a month": {[]string{`hypershift_certificates_earliest_expiry_timestamp_seconds{namespace="clusters-demo",pod="a"} 2600000x70`}, 62 * minute, nil},
 	},
+	"HyperShiftNodePoolNotJoining": {
+		"one node of three doesn't join": {[]string{pool("size", "a", "3x60"), pool("size", "b", "3x60"), pool("available_replicas", "a", "2x60"), pool("available_replicas", "b", "2x60")},
+			32 * minute, []string{`{cluster_name="demo", name="workers", namespace="clusters"}`}},
+		"it joins within half an hour":            {[]string{pool("size", "a", "3x60"), pool("available_replicas", "a", "2x20 3x60")}, 60 * minute, nil},
+		"there are more nodes while it is rolled": {[]string{pool("size", "a", "3x60"), pool("available_replicas", "a", "4x60")}, 60 * minute, nil},
+	},
+	"HyperShiftNodePoolDeletionStuck": {
+		"it takes more than an hour": {[]string{pool("deleting_duration_seconds", "a", "1+60x100")}, 70 * minute, []string{`{name="workers", namespace="clusters"}`}},
+		"it ends within the hour":    {[]string{pool("deleting_duration_seconds", "a", "1+60x50 stale")}, 70 * minute, nil},
+	},
+	"HyperShiftNodeCertificatePending": {
+		"a request waits for half an hour": {[]string{`hypershift_node_certificate_requests_oldest_timestamp_seconds{namespace="clusters-demo",pod="a"} 60x60`}, 40 * minute, []string{`{namespace="clusters-demo"}`}},
+		"each waits for a moment":          {[]string{`hypershift_node_certificate_requests_oldest_timestamp_seconds{namespace="clusters-demo",pod="a"} 0+60x60`}, 60 * minute, nil},
+		"none waits":                       {[]string{`hypershift_node_certificate_requests_pending{namespace="clusters-demo",pod="a"} 0x60`}, 60 * minute, nil},
+	},
+	"HyperShiftUpgradeStuck": {
+		"it takes more than two hours": {[]string{`hypershift_cluster_upgrading_duration_seconds{namespace="clusters",name="demo",_id="1",pod="a",previous_version="1.35.0",new_version="1.36.0"} 1+60x140`}, 130 * minute, []string{demo}},
+		"it ends":                      {[]string{`hypershift_cluster_upgrading_duration_seconds{namespace="clusters",name="demo",_id="1",pod="a",previous_version="1.35.0",new_version="1.36.0"} 1+60x100 stale`}, 130 * minute, nil},
+	},
+	"HyperShiftEncryptionMigrationFailing": {
+		"data can't be written again": {[]string{`hypershift_encryption_migration_state{namespace="clusters",name="demo",_id="1",pod="a",state="Failing"} 1x60`}, 32 * minute, []string{demo}},
+		"it goes on":                  {[]string{`hypershift_encryption_migration_state{namespace="clusters",name="demo",_id="1",pod="a",state="Migrating"} 1x60`}, 60 * minute, nil},
+		"it fails for a moment": {[]string{`hypershift_encryption_migration_state{namespace="clusters",name="demo",_id="1",pod="a",state="Failing"} 1x5 stale`,
+			`hypershift_encryption_migration_state{namespace="clusters",name="demo",_id="1",pod="a",state="Migrating"} _x6 1x60`}, 60 * minute, nil},
+	},
+	"HyperShiftProxyCAExpires": {
+		"it ends within a week": {[]string{`hypershift_cluster_proxy_ca_expiry_timestamp{namespace="clusters",name="demo",_id="1",pod="a"} 600000x70`}, 62 * minute, []string{demo}},
+		"it ends later":         {[]string{`hypershift_cluster_proxy_ca_expiry_timestamp{namespace="clusters",name="demo",_id="1",pod="a"} 700000x70`}, 62 * minute, nil},
+	},
+	"HyperShiftOperatorNotReconciling": {
+		"objects wait, and no pass is made": {[]string{working("workqueue_depth", "3x60"), working("controller_runtime_reconcile_total", "7x60")}, 32 * minute, []string{`{controller="nodepool"}`}},
+		"a pass hangs":                      {[]string{working("workqueue_longest_running_processor_seconds", "0+60x60")}, 30 * minute, []string{`{controller="nodepool"}`}},
+		"objects wait, and passes are made": {[]string{working("workqueue_depth", "3x60"), working("controller_runtime_reconcile_total", "7+2x60")}, 60 * minute, nil},
+		"there is nothing to do":            {[]string{working("workqueue_depth", "0x60"), working("controller_runtime_reconcile_total", "7x60")}, 60 * minute, nil},
+		"another operator hangs":            {[]string{`workqueue_longest_running_processor_seconds{namespace="elsewhere",controller="nodepool"} 0+60x60`}, 60 * minute, nil},
+	},
 	"HyperShiftObjectHotLoop": {
 		"something is written over and over": {[]string{
 			`hypershift_object_hot_loops{kind="MachineSet",loop="fields",managers="a, b",pod="x"} 2x20`, `hypershift_object_hot_loops{kind="MachineSet",loop="fields",managers="a, b",pod="y"} 1x20`,
@@ -166,4 +202,14 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("there are cases for alert %s, which install does not have", name)
 		}
 	}
+}
+
+// pool is a metric of a NodePool as one replica of the operator tells it.
+func pool(metric, replica, values string) string {
+	return fmt.Sprintf(`hypershift_nodepools_%s{namespace="clusters",name="workers",_id="1",cluster_name="demo",platform="Local",pod=%q} %s`, metric, replica, values)
+}
+
+// working is a metric of a controller of the operator.
+func working(metric, values string) string {
+	return fmt.Sprintf(`%s{namespace="hypershift",controller="nodepool",pod="a"} %s`, metric, values)
 }

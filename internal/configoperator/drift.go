@@ -24,6 +24,9 @@ const (
 	driftPause = 2 * time.Second
 	// listTimeout bounds the request for the place where a watch begins.
 	listTimeout = 10 * time.Second
+	// shortWatch is a watch that ends sooner than any that works: API servers keep them for minutes. Who ends them at once, such as an aggregated API of a
+	// tenant, is asked less and less often.
+	shortWatch = 20 * time.Second
 )
 
 // Drift watches objects in the hosted cluster, our labelled ones if not said otherwise, and calls for a pass when one changes.
@@ -80,10 +83,9 @@ func (d *Drift) Start(ctx context.Context) error {
 // follow watches one kind, again and again while the hosted API is down.
 func (d *Drift) follow(ctx context.Context, gvk schema.GroupVersionKind) {
 	log := ctrl.LoggerFrom(ctx).WithName("drift").WithValues("kind", gvk.Kind)
-	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 6, Cap: time.Minute}
-	delays := backoff.DelayFunc()
+	delays := restarts().DelayFunc()
 	for ctx.Err() == nil {
-		worked := func() { delays = backoff.DelayFunc() } // start over with short waits
+		worked := func() { delays = restarts().DelayFunc() } // start over with short waits
 		if err := d.watch(ctx, gvk, worked); err != nil && ctx.Err() == nil {
 			log.V(1).Info("watch ended", "error", err.Error())
 		}
@@ -92,6 +94,11 @@ func (d *Drift) follow(ctx context.Context, gvk schema.GroupVersionKind) {
 		case <-time.After(delays()):
 		}
 	}
+}
+
+// restarts are the pauses before a watch begins again.
+func restarts() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 6, Cap: time.Minute}
 }
 
 // watch reports changes from now on until the watch breaks in a way that loses changes. It calls worked at each change.
@@ -103,8 +110,20 @@ func (d *Drift) watch(ctx context.Context, gvk schema.GroupVersionKind, worked f
 	if err != nil {
 		return fmt.Errorf("finding the place to watch %s from: %w", gvk.Kind, err)
 	}
+	var began time.Time
+	delays := restarts().DelayFunc()
 	events, err := watchtools.NewRetryWatcherWithContext(ctx, place.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if time.Since(began) < shortWatch {
+				select {
+				case <-ctx.Done():
+					return nil, ctx.Err() //nolint:wrapcheck // nobody sees it
+				case <-time.After(delays()):
+				}
+			} else {
+				delays = restarts().DelayFunc()
+			}
+			began = time.Now()
 			return d.client.Watch(ctx, newList(gvk), append([]client.ListOption{&client.ListOptions{Raw: &options}}, d.which...)...)
 		},
 	})

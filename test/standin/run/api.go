@@ -117,11 +117,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodGet:
 		switch {
 		case req.name != "":
-			a.get(w, r.URL.Path)
+			a.get(w, r)
 		case r.URL.Query().Get("watch") != "":
 			a.watch(w, r, req)
 		default:
-			a.list(w, req)
+			a.list(w, r, req)
 		}
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		a.write(w, r, req)
@@ -163,11 +163,20 @@ func (a *apiServer) discovery(path string) object {
 	return nil
 }
 
-func (a *apiServer) get(w http.ResponseWriter, path string) {
+// partial is an object as its request asks for it: whole, or only its metadata.
+func partial(r *http.Request, o object) object {
+	if !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+		return o
+	}
+	return object{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o["metadata"]}
+}
+
+func (a *apiServer) get(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o, ok := a.objects[path]; ok {
-		answer(w, http.StatusOK, o)
+		answer(w, http.StatusOK, partial(r, o))
 		return
 	}
 	status(w, http.StatusNotFound, "NotFound", path+" isn't there")
@@ -183,18 +192,20 @@ func (req request) matches(path string) bool {
 	return ok && strings.Contains("/"+rest, "/"+req.resource.plural+"/")
 }
 
-func (a *apiServer) list(w http.ResponseWriter, req request) {
+func (a *apiServer) list(w http.ResponseWriter, r *http.Request, req request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	items := []object{}
 	for _, path := range slices.Sorted(maps.Keys(a.objects)) {
 		if req.matches(path) {
-			items = append(items, a.objects[path])
+			items = append(items, partial(r, a.objects[path]))
 		}
 	}
-	answer(w, http.StatusOK, object{
-		"kind": req.resource.kind + "List", "apiVersion": req.group + "/v1", "metadata": object{"resourceVersion": strconv.Itoa(a.version)}, "items": items,
-	})
+	list := object{"kind": req.resource.kind + "List", "apiVersion": req.group + "/v1", "metadata": object{"resourceVersion": strconv.Itoa(a.version)}, "items": items}
+	if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList") {
+		list["kind"], list["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	}
+	answer(w, http.StatusOK, list)
 }
 
 // write creates, replaces or patches an object. A patch is merged, which is what becomes of one that is applied by its only owner.
@@ -327,7 +338,7 @@ func (a *apiServer) watch(w http.ResponseWriter, r *http.Request, req request) {
 		news := slices.DeleteFunc(slices.Clone(a.log), func(e event) bool { return e.version <= from || !req.matches(e.path) })
 		a.mu.Unlock()
 		for _, e := range news {
-			if encoder.Encode(object{"type": e.kind, "object": e.object}) != nil {
+			if encoder.Encode(object{"type": e.kind, "object": partial(r, e.object)}) != nil {
 				return
 			}
 			from = e.version

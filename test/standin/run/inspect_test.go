@@ -146,10 +146,12 @@ func TestAPI(t *testing.T) {
 	r := &runner{Program: programs.Program{Groups: []string{"oauth.openshift.io"}}}
 	server := httptest.NewServer(r.api())
 	defer server.Close()
+	var accept string
 	ask := func(method, path, body string) (int, string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
 		g.Expect(err).NotTo(HaveOccurred())
 		req.Header.Set("Content-Type", "application/apply-patch+yaml")
+		req.Header.Set("Accept", accept)
 		resp, err := http.DefaultClient.Do(req)
 		g.Expect(err).NotTo(HaveOccurred())
 		defer resp.Body.Close()
@@ -158,6 +160,7 @@ func TestAPI(t *testing.T) {
 		return resp.StatusCode, string(raw)
 	}
 	const clients = "/apis/oauth.openshift.io/v1/oauthclients"
+	accept = "application/json"
 	code, body := ask("GET", "/apis/oauth.openshift.io/v1", "")
 	g.Expect(code).To(Equal(200))
 	g.Expect(body).To(ContainSubstring("OAuthClient"), "When an aggregator asks what there is it should be told")
@@ -174,6 +177,10 @@ func TestAPI(t *testing.T) {
 	g.Expect(list).To(And(ContainSubstring("OAuthClientList"), ContainSubstring("prompt")))
 	_, events := ask("GET", clients+"?watch=1&resourceVersion=1&timeoutSeconds=1", "")
 	g.Expect(strings.Count(events, `"type"`)).To(Equal(2), "When a watch begins it should be told of what happened since")
+	accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	_, events = ask("GET", clients+"?watch=1&resourceVersion=1&timeoutSeconds=1", "")
+	g.Expect(events).To(And(ContainSubstring("PartialObjectMetadata"), Not(ContainSubstring("grantMethod"))), "When only metadata is asked for it should be given")
+	accept = "application/json"
 	code, _ = ask("DELETE", clients+"/a", "")
 	g.Expect(code).To(Equal(200))
 	code, _ = ask("GET", clients+"/a", "")

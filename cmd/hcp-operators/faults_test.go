@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -15,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	packages "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -30,21 +33,37 @@ type leaseHolder struct {
 	program string
 	lease   string
 	args    []string
-	// object is what it looks after; poke changes that, so that it has to write.
+	// object is what it looks after; change is a merge patch of that with a number, so that the program has to write; done says whether it has.
 	object func(ns string) client.Object
+	change string
+	done   func(s *scene, number int64) error
 }
 
 var operators = []leaseHolder{
 	{
 		program: "hypershift-operator", lease: "hypershift-operator-leader-elect",
 		args:   []string{"hypershift-operator", "run", "--kubeconfig=KUBECONFIG", "--namespace=NAMESPACE", "--control-plane-operator-image=registry.invalid/operator:1", "--metrics-addr=0"},
-		object: func(ns string) client.Object { return testenv.HostedCluster(ns, "demo") },
+		object: func(ns string) client.Object { return testenv.HostedCluster(ns, "demo") }, change: anotherRelease, done: (*scene).reported,
 	},
 	{
 		program: "control-plane-operator", lease: "control-plane-operator-leader-elect",
 		args:   []string{"control-plane-operator", "run", "--kubeconfig=KUBECONFIG", "--namespace=NAMESPACE", "--metrics-addr=0", "--health-probe-addr=0"},
-		object: hostedControlPlane,
+		object: hostedControlPlane, change: anotherRelease, done: (*scene).reported,
 	},
+	{
+		program: "package-operator-manager", lease: "8a4hp84a6s.package-operator-lock",
+		args:   []string{"package-operator-manager", "--kubeconfig=KUBECONFIG", "--namespace=NAMESPACE", "--metrics-addr=0", "--health-probe-bind-address=0"},
+		object: func(ns string) client.Object { return packagestest.ObjectDeployment(ns, "demo", phaseWith(0)) },
+		change: `{"spec":{"template":{"spec":{"phases":[{"name":"a","objects":[{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"number":"%d"}}}]}]}}}}`,
+		done:   (*scene).applied,
+	},
+}
+
+const anotherRelease = `{"spec":{"pausedUntil":null,"release":{"image":"registry.invalid/release:%d"},"releaseImage":"registry.invalid/release:%[1]d"}}`
+
+// phaseWith has a ConfigMap with a number.
+func phaseWith(number int64) packages.ObjectSetTemplatePhase {
+	return packagestest.Phase("a", packagestest.ConfigMap("settings", map[string]any{"number": strconv.FormatInt(number, 10)}))
 }
 
 func hostedControlPlane(ns string) client.Object {
@@ -68,9 +87,9 @@ type scene struct {
 
 func newScene(t *testing.T, o leaseHolder) *scene {
 	t.Helper()
-	env := testenv.Start(t)
+	env := packagestest.Serve(t).Env
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, corev1.AddToScheme, coordinationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, packages.AddToScheme, corev1.AddToScheme, coordinationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -102,28 +121,43 @@ func (s *scene) holder() string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// poke changes the object's generation, and returns a function that waits until its status is of that one.
-func (s *scene) poke(g Gomega) (reported func() error) {
-	g.Expect(s.c.Patch(s.Context(), s.obj, client.RawPatch("application/merge-patch+json",
-		fmt.Appendf(nil, `{"spec":{"pausedUntil":null,"release":{"image":"registry.invalid/release:%d"},"releaseImage":"registry.invalid/release:%[1]d"}}`, time.Now().UnixNano())))).To(Succeed())
-	return func() error {
-		if err := s.c.Get(s.Context(), client.ObjectKeyFromObject(s.obj), s.obj); err != nil {
-			return err
-		}
-		var conditions []metav1.Condition
-		switch obj := s.obj.(type) {
-		case *hyperv1.HostedCluster:
-			conditions = obj.Status.Conditions
-		case *hyperv1.HostedControlPlane:
-			conditions = obj.Status.Conditions
-		}
-		for _, c := range conditions {
-			if c.ObservedGeneration == s.obj.GetGeneration() {
-				return nil
-			}
-		}
-		return fmt.Errorf("no condition is of generation %d", s.obj.GetGeneration())
+// poke changes the object, and returns a function that waits until the program has done what follows.
+func (s *scene) poke(g Gomega) (done func() error) {
+	number := time.Now().UnixNano()
+	g.Expect(s.c.Patch(s.Context(), s.obj, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, s.change, number)))).To(Succeed())
+	return func() error { return s.done(s, number) }
+}
+
+// reported waits for a status of the object's generation.
+func (s *scene) reported(int64) error {
+	if err := s.c.Get(s.Context(), client.ObjectKeyFromObject(s.obj), s.obj); err != nil {
+		return err
 	}
+	var conditions []metav1.Condition
+	switch obj := s.obj.(type) {
+	case *hyperv1.HostedCluster:
+		conditions = obj.Status.Conditions
+	case *hyperv1.HostedControlPlane:
+		conditions = obj.Status.Conditions
+	}
+	for _, c := range conditions {
+		if c.ObservedGeneration == s.obj.GetGeneration() {
+			return nil
+		}
+	}
+	return fmt.Errorf("no condition is of generation %d", s.obj.GetGeneration())
+}
+
+// applied waits for the ConfigMap of the latest revision.
+func (s *scene) applied(number int64) error {
+	cm := &corev1.ConfigMap{}
+	if err := s.c.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: "settings"}, cm); err != nil {
+		return err
+	}
+	if got := cm.Data["number"]; got != strconv.FormatInt(number, 10) {
+		return fmt.Errorf("the ConfigMap has number %s, not %d", got, number)
+	}
+	return nil
 }
 
 // TestStoppedLeader stops the leader for longer than its lease lasts, as a paused machine or SIGSTOP does.

@@ -3,6 +3,8 @@
 package program
 
 import (
+	"os"
+
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -14,7 +16,7 @@ func NewManager(cfg *rest.Config, o Options, lease string, of process.Options) (
 	of.Name = "package-operator"
 	of.Serve = process.Serve{Metrics: o.MetricsAddr, Secure: o.Secure, Health: o.HealthAddr, Pprof: o.PprofAddr}
 	if o.LeaderElection {
-		of.Lease = process.NewLease(o.Namespace, lease, "")
+		of.Lease = process.NewLease(o.Namespace, lease, os.Getenv("POD_NAME")) // without it, the name of the host, which is the pod's
 	}
 	mgr, err := process.NewManager(cfg, of)
 	if err != nil {

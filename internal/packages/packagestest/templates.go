@@ -47,7 +47,8 @@ func HostileTemplates() []HostileTemplate {
 		{Name: "doubling-concat", Template: `{{ $x := list 1 }}{{ range until 40 }}{{ $x = concat $x $x }}{{ end }}{{ $x }}`, Want: "larger than 4 MiB"},
 		{Name: "doubling-dict", Template: `{{ $x := dict }}{{ range until 40 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ toJson $x }}`, Want: "larger than 4 MiB"},
 		{Name: "doubling-quote", Template: `{{ $x := "\"" }}{{ range until 40 }}{{ $x = quote $x }}{{ end }}{{ $x }}`, Want: "larger than 4 MiB"},
-		{Name: "doubling-include", Template: `{{ define "x" }}{{ if gt . 0 }}{{ include "x" (sub . 1) }}{{ include "x" (sub . 1) }}{{ else }}aaaaaaaa{{ end }}{{ end }}{{ include "x" 40 }}`, Want: "takes longer"},
+		// It gives nothing: on a fast machine the limit of size would be the first.
+		{Name: "doubling-include", Template: `{{ define "x" }}{{ if gt . 0 }}{{ include "x" (sub . 1) }}{{ include "x" (sub . 1) }}{{ end }}{{ end }}{{ include "x" 40 }}`, Want: "takes longer"},
 		{Name: "doubling-replace", Template: `{{ $x := "aa" }}{{ range until 40 }}{{ $x = replace "a" "aa" $x }}{{ end }}`, Want: "larger than 4 MiB"},
 		{Name: "doubling-b64", Template: `{{ $x := "aaaaaaaa" }}{{ range until 100 }}{{ $x = b64enc $x }}{{ end }}`, Want: "larger than 4 MiB"},
 		{Name: "doubling-html", Template: `{{ $x := "<" }}{{ range until 100 }}{{ $x = html $x }}{{ end }}`, Want: ""},

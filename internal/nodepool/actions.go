@@ -124,6 +124,7 @@ func (p *pass) machineObjects() bool {
 	p.applyTemplate()
 	p.retagMachines()
 	p.locked = p.spec().AutoScaling != nil && obs.liveReplicas() != nil
+	p.readRolls()
 	if p.inPlace() {
 		p.planSet(pool)
 	} else {
@@ -179,6 +180,11 @@ func (p *pass) nextGeneration(live *clusterv1.MachineTemplateSpec) machines.Gene
 		return want // machines that wait for their configuration are better than machines that wait to be made
 	}
 	have := machines.GenerationOf(live)
+	if have != want && p.unrequested() {
+		p.held = "held, see condition " + hyperv1.NodePoolUnrequestedRolloutConditionType
+		p.rolls.holds = true
+		return have
+	}
 	if have.UserData == want.UserData {
 		return want
 	}

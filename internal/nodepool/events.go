@@ -35,6 +35,7 @@ var eventRules = []events.Rule{
 	{Condition: hyperv1.NodePoolReconciliationActiveConditionType, Status: metav1.ConditionTrue, Reason: hyperv1.InvalidPausedUntilValueReason, Warning: true, Action: "Pause"},
 	{Condition: hyperv1.NodePoolUpdatingVersionConditionType, Status: metav1.ConditionTrue, Action: "RollOut", Begins: hyperv1.NodePoolUpdatingVersionConditionType, Over: eventVersionUpdated},
 	{Condition: hyperv1.NodePoolUpdatingConfigConditionType, Status: metav1.ConditionTrue, Action: "RollOut", Begins: hyperv1.NodePoolUpdatingConfigConditionType, Over: eventConfigUpdated},
+	{Condition: hyperv1.NodePoolUnrequestedRolloutConditionType, Status: metav1.ConditionTrue, Warning: true, Action: "RollOut"},
 	{Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Status: metav1.ConditionFalse, Warning: true, Action: "Watch", Lost: true, Over: hyperv1.NodePoolAllNodesHealthyConditionType},
 }
 

@@ -31,6 +31,8 @@ const (
 	ReasonWaitingForHostedCluster = "WaitingForHostedCluster"
 	// ReasonInvalidMachineTemplate: the platform can't describe the machines; the message says what to change.
 	ReasonInvalidMachineTemplate = "InvalidMachineTemplate"
+	// ReasonHeld: machines are not replaced before somebody allows it; the message says how.
+	ReasonHeld = "Held"
 	// ReasonDeleting: the pool is being deleted; the message says what it waits for.
 	ReasonDeleting = "Deleting"
 )

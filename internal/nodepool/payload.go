@@ -90,7 +90,7 @@ func apiProxy(obs *observed) (apiproxy.Input, error) {
 		return in, fmt.Errorf("spec.networking.apiServer.advertiseAddress %q of the HostedCluster is no address", address)
 	}
 	in.Image, _ = obs.release.ImageFor(haproxyTag)
-	if own := obs.pool.Annotations[hyperv1.NodePoolHAProxyImageAnnotation]; own != "" {
+	if own := ownProxyImage(obs.pool); own != "" {
 		in.Image = own
 	}
 	if c := hc.Spec.Configuration; c != nil && c.Proxy != nil && !reachedDirectly(in.Host, c.Proxy.NoProxy) {
@@ -101,6 +101,11 @@ func apiProxy(obs *observed) (apiproxy.Input, error) {
 		in.ProxyImage, _ = obs.release.ImageFor(hypershiftTag)
 	}
 	return in, nil
+}
+
+// ownProxyImage is the image that users chose for the proxy to the API; empty: that of the release.
+func ownProxyImage(pool *hyperv1.NodePool) string {
+	return pool.Annotations[hyperv1.NodePoolHAProxyImageAnnotation]
 }
 
 // reachedDirectly tells whether a list of destinations that need no proxy has a host.

@@ -66,6 +66,7 @@ type pass struct {
 	tuned, untuned []*corev1.ConfigMap
 
 	target target
+	rolls  rollState
 	// held is why a rollout does not begin; empty: it may.
 	held string
 }

@@ -13,7 +13,7 @@ import (
 // badWhenTrue are conditions that tell of trouble when they are True.
 var badWhenTrue = []string{
 	hyperv1.HostedClusterDegraded, hyperv1.EtcdRecoveryActive, hyperv1.ClusterVersionFailing, hyperv1.PrivateCAPIMigrationDegraded,
-	hyperv1.NodePoolClusterNetworkCIDRConflictType, hyperv1.NodePoolAWSResourceTagConflictConditionType, "UnrequestedRollout",
+	hyperv1.NodePoolClusterNetworkCIDRConflictType, hyperv1.NodePoolAWSResourceTagConflictConditionType, hyperv1.NodePoolUnrequestedRolloutConditionType,
 	packagesv1.ConditionInvalid, packagesv1.ConditionRemovalHeld, packagesv1.ConditionDeleting,
 }
 

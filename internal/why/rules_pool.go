@@ -38,7 +38,7 @@ var poolRules = []Rule{
 	{ID: "pool-update-invalid", On: kindNodePool, Condition: hyperv1.NodePoolUpdateManagementEnabledConditionType, Is: no, State: Broken, Do: "correct spec.management, as the message says"},
 	{ID: "pool-autoscaling-invalid", On: kindNodePool, Condition: hyperv1.NodePoolAutoscalingEnabledConditionType, Is: no, Reasons: []string{hyperv1.NodePoolValidationFailedReason}, State: Broken,
 		Do: "correct spec.autoScaling or spec.replicas, as the message says"},
-	{ID: "pool-rollout-unrequested", On: kindNodePool, Condition: "UnrequestedRollout", Is: yes, State: Broken, Do: "look at the change that the message names, and allow it with the annotation that it names"},
+	{ID: "pool-rollout-unrequested", On: kindNodePool, Condition: hyperv1.NodePoolUnrequestedRolloutConditionType, Is: yes, State: Broken, Do: "look at the change that the message names, and allow it with the annotation that it names"},
 	{ID: "machine-network-conflict", On: kindNodePool, Condition: hyperv1.NodePoolClusterNetworkCIDRConflictType, Is: yes, State: Broken, Do: "give machines other addresses, or make a cluster with another spec.networking.clusterNetwork"},
 	{ID: "pool-upgrade-failed", On: kindNodePool, Condition: hyperv1.NodePoolUpdatingConfigConditionType, Is: no, Reasons: []string{hyperv1.NodePoolInplaceUpgradeFailedReason}, Ask: []edge{machinesOf}, State: Broken,
 		Do: "see what the machine that the message names says"},

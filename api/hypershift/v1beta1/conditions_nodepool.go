@@ -71,6 +71,10 @@ const (
 	// NodePoolAWSResourceTagConflictConditionType is True when a tag of the HostedCluster forbids one of the pool.
 	NodePoolAWSResourceTagConflictConditionType = "AWSResourceTagConflict"
 
+	// NodePoolUnrequestedRolloutConditionType is True while machines would be replaced although nobody changed what they are made from, as after an upgrade of
+	// the operator. Nothing is replaced before somebody allows it, by annotation NodePoolAllowRolloutAnnotation.
+	NodePoolUnrequestedRolloutConditionType = "UnrequestedRollout"
+
 	// NodePoolClusterNetworkCIDRConflictType is True when addresses of machines lie in the pod network.
 	NodePoolClusterNetworkCIDRConflictType = "ClusterNetworkCIDRConflict"
 

@@ -147,6 +147,9 @@ const (
 	// NodePoolRollsAnnotation on a NodePool notes what machines are made from, by name and digest, and why they were replaced the last few times. The
 	// operator writes it together with a change of what machines are made from; `hypershift why` reads it.
 	NodePoolRollsAnnotation = "hypershift.openshift.io/nodePoolRolls"
+	// NodePoolAllowRolloutAnnotation on a NodePool allows the replacement of machines that condition UnrequestedRollout tells of. Its value is the one in the
+	// condition's message: what is allowed is that replacement, and no other.
+	NodePoolAllowRolloutAnnotation = "hypershift.openshift.io/allow-unrequested-rollout"
 
 	// NodePoolTargetConfigVersionAnnotation is the hash of configuration and release that machines are to have.
 	NodePoolTargetConfigVersionAnnotation = "hypershift.openshift.io/nodePoolTargetConfigVersion"

@@ -32,6 +32,13 @@ type Note struct {
 	Inputs map[string]string `json:"inputs"`
 	// Rolls are the last replacements, the newest first.
 	Rolls []Roll `json:"rolls,omitempty"`
+
+	// Request is what users asked for as of the last pass; nil: an older operator wrote the note.
+	Request *Request `json:"request,omitempty"`
+	// Asked is when they last asked for something else.
+	Asked time.Time `json:"asked,omitzero"`
+	// Held is the hash of machines that nobody asked for; empty: nothing is held.
+	Held string `json:"held,omitempty"`
 }
 
 // Roll is a replacement of all machines.
@@ -59,7 +66,7 @@ func Next(old Note, known bool, hash string, inputs map[string]string, now time.
 	if known && old.Hash == hash {
 		return old, false
 	}
-	n := Note{Hash: hash, Inputs: bounded(inputs)}
+	n := Note{Hash: hash, Inputs: bounded(inputs), Request: old.Request, Asked: old.Asked}
 	if known {
 		n.Rolls = append(n.Rolls, Roll{At: now.UTC().Truncate(time.Second), From: old.Hash, To: hash, Changes: Changes(old.Inputs, n.Inputs)})
 		n.Rolls = append(n.Rolls, old.Rolls...)

@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
+	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
@@ -230,7 +231,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: own, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
-		Checker: newHealthChecker(clk, wake.Wake), Background: ctx,
+		Checker: newHealthChecker(clk, wake.Wake), Background: ctx, Issuers: &issuers.Book{Clock: clk, Changed: wake.Wake},
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,

@@ -2,8 +2,10 @@ package hostedcontrolplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,10 +17,13 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver"
+	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/ignition/clusterconfig"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
@@ -114,7 +119,23 @@ func (r *Reconciler) observeIdentityProviders(ctx context.Context, obs *Observed
 	}
 	wctx := r.context(*obs)
 	wctx.Context, wctx.Reader, wctx.HCP = ctx, r.Client, obs.HCP
-	obs.OAuth, obs.IDPProblem = true, oauthserver.ProvidersProblem(wctx)
+	err := r.askIssuers(wctx, obs)
+	wctx.OpenID = obs.OpenID
+	obs.OAuth, obs.IDPProblem = true, errors.Join(err, oauthserver.ProvidersProblem(wctx))
+}
+
+// askIssuers looks up what the issuers of OpenID providers have answered so far.
+func (r *Reconciler) askIssuers(wctx component.WorkloadContext, obs *Observed) error {
+	if r.Issuers == nil {
+		return nil
+	}
+	questions, err := oauthserver.Questions(wctx)
+	if err != nil {
+		return fmt.Errorf("finding out what to ask issuers of identity providers: %w", err)
+	}
+	path := issuers.Path{Reader: r.Client, HCP: obs.HCP, NoProxy: strings.Join(clusterconfig.NoProxy(obs.HCP), ","), Server: r.tunnel}
+	obs.OpenID, obs.AskAgain = r.Issuers.Answers(r.Background, questions, func() (issuers.Asker, error) { return path.Asker(wctx.Context) })
+	return nil
 }
 
 // observeRollout reads what components are told beside their own objects.

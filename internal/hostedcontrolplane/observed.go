@@ -40,6 +40,9 @@ type Observed struct {
 	// and why; nil: none is.
 	OAuth      bool
 	IDPProblem error
+	// OpenID are what issuers of identity providers answered, by the provider's name; AskAgain is when to look for more, 0: no need.
+	OpenID   map[string]component.OpenIDAnswer
+	AskAgain time.Duration
 	// Kubeadmin says whether the first administrator has a password. nil when the pass did not look.
 	Kubeadmin *bool
 

@@ -90,7 +90,7 @@ type rolloutPlan struct {
 func planRollout(obs Observed, components []component.Component, process component.WorkloadContext) rolloutPlan {
 	c := process
 	c.HCP, c.Release, c.UserRelease, c.Infra = obs.HCP, obs.Release, obs.UserRelease, obs.Infra
-	c.Management, c.Trouble = obs.Management, obs.trouble
+	c.Management, c.Trouble, c.OpenID = obs.Management, obs.trouble, obs.OpenID
 	return rolloutPlan{context: c, components: components}
 }
 
@@ -113,6 +113,9 @@ func recheckAfter(obs Observed, now time.Time) time.Duration {
 	}
 	if obs.Renew > 0 {
 		after = min(after, obs.Renew)
+	}
+	if obs.AskAgain > 0 {
+		after = min(after, obs.AskAgain)
 	}
 	if len(obs.Troubles) > 0 {
 		after = min(after, recheckUnready) // pods are not watched

@@ -14,6 +14,7 @@ import (
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
+	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/outcome"
@@ -63,6 +64,9 @@ type Reconciler struct {
 	Checker    Checker
 	Background context.Context
 
+	// Issuers asks issuers of identity providers; nil: nobody does.
+	Issuers *issuers.Book
+
 	// Management looks at the management cluster.
 	Management Management
 	// InCloud: a program beside this one works in a cloud.
@@ -74,6 +78,7 @@ type Reconciler struct {
 	// Context holds the settings of the process that components see; the rest is filled in here.
 	Context component.WorkloadContext
 
+	tunnel   string // host:port of the konnectivity server, for tests; empty: that of the control plane
 	applied  apply.Memory
 	outcomes outcome.Outcomes
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,22 @@ func NewDialer(address string, files Files) (*Dialer, error) {
 		return nil, err
 	}
 	return &Dialer{address: address, creds: creds}, nil
+}
+
+// NewDialerFrom is NewDialer for PEM that is at hand, as from Secrets: a dialer for as long as they are valid.
+func NewDialerFrom(address string, cert, key, ca []byte) (*Dialer, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, fmt.Errorf("the konnectivity server's address %q is not host:port", address)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the client certificate for tunnels: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the authority of the konnectivity server's certificate holds no certificate")
+	}
+	return &Dialer{address: address, creds: &credentials{fixed: true, pair: &pair, pool: pool}}, nil
 }
 
 // DialContext connects to host:port from a node of the hosted cluster, which also resolves a name. network is tcp.

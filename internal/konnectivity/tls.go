@@ -28,6 +28,7 @@ type Files struct {
 // keyPair and pool are read again when their files change, so that rotated certificates need no restart.
 type credentials struct {
 	files Files
+	fixed bool // there are no files: pair and pool stay as they are
 	now   func() time.Time
 
 	mu      sync.Mutex
@@ -56,6 +57,9 @@ func load(files Files, now func() time.Time) (*credentials, error) {
 func (c *credentials) current() (*tls.Certificate, *x509.CertPool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.fixed {
+		return c.pair, c.pool, nil
+	}
 	now := c.now()
 	if c.pair != nil && now.Sub(c.checked) < reloadAfter {
 		return c.pair, c.pool, nil

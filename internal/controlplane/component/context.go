@@ -83,6 +83,9 @@ type WorkloadContext struct {
 	// has looked.
 	Trouble func(component string) (reason, message string)
 
+	// OpenID are what issuers answered, by the name of the identity provider. nil: nobody asks them, as in previews.
+	OpenID map[string]OpenIDAnswer
+
 	// Unconditional plans the component even though its predicate, or something that it waits for, says no; for previews.
 	Unconditional bool
 	// Unsigned leaves out what needs a certificate; for previews.
@@ -117,6 +120,20 @@ type WorkloadContext struct {
 	// BootstrapHosted makes the first objects of a hosted cluster, given its administrator's kubeconfig. nil means the real
 	// thing; tests without a hosted API server replace it.
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
+}
+
+// OpenIDAnswer is what is known of an identity provider of type OpenID.
+type OpenIDAnswer struct {
+	// Issuer was asked for the URLs; empty: it was not, because an annotation gives them.
+	Issuer string
+	// Authorize, Token and UserInfo are URLs; empty: not known. UserInfo is optional.
+	Authorize, Token, UserInfo string
+	// Challenge says whether the provider takes a user's name and password, as clients without a browser send them.
+	Challenge bool
+	// Secret is the version of the client's password that Challenge was found with; empty: Challenge isn't known.
+	Secret string
+	// Problem says what could not be found out; what is known from before holds all the same.
+	Problem error
 }
 
 // complete is ctx with what may be left out.

@@ -17,6 +17,9 @@ func adaptConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
 	if !ctx.Preview() && (ctx.Infra.OAuthHost == "" || ctx.Infra.OAuthPort == 0) {
 		return errors.New("waiting for the address of the OAuth server: spec.services must publish OAuthServer, and the management cluster give it a host and a port")
 	}
+	if err := remember(ctx, cm); err != nil {
+		return err
+	}
 	return kit.EditConfig(cm, "config.yaml", func(config map[string]any) error {
 		serving := kit.Section(config, "servingInfo")
 		kit.TLSOf(ctx.HCP).ServingInfo(serving)

@@ -27,6 +27,9 @@ type override struct {
 	Challenge *bool `json:"challenge"`
 }
 
+// subject is the claim that is a user's ID.
+const subject = "sub"
+
 func (c *converter) openID(idp *configv1.IdentityProvider) converted {
 	p := idp.OpenID
 	if p == nil {
@@ -55,24 +58,63 @@ func (c *converter) openID(idp *configv1.IdentityProvider) converted {
 	return converted{"OpenIDIdentityProvider", known.Challenge != nil && *known.Challenge, true, fields}
 }
 
-// answers are the URLs of a provider, and how its claims make users.
-func (c *converter) answers(idp *configv1.IdentityProvider) (override, error) {
-	var o override
-	annotation := hyperv1.IDPOverridesAnnotationPrefix + idp.Name
-	text, overridden := c.ctx.HCP.Annotations[annotation]
+// overrideOf is what the annotation says of a provider; nil: there is none.
+func overrideOf(hcp *hyperv1.HostedControlPlane, provider string) (*override, error) {
+	annotation := hyperv1.IDPOverridesAnnotationPrefix + provider
+	text, overridden := hcp.Annotations[annotation]
 	if !overridden {
-		// Nothing in the control plane asks the issuer yet: it is reached through the tunnel, and components are planned without a network.
-		return o, fmt.Errorf("the URLs of issuer %q are not known: give them by annotation %s of the HostedCluster, as JSON {\"urls\":{\"authorize\":…,\"token\":…,\"userInfo\":…},\"claims\":{…},\"challenge\":false}",
-			idp.OpenID.Issuer, annotation)
+		return nil, nil
 	}
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return o, fmt.Errorf("annotation %s is not the JSON that it must be: %w", annotation, err)
+	o := &override{}
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		return nil, fmt.Errorf("annotation %s is not the JSON that it must be: %w", annotation, err)
 	}
 	if o.URLs.Authorize == "" || o.URLs.Token == "" {
-		return o, errors.New("annotation " + annotation + " lacks urls.authorize or urls.token")
+		return nil, errors.New("annotation " + annotation + " lacks urls.authorize or urls.token")
 	}
 	if len(o.Claims.ID) == 0 {
-		o.Claims.ID = []string{"sub"}
+		o.Claims.ID = []string{subject}
 	}
 	return o, nil
+}
+
+// answers are the URLs of a provider, and how its claims make users: as the annotation says, else as its issuer answered.
+func (c *converter) answers(idp *configv1.IdentityProvider) (override, error) {
+	given, err := overrideOf(c.ctx.HCP, idp.Name)
+	if err != nil {
+		return override{}, err
+	}
+	answer, asked := c.ctx.OpenID[idp.Name]
+	if given != nil {
+		if given.Challenge == nil && asked {
+			c.warn(answer.Problem)
+			given.Challenge = &answer.Challenge
+		}
+		return *given, nil
+	}
+	if asked && answer.Authorize != "" {
+		c.warn(answer.Problem)
+		return discovered(idp.OpenID, answer.Authorize, answer.Token, answer.UserInfo, answer.Challenge), nil
+	}
+	problem := answer.Problem
+	switch {
+	case !asked:
+		problem = fmt.Errorf("the URLs of issuer %q are not known", idp.OpenID.Issuer)
+	case problem == nil:
+		return override{}, fmt.Errorf("issuer %q is being asked for its URLs", idp.OpenID.Issuer)
+	}
+	return override{}, fmt.Errorf("%w; or give its URLs by annotation %s of the HostedCluster, as JSON {\"urls\":{\"authorize\":…,\"token\":…,\"userInfo\":…},\"claims\":{…},\"challenge\":false}",
+		problem, hyperv1.IDPOverridesAnnotationPrefix+idp.Name)
+}
+
+// discovered is what an issuer answered, with the claims that the user wants.
+func discovered(p *configv1.OpenIDIdentityProvider, authorize, token, userInfo string, challenge bool) override {
+	o := override{Challenge: &challenge}
+	o.URLs.Authorize, o.URLs.Token, o.URLs.UserInfo = authorize, token, userInfo
+	o.Claims.ID = []string{subject}
+	o.Claims.PreferredUsername, o.Claims.Name, o.Claims.Email = p.Claims.PreferredUsername, p.Claims.Name, p.Claims.Email
+	for _, group := range p.Claims.Groups {
+		o.Claims.Groups = append(o.Claims.Groups, string(group))
+	}
+	return o
 }

@@ -23,7 +23,7 @@ type file struct {
 	dir    string
 }
 
-// ProvidersProblem says which identity providers of spec.configuration.oauth are left out, and why; nil when all are configured.
+// ProvidersProblem says which identity providers of spec.configuration.oauth are left out or can't be asked, and why; nil when all are configured.
 func ProvidersProblem(ctx component.WorkloadContext) error {
 	_, err := identityProviders(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func identityProviders(ctx component.WorkloadContext) ([]provider, error) {
 	for i := range oauth(ctx.HCP).IdentityProviders {
 		idp := &oauth(ctx.HCP).IdentityProviders[i]
 		field := fmt.Sprintf("spec.configuration.oauth.identityProviders[%d]", i)
-		p, err := convert(ctx, i, idp)
+		p, warnings, err := convert(ctx, i, idp)
 		switch {
 		case idp.Name == "":
 			err = errors.New("name is empty: give the provider one, it becomes a part of its users' identities")
@@ -51,6 +51,9 @@ func identityProviders(ctx component.WorkloadContext) ([]provider, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s (%q) is left out: %w", field, idp.Name, err))
 			continue
+		}
+		if warnings != nil {
+			errs = append(errs, fmt.Errorf("%s (%q) is configured with what was known before: %w", field, idp.Name, warnings))
 		}
 		seen[idp.Name] = true
 		list = append(list, p)
@@ -64,10 +67,19 @@ type converter struct {
 	index int
 	files []file
 	errs  []error
+	// warnings don't keep the provider from being configured.
+	warnings []error
 }
 
-// convert makes the configuration of the provider with an index.
-func convert(ctx component.WorkloadContext, index int, idp *configv1.IdentityProvider) (provider, error) {
+// warn notes what doesn't keep the provider from being configured; nil is nothing.
+func (c *converter) warn(err error) {
+	if err != nil {
+		c.warnings = append(c.warnings, err)
+	}
+}
+
+// convert makes the configuration of the provider with an index. The second result says what is wrong with it although it can be used.
+func convert(ctx component.WorkloadContext, index int, idp *configv1.IdentityProvider) (_ provider, warnings, _ error) {
 	c := &converter{ctx: ctx, index: index}
 	of := map[configv1.IdentityProviderType]func(*configv1.IdentityProvider) converted{
 		configv1.IdentityProviderTypeBasicAuth: c.basicAuth, configv1.IdentityProviderTypeGitHub: c.gitHub, configv1.IdentityProviderTypeGitLab: c.gitLab,
@@ -75,11 +87,11 @@ func convert(ctx component.WorkloadContext, index int, idp *configv1.IdentityPro
 		configv1.IdentityProviderTypeLDAP: c.ldap, configv1.IdentityProviderTypeOpenID: c.openID, configv1.IdentityProviderTypeRequestHeader: c.requestHeader,
 	}[idp.Type]
 	if of == nil {
-		return provider{}, fmt.Errorf("type %q is unknown: it must be BasicAuth, GitHub, GitLab, Google, HTPasswd, Keystone, LDAP, OpenID or RequestHeader", idp.Type)
+		return provider{}, nil, fmt.Errorf("type %q is unknown: it must be BasicAuth, GitHub, GitLab, Google, HTPasswd, Keystone, LDAP, OpenID or RequestHeader", idp.Type)
 	}
 	out := of(idp)
 	if err := errors.Join(c.errs...); err != nil {
-		return provider{}, err
+		return provider{}, nil, err
 	}
 	out.fields["apiVersion"], out.fields["kind"] = "osin.config.openshift.io/v1", out.kind
 	mapping := idp.MappingMethod
@@ -88,7 +100,7 @@ func convert(ctx component.WorkloadContext, index int, idp *configv1.IdentityPro
 	}
 	return provider{files: c.files, config: map[string]any{
 		"name": idp.Name, "challenge": out.challenge, "login": out.login, "mappingMethod": string(mapping), "provider": out.fields,
-	}}, nil
+	}}, errors.Join(c.warnings...), nil
 }
 
 // converted is the part of a provider that depends on its type. challenge: clients without a browser can log in by it; login: those with one.
@@ -164,6 +176,6 @@ func (c *converter) remote(prefix string, r configv1.OAuthRemoteConnectionInfo) 
 func (c *converter) client(prefix, id, secret string) map[string]any {
 	return map[string]any{
 		"clientID":     c.require(prefix+".clientID", id),
-		"clientSecret": c.needed(prefix+".clientSecret.name", "client-secret", secret, "clientSecret"),
+		"clientSecret": c.needed(prefix+".clientSecret.name", "client-secret", secret, clientSecretKey),
 	}
 }

@@ -52,7 +52,8 @@ func (r *Reconciler) reconcilePayload(ctx context.Context, hcp *hyperv1.HostedCo
 	in, err := r.observePayload(ctx, hcp)
 	var hosted HostedError
 	if err != nil && !errors.As(err, &hosted) {
-		return ctrl.Result{}, errors.Join(err, r.report(ctx, hcp, succeeded(hcp.Generation, err, nil)))
+		restored, _, _ := r.withRecovery(ctx, hcp, false, 0)
+		return ctrl.Result{}, errors.Join(err, r.report(ctx, hcp, append(restored, succeeded(hcp.Generation, err, nil))...))
 	}
 	var missing error
 	var failures []Failure
@@ -66,14 +67,16 @@ func (r *Reconciler) reconcilePayload(ctx context.Context, hcp *hyperv1.HostedCo
 			r.cleared.Store(true)
 		}
 	}
-	err = r.report(ctx, hcp, append(openshift.Conditions(in), succeeded(hcp.Generation, missing, failures))...)
+	restored, again, more := r.withRecovery(ctx, hcp, err == nil, resync)
+	failures = append(failures, more...)
+	err = r.report(ctx, hcp, append(append(openshift.Conditions(in), restored...), succeeded(hcp.Generation, missing, failures))...)
 	for _, f := range failures {
 		err = errors.Join(err, f)
 	}
 	if err = errors.Join(missing, err); err != nil {
 		return ctrl.Result{}, err // tried again with increasing pauses
 	}
-	return ctrl.Result{RequeueAfter: wait.Jitter(resync, resyncJitter)}, nil
+	return ctrl.Result{RequeueAfter: wait.Jitter(again, resyncJitter)}, nil
 }
 
 // HostedError is a failure to read the hosted cluster, whose words are not repeated.

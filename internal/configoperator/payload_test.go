@@ -15,6 +15,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -252,6 +254,41 @@ func TestPayload(t *testing.T) {
 		g.Expect(fmt.Sprint(endpoints.Object["subsets"])).To(ContainSubstring("443"))
 	})
 	t.Run("When nothing changed it should write nothing", func(t *testing.T) {
+		w.quiet(t)
+	})
+	t.Run("When a payload's cluster was restored it should say what is missing, look again soon, and stay whole once it was found so", func(t *testing.T) {
+		g := NewWithT(t)
+		const kind = hyperv1.HostedClusterRestoredFromBackup
+		g.Expect(w.condition(t, kind)).To(BeNil(), "it was never restored")
+		mark := func(present bool) {
+			hcp := &hyperv1.HostedControlPlane{}
+			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(w.hcp), hcp)).To(Succeed())
+			hcp.Annotations = map[string]string{}
+			if present {
+				hcp.Annotations[hyperv1.HostedClusterRestoredFromBackupAnnotation] = ""
+			}
+			g.Expect(w.client.Update(t.Context(), hcp)).To(Succeed())
+		}
+		mark(true)
+		defer mark(false)
+		result, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.hcp)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.RequeueAfter).To(BeNumerically("<", 3*time.Minute))
+		g.Expect(w.condition(t, kind)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "RecoveryFinished"),
+			HaveField("Message", "Hosted cluster recovery not finished yet: there is no StatefulSet openshift-monitoring/prometheus-k8s")))
+		w.quiet(t)
+		labels := map[string]string{"app": "prometheus"}
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-monitoring", Name: "prometheus-k8s"}, Spec: appsv1.StatefulSetSpec{
+			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}}}
+		g.Expect(w.hosted.Create(t.Context(), set)).To(Succeed())
+		set.Status.ObservedGeneration = set.Generation
+		g.Expect(w.hosted.Status().Update(t.Context(), set)).To(Succeed())
+		g.Expect(w.pass(t)).To(Succeed())
+		g.Expect(w.condition(t, kind)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", "Hosted cluster recovery finished")))
+		mark(false)
+		g.Expect(w.pass(t)).To(Succeed())
+		g.Expect(w.condition(t, kind)).To(HaveField("Status", metav1.ConditionTrue), "the mark is gone because of it")
 		w.quiet(t)
 	})
 	t.Run("When a user changes what belongs to the HostedCluster the API server should refuse it", func(t *testing.T) {

@@ -110,14 +110,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			plan.RecheckAfter = min(plan.RecheckAfter, after)
 		}
 	}
-	err = r.report(ctx, hcp, succeeded(hcp.Generation, plan.Missing, failures))
+	restored, again, more := r.withRecovery(ctx, hcp, len(failures) == 0, plan.RecheckAfter)
+	failures = append(failures, more...)
+	err = r.report(ctx, hcp, append(restored, succeeded(hcp.Generation, plan.Missing, failures))...)
 	for _, f := range failures {
 		err = errors.Join(err, f)
 	}
 	if err = errors.Join(plan.Missing, err); err != nil {
 		return ctrl.Result{}, err // tried again with increasing pauses
 	}
-	return ctrl.Result{RequeueAfter: wait.Jitter(plan.RecheckAfter, resyncJitter)}, nil
+	return ctrl.Result{RequeueAfter: wait.Jitter(again, resyncJitter)}, nil
 }
 
 // observeTunnel reads what agents on nodes need. What is missing is left empty, for the plan to report.

@@ -62,9 +62,9 @@ type observed struct {
 	sets        []clusterv1.MachineSet // of the pool, those of the deployment included
 	machines    []clusterv1.Machine    // by name
 	healthCheck *clusterv1.MachineHealthCheck
-	spotName    string                           // of the health check of machines that may be taken away at any time
-	spotChecks  []*clusterv1.MachineHealthCheck  // what the pool has of these, under this or its other name
-	templates   []metav1.PartialObjectMetadata // machine templates of the pool
+	spotName    string                          // of the health check of machines that may be taken away at any time
+	spotChecks  []*clusterv1.MachineHealthCheck // what the pool has of these, under this or its other name
+	templates   []metav1.PartialObjectMetadata  // machine templates of the pool
 	// infraMachines are the infrastructure provider's, read when the template asks for a change of those that there are.
 	infraMachines []unstructured.Unstructured
 }

@@ -69,8 +69,8 @@ func (p *pass) workloads() []client.Object {
 	if p.obs.healthCheck != nil {
 		list = append(list, p.obs.healthCheck)
 	}
-	for _, check := range p.obs.spotChecks {
-		list = append(list, check)
+	if p.obs.spotCheck != nil {
+		list = append(list, p.obs.spotCheck)
 	}
 	return list
 }
@@ -310,13 +310,11 @@ func (p *pass) healthChecks() bool {
 func (p *pass) spotHealthCheck() {
 	obs := p.obs
 	pool := machines.Pool{NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels()}
-	if obs.template.Interruptible {
-		p.after = append(p.after, pool.SpotHealthCheck(obs.spotName))
-	}
-	for _, check := range obs.spotChecks {
-		if !obs.template.Interruptible || check.Name != obs.spotName {
-			p.delete = append(p.delete, check)
-		}
+	switch {
+	case obs.template.Interruptible:
+		p.after = append(p.after, pool.SpotHealthCheck())
+	case obs.spotCheck != nil:
+		p.delete = append(p.delete, obs.spotCheck)
 	}
 }
 
@@ -439,7 +437,7 @@ func (p *pass) progress() string {
 		}
 	}
 	message := fmt.Sprintf("; %d of %d machines are made from it", len(updated), *md.Spec.Replicas)
-	if f := machines.AllReady(updated, 0); f.Status != metav1.ConditionTrue {
+	if f := machines.AllReady(updated, 0, p.obs.explain()); f.Status != metav1.ConditionTrue {
 		message += ": " + f.Message
 	}
 	if len(leaving) > 0 { // a drain that a disruption budget forbids holds up a rollout without anything being wrong with new machines

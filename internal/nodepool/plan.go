@@ -170,7 +170,7 @@ func (p *pass) reportMachines() {
 	p.nodes = machines.NodeVersions(obs.machines, p.version)
 	if managed {
 		want := p.replicasWanted()
-		p.set(fromFinding(hyperv1.NodePoolAllMachinesReadyConditionType, machines.AllReady(obs.machines, want)))
+		p.set(fromFinding(hyperv1.NodePoolAllMachinesReadyConditionType, machines.AllReady(obs.machines, want, obs.explain())))
 		p.set(fromFinding(hyperv1.NodePoolAllNodesHealthyConditionType, machines.AllHealthy(obs.machines, want)))
 	}
 	if names := machines.NetworkConflict(obs.machines, podNetworks(obs.hc)); names != "" {

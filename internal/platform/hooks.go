@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -67,6 +68,19 @@ type InfraKeeper interface {
 // more than an error of MachineTemplate. ValidPlatformImage False stops the pass.
 type PoolReporter interface {
 	PoolConditions(in machine.Input) (set []hyperv1.NodePoolCondition, absent []string)
+}
+
+// DeletionReporter has conditions that a HostedCluster repeats of its control plane while it is being deleted, too: the rest of the deletion goes by them.
+type DeletionReporter interface {
+	// DeletionConditions is pure. Their observedGeneration is the caller's.
+	DeletionConditions(hcp *hyperv1.HostedControlPlane) []metav1.Condition
+}
+
+// MachineExplainer puts into words what the provider says of a machine that doesn't come to be.
+type MachineExplainer interface {
+	// ExplainMachine says of an infrastructure machine what is wrong and what to do, without what differs each time; empty: it has nothing to say beyond what
+	// the Machine says. It is pure.
+	ExplainMachine(infra *unstructured.Unstructured) string
 }
 
 // Dismantler has objects in the control plane's namespace that have to be gone before the HostedControlPlane goes, because its operator has a

@@ -112,14 +112,14 @@ func TestAggregate(t *testing.T) {
 		for i := range 9 {
 			list = append(list, bad(fmt.Sprintf("m%d", i), "PodPending", "Insufficient memory"))
 		}
-		f := machines.AllReady(list, 9)
+		f := machines.AllReady(list, 9, nil)
 		g.Expect(f.Reason).To(Equal("PodPending"))
 		g.Expect(f.Message).To(And(HavePrefix("9 of 9 machines are not ready\nMachine m0: PodPending: Insufficient memory"), HaveSuffix("and 4 more with reason PodPending")))
 	})
 	t.Run("When there is no machine it should depend on whether there is to be one", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(machines.AllReady(nil, 0).Status).To(Equal(metav1.ConditionTrue))
-		g.Expect(machines.AllReady(nil, 1).Reason).To(Equal("NotFound"))
+		g.Expect(machines.AllReady(nil, 0, nil).Status).To(Equal(metav1.ConditionTrue))
+		g.Expect(machines.AllReady(nil, 1, nil).Reason).To(Equal("NotFound"))
 	})
 	t.Run("When a node lies about its version it should not count", func(t *testing.T) {
 		m := clusterv1.Machine{}
@@ -146,4 +146,19 @@ func TestMaxUnavailable(t *testing.T) {
 			NewWithT(t).Expect(machines.MaxUnavailable(&hyperv1.InPlaceUpgrade{MaxUnavailable: tc.limit}, tc.replicas)).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestExplained(t *testing.T) {
+	list := []clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: clusterv1.MachineStatus{Conditions: []metav1.Condition{
+		{Type: clusterv1.MachineInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: "InstanceProvisionFailed", Message: "0 of 2 completed"}}}}}
+	t.Run("When the platform has words for a machine they should be told", func(t *testing.T) {
+		f := machines.AllReady(list, 1, func(m *clusterv1.Machine) string { return m.Name + " is refused" })
+		g := NewWithT(t)
+		g.Expect(f.Reason).To(Equal("InstanceProvisionFailed"))
+		g.Expect(f.Message).To(HaveSuffix("Machine a: InstanceProvisionFailed: a is refused"))
+	})
+	t.Run("When it has none the Machine's own should stay", func(t *testing.T) {
+		f := machines.AllReady(list, 1, func(*clusterv1.Machine) string { return "" })
+		NewWithT(t).Expect(f.Message).To(HaveSuffix("Machine a: InstanceProvisionFailed: "))
+	})
 }

@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -102,9 +103,10 @@ func RemediationBlocked(mhc *clusterv1.MachineHealthCheck) *Finding {
 // maxMachines is how many machines a message names for each reason.
 const maxMachines = 5
 
-// AllReady sums the Machines up: whether each runs.
-func AllReady(list []clusterv1.Machine, want int32) Finding {
-	return aggregate(list, want, func(m *clusterv1.Machine) *metav1.Condition {
+// AllReady sums the Machines up: whether each runs. explain gives better words for one that doesn't, and none where
+// it has none; nil: nobody has.
+func AllReady(list []clusterv1.Machine, want int32, explain func(*clusterv1.Machine) string) Finding {
+	return aggregate(list, want, explain, func(m *clusterv1.Machine) *metav1.Condition {
 		if c := conditions.Get(m.Status.Conditions, clusterv1.MachineInfrastructureReadyCondition); c != nil && c.Status != metav1.ConditionTrue {
 			return c
 		}
@@ -117,12 +119,12 @@ func AllReady(list []clusterv1.Machine, want int32) Finding {
 
 // AllHealthy sums the nodes of the Machines up.
 func AllHealthy(list []clusterv1.Machine, want int32) Finding {
-	return aggregate(list, want, func(m *clusterv1.Machine) *metav1.Condition {
+	return aggregate(list, want, nil, func(m *clusterv1.Machine) *metav1.Condition {
 		return conditions.Get(m.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
 	})
 }
 
-func aggregate(list []clusterv1.Machine, want int32, of func(*clusterv1.Machine) *metav1.Condition) Finding {
+func aggregate(list []clusterv1.Machine, want int32, explain func(*clusterv1.Machine) string, of func(*clusterv1.Machine) *metav1.Condition) Finding {
 	switch {
 	case len(list) == 0 && want == 0:
 		return Finding{metav1.ConditionTrue, hyperv1.AsExpectedReason, "NodePool set to no replicas"}
@@ -140,6 +142,9 @@ func aggregate(list []clusterv1.Machine, want int32, of func(*clusterv1.Machine)
 				reason = c.Reason
 			}
 			message = firstLine(c.Message)
+		}
+		if explain != nil {
+			message = cmp.Or(firstLine(explain(&list[i])), message)
 		}
 		reasons[reason] = true
 		wrong[reason] = append(wrong[reason], fmt.Sprintf("Machine %s: %s: %s", list[i].Name, reason, message))

@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/platform"
 )
 
 // Reasons of condition HostedClusterDestroyed besides those of the API.
@@ -45,6 +46,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	conditions.Set(&hc.Status.Conditions, r.Clock.Now(), repeated(hc, left.HostedControlPlane())...)
 	next := teardown.PlanFor(left, r.Clock.Now())
 	if next.Done() {
 		next = documentsLeft(hc)
@@ -67,6 +69,28 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)
 	// An optimistic lock: somebody else may have added a finalizer since.
 	return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, hc, hyperv1.HostedClusterFinalizer)
+}
+
+// repeated are conditions of the control plane that a HostedCluster which goes has, too; none once the control plane is gone.
+func repeated(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) []metav1.Condition {
+	if hcp == nil {
+		return nil
+	}
+	var list []metav1.Condition
+	if c := conditions.Get(hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed); c != nil {
+		list = append(list, conditions.New(c.Type, c.Status, c.Reason, c.Message))
+	}
+	p, err := platform.For(hc.Spec.Platform.Type)
+	if err != nil {
+		return list // it was refused, and has made nothing
+	}
+	if reporter, ok := p.(platform.DeletionReporter); ok {
+		list = append(list, reporter.DeletionConditions(hcp)...)
+	}
+	for i := range list {
+		list[i].ObservedGeneration = hc.Generation
+	}
+	return list
 }
 
 // documentsLeft waits for the program that published OIDC documents to remove them, which is the last that a hosted cluster has outside.

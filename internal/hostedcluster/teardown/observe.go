@@ -94,6 +94,9 @@ func (r Remover) Observe(ctx context.Context, hc *hyperv1.HostedCluster) (Observ
 	return left, err
 }
 
+// HostedControlPlane is that of the cluster; nil when there is none any more.
+func (r Observed) HostedControlPlane() *hyperv1.HostedControlPlane { return r.hcp }
+
 // podsOf lists the pods of a control plane that is gone.
 func (r Remover) podsOf(ctx context.Context, ns string) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}

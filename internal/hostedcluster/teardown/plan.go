@@ -182,7 +182,7 @@ func planControlPlane(r Observed, now time.Time, t *Plan) {
 func planBeside(r Observed, now time.Time, t *Plan) {
 	for _, obj := range r.beside {
 		kind := obj.GetObjectKind().GroupVersionKind().Kind
-		t.Waiting = append(t.Waiting, waitingFor(kind, obj, "the operators remove what it stands for first"))
+		t.Waiting = append(t.Waiting, waitingFor(kind, obj, besideHint(obj)))
 		if obj.GetDeletionTimestamp().IsZero() {
 			t.delete = append(t.delete, obj)
 			continue
@@ -191,6 +191,18 @@ func planBeside(r Observed, now time.Time, t *Plan) {
 			t.strip = append(t.strip, finalizerOf{obj, f})
 		}
 	}
+}
+
+// besideHint is why an object is still there: what its controllers say is wrong, if they do.
+func besideHint(obj client.Object) string {
+	if service, ok := obj.(*hyperv1.AWSEndpointService); ok {
+		for _, c := range service.Status.Conditions {
+			if c.Status == metav1.ConditionFalse {
+				return c.Message
+			}
+		}
+	}
+	return "the operators remove what it stands for first"
 }
 
 // finalizerOf is a finalizer that nobody else removes.

@@ -63,6 +63,16 @@ func (Platform) Conditions(in cluster.Input) (set []metav1.Condition, absent []s
 	return set, nil
 }
 
+// DeletionConditions implements platform.DeletionReporter. Whether AWS takes the cluster's tokens may change while it goes: its provider may have been deleted
+// first.
+func (Platform) DeletionConditions(hcp *hyperv1.HostedControlPlane) []metav1.Condition {
+	list := []metav1.Condition{copied(hcp, hyperv1.ValidAWSIdentityProvider)}
+	if conditions.Get(hcp.Status.Conditions, hyperv1.AWSDefaultSecurityGroupDeleted) != nil {
+		list = append(list, copied(hcp, hyperv1.AWSDefaultSecurityGroupDeleted))
+	}
+	return list
+}
+
 // bringsKey tells that tokens are signed by a key of the user's, who publishes its public half.
 func bringsKey(hc *hyperv1.HostedCluster) bool {
 	return hc.Spec.ServiceAccountSigningKey != nil && hc.Spec.ServiceAccountSigningKey.Name != ""

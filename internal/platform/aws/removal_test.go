@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -48,6 +49,46 @@ func TestRemoving(t *testing.T) {
 				tc.change(hcp)
 			}
 			NewWithT(t).Expect(Removing(hcp, now)).To(Equal(tc.want))
+		})
+	}
+}
+
+// What docs/aws.md promises of a deletion for which AWS takes no tokens, or for which nobody knows whether it does.
+func TestBrokenCredentialsEndInTime(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	const longest = 24 * time.Hour
+	// ends is after how many minutes something no longer holds up the deletion.
+	ends := func(holds func(now time.Time) bool) time.Duration {
+		for after := time.Duration(0); after < longest; after += time.Minute {
+			if !holds(begin.Add(after)) {
+				return after
+			}
+		}
+		return longest
+	}
+	for name, tc := range map[string]struct {
+		identity                    *metav1.Condition
+		machine, endpoint, security time.Duration
+	}{
+		"When AWS refuses the tokens nothing should be waited for": {identity: ptr.To(conditions.False(hyperv1.ValidAWSIdentityProvider, "InvalidIdentityProvider", ""))},
+		"When nobody could ask AWS machines and endpoints should be waited for ten minutes": {
+			identity: ptr.To(conditions.Unknown(hyperv1.ValidAWSIdentityProvider, "StatusUnknown", "")), machine: 10 * time.Minute, endpoint: 10 * time.Minute},
+		"When nobody has looked yet the security group should be waited for, too, for twenty": {machine: 10 * time.Minute, endpoint: 10 * time.Minute, security: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hc, hcp := sample().HostedCluster, &hyperv1.HostedControlPlane{}
+			hcp.DeletionTimestamp = &metav1.Time{Time: begin}
+			hcp.Annotations = map[string]string{hyperv1.CleanupCloudResourcesAnnotation: "true"}
+			hcp.Spec.Platform.AWS = &hyperv1.AWSPlatformSpec{}
+			if tc.identity != nil {
+				hc.Status.Conditions = []metav1.Condition{*tc.identity}
+				hcp.Status.Conditions = hc.Status.Conditions
+			}
+			obj := &hyperv1.AWSEndpointService{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: begin}, Finalizers: []string{hyperv1.AWSEndpointServiceCPOFinalizer}}}
+			g.Expect(ends(func(now time.Time) bool { return !orphaned(hc, obj, now) })).To(Equal(tc.machine))
+			g.Expect(ends(func(now time.Time) bool { return len(Platform{}.Abandoned(hc, obj, now)) == 0 })).To(Equal(tc.endpoint))
+			g.Expect(ends(func(now time.Time) bool { return Removing(hcp, now) != "" })).To(Equal(tc.security))
 		})
 	}
 }

@@ -39,7 +39,6 @@ import (
 	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/version"
 	"hcp.internal/platform/internal/cli/why"
-	consolecommand "hcp.internal/platform/internal/console/command"
 	localcli "hcp.internal/platform/internal/local/cli"
 )
 
@@ -104,7 +103,6 @@ func command() *cobra.Command {
 		backup.CloneCommand(),
 		backup.RestoreCommand(),
 		capi.Command(),
-		consolecommand.Local(),
 		describe.Command(),
 		follow.Events(),
 		follow.Logs(),

@@ -94,6 +94,9 @@ func ValidateKubernetes(hcp *hyperv1.HostedControlPlane, can Capabilities) error
 			return fmt.Errorf("service %s is published by Route, which releases of Kubernetes have no router for; use LoadBalancer or NodePort in spec.services", service)
 		}
 	}
+	if hcp.Spec.Platform.Type == hyperv1.AWSPlatform && payload.Private(hcp) {
+		return fmt.Errorf("spec.platform.aws.endpointAccess is %s, and releases of Kubernetes have no router that a private network could lead to; use Public, or a release of OpenShift", hcp.Spec.Platform.AWS.EndpointAccess)
+	}
 	if privateAPI(hcp) {
 		return fmt.Errorf("service %s is published by a load balancer in a private network, which releases of Kubernetes have no way to; give the platform public access", hyperv1.APIServer)
 	}

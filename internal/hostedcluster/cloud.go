@@ -3,10 +3,12 @@ package hostedcluster
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/companion"
 )
 
@@ -16,13 +18,18 @@ const cloudProgram = "hcp-cloud"
 // cloudFlags say what the operator does in clouds, which the program beside it does.
 type cloudFlags struct {
 	bucket, bucketRegion, bucketCredentials string
+	privatePlatform                         string
 }
 
 func (c *cloudFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.bucket, "oidc-storage-provider-s3-bucket-name", "", "bucket that the OIDC documents of hosted clusters on AWS are published in; empty: none are")
 	fs.StringVar(&c.bucketRegion, "oidc-storage-provider-s3-region", "", "region of that bucket")
 	fs.StringVar(&c.bucketCredentials, "oidc-storage-provider-s3-credentials", "", "file with credentials for that bucket, in the format of the AWS command line; empty: what the environment offers")
+	fs.StringVar(&c.privatePlatform, "private-platform", string(hyperv1.NonePlatform), "platform whose private clusters are supported: AWS, with credentials and region of the management cluster in the environment, or None")
 }
+
+// envRegion is the variable by which SDKs of AWS learn of their region.
+const envRegion = "AWS_REGION"
 
 func (c cloudFlags) validate() error {
 	var errs []error
@@ -32,12 +39,21 @@ func (c cloudFlags) validate() error {
 	if c.bucketCredentials != "" && c.bucket == "" {
 		errs = append(errs, errors.New("--oidc-storage-provider-s3-credentials: give --oidc-storage-provider-s3-bucket-name, too"))
 	}
+	switch {
+	case c.privatePlatform == string(hyperv1.AWSPlatform) && os.Getenv(envRegion) == "":
+		errs = append(errs, fmt.Errorf("--private-platform: %s in the environment must name the region of the management cluster", envRegion))
+	case c.privatePlatform != string(hyperv1.AWSPlatform) && c.privatePlatform != string(hyperv1.NonePlatform):
+		errs = append(errs, fmt.Errorf("--private-platform %q: must be AWS or None", c.privatePlatform))
+	}
 	return errors.Join(errs...)
 }
 
+// privateLink says whether VPC endpoint services are made.
+func (c cloudFlags) privateLink() bool { return c.privatePlatform == string(hyperv1.AWSPlatform) }
+
 // setup adds the program that works in clouds, if there is something for it to do.
 func (c cloudFlags) setup(mgr manager.Manager, kubeconfig string, privateCAPI bool) error {
-	if c.bucket == "" {
+	if c.bucket == "" && !c.privateLink() {
 		return nil
 	}
 	path, err := companion.Beside(cloudProgram)
@@ -49,6 +65,9 @@ func (c cloudFlags) setup(mgr manager.Manager, kubeconfig string, privateCAPI bo
 
 func (c cloudFlags) arguments(kubeconfig string, privateCAPI bool) []string {
 	args := []string{"management", fmt.Sprintf("--private-capi-types=%t", privateCAPI)}
+	if c.privateLink() {
+		args = append(args, "--private-link")
+	}
 	for _, f := range [][2]string{
 		{"kubeconfig", kubeconfig}, {"oidc-storage-provider-s3-bucket-name", c.bucket}, {"oidc-storage-provider-s3-region", c.bucketRegion},
 		{"oidc-storage-provider-s3-credentials", c.bucketCredentials},

@@ -211,6 +211,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		return err
 	}
 	r.OperatorImage, r.Releases, r.Mirrors, r.Documents = image, releases, mirrors, f.cloud.bucket != ""
+	r.PrivateLink = f.cloud.privateLink()
 	if err := f.cloud.setup(mgr, f.kubeconfig, f.privateCAPI); err != nil {
 		return err
 	}

@@ -91,6 +91,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) 
 		b = b.Watches(&batchv1.Job{}, ours).
 			Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(etcdMatters()))
 	}
+	if r.PrivateLink {
+		b = b.Watches(&hyperv1.AWSEndpointService{}, ours, builder.WithPredicates(changes.Of(seenOfEndpointService)))
+	}
 	if r.Capabilities.ClusterAPI {
 		b = b.Watches(&clusterv1.Cluster{}, ours, builder.WithPredicates(changes.Of(seenOfCluster)))
 	}
@@ -123,6 +126,15 @@ func (r *Reconciler) awaited(ctx context.Context, req ctrl.Request) bool {
 		return c.Status == metav1.ConditionTrue
 	}
 	return conditions.IsTrue(hcp.Status.Conditions, hyperv1.HostedControlPlaneAvailable) != (c.Status == metav1.ConditionTrue)
+}
+
+// seenOfEndpointService is what the conditions of a HostedCluster repeat.
+func seenOfEndpointService(obj client.Object) any {
+	service, ok := obj.(*hyperv1.AWSEndpointService)
+	if !ok {
+		return nil
+	}
+	return service.Status.Conditions
 }
 
 // byAnnotation finds the HostedCluster of an object that we made, or that others made for it.

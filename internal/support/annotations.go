@@ -84,7 +84,7 @@ var annotations = func() []Entry {
 	add(Written, "what has the API group api.openshift.com is copied to the HostedControlPlane", hyperv1.APIOpenShiftLabelPrefix+"*")
 	add(Written, "a tag of what commands make in AWS", "hypershift.openshift.io/source")
 	add(Written, "tells of which HCPEtcdBackup a Job is", "hypershift.openshift.io/hcp", "hypershift.openshift.io/hcp-namespace", "hypershift.openshift.io/backup-name", "hypershift.openshift.io/backup-uid")
-	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel, "hypershift.openshift.io/last-applied-security-group-tags", "hypershift.openshift.io/oidc-documents",
+	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel, "hypershift.openshift.io/external-private-service", "hypershift.openshift.io/last-applied-security-group-tags", "hypershift.openshift.io/oidc-documents",
 		hyperv1.PreviousRestartDateAnnotation, hyperv1.HasBeenAvailableAnnotation, hyperv1.KASServingCertHashAnnotation,
 		hyperv1.HostedClusterFinalizer, hyperv1.KarpenterFinalizer, hyperv1.AWSOIDCDiscoveryFinalizer,
 		hyperv1.ControlPlaneComponentFinalizer, hyperv1.AWSEndpointServiceHOFinalizer, hyperv1.AWSEndpointServiceCPOFinalizer,

@@ -20,7 +20,7 @@ var Kinds = []Kind{
 	{hypershift, "NodePool", Heeded, ""},
 	{hypershift, "HostedControlPlane", Written, "the hypershift-operator copies it from the HostedCluster; a field does there what it does in a HostedCluster"},
 	{hypershift, "ControlPlaneComponent", Written, "it tells how far a part of a control plane is"},
-	{hypershift, "AWSEndpointService", NotHeeded, noEndpoints},
+	{hypershift, "AWSEndpointService", Written, "the operators make one for each private load balancer of a hosted cluster on AWS, see docs/aws.md"},
 	{hypershift, "AzurePrivateLinkService", NotHeeded, noEndpoints},
 	{hypershift, "GCPPrivateServiceConnect", NotHeeded, noEndpoints},
 	{hypershift, "HCPEtcdBackup", Heeded, "with an installation of --tech-preview-no-upgrade and storage of type S3, see docs/etcd.md"},

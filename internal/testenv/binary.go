@@ -3,6 +3,7 @@ package testenv
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -26,15 +27,8 @@ func KubeBinary(t testing.TB) string {
 	return path
 }
 
-// began is the folder that this process began in; go test begins in that of the package.
-var began, _ = os.Getwd()
-
-// moduleRoot is the folder of the repository: the one with a go.mod above the folder that the test began in. What is compiled into the test doesn't
-// tell, with -trimpath.
+// moduleRoot is the folder of the repository, found from this file's place in it.
 func moduleRoot() string {
-	for dir := began; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-	}
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
 }

@@ -45,6 +45,11 @@ var gone = []string{
 // Gone tells that what the request was about doesn't exist.
 func Gone(err error) bool { return Is(err, gone...) }
 
+// GoneCode is Gone for a code that comes as part of an answer.
+func GoneCode(code string) bool {
+	return slices.ContainsFunc(gone, func(c string) bool { return strings.EqualFold(c, code) })
+}
+
 // later are codes that pass when something else has gone or come.
 var later = []string{
 	"DependencyViolation", "ResourceInUse", "ExistingVpcEndpointConnections", "HostedZoneNotEmpty", "PriorRequestNotComplete",

@@ -20,6 +20,8 @@ import (
 const (
 	bucketCredentials       = "oidc-storage-provider-s3-creds" // Secret and volume
 	bucketCredentialsFolder = "/etc/oidc-storage-provider-s3-creds"
+	privateCredentials      = "hypershift-operator-aws-credentials" // Secret and volume
+	privateFolder           = "/etc/provider"
 	awsTokenFolder          = "/var/run/secrets/openshift/serviceaccount"
 	awsTokenVolume          = "aws-token"
 	credentialsFile         = "credentials"
@@ -39,6 +41,10 @@ type AWS struct {
 	// Bucket and BucketRegion are where OIDC documents of hosted clusters are published.
 	Bucket, BucketRegion string
 	BucketAccess         AWSAccess
+	// Private says that private hosted clusters are supported, whose load balancers are in PrivateRegion, that of the management cluster.
+	Private       bool
+	PrivateRegion string
+	PrivateAccess AWSAccess
 	// RoleSource is web-identity or ec2-instance-metadata: with which credentials roles are taken on.
 	RoleSource string
 }
@@ -63,9 +69,9 @@ func (a AWSAccess) ways() (n int) {
 	return n
 }
 
-func (a AWSAccess) validate(flag string) (errs []error) {
+func (a AWSAccess) validate(flag, file string) (errs []error) {
 	if n := a.ways(); n != 1 {
-		errs = append(errs, fmt.Errorf("%[1]s-credentials, %[1]s-secret and %[1]s-role-arn: give exactly one of them", flag))
+		errs = append(errs, fmt.Errorf("%[1]s-%[2]s, %[1]s-secret and %[1]s-role-arn: give exactly one of them", flag, file))
 	}
 	if a.RoleARN != "" && !strings.HasPrefix(a.RoleARN, "arn:") {
 		errs = append(errs, fmt.Errorf("%s-role-arn %q: must be a role's ARN, arn:aws:iam::ACCOUNT:role/NAME", flag, a.RoleARN))
@@ -81,14 +87,23 @@ func (a AWS) validate() (errs []error) {
 		if strings.Contains(a.Bucket, ".") {
 			errs = append(errs, fmt.Errorf("--oidc-storage-provider-s3-bucket-name %q: must have no dots, since it is part of a host name with a certificate for one label", a.Bucket))
 		}
-		errs = append(errs, a.BucketAccess.validate("--oidc-storage-provider-s3")...)
+		errs = append(errs, a.BucketAccess.validate("--oidc-storage-provider-s3", "credentials")...)
+	}
+	switch {
+	case a.Private:
+		if a.PrivateRegion == "" {
+			errs = append(errs, errors.New("--aws-private-region: name the region of the management cluster, in which the load balancers of private clusters are"))
+		}
+		errs = append(errs, a.PrivateAccess.validate("--aws-private", "creds")...)
+	case a.PrivateRegion != "" || a.PrivateAccess.ways() > 0:
+		errs = append(errs, errors.New("--aws-private-…: give --private-platform AWS, too"))
 	}
 	errs = append(errs, oneOf("--aws-role-credential-source", a.RoleSource, fromWebIdentity, fromInstance))
 	return errs
 }
 
 // files are what installing for AWS reads.
-type awsFiles struct{ bucket, roles string }
+type awsFiles struct{ bucket, private, roles string }
 
 func addAWSFlags(fs *pflag.FlagSet, a *AWS, files *awsFiles) {
 	fs.StringVar(&a.Bucket, "oidc-storage-provider-s3-bucket-name", a.Bucket, "Bucket in which the operator publishes the OIDC documents of hosted clusters on AWS; it must be there, and readable for everybody")
@@ -97,8 +112,13 @@ func addAWSFlags(fs *pflag.FlagSet, a *AWS, files *awsFiles) {
 	fs.StringVar(&a.BucketAccess.Secret, "oidc-storage-provider-s3-secret", a.BucketAccess.Secret, "Existing Secret with credentials for that bucket")
 	fs.StringVar(&a.BucketAccess.SecretKey, "oidc-storage-provider-s3-secret-key", "credentials", "Key of that Secret")
 	fs.StringVar(&a.BucketAccess.RoleARN, "oidc-storage-provider-s3-role-arn", a.BucketAccess.RoleARN, "AWS role that may write to that bucket")
+	fs.StringVar(&a.PrivateRegion, "aws-private-region", a.PrivateRegion, "Region of the management cluster, in which the operator makes endpoint services of private clusters; with --private-platform AWS")
+	fs.StringVar(&files.private, "aws-private-creds", "", "File with credentials for that, in the format of the AWS command line")
+	fs.StringVar(&a.PrivateAccess.Secret, "aws-private-secret", a.PrivateAccess.Secret, "Existing Secret with credentials for that")
+	fs.StringVar(&a.PrivateAccess.SecretKey, "aws-private-secret-key", "credentials", "Key of that Secret")
+	fs.StringVar(&a.PrivateAccess.RoleARN, "aws-private-role-arn", a.PrivateAccess.RoleARN, "AWS role that may make endpoint services")
 	fs.StringVar(&a.RoleSource, "aws-role-credential-source", a.RoleSource, "With what the operator takes on AWS roles: web-identity, a token of its service account, or ec2-instance-metadata, the role of its machine")
-	fs.StringVar(&files.roles, "aws-operator-roles-file", "", "JSON with operatorOIDCS3RoleARN and externalDNSRoleARN, in place of the role flags")
+	fs.StringVar(&files.roles, "aws-operator-roles-file", "", "JSON with operatorOIDCS3RoleARN, operatorEC2RoleARN and externalDNSRoleARN, in place of the role flags")
 }
 
 // load reads the files.
@@ -107,7 +127,9 @@ func (f awsFiles) load(o *Options) error {
 	for _, file := range []struct {
 		flag, path string
 		into       *[]byte
-	}{{"--oidc-storage-provider-s3-credentials", f.bucket, &o.AWS.BucketAccess.Credentials}} {
+	}{
+		{"--oidc-storage-provider-s3-credentials", f.bucket, &o.AWS.BucketAccess.Credentials}, {"--aws-private-creds", f.private, &o.AWS.PrivateAccess.Credentials},
+	} {
 		if file.path == "" {
 			continue
 		}
@@ -129,16 +151,16 @@ func (f awsFiles) load(o *Options) error {
 // loadRoles takes roles for what is asked for: a file may have more.
 func (f awsFiles) loadRoles(o *Options) error {
 	const flag = "--aws-operator-roles-file"
-	if o.AWS.BucketAccess.RoleARN != "" || o.ExternalDNS.RoleARN != "" {
-		return errors.New(flag + ": leave out --oidc-storage-provider-s3-role-arn and --external-dns-role-arn, or the file")
+	if o.AWS.BucketAccess.RoleARN != "" || o.AWS.PrivateAccess.RoleARN != "" || o.ExternalDNS.RoleARN != "" {
+		return errors.New(flag + ": leave out --oidc-storage-provider-s3-role-arn, --aws-private-role-arn and --external-dns-role-arn, or the file")
 	}
 	raw, err := connect.ReadFile(f.roles)
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
-	roles := struct{ OperatorOIDCS3RoleARN, ExternalDNSRoleARN string }{}
+	roles := struct{ OperatorOIDCS3RoleARN, OperatorEC2RoleARN, ExternalDNSRoleARN string }{}
 	if err := json.Unmarshal(raw, &roles); err != nil {
-		return fmt.Errorf("%s %s: must be JSON with operatorOIDCS3RoleARN and externalDNSRoleARN", flag, f.roles)
+		return fmt.Errorf("%s %s: must be JSON with operatorOIDCS3RoleARN, operatorEC2RoleARN and externalDNSRoleARN", flag, f.roles)
 	}
 	for _, role := range []struct {
 		wanted     bool
@@ -146,6 +168,7 @@ func (f awsFiles) loadRoles(o *Options) error {
 		into       *string
 	}{
 		{o.AWS.Bucket != "", "operatorOIDCS3RoleARN", roles.OperatorOIDCS3RoleARN, &o.AWS.BucketAccess.RoleARN},
+		{o.AWS.Private, "operatorEC2RoleARN", roles.OperatorEC2RoleARN, &o.AWS.PrivateAccess.RoleARN},
 		{o.ExternalDNS.Provider == dnsAWS, "externalDNSRoleARN", roles.ExternalDNSRoleARN, &o.ExternalDNS.RoleARN},
 	} {
 		switch {
@@ -192,6 +215,9 @@ func (a AWS) uses() (list []use) {
 	if a.Bucket != "" {
 		list = append(list, use{a.BucketAccess, bucketCredentials, bucketCredentialsFolder})
 	}
+	if a.Private {
+		list = append(list, use{a.PrivateAccess, privateCredentials, privateFolder})
+	}
 	return list
 }
 
@@ -226,8 +252,14 @@ func addAWS(pod *corev1.PodSpec, o Options) {
 	for _, u := range o.AWS.uses() {
 		secret, _ := u.secret()
 		mount(corev1.Volume{Name: u.name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o640)}}}, u.folder)
-		main.Args = append(main.Args, "--oidc-storage-provider-s3-bucket-name="+o.AWS.Bucket, "--oidc-storage-provider-s3-region="+o.AWS.BucketRegion,
-			"--oidc-storage-provider-s3-credentials="+u.path())
+		if u.name == bucketCredentials {
+			main.Args = append(main.Args, "--oidc-storage-provider-s3-bucket-name="+o.AWS.Bucket, "--oidc-storage-provider-s3-region="+o.AWS.BucketRegion,
+				"--oidc-storage-provider-s3-credentials="+u.path())
+			continue
+		}
+		main.Args = append(main.Args, "--private-platform=AWS")
+		main.Env = append(main.Env, corev1.EnvVar{Name: "AWS_SHARED_CREDENTIALS_FILE", Value: u.path()}, corev1.EnvVar{Name: "AWS_REGION", Value: o.AWS.PrivateRegion},
+			corev1.EnvVar{Name: "AWS_SDK_LOAD_CONFIG", Value: "1"})
 	}
 	if o.AWS.takesOnRoles() {
 		mount(corev1.Volume{Name: awsTokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{

@@ -84,7 +84,13 @@ func TestFlags(t *testing.T) {
 		"When the format is unknown it should list the formats": {
 			args: []string{"render", "--format", "xml"}, want: "json or yaml", fail: true},
 		"When a private platform is asked for it should say that there is none": {
-			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS"}, want: "None only", fail: true},
+			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "Azure"}, want: "AWS and None", fail: true},
+		"When private clusters are asked for without credentials it should name the flags": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS", "--aws-private-region", "eu-west-1"}, want: "--aws-private-creds, --aws-private-secret and --aws-private-role-arn: give exactly one", fail: true},
+		"When private clusters are asked for without a region it should name the flag": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS", "--aws-private-secret", "s"}, want: "--aws-private-region: name the region", fail: true},
+		"When private clusters are asked for it should tell the operator": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS", "--aws-private-secret", "s", "--aws-private-region", "eu-west-1", "--outputs", "resources"}, want: "--private-platform=AWS"},
 		"When images are named by tags it should use them": {
 			args: []string{"render", "--image-refs", "testdata/image-refs.yaml", "--outputs", "resources"}, want: "image: registry.example.com/hypershift/operator:2.0"},
 		"When a tag is unknown it should list the tags": {
@@ -108,7 +114,7 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b", "--oidc-storage-provider-s3-region", "r", "--oidc-storage-provider-s3-secret", "s",
 				"--oidc-storage-provider-s3-secret-key", "k", "--outputs", "resources"}, want: "--oidc-storage-provider-s3-credentials=/etc/oidc-storage-provider-s3-creds/k"},
 		"When private access is asked for it should refuse": {
-			args: []string{"render", "--hypershift-image", "r/i:1", "--aws-private-region", "r"}, want: "no private connections", fail: true},
+			args: []string{"render", "--hypershift-image", "r/i:1", "--aws-private-region", "r"}, want: "give --private-platform AWS", fail: true},
 		"When roles come from a file it should use those that are asked for": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--oidc-storage-provider-s3-bucket-name", "b", "--oidc-storage-provider-s3-region", "r", "--aws-operator-roles-file", roles, "--outputs", "resources"}, want: "aws-token"},
 		"When a role of the file is missing it should name it": {

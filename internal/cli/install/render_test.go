@@ -87,6 +87,7 @@ func TestRender(t *testing.T) {
 			options: resources(func(o *Options) {
 				o.PrivateCAPI = CAPIStandard
 				o.AWS.Bucket, o.AWS.BucketRegion, o.AWS.BucketAccess.RoleARN = "documents", "eu-west-1", "arn:aws:iam::123456789012:role/hypershift-operator-oidc-s3"
+				o.AWS.Private, o.AWS.PrivateRegion, o.AWS.PrivateAccess.RoleARN = true, "eu-west-1", "arn:aws:iam::123456789012:role/hypershift-operator-ec2"
 			}),
 			golden: "aws.yaml",
 		},

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 )
@@ -64,9 +63,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	given, main := from.Containers[i], component.Container(to, managerContainer)
 	main.Image, main.Command, main.Args = given.Image, given.Command, given.Args
 	main.Env = append(main.Env, given.Env...)
-	if endpoint := ctx.Environment.AWSEndpoint; endpoint != "" && ctx.HCP.Spec.Platform.Type == hyperv1.AWSPlatform {
-		main.Env = append(main.Env, corev1.EnvVar{Name: component.EnvAWSEndpoint, Value: endpoint})
-	}
+	main.Env = append(main.Env, component.AWSEndpoints(ctx)...)
 	if given.LivenessProbe != nil { // it says how it is somewhere else than most
 		main.Ports, main.LivenessProbe, main.ReadinessProbe = nil, given.LivenessProbe, given.ReadinessProbe
 	}

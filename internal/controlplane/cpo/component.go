@@ -96,8 +96,10 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	env = append(env, ManagementEnv(ctx.Management)...)
 	if aws := ctx.HCP.Spec.Platform.AWS; aws != nil && ctx.HCP.Spec.Platform.Type == hyperv1.AWSPlatform {
 		component.AddVolume(&d.Spec.Template.Spec, Name, component.SecretVolume("provider-creds", "control-plane-operator-creds"), providerDir)
-		env = append(env, [2]string{"AWS_SHARED_CREDENTIALS_FILE", providerDir + "/credentials"}, [2]string{"AWS_REGION", aws.Region}, [2]string{"AWS_SDK_LOAD_CONFIG", "true"},
-			[2]string{component.EnvAWSEndpoint, ctx.Environment.AWSEndpoint})
+		env = append(env, [2]string{"AWS_SHARED_CREDENTIALS_FILE", providerDir + "/credentials"}, [2]string{"AWS_REGION", aws.Region}, [2]string{"AWS_SDK_LOAD_CONFIG", "true"})
+		for _, e := range component.AWSEndpoints(ctx) {
+			env = append(env, [2]string{e.Name, e.Value})
+		}
 	}
 	for _, e := range env {
 		if e[1] != "" {

@@ -293,17 +293,28 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestSupported(t *testing.T) {
-	for access, refusal := range map[hyperv1.AWSEndpointAccessType]string{
-		"": "", hyperv1.Public: "", hyperv1.Private: "this version makes no VPC endpoint services", hyperv1.PublicAndPrivate: "endpointAccess is PublicAndPrivate",
+	here := map[string]string{"AWS_REGION": sample().HostedCluster.Spec.Platform.AWS.Region, "AWS_SHARED_CREDENTIALS_FILE": "/etc/provider/credentials"}
+	elsewhere := map[string]string{"AWS_REGION": "sa-east-1", "AWS_SHARED_CREDENTIALS_FILE": "/etc/provider/credentials"}
+	for name, tc := range map[string]struct {
+		access      hyperv1.AWSEndpointAccessType
+		environment map[string]string
+		refusal     string
+	}{
+		"When access is not said it should be taken":                                              {},
+		"When access is public it should be taken":                                                {access: hyperv1.Public},
+		"When access is private and the operator is in the region it should be taken":             {access: hyperv1.Private, environment: here},
+		"When access is both and the operator is in the region it should be taken":                {access: hyperv1.PublicAndPrivate, environment: here},
+		"When access is private and the operator is elsewhere it should name the region":          {access: hyperv1.Private, environment: elsewhere, refusal: "only supports private clusters in region sa-east-1"},
+		"When access is private and the operator has no credentials it should say how to install": {access: hyperv1.Private, refusal: "--private-platform AWS"},
 	} {
-		t.Run("When access is "+string(access)+" it should be taken or refused with the remedy", func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			hc := sample().HostedCluster
-			hc.Spec.Platform.AWS.EndpointAccess = access
-			err := Platform{}.Supported(hc, nil)
-			if refusal == "" {
+			hc.Spec.Platform.AWS.EndpointAccess = tc.access
+			err := Platform{}.Supported(hc, func(key string) string { return tc.environment[key] })
+			if tc.refusal == "" {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			} else {
-				NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(refusal), HaveSuffix("make the cluster with endpointAccess Public"))))
+				NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(tc.refusal), HaveSuffix("with endpointAccess Public"))))
 			}
 		})
 	}

@@ -190,13 +190,19 @@ func (Platform) Default(hc *hyperv1.HostedCluster) bool {
 	return true
 }
 
-// Supported implements platform.Supporter: private access needs VPC endpoint services, which nobody makes yet.
-func (Platform) Supported(hc *hyperv1.HostedCluster, _ func(string) string) error {
+// Supported implements platform.Supporter: private access needs VPC endpoint services, which lead to load balancers of the management cluster's region.
+func (Platform) Supported(hc *hyperv1.HostedCluster, getenv func(string) string) error {
 	aws := specOf(hc)
 	if aws.EndpointAccess == "" || aws.EndpointAccess == hyperv1.Public {
 		return nil
 	}
-	return fmt.Errorf("spec.platform.aws.endpointAccess is %s, and this version makes no VPC endpoint services: make the cluster with endpointAccess Public", aws.EndpointAccess)
+	switch region := getenv("AWS_REGION"); {
+	case region == "" || getenv("AWS_SHARED_CREDENTIALS_FILE") == "":
+		return fmt.Errorf("spec.platform.aws.endpointAccess is %s, and the operator supports no private clusters: install it with --private-platform AWS and credentials for it, or make the cluster with endpointAccess Public", aws.EndpointAccess)
+	case region != aws.Region:
+		return fmt.Errorf("spec.platform.aws.region is %s, and the operator only supports private clusters in region %s: make the cluster there, or with endpointAccess Public", aws.Region, region)
+	}
+	return nil
 }
 
 // Mistakes implements platform.Validator.

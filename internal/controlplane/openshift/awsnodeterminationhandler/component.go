@@ -62,6 +62,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	pod := &d.Spec.Template.Spec
 	main := component.Container(pod, Name)
 	kit.SetEnv(main, "AWS_REGION", aws(ctx.HCP).Region)
+	main.Env = append(main.Env, component.AWSEndpoints(ctx)...)
 	kit.SetEnv(main, "QUEUE_URL", queue(ctx.HCP))
 	kube := component.Container(pod, minter)
 	for i := range kube.Args {

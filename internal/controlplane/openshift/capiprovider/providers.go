@@ -138,6 +138,7 @@ func completeAWS(ctx component.WorkloadContext, pod *corev1.PodSpec) {
 		gates += ",ROSA=false"
 	}
 	main.Args = append(main.Args, gates)
+	main.Env = append(main.Env, component.AWSEndpoints(ctx)...)
 	addTokenMinter(pod, "token-minter", "token", "capa-controller-manager")
 }
 

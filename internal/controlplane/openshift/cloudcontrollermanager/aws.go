@@ -1,6 +1,7 @@
 package cloudcontrollermanager
 
 import (
+	"fmt"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +14,9 @@ import (
 // NewAWS makes the component of this platform.
 func NewAWS() *component.WorkloadComponent {
 	adapt := func(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
-		component.ManagementProxy(ctx, component.Container(pod, Container))
+		main := component.Container(pod, Container)
+		component.ManagementProxy(ctx, main)
+		main.Env = append(main.Env, component.AWSEndpoints(ctx)...)
 		return nil
 	}
 	return builder("aws", hyperv1.AWSPlatform, component.Options{MultiZoneSpread: true}, adapt).
@@ -47,6 +50,11 @@ func awsConfig(ctx component.WorkloadContext, cm *corev1.ConfigMap) error {
 	}
 	var conf ini
 	conf.section("Global", settings...)
+	if aws := ctx.HCP.Spec.Platform.AWS; aws != nil {
+		for i, e := range aws.ServiceEndpoints {
+			conf.section(fmt.Sprintf("ServiceOverride %q", strconv.Itoa(i+1)), setting{"Service", e.Name}, setting{"Region", aws.Region}, setting{"URL", e.URL}, setting{"SigningRegion", aws.Region})
+		}
+	}
 	cm.Data = map[string]string{"aws.conf": conf.text.String()}
 	return conf.err
 }

@@ -144,6 +144,7 @@ func addCloud(ctx component.WorkloadContext, pod *corev1.PodSpec, main *corev1.C
 		kit.SetEnv(main, "AWS_SHARED_CREDENTIALS_FILE", "/etc/provider/credentials")
 		kit.SetEnv(main, "AWS_REGION", platform.AWS.Region)
 		kit.SetEnv(main, "AWS_SDK_LOAD_CONFIG", "true")
+		main.Env = append(main.Env, component.AWSEndpoints(ctx)...)
 	case platform.Type == hyperv1.GCPPlatform && platform.GCP != nil:
 		component.AddVolume(pod, Name, component.SecretVolume("gcp-credentials", credentials), "/etc/gcp")
 		kit.SetEnv(main, "GOOGLE_APPLICATION_CREDENTIALS", "/etc/gcp/application_default_credentials.json")

@@ -75,6 +75,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		kit.SetEnv(main, "AWS_SHARED_CREDENTIALS_FILE", "/etc/provider/credentials")
 		kit.SetEnv(main, "AWS_REGION", aws.Region)
 		kit.SetEnv(main, "AWS_SDK_LOAD_CONFIG", "true")
+		main.Env = append(main.Env, component.AWSEndpoints(ctx)...)
 	}
 	if ctx.Environment.RHOBSMonitoring {
 		kit.SetEnv(main, "RHOBS_MONITORING", "1")

@@ -76,6 +76,7 @@ func addAWSKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.
 		c.Args = []string{"--key=" + arn, "--region=" + kms.Region, "--listen=" + awsSocketDir + socket, fmt.Sprintf("--health-port=:%d", port)}
 		c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: port, Protocol: corev1.ProtocolTCP}}
 		c.Env = []corev1.EnvVar{{Name: "AWS_SHARED_CREDENTIALS_FILE", Value: "/aws/credentials"}, {Name: "AWS_SDK_LOAD_CONFIG", Value: "true"}, {Name: "AWS_EC2_METADATA_DISABLED", Value: "true"}}
+		c.Env = append(c.Env, component.AWSEndpoints(ctx)...)
 		c.VolumeMounts = []corev1.VolumeMount{{Name: credentials, MountPath: "/aws"}, {Name: kmsSocket, MountPath: awsSocketDir}, {Name: token, MountPath: tokenDir}}
 		pod.Containers = append(pod.Containers, c)
 	}

@@ -20,12 +20,15 @@ import (
 	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/platform/aws/documents"
+	"hcp.internal/platform/internal/platform/aws/privatelink"
 )
 
 // ManagementOptions say what is done in AWS for all hosted clusters of an installation.
 type ManagementOptions struct {
 	// Documents is the bucket of OIDC documents; none without a name.
 	Documents documents.Location
+	// PrivateLink is the region of the management cluster, in which endpoint services are made; empty: none are.
+	PrivateLink string
 	// Identity says which hosted clusters are this operator's.
 	Identity scope.Identity
 }
@@ -34,11 +37,13 @@ type ManagementOptions struct {
 // lease.
 func Management() *cobra.Command {
 	var kubeconfig string
+	var private bool
 	var o ManagementOptions
 	cmd := &cobra.Command{
 		Use:   "management",
 		Short: "Work in AWS for all hosted clusters of a management cluster",
-		Long: `Work in AWS for all hosted clusters of a management cluster: publish their OIDC documents in a bucket, and remove them with the clusters.
+		Long: `Work in AWS for all hosted clusters of a management cluster: publish their OIDC documents in a bucket, make the VPC endpoint services of
+those that are private, and remove both with the clusters.
 
 The hypershift-operator runs this beside itself. Only one may run at a time.`,
 		Example: "  hcp-cloud management --oidc-storage-provider-s3-bucket-name documents --oidc-storage-provider-s3-region eu-west-1 \\\n    --oidc-storage-provider-s3-credentials ~/.aws/credentials",
@@ -47,8 +52,13 @@ The hypershift-operator runs this beside itself. Only one may run at a time.`,
 			if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
 				o.Identity.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
 			}
-			if o.Documents.Bucket == "" {
-				return errors.New("there is nothing to do: give --oidc-storage-provider-s3-bucket-name")
+			if private {
+				if o.PrivateLink = os.Getenv("AWS_REGION"); o.PrivateLink == "" {
+					return errors.New("--private-link: AWS_REGION in the environment must name the region of the management cluster")
+				}
+			}
+			if o.Documents.Bucket == "" && o.PrivateLink == "" {
+				return errors.New("there is nothing to do: give --oidc-storage-provider-s3-bucket-name or --private-link")
 			}
 			cfg, err := process.Connect(cmd.Context(), kubeconfig, names.HypershiftOperator)
 			if err != nil {
@@ -62,6 +72,7 @@ The hypershift-operator runs this beside itself. Only one may run at a time.`,
 	fs.StringVar(&o.Documents.Bucket, "oidc-storage-provider-s3-bucket-name", "", "Bucket that OIDC documents are published in; empty: none are")
 	fs.StringVar(&o.Documents.Region, "oidc-storage-provider-s3-region", "", "Region of that bucket")
 	fs.StringVar(&o.Documents.Credentials, "oidc-storage-provider-s3-credentials", "", "File with credentials for that bucket; empty: what the environment offers")
+	fs.BoolVar(&private, "private-link", false, "Make VPC endpoint services for private hosted clusters, in region $AWS_REGION with the credentials of the environment")
 	fs.BoolVar(&o.Identity.PrivateCAPI, "private-capi-types", false, "Work on the hosted clusters whose objects of Cluster API are in HyperShift's own groups")
 	return cmd
 }
@@ -86,6 +97,14 @@ func RunManagement(ctx context.Context, cfg *rest.Config, o ManagementOptions) e
 		}
 		if err := r.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("setting up the OIDC documents: %w", err)
+		}
+	}
+	if o.PrivateLink != "" {
+		r := &privatelink.Services{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Identity: o.Identity, Region: o.PrivateLink, Open: privatelink.OpenProvider,
+		}
+		if err := r.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("setting up the VPC endpoint services: %w", err)
 		}
 	}
 	return mgr.Start(ctx)

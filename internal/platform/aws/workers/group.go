@@ -65,14 +65,14 @@ func ensure(ctx context.Context, api API, hcp *hyperv1.HostedControlPlane) (stri
 	}
 	vpcs, err := api.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{config.VPC}})
 	if err != nil {
-		return "", failed("failed to find VPC "+config.VPC, err)
+		return "", fault.Told("failed to find VPC "+config.VPC, err)
 	}
 	if len(vpcs.Vpcs) == 0 {
 		return "", fmt.Errorf("VPC %s does not exist in this region", config.VPC)
 	}
 	group, err := find(ctx, api, hcp.Spec.InfraID)
 	if err != nil {
-		return "", failed("cannot list security groups", err)
+		return "", fault.Told("cannot list security groups", err)
 	}
 	if group == nil {
 		if group, err = create(ctx, api, hcp, config.VPC); err != nil {
@@ -86,7 +86,7 @@ func ensure(ctx context.Context, api API, hcp *hyperv1.HostedControlPlane) (stri
 	}
 	_, err = api.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: group.GroupId, IpPermissions: missing})
 	if err != nil && !fault.Is(err, "InvalidPermission.Duplicate") {
-		return "", failed("failed to set ingress rules of security group "+id, err)
+		return "", fault.Told("failed to set ingress rules of security group "+id, err)
 	}
 	return id, nil
 }
@@ -97,15 +97,15 @@ func create(ctx context.Context, api API, hcp *hyperv1.HostedControlPlane, vpc s
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSecurityGroup, Tags: toSDK(wantedTags(hcp))}},
 	})
 	if err != nil {
-		return nil, failed("failed to create the default security group", err)
+		return nil, fault.Told("failed to create the default security group", err)
 	}
 	look := &ec2.DescribeSecurityGroupsInput{GroupIds: []string{aws.ToString(made.GroupId)}}
 	if err := ec2.NewSecurityGroupExistsWaiter(api).Wait(ctx, look, visibleWithin); err != nil {
-		return nil, failed("failed to see security group "+aws.ToString(made.GroupId), err)
+		return nil, fault.Told("failed to see security group "+aws.ToString(made.GroupId), err)
 	}
 	out, err := api.DescribeSecurityGroups(ctx, look)
 	if err != nil || len(out.SecurityGroups) == 0 {
-		return nil, failed("failed to read security group "+aws.ToString(made.GroupId), err)
+		return nil, fault.Told("failed to read security group "+aws.ToString(made.GroupId), err)
 	}
 	return &out.SecurityGroups[0], nil
 }
@@ -155,7 +155,7 @@ func retag(ctx context.Context, api API, id string, before, want tags.Set) error
 	var errs []error
 	if len(set) > 0 {
 		_, err := api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: toSDK(set)})
-		errs = append(errs, failed("failed to tag security group "+id, err))
+		errs = append(errs, fault.Told("failed to tag security group "+id, err))
 	}
 	if len(remove) > 0 {
 		var gone []types.Tag
@@ -163,7 +163,7 @@ func retag(ctx context.Context, api API, id string, before, want tags.Set) error
 			gone = append(gone, types.Tag{Key: aws.String(key)})
 		}
 		_, err := api.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: gone})
-		errs = append(errs, failed("failed to take tags off security group "+id, err))
+		errs = append(errs, fault.Told("failed to take tags off security group "+id, err))
 	}
 	return errors.Join(errs...)
 }
@@ -172,54 +172,26 @@ func retag(ctx context.Context, api API, id string, before, want tags.Set) error
 func remove(ctx context.Context, api API, infraID string) error {
 	group, err := find(ctx, api, infraID)
 	if err != nil || group == nil {
-		return failed("cannot list security groups", err)
+		return fault.Told("cannot list security groups", err)
 	}
 	id := aws.ToString(group.GroupId)
 	if len(group.IpPermissions) > 0 {
 		_, err := api.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: group.GroupId, IpPermissions: group.IpPermissions})
 		if err != nil && !fault.Gone(err) {
-			return failed("failed to revoke ingress rules of security group "+id, err)
+			return fault.Told("failed to revoke ingress rules of security group "+id, err)
 		}
 	}
 	if len(group.IpPermissionsEgress) > 0 {
 		_, err := api.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: group.GroupId, IpPermissions: group.IpPermissionsEgress})
 		if err != nil && !fault.Gone(err) {
-			return failed("failed to revoke egress rules of security group "+id, err)
+			return fault.Told("failed to revoke egress rules of security group "+id, err)
 		}
 	}
 	if _, err := api.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: group.GroupId}); err != nil && !fault.Gone(err) {
-		return failed("failed to delete security group "+id, err)
+		return fault.Told("failed to delete security group "+id, err)
 	}
 	if group, err = find(ctx, api, infraID); err != nil || group == nil {
-		return failed("cannot list security groups", err)
+		return fault.Told("cannot list security groups", err)
 	}
 	return fmt.Errorf("security group %s is still there", id)
 }
-
-// failure is an error of AWS of which only the code is shown: requests have IDs, which would change a condition each time.
-type failure struct {
-	what string
-	err  error
-}
-
-func failed(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{what, err}
-}
-
-// Error implements error.
-func (f *failure) Error() string {
-	if code := fault.Code(f.err); code != "" {
-		text := f.what + ", code: " + code
-		if remedy := fault.Remedy(code); remedy != "" {
-			text += " (" + remedy + ")"
-		}
-		return text
-	}
-	return f.what + ": AWS could not be asked"
-}
-
-// Unwrap implements errors.Unwrap.
-func (f *failure) Unwrap() error { return f.err }

@@ -24,7 +24,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
+	platformaws "hcp.internal/platform/internal/platform/aws"
 	"hcp.internal/platform/test/awsemulator"
+	"hcp.internal/platform/test/awshypervisor"
 )
 
 const stub = `{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://ignition.example.com/ignition"}]}}}`
@@ -42,7 +44,7 @@ func lifeOfMachines(t *testing.T, name string, private bool) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		hypervisor(ctx, w.ec2, paper{w.workload})
+		awshypervisor.Run(ctx, w.ec2, paper{w.workload})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -138,7 +140,7 @@ func (w *world) joined() []string {
 // running are the instances that aren't terminated, sorted.
 func (w *world) running() []string {
 	var ids []string
-	for _, i := range instances(w.Context(), w.ec2) {
+	for _, i := range awshypervisor.Instances(w.Context(), w.ec2) {
 		if i.State.Name == types.InstanceStateNameRunning || i.State.Name == types.InstanceStateNamePending {
 			ids = append(ids, sdk.ToString(i.InstanceId))
 		}
@@ -196,7 +198,7 @@ func (w *world) asAsked(t *testing.T, ids []string) {
 		g.Expect(tags).To(ContainElements("team", "kubernetes.io/cluster/"+w.hc.Spec.InfraID, "Name"))
 	}
 	for _, id := range ids {
-		data, err := userData(t.Context(), w.ec2, id)
+		data, err := awshypervisor.UserData(t.Context(), w.ec2, id)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(data).To(Equal(stub))
 	}
@@ -250,7 +252,7 @@ func (w *world) retag(t *testing.T, ids []string) {
 		g.Expect(w.client.Patch(t.Context(), u, client.MergeFrom(before))).To(Succeed())
 	}
 	g.Eventually(func(g Gomega) {
-		for _, i := range instances(t.Context(), w.ec2) {
+		for _, i := range awshypervisor.Instances(t.Context(), w.ec2) {
 			g.Expect(i.Tags).To(ContainElement(types.Tag{Key: sdk.String("team"), Value: sdk.String("green")}))
 		}
 	}, patience, often).Should(Succeed())
@@ -274,6 +276,13 @@ func (w *world) noRoom(t *testing.T) {
 	defer w.aws.Heal()
 	w.replicas(2)
 	g.Eventually(w.trouble, patience, often).Should(And(HavePrefix("InstanceProvisionFailed: "), ContainSubstring("InsufficientInstanceCapacity")), w.describe)
+	told := func() (texts []string) {
+		for _, u := range w.list("AWSMachine") {
+			texts = append(texts, platformaws.Platform{}.ExplainMachine(&u))
+		}
+		return texts
+	}
+	g.Eventually(told, patience, often).Should(ContainElement(And(HavePrefix("AWS refuses EC2 RunInstances, code: InsufficientInstanceCapacity ("), ContainSubstring("another zone"))), "what a NodePool says")
 	w.aws.Heal()
 	g.Eventually(w.joined, patience, often).Should(HaveLen(2), w.describe)
 	g.Expect(w.running()).To(HaveLen(2))

@@ -90,6 +90,10 @@ flannel: ## Build the pod network of hosted clusters from flannel's libraries (a
 cross: ## Type-check the CLI for Linux, macOS and Windows on amd64 and arm64 (a minute; nothing is compiled).
 	hack/cross.sh
 
+.PHONY: site
+site: ## Make a static site of docs/ in dist/site, which needs no network and can be searched.
+	cd tools && go run ./site -out ../dist/site
+
 .PHONY: generate
 generate: ## Generate deepcopy functions and CustomResourceDefinitions.
 	hack/generate.sh

@@ -61,4 +61,5 @@ done
 
 gofmt -l -w .
 go -C ../tools run ./apidocs ../api ../docs/reference/api.md
+go -C ../tools run ./handbook
 go -C .. run ./internal/support/supportdocs docs/reference/support.md

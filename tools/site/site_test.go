@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func made(t *testing.T, files map[string]string) (map[string][]byte, error) {
+	t.Helper()
+	root := fstest.MapFS{}
+	for name, content := range files {
+		root[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	pages, err := read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return render(pages)
+}
+
+// TestHandbook makes the site of the handbook, so that a link that leads nowhere is found here.
+func TestHandbook(t *testing.T) {
+	pages, err := read(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := render(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		for _, far := range []string{`src="http`, `<link rel="stylesheet" href="http`, "@import", "url(http"} {
+			if strings.Contains(string(content), far) && (strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".css")) {
+				t.Errorf("%s needs the network: %s", name, far)
+			}
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	files, err := made(t, map[string]string{
+		"README.md":           "# Product\n\nSee [etcd](docs/etcd.md#a-member-fails) and [code](internal/x.go).\n",
+		"docs/etcd.md":        "# etcd\n\n## A member fails\n\nBack to [the first](../README.md), [reasons](reference/r.md).\n\n## A member fails\n",
+		"docs/reference/r.md": "# Reasons\n\n| a | b |\n|---|---|\n| `X` | <script>alert(1)</script> |\n",
+		"docs/picture.svg":    "<svg/>",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"index.html":            `<a href="docs/etcd.html#a-member-fails">etcd</a>`,
+		"docs/etcd.html":        `<a href="../docs/reference/r.html">reasons</a>`,
+		"docs/reference/r.html": "<td><code>X</code></td>",
+		"docs/picture.svg":      "<svg/>",
+	} {
+		if !strings.Contains(string(files[name]), want) {
+			t.Errorf("%s has no %s:\n%s", name, want, files[name])
+		}
+	}
+	if strings.Contains(string(files["docs/reference/r.html"]), "<script>alert") {
+		t.Error("HTML of a page is passed on")
+	}
+	if !strings.Contains(string(files["docs/etcd.html"]), `id="a-member-fails-1"`) {
+		t.Error("two headings of one name have one anchor")
+	}
+	var hits []hit
+	if err := json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimPrefix(string(files["search.js"]), "window.PAGES="), ";\n")), &hits); err != nil || len(hits) != 3 {
+		t.Fatal(err, hits)
+	}
+}
+
+func TestLinksThatLeadNowhere(t *testing.T) {
+	for link, want := range map[string]string{"gone.md": "leads to no page", "#gone": "leads to no heading", "b.md#gone": "leads to no heading of docs/b.md"} {
+		_, err := made(t, map[string]string{"docs/a.md": "# A\n\n[x](" + link + ")\n", "docs/b.md": "# B\n"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packages "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/testenv"
@@ -283,4 +285,53 @@ func wait(t *testing.T, d time.Duration) {
 	case <-time.After(d):
 	case <-t.Context().Done():
 	}
+}
+
+// TestStandby has two Pods of an operator, as an installation with --replicas=2 does, with the lease that it gives them.
+func TestStandby(t *testing.T) {
+	installed := install.NewOptions()
+	installed.Image, installed.Scope, installed.Replicas, installed.PackageOperator = "r/i:1", install.ScopeResources, 2, true
+	for _, o := range operators {
+		if o.program == "control-plane-operator" {
+			continue // not a part of the installation
+		}
+		t.Run("When the leader of "+o.program+" is stopped or killed a standby should go on within 20 seconds", func(t *testing.T) {
+			g, s := NewWithT(t), newScene(t, o)
+			t.Setenv(process.EnvLeaseDuration, leaseOf(t, installed, o.program))
+			pods := map[string]*program{}
+			for _, name := range []string{"a", "b", "c"} {
+				pods[name] = start(t, newLink(t, s.env), "", name, s.arguments()...)
+			}
+			for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+				g.Eventually(s.poke(g), patience).Should(Succeed())
+				leader := s.holder()
+				g.Expect(pods).To(HaveKey(leader))
+				g.Expect(pods[leader].Process.Signal(end)).To(Succeed())
+				g.Eventually(pods[leader].ended, patience).Should(Receive())
+				delete(pods, leader)
+				ended, worked := time.Now(), s.poke(g)
+				// Twenty seconds are for a machine that does nothing else.
+				g.Eventually(worked, patience).Should(Succeed())
+				t.Logf("%v: another works %s later", end, time.Since(ended).Round(time.Second/10))
+			}
+		})
+	}
+}
+
+// leaseOf is how long the lease of an operator lasts, as the installation says.
+func leaseOf(t *testing.T, o install.Options, program string) string {
+	t.Helper()
+	for _, obj := range install.Resources(o) {
+		d, ok := obj.(*appsv1.Deployment)
+		if !ok || (d.Name == "operator") != (program == "hypershift-operator") {
+			continue
+		}
+		for _, env := range d.Spec.Template.Spec.Containers[0].Env {
+			if env.Name == process.EnvLeaseDuration {
+				return env.Value
+			}
+		}
+	}
+	t.Fatalf("the installation gives %s no %s", program, process.EnvLeaseDuration)
+	return ""
 }

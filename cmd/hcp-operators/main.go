@@ -46,6 +46,9 @@ func run(ctx context.Context, argv []string) error {
 	if program := role.program(args); program != "" {
 		return execBeside(program, args)
 	}
+	if err := process.HeedLeaseDuration(os.Getenv(process.EnvLeaseDuration)); err != nil {
+		return err
+	}
 	cmd := role.command()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var logs process.Logs

@@ -54,6 +54,9 @@ func legacyDeployment(d *appsv1.Deployment) *appsv1.Deployment {
 	labels := map[string]string{"name": legacyName}
 	d.Name, d.Labels, d.Spec.Selector = legacyName, labels, &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Labels = map[string]string{"name": legacyName, componentLabel: legacyName}
+	for i := range d.Spec.Template.Spec.TopologySpreadConstraints {
+		d.Spec.Template.Spec.TopologySpreadConstraints[i].LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
+	}
 	main := &d.Spec.Template.Spec.Containers[0]
 	main.Env = append(main.Env,
 		corev1.EnvVar{Name: "ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING", Value: "true"},
@@ -78,6 +81,8 @@ func deployment(o Options) *appsv1.Deployment {
 					SecurityContext:    podSecurity(o),
 					Containers:         []corev1.Container{container(o)},
 					Volumes:            volumes(o),
+
+					TopologySpreadConstraints: spread(o, operatorLabels()),
 				},
 			},
 		},
@@ -206,6 +211,7 @@ func operatorEnv(o Options) []corev1.EnvVar {
 		{Name: "CERT_ROTATION_SCALE", Value: o.CertRotation.String()},
 		{Name: "METRICS_SET", Value: o.MetricsSet},
 	}
+	env = append(env, leaseEnv(o)...)
 	if o.EtcdRecovery {
 		env = append(env, corev1.EnvVar{Name: "ENABLE_ETCD_RECOVERY", Value: "1"})
 	}

@@ -50,6 +50,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
 	fs.BoolVar(&o.EtcdRecovery, "enable-etcd-recovery", o.EtcdRecovery, "Replace a member of a hosted cluster's etcd that can't start any more")
 	fs.StringVar(&o.Capacity, "control-plane-capacity", o.Capacity, "What becomes of a hosted control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its Pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
+	fs.Int32Var(&o.Replicas, "replicas", o.Replicas, "Pods of each operator, spread over nodes and zones; one of them works, and with more than one another takes over within seconds")
 	fs.StringSliceVar(&o.EgressBlock, "hcp-egress-block-cidrs", o.EgressBlock, "Networks that Pods of control planes may not call, as CIDRs separated by commas, besides the management cluster's API servers and Pods")
 	fs.BoolVar(&o.RestrictOverrides, "restrict-overrides", o.RestrictOverrides, "Let only users with verb override on hostedclusters set annotations that name images of a control plane, its Pod Security level or its priority; false warns all others instead")
 	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")

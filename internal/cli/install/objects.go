@@ -92,6 +92,7 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, capiConversion(o)...)
 	objs = append(objs, deployments(o)...)
 	objs = append(objs, packageOperator(o)...)
+	objs = append(objs, disruptionBudgets(o)...)
 	objs = append(objs, monitoringObjects(o)...)
 	objs = append(objs, capiMonitoring(o)...)
 	objs = append(objs, dashboards(o)...)
@@ -195,5 +196,5 @@ func replicas(o Options) *int32 {
 	if o.Development {
 		return ptr.To[int32](0)
 	}
-	return ptr.To[int32](1)
+	return ptr.To(max(o.Replicas, 1))
 }

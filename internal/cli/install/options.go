@@ -53,6 +53,8 @@ type Options struct {
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	EtcdRecovery     bool              // a member of etcd that fails is replaced
 	Capacity         string            // CapacityAuto, CapacityWait or CapacityIgnore
+	// Replicas is how many Pods each operator has; one of them works at a time. With more than one, another takes over within seconds.
+	Replicas int32
 	// ReadinessSeconds is how often it is asked whether the operator is ready. A kubelet that has just started waits a random part of it before
 	// it asks for the first time, so that local mode asks more often than others need to.
 	ReadinessSeconds int32
@@ -103,6 +105,7 @@ func NewOptions() Options {
 		EtcdRecovery:      true,
 		ReadinessSeconds:  60,
 		Capacity:          CapacityAuto,
+		Replicas:          1,
 		RestrictOverrides: true,
 		WaitCRDs:          true,
 		Timeout:           10 * time.Minute,
@@ -130,6 +133,9 @@ func (o Options) Validate() error {
 	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms), o.Metrics.validate(), o.Monitoring.validate())
 	errs = append(errs, o.ExternalDNS.validate()...)
 	errs = append(errs, o.AWS.validate()...)
+	if o.Replicas < 1 || o.Replicas > maxReplicas {
+		errs = append(errs, fmt.Errorf("--replicas %d: must be 1 to %d; --development installs no operator Pod", o.Replicas, maxReplicas))
+	}
 	if o.CertRotation <= 0 || o.CertRotation > 24*time.Hour {
 		errs = append(errs, fmt.Errorf("--cert-rotation-scale %s: must be more than 0 and at most 24h", o.CertRotation))
 	}

@@ -114,7 +114,9 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 					// Add-ons of all hosted clusters hang on it.
 					PriorityClassName: operatorPriorityClass,
 					SecurityContext:   podSecurity(o),
-					Containers:        []corev1.Container{packageOperatorContainer(o)},
+
+					TopologySpreadConstraints: spread(o, packageOperatorLabels()),
+					Containers:                []corev1.Container{packageOperatorContainer(o)},
 					// Layers of packages are read in memory; what libraries spool goes here.
 					Volumes: append([]corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
 						EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("256Mi"))},
@@ -134,6 +136,7 @@ func packageOperatorContainer(o Options) corev1.Container {
 	c.ImagePullPolicy = o.ImagePullPolicy
 	// The connectors to hosted clusters run from the same image.
 	c.Env = append(c.Env, corev1.EnvVar{Name: "PKO_REMOTE_PHASE_MANAGER_IMAGE", Value: o.Image})
+	c.Env = append(c.Env, leaseEnv(o)...)
 	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("80Mi")}
 	c.VolumeMounts = append([]corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}, o.Metrics.mounts()...)
 	memorylimit.Set(&c, packageOperatorMemory)

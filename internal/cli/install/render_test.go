@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"text/template"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -259,91 +259,69 @@ func TestResourcesAreAccepted(t *testing.T) {
 	}
 }
 
-// A chart that is rendered with its own values must be what install applies, in another order.
+// What Helm makes of a chart is judged in test/helm.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	o := resources(func(o *Options) {
-		o.Namespace = "operators"
-		o.Monitoring.Platform, o.Monitoring.SLOAlerts, o.Monitoring.Objects = MonitorAll, true, true
-		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Secret = dnsAWS, "ext.example.com", "secret"
-		// Both have a namespace, and a pull secret there.
+		o.Monitoring.Platform, o.Monitoring.SLOAlerts = MonitorAll, true
+		// Both operators have a namespace, and a pull secret there.
 		o.PackageOperator, o.PullSecret = true, []byte(`{"auths":{}}`)
+		o.Platforms = []string{"None", "Local"}
 	})
-	files, err := chart(o)
+	files, err := Chart(o)
 	g.Expect(err).NotTo(HaveOccurred())
+	again, err := Chart(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(Equal(files), "the same options give the same bytes")
 	values := map[string]any{}
-	g.Expect(yaml.Unmarshal(files["values.yaml"], &values)).To(Succeed())
-	got, want := map[string]any{}, map[string]any{}
-	key := func(obj map[string]any) string {
-		meta := obj["metadata"].(map[string]any)
-		return fmt.Sprint(obj["kind"], "/", meta["namespace"], "/", meta["name"])
-	}
-	render := func(name string, content []byte) map[string]any {
-		functions := template.FuncMap{"toJson": func(v any) (string, error) { // Helm's
-			raw, err := json.Marshal(v)
-			return string(raw), err
-		}}
-		var out bytes.Buffer
-		g.Expect(template.Must(template.New(name).Funcs(functions).Parse(string(content))).Execute(&out, map[string]any{
-			"Values": values, "Release": map[string]any{"Namespace": "operators"},
-		})).To(Succeed(), name)
-		obj := map[string]any{}
-		g.Expect(yaml.Unmarshal(out.Bytes(), &obj)).To(Succeed(), out.String())
-		return obj
-	}
-	pod := func(obj map[string]any) map[string]any {
-		out, _, err := unstructured.NestedFieldNoCopy(obj, "spec", "template", "spec")
-		g.Expect(err).NotTo(HaveOccurred())
-		return out.(map[string]any)
-	}
-	crds := 0
+	g.Expect(yaml.UnmarshalStrict(files["values.yaml"], &values)).To(Succeed())
+	g.Expect(values).To(And(HaveKeyWithValue("image", o.Image), HaveKeyWithValue("platforms", ConsistOf("None", "Local")), HaveKeyWithValue("replicas", BeEquivalentTo(2)),
+		HaveKeyWithValue("packageOperator", HaveKeyWithValue("enabled", true)), HaveKeyWithValue("monitoring", HaveKeyWithValue("sloAlerts", true))))
+	g.Expect(json.Valid(files["values.schema.json"])).To(BeTrue())
 	for name, content := range files {
-		switch {
-		case strings.HasPrefix(name, "crds/"):
-			crds++
-		case strings.HasPrefix(name, "templates/"):
-			obj := render(name, content)
-			if obj["kind"] == "Deployment" {
-				for _, field := range []string{"nodeSelector", "tolerations", "imagePullSecrets"} {
-					g.Expect(pod(obj)).To(HaveKeyWithValue(field, BeEmpty()), name)
-					delete(pod(obj), field)
-				}
-			}
-			got[key(obj)] = obj
+		for _, standIn := range []string{"chart-", "CHART_", fmt.Sprint(replicasStandIn)} {
+			g.Expect(strings.ReplaceAll(string(content), "helm.sh/chart-", "")).NotTo(ContainSubstring(standIn), name)
+		}
+		if strings.HasPrefix(name, "templates/") || strings.HasPrefix(name, "values") {
+			g.Expect(string(content)).NotTo(MatchRegexp(`@[a-zA-Z]+@`), name)
 		}
 	}
-	for _, obj := range Resources(o) {
-		u, err := connect.Unstructured(connect.Scheme(), obj)
-		g.Expect(err).NotTo(HaveOccurred())
-		if u.GetKind() != "Namespace" || u.GetName() != o.Namespace {
-			raw, err := yaml.Marshal(u.Object)
-			g.Expect(err).NotTo(HaveOccurred())
-			plain := map[string]any{}
-			g.Expect(yaml.Unmarshal(raw, &plain)).To(Succeed())
-			want[key(plain)] = plain
-		}
-	}
-	g.Expect(got).To(BeComparableTo(want))
-	values["nodeSelector"], values["metricsSet"] = map[string]string{"pool": "infra"}, "SRE"
-	values["tolerations"], values["imagePullSecrets"] = []any{map[string]string{"key": "infra"}}, []any{map[string]string{"name": "pull"}}
-	values["resources"] = map[string]any{"limits": map[string]string{"memory": "4Gi"}}
-	operator := pod(render("operator", files["templates/deployment-operator.yaml"]))
-	g.Expect(operator).To(And(HaveKeyWithValue("nodeSelector", HaveKeyWithValue("pool", "infra")), HaveKeyWithValue("tolerations", HaveLen(1)), HaveKeyWithValue("imagePullSecrets", HaveLen(1))))
-	program := operator["containers"].([]any)[0].(map[string]any)
-	g.Expect(program["resources"]).To(Equal(map[string]any{"limits": map[string]any{"memory": "4Gi"}}))
-	g.Expect(program["env"]).To(ContainElement(map[string]any{"name": "METRICS_SET", "value": "SRE"}))
+	g.Expect(files).To(HaveKey("templates/secret-pull-secret-in-" + PackageOperatorNamespace + ".yaml"))
+	g.Expect(string(files["templates/namespace-package-operator-system.yaml"])).To(HavePrefix("{{- if .Values.packageOperator.enabled }}\n"))
+	g.Expect(string(files["templates/poddisruptionbudget-package-operator-manager.yaml"])).To(HavePrefix("{{- if and (.Values.packageOperator.enabled) (gt (int .Values.replicas) 1) }}\n"))
 
 	o.Scope = ScopeCRDs
 	all, err := CRDs(o)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(crds).To(Equal(len(all)))
+	crds := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return !strings.HasPrefix(name, "crds/") })
+	g.Expect(crds).To(HaveLen(len(all)))
 
 	dir := filepath.Join(t.TempDir(), "chart")
 	o.Scope = ScopeAll
 	g.Expect(writeChart(o, dir)).To(Succeed())
 	g.Expect(filepath.Join(dir, "Chart.yaml")).To(BeARegularFile())
 	g.Expect(writeChart(o, "")).To(MatchError(ContainSubstring("--output-dir")))
+}
+
+// A toggle brings objects, and leaves the others as they are: otherwise the chart could not have both.
+func TestChartToggles(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	none := resources(nil)
+	all := none
+	for _, toggle := range chartToggles {
+		toggle.on(&all)
+	}
+	with := map[string]client.Object{}
+	for _, obj := range Resources(all) {
+		with[fmt.Sprintf("%T ", obj)+connect.Describe(obj)] = obj
+	}
+	for _, obj := range Resources(none) {
+		key := fmt.Sprintf("%T ", obj) + connect.Describe(obj)
+		g.Expect(with).To(HaveKey(key))
+		g.Expect(with[key]).To(BeComparableTo(obj), key)
+	}
 }
 
 func TestLimitedCRDs(t *testing.T) {

@@ -49,7 +49,7 @@ type Server struct {
 func Command() *cobra.Command {
 	var flags connect.Flags
 	var format output.Format
-	var clientOnly, commitOnly bool
+	var clientOnly, commitOnly, requireServer bool
 	namespace := DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -70,6 +70,9 @@ Ends with exit code 3 when they are further apart.`,
 			report := Report{Client: ThisClient()}
 			if !clientOnly {
 				server, err := server(cmd.Context(), flags, namespace)
+				if err != nil && requireServer {
+					return err
+				}
 				if err != nil {
 					// The client's version is worth printing without a cluster.
 					fmt.Fprintf(cmd.ErrOrStderr(), "no server version: %v\n", err)
@@ -86,6 +89,7 @@ Ends with exit code 3 when they are further apart.`,
 		},
 	}
 	cmd.Flags().BoolVar(&clientOnly, "client-only", false, "Don't ask the management cluster")
+	cmd.Flags().BoolVar(&requireServer, "require-server", false, "Fail when the operator doesn't say its version: it isn't installed, or isn't at work yet")
 	cmd.Flags().BoolVar(&commitOnly, "commit-only", false, "Print nothing but the commit of the CLI")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", namespace, "Namespace of the operator")
 	flags.AddFlags(cmd.Flags())

@@ -28,6 +28,28 @@ var (
 // attempt is how long a request for the lease may take. One that is lost in the network must not use up the time of those that would succeed.
 const attempt = 10 * time.Second
 
+// EnvLeaseDuration is the variable of an operator that has standbys: how long its lease lasts, such as "12s". The other times follow from it. Without
+// standbys nobody gains by a short one.
+const EnvLeaseDuration = "LEASE_DURATION"
+
+// Bounds of EnvLeaseDuration. A shorter lease is lost by chance on a machine that is busy.
+const leastLease, mostLease = 5 * time.Second, 10 * time.Minute
+
+// HeedLeaseDuration makes the leases of this process last as long as the value says; an empty one leaves them as they are. It is called before anything
+// starts.
+func HeedLeaseDuration(value string) error {
+	if value == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < leastLease || d > mostLease {
+		return fmt.Errorf("%s is %q: must be a duration from %s to %s, such as 12s", EnvLeaseDuration, value, leastLease, mostLease)
+	}
+	// As in clients of Kubernetes: whoever has it gives up after two thirds, and has five attempts until then.
+	LeaseDuration, RenewDeadline, RetryPeriod = d, d*2/3, d*2/15
+	return nil
+}
+
 // Lease keeps two processes from working at once.
 type Lease struct {
 	namespace, name, pod string
@@ -79,7 +101,7 @@ func lock(cfg *rest.Config, namespace, name, pod string) (resourcelock.Interface
 		return nil, err
 	}
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, name,
-		resourcelock.ResourceLockConfig{Identity: identity}, cfg, 2*attempt) // half of it is for one request
+		resourcelock.ResourceLockConfig{Identity: identity}, cfg, min(2*attempt, RenewDeadline)) // half of it is for one request
 	if err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}

@@ -38,3 +38,30 @@ func TestTimes(t *testing.T) {
 	// The last request before the outage may have been RetryPeriod ago, and the first one after it may be lost as well.
 	g.Expect(RenewDeadline-RetryPeriod*6/5-2*attempt).To(BeNumerically(">", 50*time.Second), "When the API server is away for most of a minute at the worst moment the lease should survive")
 }
+
+func TestHeedLeaseDuration(t *testing.T) {
+	before := []time.Duration{LeaseDuration, RenewDeadline, RetryPeriod}
+	t.Cleanup(func() { LeaseDuration, RenewDeadline, RetryPeriod = before[0], before[1], before[2] })
+	for name, tc := range map[string]struct {
+		value string
+		want  []time.Duration
+		err   string
+	}{
+		"When nothing is said it should leave the times as they are": {"", before, ""},
+		"When it is no duration it should say what is":               {"12", before, "such as 12s"},
+		"When it is too short it should name the bounds":             {"1s", before, "5s"},
+		"When it is said it should give up before another begins":    {"12s", []time.Duration{12 * time.Second, 8 * time.Second, 1600 * time.Millisecond}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			LeaseDuration, RenewDeadline, RetryPeriod = before[0], before[1], before[2]
+			err := HeedLeaseDuration(tc.value)
+			if tc.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			g.Expect([]time.Duration{LeaseDuration, RenewDeadline, RetryPeriod}).To(Equal(tc.want))
+		})
+	}
+}

@@ -90,6 +90,20 @@ flannel: ## Build the pod network of hosted clusters from flannel's libraries (a
 cross: ## Type-check the CLI for Linux, macOS and Windows on amd64 and arm64 (a minute; nothing is compiled).
 	hack/cross.sh
 
+##? Parts of a distribution that make dist makes, separated by commas (all unless told).
+DIST_PARTS ?=
+##? Architectures of a distribution's images.
+DIST_ARCHS ?= amd64,arm64
+##? More flags for hack/dist: DIST_FLAGS='-url https://downloads.example.com/v0.1.0'.
+DIST_FLAGS ?=
+
+.PHONY: dist dist-verify
+dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and 20 GB at first; see docs/release.md).
+	go run -trimpath ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
+
+dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte.
+	hack/dist-verify.sh
+
 .PHONY: site
 site: ## Make a static site of docs/ in dist/site, which needs no network and can be searched.
 	cd tools && go run ./site -out ../dist/site
@@ -121,6 +135,7 @@ test-unit: kubernetes capi ## Unit, property and API server tests, without the r
 	cd flannel && go test ./...
 	cd alerts && go test ./...
 	cd storage && go test ./...
+	cd test/helm && go test ./...
 
 .PHONY: test-all
 test-all: kubernetes capi cross
@@ -131,6 +146,7 @@ test-all: kubernetes capi cross
 	cd flannel && go test ./...
 	cd alerts && go test ./...
 	cd storage && go test ./...
+	cd test/helm && go test ./...
 	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup ./...
 	@# The line above has vetted all tests.
 	{ go test -race -vet=off -timeout 30m -skip '$(ALONE)' $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) && \

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,9 @@ import (
 // Cache is a folder with downloaded and unpacked packages.
 type Cache struct {
 	Dir string
+	// Arch is the architecture of the packages, in the words of Go; empty: this machine's. For another one the cache has an index of packages of its
+	// own, so that nothing of this machine is changed.
+	Arch string
 	// Say tells the person who waits what is being done.
 	Say func(format string, args ...any)
 }
@@ -55,8 +59,47 @@ func (c *Cache) Get(ctx context.Context, set string, wanted []string) ([]Package
 	return idx.Packages, nil
 }
 
-func (c *Cache) indexFile(set string) string { return filepath.Join(c.Dir, set+".json") }
-func (c *Cache) archive(p Package) string    { return filepath.Join(c.Dir, "archives", p.File) }
+func (c *Cache) indexFile(set string) string {
+	if c.foreign() {
+		set += "-" + c.Arch
+	}
+	return filepath.Join(c.Dir, set+".json")
+}
+
+// foreign says that the packages are not for this machine.
+func (c *Cache) foreign() bool { return c.Arch != "" && c.Arch != runtime.GOARCH }
+
+// state is where apt keeps what it knows of a foreign architecture.
+func (c *Cache) state() string { return filepath.Join(c.Dir, "apt-"+c.Arch) }
+
+// prepare makes the folders that apt wants to find.
+func (c *Cache) prepare() error {
+	if !c.foreign() {
+		return nil
+	}
+	for _, dir := range []string{"lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(c.state(), dir), 0o755); err != nil {
+			return fmt.Errorf("creating folders for apt: %w", err)
+		}
+	}
+	return os.WriteFile(filepath.Join(c.state(), "status"), nil, 0o644) // nothing is installed
+}
+
+// apt is a program of apt's, for the architecture. Go and Debian have the same words for those that we build for.
+func (c *Cache) apt(ctx context.Context, program string, args ...string) *exec.Cmd {
+	var options []string
+	if c.foreign() {
+		for _, o := range []string{
+			"APT::Architecture=" + c.Arch, "APT::Architectures=" + c.Arch, "APT::Sandbox::User=root", "Dir::State=" + c.state(), "Dir::State::lists=" + c.state() + "/lists",
+			"Dir::State::status=" + c.state() + "/status", "Dir::Cache=" + c.state() + "/cache",
+		} {
+			options = append(options, "-o", o)
+		}
+	}
+	return exec.CommandContext(ctx, program, append(options, args...)...)
+}
+
+func (c *Cache) archive(p Package) string { return filepath.Join(c.Dir, "archives", p.File) }
 
 func (c *Cache) read(set string) (index, error) {
 	var idx index
@@ -92,7 +135,7 @@ func (c *Cache) download(ctx context.Context, wanted []string) (index, error) {
 		return idx, nil
 	}
 	c.Say("updating the index of packages")
-	if out, uerr := exec.CommandContext(ctx, "apt-get", "update").CombinedOutput(); uerr != nil {
+	if out, uerr := c.apt(ctx, "apt-get", "update").CombinedOutput(); uerr != nil {
 		return idx, errors.Join(err, fmt.Errorf("running apt-get update: %w: %s", uerr, tail(out)))
 	}
 	return c.tryDownload(ctx, wanted)
@@ -100,7 +143,10 @@ func (c *Cache) download(ctx context.Context, wanted []string) (index, error) {
 
 func (c *Cache) tryDownload(ctx context.Context, wanted []string) (index, error) {
 	idx := index{Wanted: wanted}
-	all, err := Closure(ctx, wanted)
+	if err := c.prepare(); err != nil {
+		return idx, err
+	}
+	all, err := closure(ctx, wanted, c.apt)
 	if err != nil {
 		return idx, err
 	}
@@ -110,7 +156,7 @@ func (c *Cache) tryDownload(ctx context.Context, wanted []string) (index, error)
 		return idx, fmt.Errorf("creating a folder for downloads: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // what is left is removed with the folder
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "APT::Sandbox::User=root", "download"}, all...)...)
+	cmd := c.apt(ctx, "apt-get", append([]string{"-o", "APT::Sandbox::User=root", "download"}, all...)...)
 	cmd.Dir = tmp
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return idx, fmt.Errorf("running apt-get download: %w: %s", err, tail(out))

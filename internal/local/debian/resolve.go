@@ -20,8 +20,13 @@ const maxPackages = 200
 
 var packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,100}$`)
 
-// Closure returns the packages and everything that they need to run, sorted.
+// Closure returns the packages and everything that they need to run on this machine, sorted.
 func Closure(ctx context.Context, packages []string) ([]string, error) {
+	return closure(ctx, packages, (&Cache{}).apt)
+}
+
+// closure is Closure by an apt that may be for another architecture.
+func closure(ctx context.Context, packages []string, apt func(ctx context.Context, program string, args ...string) *exec.Cmd) ([]string, error) {
 	have := map[string]bool{}
 	next := packages
 	for len(next) > 0 {
@@ -35,7 +40,7 @@ func Closure(ctx context.Context, packages []string) ([]string, error) {
 			return nil, fmt.Errorf("more than %d packages are needed, which can't be right", maxPackages)
 		}
 		args := append([]string{"depends", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances"}, next...)
-		cmd := exec.CommandContext(ctx, "apt-cache", args...)
+		cmd := apt(ctx, "apt-cache", args...)
 		cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 		out, err := cmd.Output()
 		if err != nil {

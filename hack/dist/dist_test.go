@@ -1,0 +1,179 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/image/bundle"
+	"hcp.internal/platform/internal/local/builds"
+	"k8s.io/utils/clock"
+)
+
+// cheap makes the parts that need no compiler, and archives of stand-ins, in a checkout at another place.
+func cheap(t *testing.T, names string) string {
+	t.Helper()
+	g := NewWithT(t)
+	root, out := t.TempDir(), filepath.Join(t.TempDir(), "dist")
+	for _, name := range []string{"LICENSE", "NOTICE"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(root, name), data, 0o600)).To(Succeed())
+	}
+	d := &distribution{
+		root: root, out: out, version: "1.2.3", url: "https://downloads.example.com/v1.2.3", operatorImage: "registry.example.com/hypershift/hypershift:1.2.3",
+		created:  time.Unix(1_700_000_000, 0).UTC(),
+		licences: func(context.Context, ...string) ([]byte, error) { return []byte("licences"), nil },
+	}
+	g.Expect(os.MkdirAll(out, 0o755)).To(Succeed())
+	for _, s := range systems {
+		program := filepath.Join(root, "program"+s.os+s.arch)
+		g.Expect(os.WriteFile(program, []byte("program for "+s.os+s.arch), 0o755)).To(Succeed())
+		legal, err := d.legal(t.Context(), "cli")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.pack(d.archive(s), s, append(legal, packed{name: "hypershift" + s.exe(), mode: 0o755, source: program}))).To(Succeed())
+	}
+	chosen, err := choose(names)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.make(t.Context(), chosen, progress.NewDisplay(io.Discard, false, clock.RealClock{}))).To(Succeed())
+	return out
+}
+
+// files are all of a folder.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		out[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestDistribution(t *testing.T) {
+	const names = "chart,manifests,krew,checksums"
+	dist := files(t, cheap(t, names))
+
+	t.Run("When it is made twice in two folders it should be the same, byte by byte", func(t *testing.T) {
+		NewWithT(t).Expect(files(t, cheap(t, names))).To(Equal(dist))
+	})
+	t.Run("When it is there it should have what users look for", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, name := range []string{"hypershift-1.2.3-darwin-arm64.tar.gz", "hypershift-1.2.3-windows-amd64.zip", "hypershift-operator-1.2.3.tgz", "manifests/crds.yaml",
+			"kustomize/kustomization.yaml", "krew/hypershift.yaml", "krew/package.yaml"} {
+			g.Expect(dist).To(HaveKey(name))
+			g.Expect(dist[sums]).To(ContainSubstring("  " + name + "\n"))
+		}
+		g.Expect(dist[sums]).NotTo(ContainSubstring(sums))
+	})
+	t.Run("When an archive is unpacked it should have the program, its other names and all licences", func(t *testing.T) {
+		g := NewWithT(t)
+		z, err := gzip.NewReader(strings.NewReader(dist["hypershift-1.2.3-linux-amd64.tar.gz"]))
+		g.Expect(err).NotTo(HaveOccurred())
+		var found []string
+		for tr := tar.NewReader(z); ; {
+			h, err := tr.Next()
+			if err == io.EOF {
+				break
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			found = append(found, h.Name+" "+h.Linkname)
+		}
+		g.Expect(found).To(Equal([]string{"LICENSE ", "NOTICE ", "THIRD_PARTY_LICENSES ", "hypershift ", "kubectl-hypershift hypershift", "kubectl-package hypershift"}))
+	})
+	t.Run("When krew installs a plugin it should find the archive that the checksums list", func(t *testing.T) {
+		g := NewWithT(t)
+		var plugin struct {
+			Spec struct {
+				Platforms []struct{ URI, SHA256, Bin string }
+			}
+		}
+		g.Expect(yaml.Unmarshal([]byte(dist["krew/package.yaml"]), &plugin)).To(Succeed())
+		g.Expect(plugin.Spec.Platforms).To(HaveLen(len(systems)))
+		for _, p := range plugin.Spec.Platforms {
+			name := strings.TrimPrefix(p.URI, "https://downloads.example.com/v1.2.3/")
+			g.Expect(dist).To(HaveKey(name))
+			g.Expect(dist[sums]).To(ContainSubstring(p.SHA256 + "  " + name + "\n"))
+			g.Expect(p.Bin).To(HavePrefix("kubectl-package"))
+		}
+	})
+	t.Run("When the chart is carried to a registry its values should name that one", func(t *testing.T) {
+		g := NewWithT(t)
+		d := &distribution{root: filepath.Join("..", ".."), version: "1.2.3"}
+		_, content, err := d.chart(d.placeholder())
+		g.Expect(err).NotTo(HaveOccurred())
+		carried, err := bundle.RewriteChart(bytes.NewReader(content), "registry.example.com/team")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(fileOf(t, carried, "hypershift-operator/values.yaml")).To(ContainSubstring(`image: "registry.example.com/team/hypershift/hypershift:1.2.3"`))
+	})
+}
+
+func fileOf(t *testing.T, archive []byte, name string) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tr := tar.NewReader(z); ; {
+		h, err := tr.Next()
+		if err != nil {
+			t.Fatalf("looking for %s: %v", name, err)
+		}
+		if h.Name == name {
+			data, err := io.ReadAll(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(choose("")).To(HaveLen(len(parts)))
+	chosen, err := choose("checksums,chart")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(chosen[0].name).To(Equal("chart"), "in their order")
+	_, err = choose("charts")
+	g.Expect(err).To(MatchError(ContainSubstring("archives, chart, manifests")))
+}
+
+func TestTargets(t *testing.T) {
+	t.Run("When programs are built for an architecture each should have a place of its own", func(t *testing.T) {
+		g := NewWithT(t)
+		d := &distribution{root: filepath.Join("..", ".."), releases: builds.KnownReleases()}
+		seen := map[string]bool{}
+		for _, s := range []system{{"linux", "amd64"}, {"linux", "arm64"}} {
+			for _, target := range d.targets(s) {
+				g.Expect(target.Out).To(HavePrefix("bin/dist/linux_" + s.arch + "/"))
+				g.Expect(target.Arch).To(Equal(s.arch))
+				if !strings.HasSuffix(target.Out, "/") {
+					g.Expect(seen).NotTo(HaveKey(target.Out))
+				}
+				seen[target.Out] = true
+			}
+		}
+		g.Expect(seen).To(And(HaveKey("bin/dist/linux_arm64/capi-manager"), HaveKey("bin/dist/linux_amd64/kubernetes/v1.36.3/kube"), HaveKey("bin/dist/linux_amd64/coredns")))
+	})
+}

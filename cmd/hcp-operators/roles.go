@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/autoscaler"
 	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/configoperator"
+	consolecommand "hcp.internal/platform/internal/console/command"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdbackup"
 	"hcp.internal/platform/internal/etcdbackup/job"
@@ -143,6 +144,12 @@ var roles = []role{
 		name:     names.IgnitionServer,
 		short:    "Server of the configuration that new machines start with",
 		commands: func() []*cobra.Command { return []*cobra.Command{ignition.Command()} },
+		whole:    true,
+	},
+	{
+		name:     "console",
+		short:    "Web console for people with tokens of the management cluster",
+		commands: func() []*cobra.Command { return []*cobra.Command{consolecommand.Role()} },
 		whole:    true,
 	},
 }

@@ -39,6 +39,7 @@ import (
 	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/version"
 	"hcp.internal/platform/internal/cli/why"
+	consolecommand "hcp.internal/platform/internal/console/command"
 	localcli "hcp.internal/platform/internal/local/cli"
 )
 
@@ -103,6 +104,7 @@ func command() *cobra.Command {
 		backup.CloneCommand(),
 		backup.RestoreCommand(),
 		capi.Command(),
+		consolecommand.Local(),
 		describe.Command(),
 		follow.Events(),
 		follow.Logs(),

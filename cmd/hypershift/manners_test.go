@@ -33,6 +33,7 @@ var deals = []struct {
 	{"hypershift capi migrate", elsewhere, "--dry-run is a switch that looks at what speaks against a move"},
 	{"hypershift capi migrate status", reads, ""},
 	{"hypershift clone", elsewhere, "--dry-run is a switch that reads and checks the whole backup"},
+	{"hypershift console", elsewhere, "it serves a browser"},
 	{"hypershift console-logs aws", elsewhere, "what it reads is in an account"},
 	{"hypershift create", writes, ""},
 	{"hypershift create bastion", elsewhere, "what it makes is in an account"},

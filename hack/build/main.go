@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := builder{root: root, times: builds.ReadTimes(root), display: progress.NewDisplay(out, isTerminal(out), clock.RealClock{}), targets: targets}
+	b := builder{root: root, times: builds.ReadTimes(root), display: progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{}), targets: targets}
 	return b.run(ctx)
 }
 
@@ -129,13 +129,4 @@ func (b *builder) build(ctx context.Context, i int, say func(string, ...any)) er
 		b.times.Note(target, last, time.Since(begin))
 	}
 	return err
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }

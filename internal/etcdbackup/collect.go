@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,24 +82,27 @@ func clusterOf(o observed) bundle.Cluster {
 func (r *Reconciler) collect(ctx context.Context, o observed) (bundle.Objects, error) {
 	out := bundle.Objects{HostedCluster: o.hc.DeepCopy()}
 	pools := &hyperv1.NodePoolList{}
-	if err := r.Client.List(ctx, pools, client.InNamespace(o.hc.Namespace), client.Limit(pageSize)); err != nil {
-		return out, fmt.Errorf("listing NodePools of namespace %s: %w", o.hc.Namespace, err)
-	}
 	configs := map[string]bool{}
-	for _, p := range pools.Items {
-		if p.Spec.ClusterName != o.hc.Name {
-			continue
+	if err := r.pages(ctx, pools, o.hc.Namespace, func() error {
+		for _, p := range pools.Items {
+			if p.Spec.ClusterName != o.hc.Name {
+				continue
+			}
+			out.NodePools = append(out.NodePools, p)
+			for _, ref := range slices.Concat(p.Spec.Config, p.Spec.TuningConfig) {
+				configs[ref.Name] = true
+			}
 		}
-		out.NodePools = append(out.NodePools, p)
-		for _, ref := range append(p.Spec.Config, p.Spec.TuningConfig...) {
-			configs[ref.Name] = true
-		}
+		return nil
+	}); err != nil {
+		return out, err
 	}
 	if err := r.collectSources(ctx, o, configs, &out); err != nil {
 		return out, err
 	}
-	err := r.pages(ctx, &corev1.SecretList{}, o.hcp.Namespace, func(list client.ObjectList) error {
-		for _, s := range list.(*corev1.SecretList).Items {
+	secrets := &corev1.SecretList{}
+	err := r.pages(ctx, secrets, o.hcp.Namespace, func() error {
+		for _, s := range secrets.Items {
 			if len(s.Data[pki.CAKeyKey]) > 0 || len(s.Data[pki.ServiceAccountPrivateKeyKey]) > 0 {
 				out.Authorities = append(out.Authorities, s)
 			}
@@ -117,7 +121,7 @@ func (r *Reconciler) collectSources(ctx context.Context, o observed, configs map
 	for _, kind := range []string{"Secret", "ConfigMap"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind + "List"})
-		err := r.pages(ctx, list, o.hc.Namespace, func(client.ObjectList) error {
+		err := r.pages(ctx, list, o.hc.Namespace, func() error {
 			for _, m := range list.Items {
 				_, marked := m.Annotations[mark]
 				if !marked && (kind != "ConfigMap" || !configs[m.Name]) {
@@ -160,7 +164,7 @@ func (r *Reconciler) collectMachines(ctx context.Context, o observed, out *bundl
 			}
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
-			if err := r.pages(ctx, list, o.hcp.Namespace, func(client.ObjectList) error {
+			if err := r.pages(ctx, list, o.hcp.Namespace, func() error {
 				out.Machines = append(out.Machines, list.Items...)
 				return nil
 			}); err != nil {
@@ -174,19 +178,22 @@ func (r *Reconciler) collectMachines(ctx context.Context, o observed, out *bundl
 	return nil
 }
 
-// pages lists a namespace in parts.
-func (r *Reconciler) pages(ctx context.Context, list client.ObjectList, namespace string, visit func(client.ObjectList) error) error {
-	next := ""
-	for range maxPages {
-		if err := r.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+// pages lists a namespace in parts, which visit finds in list.
+func (r *Reconciler) pages(ctx context.Context, list client.ObjectList, namespace string, visit func() error) error {
+	pages := 0
+	for err := range read.Pages(ctx, r.Client, list, pageSize, client.InNamespace(namespace)) {
+		if err != nil {
 			return fmt.Errorf("listing %T of namespace %s: %w", list, namespace, err)
 		}
-		if err := visit(list); err != nil {
+		if err := visit(); err != nil {
 			return err
 		}
-		if next = list.GetContinue(); next == "" {
-			return nil
+		if pages++; pages == maxPages {
+			break
 		}
+	}
+	if list.GetContinue() == "" {
+		return nil
 	}
 	return fmt.Errorf("namespace %s has more than %d objects of one kind: a backup can't hold them", namespace, pageSize*maxPages)
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/apply"
@@ -179,7 +180,7 @@ func terminated(c corev1.ContainerStatus) (string, *bundle.Summary) {
 		return "", nil
 	}
 	url, rest, _ := strings.Cut(strings.TrimSpace(c.State.Terminated.Message), "\n")
-	if len(url) > maxURL || (!strings.HasPrefix(url, "s3://") && !strings.HasPrefix(url, "https://")) {
+	if len(url) > maxURL || (!strings.HasPrefix(url, backups.Scheme) && !strings.HasPrefix(url, "https://")) {
 		return "", nil
 	}
 	summary := &bundle.Summary{}

@@ -69,8 +69,8 @@ func (p *pass) workloads() []client.Object {
 	if p.obs.healthCheck != nil {
 		list = append(list, p.obs.healthCheck)
 	}
-	if p.obs.spotCheck != nil {
-		list = append(list, p.obs.spotCheck)
+	for _, check := range p.obs.spotChecks {
+		list = append(list, check)
 	}
 	return list
 }
@@ -310,11 +310,13 @@ func (p *pass) healthChecks() bool {
 func (p *pass) spotHealthCheck() {
 	obs := p.obs
 	pool := machines.Pool{NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels()}
-	switch {
-	case obs.template.Interruptible:
-		p.after = append(p.after, pool.SpotHealthCheck())
-	case obs.spotCheck != nil:
-		p.delete = append(p.delete, obs.spotCheck)
+	if obs.template.Interruptible {
+		p.after = append(p.after, pool.SpotHealthCheck(obs.spotName))
+	}
+	for _, check := range obs.spotChecks {
+		if !obs.template.Interruptible || check.Name != obs.spotName {
+			p.delete = append(p.delete, check)
+		}
 	}
 }
 

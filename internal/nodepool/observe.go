@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
@@ -61,8 +62,9 @@ type observed struct {
 	sets        []clusterv1.MachineSet // of the pool, those of the deployment included
 	machines    []clusterv1.Machine    // by name
 	healthCheck *clusterv1.MachineHealthCheck
-	spotCheck   *clusterv1.MachineHealthCheck  // of machines that may be taken away at any time
-	templates   []metav1.PartialObjectMetadata // machine templates of the pool
+	spotName    string                          // of the health check of machines that may be taken away at any time
+	spotChecks  []*clusterv1.MachineHealthCheck // what the pool has of these, under this or its other name
+	templates   []metav1.PartialObjectMetadata  // machine templates of the pool
 	// infraMachines are the infrastructure provider's, read when the template asks for a change of those that there are.
 	infraMachines []unstructured.Unstructured
 }
@@ -267,7 +269,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, obs *observed) error {
 			found()
 		}
 	}
-	if err := r.readSpotCheck(ctx, obs); err != nil {
+	if err := r.readSpotChecks(ctx, obs); err != nil {
 		return err
 	}
 	var err error
@@ -300,16 +302,26 @@ func (r *Reconciler) readInfraMachines(ctx context.Context, obs *observed) ([]un
 	return ours, nil
 }
 
-// readSpotCheck reads the health check that a pool has while its machines are interruptible, or was so.
-func (r *Reconciler) readSpotCheck(ctx context.Context, obs *observed) error {
-	key, mhc := client.ObjectKey{Namespace: obs.namespace, Name: machines.SpotHealthCheckName(obs.pool.Name)}, &clusterv1.MachineHealthCheck{}
-	err := r.Client.Get(ctx, key, mhc)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return fmt.Errorf("reading MachineHealthCheck %s: %w", key, err)
-	case mhc.Annotations[hyperv1.NodePoolAnnotation] == keyOf(obs.pool):
-		obs.spotCheck = mhc
+// readSpotChecks reads the health check that a pool has while its machines are interruptible, or was so. Which of its names it should have follows from
+// the other pools.
+func (r *Reconciler) readSpotChecks(ctx context.Context, obs *observed) error {
+	candidates := machines.SpotHealthCheckNames(obs.pool.Name)
+	namesake, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: obs.pool.Namespace, Name: candidates[0]}, &hyperv1.NodePool{})
+	if err != nil {
+		return err
+	}
+	obs.spotName = candidates[0]
+	if namesake != nil && namesake.Spec.ClusterName == obs.pool.Spec.ClusterName {
+		obs.spotName = candidates[1]
+	}
+	for _, name := range candidates {
+		mhc, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: obs.namespace, Name: name}, &clusterv1.MachineHealthCheck{})
+		if err != nil {
+			return err
+		}
+		if mhc != nil && mhc.Annotations[hyperv1.NodePoolAnnotation] == keyOf(obs.pool) {
+			obs.spotChecks = append(obs.spotChecks, mhc)
+		}
 	}
 	return nil
 }

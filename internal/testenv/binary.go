@@ -3,7 +3,6 @@ package testenv
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
@@ -27,8 +26,15 @@ func KubeBinary(t testing.TB) string {
 	return path
 }
 
-// moduleRoot is the folder of the repository, found from this file's place in it.
+// began is the folder that this process began in; go test begins in that of the package.
+var began, _ = os.Getwd()
+
+// moduleRoot is the folder of the repository: the one with a go.mod above the folder that the test began in. What is compiled into the test doesn't
+// tell, with -trimpath.
 func moduleRoot() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	for dir := began; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -103,7 +104,7 @@ func (s *scene) addClusters() {
 	}
 	for i := range s.NodePools {
 		o := &s.NodePools[i]
-		s.add(kindNodePool, o, &o.ObjectMeta, ofPool(o.Status.Conditions))
+		s.add(kindNodePool, o, &o.ObjectMeta, each(o.Status.Conditions, ofPool))
 	}
 	for i := range s.Components {
 		o := &s.Components[i]
@@ -126,26 +127,18 @@ func (s *scene) addClusters() {
 func (s *scene) addWorkloads() {
 	for i := range s.Namespaces {
 		o := &s.Namespaces[i]
-		var list []metav1.Condition
-		for _, c := range o.Status.Conditions {
-			list = append(list, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
-		}
-		s.add(kindNamespace, o, &o.ObjectMeta, list)
+		s.add(kindNamespace, o, &o.ObjectMeta, each(o.Status.Conditions, ofNamespace))
 	}
 	for i := range s.Deployments {
 		o := &s.Deployments[i]
-		var list []metav1.Condition
-		for _, c := range o.Status.Conditions {
-			list = append(list, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
-		}
-		s.add(kindDeployment, o, &o.ObjectMeta, list)
+		s.add(kindDeployment, o, &o.ObjectMeta, each(o.Status.Conditions, ofDeployment))
 	}
 	for i := range s.StatefulSets {
 		s.add(kindStatefulSet, &s.StatefulSets[i], &s.StatefulSets[i].ObjectMeta, nil)
 	}
 	for i := range s.Pods {
 		o := &s.Pods[i]
-		s.add(kindPod, o, &o.ObjectMeta, ofPod(o.Status.Conditions))
+		s.add(kindPod, o, &o.ObjectMeta, each(o.Status.Conditions, ofPod))
 	}
 	for i := range s.Claims {
 		s.add(kindClaim, &s.Claims[i], &s.Claims[i].ObjectMeta, nil)
@@ -155,7 +148,7 @@ func (s *scene) addWorkloads() {
 	}
 	for i := range s.ManagementNodes {
 		o := &s.ManagementNodes[i]
-		s.add(kindNode, o, &o.ObjectMeta, ofNode(o.Status.Conditions))
+		s.add(kindNode, o, &o.ObjectMeta, each(o.Status.Conditions, ofNode))
 	}
 }
 
@@ -186,7 +179,7 @@ func (s *scene) addHosted() {
 	for key, side := range s.Hosted {
 		for i := range side.Nodes {
 			o := &side.Nodes[i]
-			it := s.add(kindHostedNode, o, &o.ObjectMeta, ofNode(o.Status.Conditions))
+			it := s.add(kindHostedNode, o, &o.ObjectMeta, each(o.Status.Conditions, ofNode))
 			it.hosted = key
 		}
 		for i := range side.Requests {
@@ -297,27 +290,37 @@ func (s *scene) notes(it *item) []string {
 	return append(out, history(s, it)...)
 }
 
-func ofPool(list []hyperv1.NodePoolCondition) []metav1.Condition {
+// each are conditions of any type as those of package meta/v1.
+func each[T any](list []T, of func(T) metav1.Condition) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(list))
 	for _, c := range list {
-		out = append(out, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
-			LastTransitionTime: c.LastTransitionTime, ObservedGeneration: c.ObservedGeneration})
+		out = append(out, of(c))
 	}
 	return out
 }
 
-func ofPod(list []corev1.PodCondition) []metav1.Condition {
-	out := make([]metav1.Condition, 0, len(list))
-	for _, c := range list {
-		out = append(out, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
-	}
+func ofPool(c hyperv1.NodePoolCondition) metav1.Condition {
+	out := conditionOf(c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime)
+	out.ObservedGeneration = c.ObservedGeneration
 	return out
 }
 
-func ofNode(list []corev1.NodeCondition) []metav1.Condition {
-	out := make([]metav1.Condition, 0, len(list))
-	for _, c := range list {
-		out = append(out, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
-	}
-	return out
+func ofNamespace(c corev1.NamespaceCondition) metav1.Condition {
+	return conditionOf(c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime)
+}
+
+func ofDeployment(c appsv1.DeploymentCondition) metav1.Condition {
+	return conditionOf(c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime)
+}
+
+func ofPod(c corev1.PodCondition) metav1.Condition {
+	return conditionOf(c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime)
+}
+
+func ofNode(c corev1.NodeCondition) metav1.Condition {
+	return conditionOf(c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime)
+}
+
+func conditionOf[T ~string](kind T, status corev1.ConditionStatus, reason, message string, since metav1.Time) metav1.Condition {
+	return metav1.Condition{Type: string(kind), Status: metav1.ConditionStatus(status), Reason: reason, Message: message, LastTransitionTime: since}
 }

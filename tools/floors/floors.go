@@ -30,6 +30,7 @@ var Floors = []Floor{
 	{"HostedClusters", "control planes as users want them", []string{"hostedcluster"}},
 	{"explanations", "what is wrong with an object, and why", []string{"why"}},
 	{"command line", "what people call", []string{"cli"}},
+	{"web console", "what people look at", []string{"console"}},
 	{"local mode", "all of it on one machine", []string{"local"}},
 	{"programs", "tables of what a program answers to, and what tests the whole", []string{"cmd", "test"}},
 }

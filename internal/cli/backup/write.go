@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // write creates everything; what is there already with the same content is left as it is, so that an interrupted restore can be run again. The HostedCluster comes after all that it
@@ -156,9 +157,9 @@ func hostedClient(ctx context.Context, c client.Client, flags connect.Flags, t t
 
 // deleteOlder deletes what is from before: objects of the backup. which chooses among them; nil: all.
 func deleteOlder(ctx context.Context, c client.Client, list client.ObjectList, before time.Time, p *progress.Printer, which func(client.Object) bool, options ...client.ListOption) error {
-	n, next := 0, ""
-	for {
-		if err := c.List(ctx, list, append(options, client.Limit(page), client.Continue(next))...); err != nil {
+	n := 0
+	for err := range read.Pages(ctx, c, list, page, options...) {
+		if err != nil {
 			return fmt.Errorf("listing %T in the hosted cluster: %w", list, err)
 		}
 		items, err := meta.ExtractList(list)
@@ -178,9 +179,6 @@ func deleteOlder(ctx context.Context, c client.Client, list client.ObjectList, b
 				return fmt.Errorf("deleting %s in the hosted cluster: %w", connect.DescribeIn(c.Scheme(), o), err)
 			}
 			n++
-		}
-		if next = list.GetContinue(); next == "" {
-			break
 		}
 	}
 	if n > 0 {

@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -92,14 +93,11 @@ func List(ctx context.Context, c client.Reader, cluster client.ObjectKey) (Repor
 	namespace := names.NamespaceOf(hc)
 	var secrets []corev1.Secret
 	page := &corev1.SecretList{}
-	for {
-		if err := c.List(ctx, page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(page.Continue)); err != nil {
+	for err := range read.Pages(ctx, c, page, pageSize, client.InNamespace(namespace)) {
+		if err != nil {
 			return Report{}, fmt.Errorf("listing Secrets of namespace %s: %w", namespace, err)
 		}
 		secrets = append(secrets, page.Items...)
-		if page.Continue == "" {
-			break
-		}
 	}
 	share, _ := strconv.ParseFloat(hc.Annotations[pki.RenewalAnnotation], 64) // what can't be read counts as absent
 	return Report{Cluster: cluster.String(), Certificates: pki.Inventory(secrets, share)}, nil

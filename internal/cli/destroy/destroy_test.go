@@ -226,7 +226,7 @@ func TestDestroy(t *testing.T) {
 	})
 }
 
-func TestDestroyAfterCrash(t *testing.T) {
+func TestDestroyInterrupted(t *testing.T) {
 	t.Parallel()
 	// Finalizer, annotation, delete, three Secrets, finalizer off: seven writes.
 	for n := 1; n <= 7; n++ {

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // pageSize bounds one answer of the API server, and maxEvents what is read of a namespace.
@@ -109,17 +110,14 @@ func (o *eventOptions) events(ctx context.Context, c client.Reader, now time.Tim
 	}
 	of := map[string]bool{"HostedCluster/" + o.name: true}
 	pools := &hyperv1.NodePoolList{}
-	for {
-		if err := c.List(ctx, pools, client.InNamespace(o.namespace), client.Limit(pageSize), client.Continue(pools.Continue)); err != nil {
+	for err := range read.Pages(ctx, c, pools, pageSize, client.InNamespace(o.namespace)) {
+		if err != nil {
 			return nil, fmt.Errorf("listing NodePools of namespace %s: %w", o.namespace, err)
 		}
 		for i := range pools.Items {
 			if pools.Items[i].Spec.ClusterName == o.name {
 				of["NodePool/"+pools.Items[i].Name] = true
 			}
-		}
-		if pools.Continue == "" {
-			break
 		}
 	}
 	list := []Event{} // not null
@@ -146,8 +144,8 @@ func (o *eventOptions) events(ctx context.Context, c client.Reader, now time.Tim
 // read adds the events of a namespace that are wanted.
 func (o *eventOptions) read(ctx context.Context, c client.Reader, namespace string, now time.Time, into *[]Event, ours func(Event) bool, more ...client.ListOption) error {
 	list, seen := &corev1.EventList{}, 0
-	for seen < maxEvents {
-		if err := c.List(ctx, list, append(more, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(list.Continue))...); err != nil {
+	for err := range read.Pages(ctx, c, list, pageSize, append(more, client.InNamespace(namespace))...) {
+		if err != nil {
 			return fmt.Errorf("listing events of namespace %s: %w", namespace, err)
 		}
 		seen += len(list.Items)
@@ -161,7 +159,7 @@ func (o *eventOptions) read(ctx context.Context, c client.Reader, namespace stri
 				*into = append(*into, e)
 			}
 		}
-		if list.Continue == "" {
+		if seen >= maxEvents {
 			break
 		}
 	}

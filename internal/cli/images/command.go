@@ -153,7 +153,7 @@ podman login and helm registry login. A release is pushed after everything that 
 // push pushes entries one after the other, and says what to do next.
 func push(cmd *cobra.Command, b *bundle.Bundle, r bundle.Registry, entries []bundle.Entry) error {
 	out := cmd.ErrOrStderr()
-	display := progress.NewDisplay(out, isTerminal(out), clock.RealClock{})
+	display := progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{})
 	display.Number(len(entries))
 	there := 0
 	for _, e := range entries {
@@ -278,13 +278,4 @@ func size(n int64) string {
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
 	return fmt.Sprintf("%d KiB", (n+1023)>>10)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }

@@ -18,6 +18,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 const (
@@ -100,8 +101,8 @@ func Kubeconfig(ctx context.Context, c client.Client, o Options, notes io.Writer
 	}
 	merged := clientcmdapi.NewConfig()
 	list := &hyperv1.HostedClusterList{}
-	for {
-		if err := c.List(ctx, list, client.InNamespace(o.Namespace), client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
+	for err := range read.Pages(ctx, c, list, pageSize, client.InNamespace(o.Namespace)) {
+		if err != nil {
 			return nil, fmt.Errorf("listing HostedClusters of %s: %w", where, err)
 		}
 		for i := range list.Items {
@@ -113,9 +114,6 @@ func Kubeconfig(ctx context.Context, c client.Client, o Options, notes io.Writer
 			if err != nil {
 				fmt.Fprintf(notes, "left out: %v\n", err)
 			}
-		}
-		if list.Continue == "" {
-			break
 		}
 	}
 	if len(merged.Contexts) == 0 {

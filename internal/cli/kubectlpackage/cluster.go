@@ -15,6 +15,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/packages/engine/scope"
 )
 
@@ -68,15 +69,11 @@ func revisions(ctx context.Context, c client.Client, kind, namespace, name strin
 func setsOf(ctx context.Context, c client.Client, namespace string, selector labels.Selector) ([]v1alpha1.ObjectSet, error) {
 	list := &v1alpha1.ObjectSetList{}
 	var out []v1alpha1.ObjectSet
-	for {
-		err := c.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(pageSize), client.Continue(list.Continue))
+	for err := range read.Pages(ctx, c, list, pageSize, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}) {
 		if err != nil {
 			return nil, fmt.Errorf("listing revisions: %w", err)
 		}
 		out = append(out, list.Items...)
-		if list.Continue == "" {
-			break
-		}
 	}
 	slices.SortStableFunc(out, func(a, b v1alpha1.ObjectSet) int { return int(a.Spec.Revision - b.Spec.Revision) })
 	return out, nil

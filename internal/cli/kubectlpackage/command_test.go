@@ -168,7 +168,7 @@ func contents(t *testing.T, dir string) string {
 		if err != nil || d.IsDir() || strings.HasPrefix(path, ".test-fixtures/") {
 			return err
 		}
-		fmt.Fprintf(&b, "==> %s <==\n%s", path, read(t, dir, path))
+		fmt.Fprintf(&b, "==> %s <==\n%s", path, readText(t, dir, path))
 		return nil
 	})
 	if err != nil {
@@ -180,7 +180,7 @@ func contents(t *testing.T, dir string) string {
 func TestFixtures(t *testing.T) {
 	g := NewWithT(t)
 	dir := copyOf(t, example)
-	write(t, dir, "service.yaml.gotmpl", strings.Replace(read(t, dir, "service.yaml.gotmpl"), "port: 80", "port: 81", 1))
+	write(t, dir, "service.yaml.gotmpl", strings.Replace(readText(t, dir, "service.yaml.gotmpl"), "port: 80", "port: 81", 1))
 	write(t, dir, ".test-fixtures/defaults/more.yaml", "a: b\n")
 	got := run(t, nil, "validate", dir)
 	g.Expect(got).To(ContainSubstring("File mismatch against fixture in service.yaml: Testcase \"defaults\"\n--- FIXTURE/service.yaml\n+++ ACTUAL/service.yaml\n"))
@@ -188,7 +188,7 @@ func TestFixtures(t *testing.T) {
 	g.Expect(got).To(ContainSubstring("file more.yaml should not exist, filtered or empty after template render"))
 }
 
-func read(t *testing.T, dir, file string) string {
+func readText(t *testing.T, dir, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -217,8 +217,8 @@ data: {text: "{{ not a template }}"}
 		"Kickstarted the \"shop\" package with 3 objects.\n[WARN] Some kinds don't have availability probes defined:\n- Thing.example.com\n"))
 	clitest.Golden(t, "kickstart.txt", contents(t, out))
 	g.Expect(run(t, nil, "validate", out)).To(Equal("Package validated successfully!"))
-	g.Expect(read(t, out, ".test-fixtures/defaults/deploy/web.deployment.yaml")).To(And(ContainSubstring("replicas: 3"), ContainSubstring(`image: "web:1"`), ContainSubstring(`namespace: "shop"`)))
-	g.Expect(read(t, out, ".test-fixtures/defaults/other/thing.thing.yaml")).To(ContainSubstring("{{ not a template }}"))
+	g.Expect(readText(t, out, ".test-fixtures/defaults/deploy/web.deployment.yaml")).To(And(ContainSubstring("replicas: 3"), ContainSubstring(`image: "web:1"`), ContainSubstring(`namespace: "shop"`)))
+	g.Expect(readText(t, out, ".test-fixtures/defaults/other/thing.thing.yaml")).To(ContainSubstring("{{ not a template }}"))
 	files, err := load.Folder(out)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = images.Build(files, nil)

@@ -61,7 +61,7 @@ func TestPublished(t *testing.T) {
 	t.Run("When a manifest has a field that nobody knows it should warn, and not refuse it", func(t *testing.T) {
 		g := NewWithT(t)
 		dir := copyOf(t, example)
-		write(t, dir, "manifest.yaml", strings.Replace(read(t, dir, "manifest.yaml"), "\nspec:\n", "\nspec:\n  phasez: []\n", 1))
+		write(t, dir, "manifest.yaml", strings.Replace(readText(t, dir, "manifest.yaml"), "\nspec:\n", "\nspec:\n  phasez: []\n", 1))
 		g.Expect(run(t, nil, "validate", dir)).To(Equal("Warning: manifest.yaml: unknown field \"spec.phasez\"\nPackage validated successfully!"))
 	})
 	t.Run("When a package has what is seldom meant it should warn, and not refuse it", func(t *testing.T) {
@@ -91,7 +91,7 @@ metadata: {name: a, namespace: , labels: {a: , b: c}, annotations: {package-oper
 
 		write(t, dir, "b.yaml", "apiVersion: v1\nkind: \nmetadata: {name: b, annotations: {package-operator.run/phase: Deploy_All}}\n")
 		g.Expect(run(t, nil, "validate", dir)).To(ContainSubstring("GroupVersionKind not set"))
-		write(t, dir, "manifest.yaml", strings.Replace(read(t, dir, "manifest.yaml"), "{name: Deploy_All}", "{name: Deploy_All, class: hosted-cluster}", 1))
+		write(t, dir, "manifest.yaml", strings.Replace(readText(t, dir, "manifest.yaml"), "{name: Deploy_All}", "{name: Deploy_All, class: hosted-cluster}", 1))
 		g.Expect(run(t, nil, "validate", dir)).To(ContainSubstring("without a class any name will do"))
 	})
 	t.Run("When test.kubeconform is asked for an object that is wrong should fail the build", func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"sync"
 	"time"
@@ -39,6 +40,16 @@ type Display struct {
 // NewDisplay returns a Display; tty says that out is a terminal.
 func NewDisplay(out io.Writer, tty bool, clk clock.WithTicker) *Display {
 	return &Display{out: out, tty: tty, clock: clk}
+}
+
+// IsTerminal tells whether somebody watches w, who sees lines that are written over. Neither a dumb terminal counts nor one of continuous integration.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }
 
 // Number gives the tasks that follow numbers, "[1/6]" and so on.

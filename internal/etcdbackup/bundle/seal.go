@@ -91,12 +91,6 @@ func (k Key) Seal(src io.Reader, random io.Reader) (io.Reader, error) {
 	return io.MultiReader(bytes.NewReader(head), body), nil
 }
 
-// SealedSize is how long size bytes are when they are sealed.
-func SealedSize(size int64) (int64, error) {
-	n, err := sio.EncryptedSize(uint64(size))
-	return int64(n) + int64(headerSize), err
-}
-
 // Open is a stream of what was sealed. A file that isn't sealed is passed on as it is, whether there is a key or not. Reading ends with ErrDamaged when
 // anything was changed or is missing; what was read until then must not be used.
 func Open(src io.Reader, k Key) (_ io.Reader, sealed bool, _ error) {

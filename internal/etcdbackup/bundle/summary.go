@@ -3,14 +3,16 @@ package bundle
 import (
 	"fmt"
 	"strings"
+
+	"hcp.internal/platform/internal/contract/backups"
 )
 
 // SplitURL is the bucket and the name of s3://BUCKET/NAME.
 func SplitURL(url string) (bucket, name string, err error) {
-	rest, ok := strings.CutPrefix(url, "s3://")
+	rest, ok := strings.CutPrefix(url, backups.Scheme)
 	bucket, name, slash := strings.Cut(rest, "/")
 	if !ok || !slash || bucket == "" || name == "" {
-		return "", "", fmt.Errorf("%q is no URL of a backup: want s3://BUCKET/NAME", url)
+		return "", "", fmt.Errorf("%q is no URL of a backup: want %sBUCKET/NAME", url, backups.Scheme)
 	}
 	return bucket, name, nil
 }

@@ -276,7 +276,6 @@ func notice(wrong *mutation) error {
 func TestModelNoticesMistakes(t *testing.T) {
 	for name, wrong := range mutations {
 		t.Run("When "+name+" the model should notice", func(t *testing.T) {
-			t.Parallel()
 			err := notice(&wrong)
 			if err == nil {
 				t.Fatal("every promise seems to be kept")
@@ -286,7 +285,6 @@ func TestModelNoticesMistakes(t *testing.T) {
 		})
 	}
 	t.Run("When nothing is wrong the same runs should find nothing", func(t *testing.T) {
-		t.Parallel()
 		if err := notice(&mutation{}); err != nil {
 			t.Fatal(err)
 		}

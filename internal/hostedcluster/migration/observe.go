@@ -123,7 +123,6 @@ func (r reader) objects(ctx context.Context, ns string, private bool) ([]Object,
 			for i := range list.Items {
 				out = append(out, Object{&list.Items[i], k.resource()})
 			}
-			list.Items = nil
 		})
 		return out, err
 	})
@@ -143,27 +142,24 @@ func (r reader) dependents(ctx context.Context, ns string, uids map[types.UID]bo
 					out = append(out, Dependent{Resource: k.resource(), Name: item.Name, UID: item.UID, ResourceVersion: item.ResourceVersion, Owners: item.OwnerReferences})
 				}
 			}
-			list.Items = nil
 		})
 		return out, err
 	})
 }
 
 func (r reader) pages(ctx context.Context, list client.ObjectList, ns string, each func()) error {
-	for read := 0; ; read += page {
-		if read > maxObjects {
+	seen := 0
+	for err := range read.Pages(ctx, r.Client, list, page, client.InNamespace(ns)) {
+		if seen > maxObjects {
 			return fmt.Errorf("namespace %s has more than %d objects of %s", ns, maxObjects, list.GetObjectKind().GroupVersionKind())
 		}
-		if err := r.List(ctx, list, client.InNamespace(ns), client.Limit(page), client.Continue(list.GetContinue())); err != nil {
+		if err != nil {
 			return fmt.Errorf("listing %s in %s: %w", list.GetObjectKind().GroupVersionKind(), ns, err)
 		}
-		next := list.GetContinue()
 		each()
-		if next == "" {
-			return nil
-		}
-		list.SetContinue(next)
+		seen += page
 	}
+	return nil
 }
 
 // programs are the Deployments of programNames that there are. Their pods are read after them, and the control-plane-operator, which could start

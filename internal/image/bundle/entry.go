@@ -102,14 +102,13 @@ func Select(entries []Entry, releases ...string) ([]Entry, error) {
 			wanted[e.Digest] = wanted[e.Digest] || len(releases) == 0
 		case Release:
 			known = append(known, e.Release)
+			named := len(releases) == 0
 			for _, r := range releases {
 				if e.Release == r || strings.HasPrefix(e.Release, strings.TrimSuffix(r, ".")+".") {
-					hit[r] = true
+					named, hit[r] = true, true
 				}
 			}
-			if len(releases) == 0 || slices.ContainsFunc(releases, func(r string) bool {
-				return e.Release == r || strings.HasPrefix(e.Release, strings.TrimSuffix(r, ".")+".")
-			}) {
+			if named {
 				wanted[e.Digest] = true
 				for _, n := range e.Needs {
 					wanted[n] = true

@@ -91,18 +91,20 @@ func (p Pool) HealthCheck(s HealthCheckSettings) *clusterv1.MachineHealthCheck {
 	}
 }
 
-// SpotHealthCheckName is the name of a pool's second MachineHealthCheck.
-func SpotHealthCheckName(pool string) string {
-	return Shorten(pool, maxName-len(spotSuffix)) + spotSuffix
+// SpotHealthCheckNames are what a pool's second MachineHealthCheck may be called: as published, and what it is called while a pool of the same hosted
+// cluster has the first name, and so its own MachineHealthCheck there.
+func SpotHealthCheckNames(pool string) [2]string {
+	other := spotSuffix + "-" + digest([]byte(pool))
+	return [2]string{Shorten(pool, maxName-len(spotSuffix)) + spotSuffix, Shorten(pool, maxName-len(other)) + other}
 }
 
 const spotSuffix = "-spot"
 
 // SpotHealthCheck is the MachineHealthCheck of machines that may be taken away at any time: however many go at once, all are replaced. It is limited
-// to the pool, so that no other pool's machines are judged twice.
-func (p Pool) SpotHealthCheck() *clusterv1.MachineHealthCheck {
+// to the pool, so that no other pool's machines are judged twice. The name is one of SpotHealthCheckNames.
+func (p Pool) SpotHealthCheck(name string) *clusterv1.MachineHealthCheck {
 	check := p.HealthCheck(HealthCheckSettings{Timeout: unhealthyAfter, StartupTimeout: startupTimeout, MaxUnhealthy: intstr.FromString("100%")})
-	check.Name = SpotHealthCheckName(p.NodePool.Name)
+	check.Name = name
 	check.Spec.Selector.MatchLabels[hyperv1.InterruptibleInstanceLabel] = ""
 	return check
 }

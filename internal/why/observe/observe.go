@@ -10,10 +10,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/why"
 )
 
@@ -22,7 +24,7 @@ const (
 	// pageSize is how many objects a request asks for, maxObjects how many of a kind are read in all.
 	pageSize   = 500
 	maxObjects = 2000
-	// requestTime bounds all requests for one kind, hostedTime all to a hosted cluster, which may be dead or mean.
+	// requestTime bounds each request, hostedTime all to a hosted cluster, which may be dead or mean.
 	requestTime = 20 * time.Second
 	hostedTime  = 2 * time.Second
 	// maxFleet is how many Packages of a rollout are looked at.
@@ -141,16 +143,13 @@ func (r *run) inControlPlane(ctx context.Context, of why.Object) error {
 // pools reads the NodePools of a HostedCluster. Others in the namespace are read with them: no field selects them.
 func (r *run) pools(ctx context.Context, hc *hyperv1.HostedCluster) {
 	list := &hyperv1.NodePoolList{}
-	for {
-		if err := r.onePage(ctx, list, client.InNamespace(hc.Namespace), client.Continue(list.Continue)); err != nil {
+	for err := range read.Pages(ctx, bounded{r.Client}, list, pageSize, client.InNamespace(hc.Namespace)) {
+		if err != nil {
 			r.unread("NodePool", err)
 			return
 		}
-		mine := slices.DeleteFunc(slices.Clone(list.Items), func(p hyperv1.NodePool) bool { return p.Spec.ClusterName != hc.Name })
+		mine := slices.DeleteFunc(list.Items, func(p hyperv1.NodePool) bool { return p.Spec.ClusterName != hc.Name })
 		r.add(func(s *why.Snapshot) { s.NodePools = append(s.NodePools, mine...) })
-		if list.Continue == "" {
-			return
-		}
 	}
 }
 
@@ -186,15 +185,14 @@ func (r *run) get(ctx context.Context, key client.ObjectKey, obj client.Object) 
 	return nil
 }
 
-// onePage reads a page of a list.
-func (r *run) onePage(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return r.pageOf(ctx, r.Client, list, opts...)
-}
+// bounded is a reader whose lists take requestTime at most, each page of them.
+type bounded struct{ client.Reader }
 
-func (r *run) pageOf(ctx context.Context, from client.Reader, list client.ObjectList, opts ...client.ListOption) error {
+// List implements client.Reader.
+func (b bounded) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	if err := from.List(ctx, list, append(opts, client.Limit(pageSize))...); err != nil {
+	if err := b.Reader.List(ctx, list, opts...); err != nil {
 		return fmt.Errorf("listing %T: %w", list, err)
 	}
 	return nil
@@ -206,22 +204,18 @@ func (r *run) page(ctx context.Context, list client.ObjectList, opts ...client.L
 }
 
 func (r *run) pagesOf(ctx context.Context, from client.Reader, list client.ObjectList, opts ...client.ListOption) error {
-	if err := r.pageOf(ctx, from, list, opts...); err != nil {
-		return err
-	}
-	all, err := meta.ExtractList(list)
-	if err != nil {
-		return fmt.Errorf("reading %T: %w", list, err)
-	}
-	for next := list.GetContinue(); next != "" && len(all) < maxObjects; next = list.GetContinue() {
-		if err := r.pageOf(ctx, from, list, append(slices.Clone(opts), client.Continue(next))...); err != nil {
-			return err
+	var all []runtime.Object
+	for err := range read.Pages(ctx, bounded{from}, list, pageSize, opts...) {
+		if err != nil {
+			return err //nolint:wrapcheck // because bounded has
 		}
-		more, err := meta.ExtractList(list)
+		items, err := meta.ExtractList(list)
 		if err != nil {
 			return fmt.Errorf("reading %T: %w", list, err)
 		}
-		all = append(all, more...)
+		if all = append(all, items...); len(all) >= maxObjects {
+			break
+		}
 	}
 	if err := meta.SetList(list, all); err != nil {
 		return fmt.Errorf("joining pages of %T: %w", list, err)

@@ -13,6 +13,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/why"
 )
 
@@ -105,8 +106,8 @@ func (r *run) fleet(ctx context.Context, of why.Object) error {
 func (r *run) notWell(ctx context.Context, owner *packagesv1.HostedClusterPackage) []packagesv1.HostedClusterPackageRefStatus {
 	all := &packagesv1.PackageList{}
 	var out []packagesv1.HostedClusterPackageRefStatus
-	for {
-		if err := r.onePage(ctx, all, client.Continue(all.Continue)); err != nil {
+	for err := range read.Pages(ctx, bounded{r.Client}, all, pageSize) {
+		if err != nil {
 			r.unread("Package", err)
 			return out
 		}
@@ -117,10 +118,11 @@ func (r *run) notWell(ctx context.Context, owner *packagesv1.HostedClusterPackag
 				out = append(out, packagesv1.HostedClusterPackageRefStatus{UID: p.UID, Name: p.Name, Namespace: p.Namespace})
 			}
 		}
-		if all.Continue == "" || len(out) >= maxFleet {
-			return out
+		if len(out) >= maxFleet {
+			break
 		}
 	}
+	return out
 }
 
 func (r *run) oneOfFleet(ctx context.Context, key client.ObjectKey) {

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+
+	"hcp.internal/platform/internal/contract/backups"
 )
 
 const (
@@ -58,7 +60,7 @@ func openS3(ctx context.Context, o Options) (Store, error) {
 	return bucket{client, o.Bucket, o.KMSKey}, nil
 }
 
-func (b bucket) URL(name string) string { return "s3://" + b.name + "/" + name }
+func (b bucket) URL(name string) string { return backups.Scheme + b.name + "/" + name }
 
 func (b bucket) Put(ctx context.Context, name string, body io.Reader) error {
 	in := &transfermanager.UploadObjectInput{Bucket: &b.name, Key: &name, Body: body, ChecksumAlgorithm: types.ChecksumAlgorithmSha256, IfNoneMatch: aws.String("*")}

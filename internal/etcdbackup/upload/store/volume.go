@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"hcp.internal/platform/internal/contract/backups"
 )
 
 // volume keeps files in a folder. Everything goes through an os.Root, which no name leads out of, not by a link either.
@@ -40,7 +42,7 @@ func openVolume(dir, bucket string) (Store, error) {
 	return volume{root, bucket}, nil
 }
 
-func (v volume) URL(name string) string { return "s3://" + v.bucket + "/" + name }
+func (v volume) URL(name string) string { return backups.Scheme + v.bucket + "/" + name }
 
 // Put writes beside and renames, so that a file is there whole or not at all.
 func (v volume) Put(_ context.Context, name string, body io.Reader) (err error) {

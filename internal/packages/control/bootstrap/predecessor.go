@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // stopPredecessor removes the operator that runs, and stops its revisions from being rolled out by the next one. A revision of the wanted image
@@ -87,8 +88,8 @@ func (b *bootstrap) number(ctx context.Context) error {
 
 func (b *bootstrap) eachRevision(ctx context.Context, labels client.MatchingLabels, do func(*v1alpha1.ClusterObjectSet) error) error {
 	list := &v1alpha1.ClusterObjectSetList{}
-	for {
-		if err := b.client.List(ctx, list, labels, client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
+	for err := range read.Pages(ctx, b.client, list, pageSize, labels) {
+		if err != nil {
 			return fmt.Errorf("listing ClusterObjectSets: %w", err)
 		}
 		for i := range list.Items {
@@ -96,10 +97,8 @@ func (b *bootstrap) eachRevision(ctx context.Context, labels client.MatchingLabe
 				return err
 			}
 		}
-		if list.Continue == "" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // patch changes a revision as it was read, and no other.

@@ -77,41 +77,46 @@ func (h hosted) deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: connector.Name}}
 }
 
+// run is a pass of the reconciler.
+func (h hosted) run(t testing.TB) func(client.WithWatch) error {
+	return func(c client.WithWatch) error {
+		r := &Reconciler{Client: c, Parts: c, Settings: settings{Image: image}}
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: h.key})
+		return err
+	}
+}
+
+// When it is interrupted at any write it should deploy all in the end.
+func TestReconcilerCrash(t *testing.T) {
+	w := packagestest.Serve(t)
+	fresh := func(t testing.TB) testenv.CrashCase {
+		h := newHosted(t, w)
+		return testenv.CrashCase{Client: h.c, Run: h.run(t), Check: func(t testing.TB) {
+			g := NewWithT(t)
+			for _, part := range parts() {
+				g.Expect(h.c.Get(t.Context(), client.ObjectKeyFromObject(h.deployment()), part)).To(Succeed())
+			}
+		}}
+	}
+	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.Storm(t, 2, fresh)
+}
+
 func TestReconciler(t *testing.T) {
 	w := packagestest.Serve(t)
-	run := func(h hosted) func(client.WithWatch) error {
-		return func(c client.WithWatch) error {
-			r := &Reconciler{Client: c, Parts: c, Settings: settings{Image: image}}
-			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: h.key})
-			return err
-		}
-	}
-	t.Run("When it is interrupted at any write it should deploy all in the end", func(t *testing.T) {
-		fresh := func(t testing.TB) testenv.CrashCase {
-			h := newHosted(t, w)
-			return testenv.CrashCase{Client: h.c, Run: run(h), Check: func(t testing.TB) {
-				g := NewWithT(t)
-				for _, part := range parts() {
-					g.Expect(h.c.Get(t.Context(), client.ObjectKeyFromObject(h.deployment()), part)).To(Succeed())
-				}
-			}}
-		}
-		testenv.CrashAtEveryWrite(t, 1, fresh)
-		testenv.Storm(t, 2, fresh)
-	})
 	t.Run("When it is up to date it should write nothing", func(t *testing.T) {
 		h := newHosted(t, w)
-		NewWithT(t).Expect(run(h)(h.c)).To(Succeed())
-		testenv.ExpectQuiet(t, h.c, run(h))
+		NewWithT(t).Expect(h.run(t)(h.c)).To(Succeed())
+		testenv.ExpectQuiet(t, h.c, h.run(t))
 	})
 	t.Run("When one part differs it should write that part alone", func(t *testing.T) {
 		g := NewWithT(t)
 		h := newHosted(t, w)
-		g.Expect(run(h)(h.c)).To(Succeed())
+		g.Expect(h.run(t)(h.c)).To(Succeed())
 		role := &rbacv1.Role{ObjectMeta: h.deployment().ObjectMeta}
 		g.Expect(h.c.Patch(t.Context(), role, client.RawPatch(types.MergePatchType, []byte(`{"rules":[]}`)))).To(Succeed())
 		counting := testenv.NewFaultClient(h.c, testenv.FailWrite, 0)
-		g.Expect(run(h)(counting)).To(Succeed())
+		g.Expect(h.run(t)(counting)).To(Succeed())
 		g.Expect(counting.Writes()).To(Equal(1))
 		g.Expect(h.c.Get(t.Context(), client.ObjectKeyFromObject(role), role)).To(Succeed())
 		g.Expect(role.Rules).To(Equal(connectorRules()))
@@ -119,9 +124,9 @@ func TestReconciler(t *testing.T) {
 	t.Run("When the cluster is gone but its namespace stays it should remove all", func(t *testing.T) {
 		g := NewWithT(t)
 		h := newHosted(t, w)
-		g.Expect(run(h)(h.c)).To(Succeed())
+		g.Expect(h.run(t)(h.c)).To(Succeed())
 		g.Expect(h.c.Delete(t.Context(), &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: h.key.Namespace, Name: h.key.Name}})).To(Succeed())
-		g.Expect(run(h)(h.c)).To(Succeed())
+		g.Expect(h.run(t)(h.c)).To(Succeed())
 		for _, part := range parts() {
 			err := h.c.Get(t.Context(), client.ObjectKeyFromObject(h.deployment()), part)
 			g.Expect(apierrors.IsNotFound(err) || !part.GetDeletionTimestamp().IsZero()).To(BeTrue())
@@ -130,7 +135,7 @@ func TestReconciler(t *testing.T) {
 	t.Run("When it changes to a package and back it should leave nothing of the other way", func(t *testing.T) {
 		g := NewWithT(t)
 		h := newHosted(t, w)
-		g.Expect(run(h)(h.c)).To(Succeed())
+		g.Expect(h.run(t)(h.c)).To(Succeed())
 		packaged := &Reconciler{Client: h.c, Parts: h.c, Settings: settings{Image: image, PackageImage: "registry.example.com/package:1"}}
 		pkg := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: connectorPackage}}
 		g.Eventually(func() error {
@@ -150,7 +155,7 @@ func TestReconciler(t *testing.T) {
 		g.Expect(h.c.Get(t.Context(), client.ObjectKeyFromObject(pkg), pkg)).To(Succeed())
 		g.Expect(pkg.Spec.Paused).To(BeFalse())
 		g.Eventually(func() error {
-			if err := run(h)(h.c); err != nil {
+			if err := h.run(t)(h.c); err != nil {
 				return err
 			}
 			return h.c.Get(t.Context(), client.ObjectKeyFromObject(h.deployment()), h.deployment())

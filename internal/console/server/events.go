@@ -1,0 +1,135 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/console/world"
+	"hcp.internal/platform/internal/why"
+)
+
+const (
+	// maxRead bounds what is read of events at a time, maxWarnings what a page about something else shows of them.
+	maxRead     = 2000
+	eventPage   = 500
+	maxShown    = 500
+	maxWarnings = 50
+)
+
+// event is one for people. Repeats are one, with Count.
+type event struct {
+	At        time.Time `json:"at"` // the last time
+	First     time.Time `json:"first"`
+	Type      string    `json:"type"`
+	Reason    string    `json:"reason"`
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"ns"`
+	Name      string    `json:"name"`
+	Message   string    `json:"message"`
+	Count     int32     `json:"count"`
+}
+
+func eventOf(e *corev1.Event) event {
+	out := event{Type: health.Line(e.Type), Reason: health.Line(e.Reason), Kind: health.Line(e.InvolvedObject.Kind), Namespace: e.Namespace, Name: health.Line(e.InvolvedObject.Name),
+		Message: why.Clean(e.Message), Count: max(1, e.Count), At: e.LastTimestamp.Time, First: e.FirstTimestamp.Time}
+	if e.Series != nil {
+		out.At, out.Count = e.Series.LastObservedTime.Time, max(1, e.Series.Count)
+	}
+	if out.At.IsZero() {
+		out.At = cmp.Or(e.EventTime.Time, e.CreationTimestamp.Time)
+	}
+	if out.First.IsZero() {
+		out.First = cmp.Or(e.EventTime.Time, out.At)
+	}
+	out.At, out.First = out.At.UTC(), out.First.UTC()
+	return out
+}
+
+// grouped puts the newest first, and repeats of the same together.
+func grouped(list []event) []event {
+	type same struct{ kind, namespace, name, reason, message string }
+	at, out := map[same]int{}, []event{}
+	slices.SortStableFunc(list, func(a, b event) int { return b.At.Compare(a.At) })
+	for _, e := range list {
+		key := same{e.Kind, e.Namespace, e.Name, e.Reason, e.Message}
+		if i, ok := at[key]; ok {
+			out[i].Count += e.Count
+			if e.First.Before(out[i].First) {
+				out[i].First = e.First
+			}
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
+
+func warningsOf(snap *why.Snapshot) []event {
+	out := []event{}
+	for i := range snap.Warnings {
+		out = append(out, eventOf(&snap.Warnings[i]))
+	}
+	out = grouped(out)
+	return out[:min(len(out), maxWarnings)]
+}
+
+// events are those of a namespace (ns), of a hosted cluster with its control plane (hc=NAMESPACE/NAME), or of all namespaces; type restricts them to
+// Warning or Normal, and q to those that contain each word. They are read with the rights of whoever asks.
+func (s *Server) events(r *request) (any, error) {
+	query := r.URL.Query()
+	of, kind := query.Get("hc"), query.Get("type")
+	if kind != "" && kind != corev1.EventTypeWarning && kind != corev1.EventTypeNormal {
+		return nil, badRequest("type: must be Warning or Normal")
+	}
+	type place struct {
+		namespace string
+		fields    client.MatchingFields
+	}
+	places := []place{{query.Get("ns"), client.MatchingFields{}}}
+	if of != "" {
+		ns, name, ok := strings.Cut(of, "/")
+		if !ok || ns == "" || name == "" {
+			return nil, badRequest("hc: write it as namespace/name")
+		}
+		places = []place{{ns, client.MatchingFields{"involvedObject.name": name}}, {world.Key{Namespace: ns, Name: name}.ControlPlane(), client.MatchingFields{}}}
+	}
+	ctx, done, err := s.detail(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all, more := []event{}, false
+	words := strings.Fields(strings.ToLower(query.Get("q")))
+	for _, p := range places {
+		if kind != "" {
+			p.fields["type"] = kind
+		}
+		list, read := &corev1.EventList{}, 0
+		for {
+			if err := r.viewer.Client.List(ctx, list, client.InNamespace(p.namespace), p.fields, client.Limit(eventPage), client.Continue(list.Continue)); err != nil {
+				return nil, err
+			}
+			for i := range list.Items {
+				e := eventOf(&list.Items[i])
+				text := strings.ToLower(e.Kind + " " + e.Namespace + "/" + e.Name + " " + e.Reason + " " + e.Message)
+				if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+					all = append(all, e)
+				}
+			}
+			if read += len(list.Items); list.Continue == "" || read >= maxRead {
+				more = more || list.Continue != ""
+				break
+			}
+		}
+	}
+	all = grouped(all)
+	more = more || len(all) > maxShown
+	return map[string]any{"rows": all[:min(len(all), maxShown)], "more": more}, nil
+}

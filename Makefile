@@ -180,7 +180,13 @@ e2e-migration: kubernetes build ## A hosted cluster with workers from standard C
 .PHONY: e2e-aws
 e2e-aws: kubernetes capi capa ## An emulated AWS: network, zones and roles made, interrupted, destroyed; instances by the stock provider (10 minutes; downloads at first).
 	go test -count=1 -v -timeout 20m -tags aws ./test/awsemulator $(TEST_FLAGS)
+	go test -count=1 -v -timeout 20m -tags aws ./test/awsprivate $(TEST_FLAGS)
 	go test -count=1 -v -timeout 30m -tags aws ./test/awsmachines $(TEST_FLAGS)
+
+.PHONY: e2e-aws-live
+e2e-aws-live: kubernetes build capa ## Nodes that boot from instances of an emulated AWS, in one local cluster (as root, 40 minutes).
+	bin/hypershift local up --state-dir /tmp/hcp-e2e
+	go test -count=1 -v -timeout 75m -tags e2e,aws -run '^TestAWS$$' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
 
 .PHONY: e2e-backup
 e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of a hosted cluster that is written to (as root, 30 minutes).

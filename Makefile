@@ -27,10 +27,8 @@ export FUZZTIME
 BUILD := CGO_ENABLED=0 go run -trimpath ./hack/build -kubernetes $(K8S_VERSION)
 # A program with the race detector waits a second at its end unless told; there are two hundred, and what goroutines do by then is over.
 export GORACE ?= atexit_sleep_ms=0
-# Tests that only compute, each in one goroutine: the race detector makes them up to ten times as slow and has nothing to find. They are compiled as our
-# programs are, without the paths by which testenv finds its API server: none of them needs one.
-ALONE := ^Test(FieldsOf|ForecastIsTrue|Model|Rendered|Simulation)
-ALONE_PACKAGES = $$(grep -rlE --include='*_test.go' 'func $(ALONE:^%=%)' internal cmd | xargs -n1 dirname | sort -u | sed 's,^,./,')
+# How tests are run without the race detector: compiled as our programs are, so that nothing is compiled once more for them.
+PLAIN := CGO_ENABLED=0 go test -trimpath
 # Passes on what go test prints, and then names the packages that took longest.
 SLOWEST := hack/slowest.sh
 
@@ -127,34 +125,33 @@ test: deps kubernetes capi test-all ## Everything that gives the same answer eac
 	@$(MAKE) --no-print-directory e2e TEST_FLAGS="$(TEST_FLAGS) -short"
 
 .PHONY: test-unit
-test-unit: kubernetes capi ## Unit, property and API server tests, without the race detector.
-	go test -timeout 30m ./... $(TEST_FLAGS) | $(SLOWEST)
-	cd api && go test ./...
-	@# What these look at is outside of their module, of which go knows no changes.
-	cd tools && go test -count=1 ./...
-	cd flannel && go test ./...
-	cd alerts && go test ./...
-	cd storage && go test ./...
-	cd test/helm && go test ./...
+test-unit: kubernetes capi test-modules ## Unit, property and API server tests, without the race detector.
+	$(PLAIN) -timeout 30m ./... $(TEST_FLAGS) | $(SLOWEST)
 
-.PHONY: test-all
-test-all: kubernetes capi cross
-	@# Vet with -race uses what is compiled for the tests, instead of compiling every dependency once more.
-	cd api && go vet -race ./... && go test -race ./...
+.PHONY: test-modules
+test-modules:
+	cd api && CGO_ENABLED=0 go vet -trimpath ./... && $(PLAIN) -vet=off ./...
 	@# What these look at is outside of their module, of which go knows no changes.
-	cd tools && go test -count=1 ./...
-	cd flannel && go test ./...
-	cd alerts && go test ./...
-	cd storage && go test ./...
-	cd test/helm && go test ./...
-	go vet -race -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup ./...
+	cd tools && $(PLAIN) -count=1 ./...
+	cd flannel && $(PLAIN) ./...
+	cd alerts && $(PLAIN) ./...
+	cd storage && $(PLAIN) ./...
+	cd test/helm && $(PLAIN) ./...
+
+# The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
+.PHONY: test-all
+test-all: kubernetes capi cross test-modules
+	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup ./...
 	@# The line above has vetted all tests.
-	{ go test -race -vet=off -timeout 30m -skip '$(ALONE)' $$(go list ./... | grep -v /test/e2e) $(TEST_FLAGS) && \
-	  CGO_ENABLED=0 go test -trimpath -vet=off -run '$(ALONE)' $(ALONE_PACKAGES) $(TEST_FLAGS); } | $(SLOWEST)
+	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { code=0; \
+	  go test -race -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
+	  $(PLAIN) -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
+	  $(PLAIN) -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
+	  exit $$code; } | $(SLOWEST)
 
 .PHONY: e2e
 e2e: kubernetes build ## One run of make up's path in a state folder of its own, and five minutes of an adversary (as root, 16 minutes).
-	go test -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
+	$(PLAIN) -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-upgrade
 e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35 to 1.36, failed requests counted (as root, 30 minutes; builds 1.35).

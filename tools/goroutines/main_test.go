@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	list, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestAlone(t *testing.T) {
+	for _, p := range packages(t) {
+		for name, test := range p.tests {
+			if !isAlone.MatchString(name) {
+				if calls(test, "testenv", "CrashAtEveryWrite") || calls(test, "testenv", "Storm") {
+					t.Errorf("%s: %s plays passes again and again: put that into a test whose name matches %s, so that it runs without the race detector", p.dir, name, alone)
+				}
+				continue
+			}
+			if !p.meets() {
+				continue
+			}
+			for _, fn := range p.reached(test) {
+				if starts(fn) {
+					t.Errorf("%s: the name of %s is one of a test in which one goroutine works, but %s starts others: give it another name", p.dir, name, fn.Name.Name)
+				}
+			}
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(&out, root); err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string][]string{}
+	for line := range strings.Lines(out.String()) {
+		name, list, _ := strings.Cut(strings.TrimSpace(line), "=")
+		lists[name] = strings.Fields(strings.Trim(list, "'"))
+	}
+	t.Run("When packages are listed it should have every one with tests once", func(t *testing.T) {
+		list := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}", "./...")
+		list.Dir = root
+		raw, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		top, err := filepath.Abs(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := slices.Concat(lists["meeting"], lists["others"])
+		for dir := range strings.FieldsSeq(string(raw)) {
+			rel, err := filepath.Rel(top, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.Index(all, "./"+filepath.ToSlash(rel))
+			if at < 0 && !slices.Contains(testsElsewhere, rel) {
+				// Test files without tests have none to run.
+				for _, p := range packages(t) {
+					if p.dir == rel && len(p.tests) > 0 {
+						t.Errorf("%s has tests, and nobody runs them", rel)
+					}
+				}
+				continue
+			}
+			if at >= 0 {
+				all = slices.Delete(all, at, at+1)
+			}
+		}
+		if len(all) > 0 {
+			t.Errorf("these are listed twice, or have no tests: %v", all)
+		}
+	})
+	t.Run("When goroutines meet in a package its tests should run with the detector", func(t *testing.T) {
+		for _, dir := range []string{"./internal/hostedcluster", "./internal/konnectivity", "./internal/kube/process", "./cmd/hcp-operators"} {
+			if !slices.Contains(lists["meeting"], dir) {
+				t.Errorf("%s is not among them", dir)
+			}
+		}
+		if !slices.Contains(lists["suites"], "./internal/hostedcluster") {
+			t.Error("the crash suites of internal/hostedcluster are not among the suites")
+		}
+		if !slices.Contains(lists["others"], "./internal/contract/nodeconfig") {
+			t.Error("internal/contract/nodeconfig, which computes, is not among the others")
+		}
+	})
+}

@@ -162,12 +162,12 @@ func (o *Options) addFlags(cmd *cobra.Command) {
 		value *string
 		name  string
 	}{
-		{&o.KubevirtInfraKubeconfig, "kubevirt-infra-kubeconfig"},
 		{&o.InitialCAFile, "initial-ca-file"},
 		{&o.ClusterSignerCAFile, "cluster-signer-ca-file"},
 	} {
 		f.StringVar(later.value, later.name, "", "accepted, and not looked at: authorities are read from the ConfigMaps of the namespace")
 	}
+	f.StringVar(&o.KubevirtInfraKubeconfig, "kubevirt-infra-kubeconfig", "", "kubeconfig of the cluster that runs the virtual machines of a KubeVirt cluster; default: the management cluster")
 	f.StringToStringVar(&o.Images, "images", imagesOf(os.Getenv(images.Env)), "TAG=REFERENCE,... of what runs on nodes (env RELEASE_IMAGES); known tags: "+strings.Join(images.Tags(), ", "))
 	f.StringVar(&o.KonnectivityAddress, "konnectivity-address", "", "name or address at which nodes reach the tunnel's servers; default: there is no tunnel")
 	f.Int32Var(&o.KonnectivityPort, "konnectivity-port", 0, "port of --konnectivity-address")

@@ -85,6 +85,8 @@ func inOurWords(err error) string {
 		return "the hosted API refuses our user: the binding hcco-cluster-admin is missing, or a webhook in the hosted cluster forbids the change"
 	case errors.Is(err, openshift.ErrNoKind):
 		return openshift.ErrNoKind.Error()
+	case errors.Is(err, openshift.ErrNoRoutes):
+		return openshift.ErrNoRoutes.Error()
 	case apierrors.IsNotFound(err):
 		return "the hosted API answers NotFound: the namespace is not there yet"
 	case errors.As(err, new(apierrors.APIStatus)):

@@ -42,3 +42,34 @@ func hostedClient(cfg *rest.Config, scheme *runtime.Scheme) (client.WithWatch, e
 	}
 	return c, nil
 }
+
+// infraClient is for the cluster that runs virtual machines, nil without a kubeconfig. The kubeconfig is the user's: it may not have programs run or files read here.
+func infraClient(path string) (client.Client, error) {
+	if path == "" {
+		return nil, nil
+	}
+	const flag = "--kubevirt-infra-kubeconfig"
+	raw, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: reading %s: %w", flag, path, err)
+	}
+	for name, user := range raw.AuthInfos {
+		if user.Exec != nil || user.AuthProvider != nil || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "" {
+			return nil, fmt.Errorf("%s: user %q has its credentials from a program or a file: embed a token or a certificate", flag, name)
+		}
+	}
+	for name, cluster := range raw.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return nil, fmt.Errorf("%s: cluster %q has its authority from a file: embed it", flag, name)
+		}
+	}
+	cfg, err := clientcmd.NewDefaultClientConfig(*raw, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	c, err := client.New(bounded(cfg), client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("building a client of the cluster that runs virtual machines: %w", err)
+	}
+	return c, nil
+}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/openshift"
@@ -39,6 +40,8 @@ type Payload struct {
 	OperatorImage string
 	// Releases reads the hosted cluster's release.
 	Releases release.Provider
+	// Infra is the cluster that runs virtual machines; nil: the management cluster.
+	Infra client.Client
 }
 
 // isPayload says whether a version is that of an OpenShift payload. What is no version counts as one of Kubernetes, whose control planes may be without.
@@ -141,7 +144,7 @@ func (r *Reconciler) run(ctx context.Context, actions []openshift.Action) []Fail
 			continue
 		}
 		failures = append(failures, Failure{Object: a.Name(), Err: err})
-		if !errors.As(err, new(apierrors.APIStatus)) && !errors.Is(err, openshift.ErrNoKind) {
+		if !errors.As(err, new(apierrors.APIStatus)) && !errors.Is(err, openshift.ErrNoKind) && !errors.Is(err, openshift.ErrNoRoutes) && !a.Infra {
 			break
 		}
 	}
@@ -157,6 +160,9 @@ func (r *Reconciler) runOne(ctx context.Context, a openshift.Action) error {
 func (r *Reconciler) executorOnce() *openshift.Executor {
 	r.once.Do(func() {
 		r.executor = &openshift.Executor{Hosted: r.Hosted, Management: r.Management, Owner: names.ConfigOperator}
+		if r.Payload != nil {
+			r.executor.Infra = r.Payload.Infra
+		}
 	})
 	return r.executor
 }
@@ -184,8 +190,12 @@ func (o Options) payload() (*Payload, error) {
 	for _, p := range pairs {
 		mirrors = append(mirrors, rewrite.Mirror{Source: p.Source, Mirrors: []string{p.To}})
 	}
+	infra, err := infraClient(o.KubevirtInfraKubeconfig)
+	if err != nil {
+		return nil, err
+	}
 	return &Payload{
-		Version: o.Version, Kubernetes: o.KubernetesVersion, ManagedService: o.ManagedService, OAuthHost: o.OAuthAddress, OAuthPort: o.OAuthPort, OperatorImage: o.Image,
+		Infra: infra, Version: o.Version, Kubernetes: o.KubernetesVersion, ManagedService: o.ManagedService, OAuthHost: o.OAuthAddress, OAuthPort: o.OAuthPort, OperatorImage: o.Image,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: overrides, Mirrors: mirrors}),
 	}, nil
 }

@@ -130,6 +130,11 @@ func (r *Reconciler) removeAll(ctx context.Context, hcp *hyperv1.HostedControlPl
 			return nil, fmt.Errorf("%s: %w", a.Name(), err)
 		}
 	}
+	for _, a := range openshift.RemovePassthrough(hcp) {
+		if err := r.runOne(ctx, a); err != nil { // nobody waits for another cluster: what stays there leads nowhere
+			ctrl.LoggerFrom(ctx).Info("something stays in the cluster that runs the virtual machines", "object", a.Name(), "reason", inOurWords(err))
+		}
+	}
 	left := map[string]int{}
 	registry, err := r.registryStorage(ctx)
 	if err != nil {

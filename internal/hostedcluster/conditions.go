@@ -142,7 +142,11 @@ func validationInput(obs *observed) validate.Input {
 }
 
 func validConfiguration(obs *observed) metav1.Condition {
-	if mistakes := validate.Mistakes(validationInput(obs)); len(mistakes) > 0 {
+	mistakes := validate.Mistakes(validationInput(obs))
+	if obs.domainErr != nil {
+		mistakes = append(mistakes, obs.domainErr.Error())
+	}
+	if len(mistakes) > 0 {
 		return conditions.False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, strings.Join(mistakes, "; "))
 	}
 	return conditions.True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Configuration passes validation")

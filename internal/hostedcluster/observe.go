@@ -39,6 +39,8 @@ type observed struct {
 
 	platform    platform.Platform // nil with platformErr
 	platformErr error
+	// domainErr says why the platform finds no base domain for the cluster, which has none.
+	domainErr error
 	// credentials and credentialsErr are what the platform asks to have in the namespace.
 	credentials    []client.Object
 	credentialsErr error

@@ -170,6 +170,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	if isPending(obs.releaseErr) {
 		return r.awaitRelease(ctx, hc, obs.releaseErr)
 	}
+	if err := r.findDomain(ctx, &obs); err != nil {
+		return ctrl.Result{}, err
+	}
 	before := hc.DeepCopy()
 	now := r.Clock.Now()
 	if err := r.admit(ctx, &obs, now); err != nil {
@@ -178,6 +181,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	g := setStatus(&obs, now)
 	metrics.ObserveProxyCA(hc, proxyCAExpiry(&obs))
 	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
+	if obs.domainErr != nil && p.recheckAfter == 0 {
+		p.recheckAfter = domainRecheck
+	}
 	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
 	if !outcome.IsConflict(err) { // a conflict is no failure, only a reason to look again
 		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))

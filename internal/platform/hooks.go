@@ -21,6 +21,13 @@ type Defaulter interface {
 	Default(hc *hyperv1.HostedCluster) (changed bool)
 }
 
+// DomainFinder is implemented by platforms that know the base domain of a HostedCluster that has none.
+type DomainFinder interface {
+	// BaseDomain finds it; empty: the HostedCluster has one, or needs none. An error names the field and the remedy, and no answer of another cluster; it may
+	// pass. c is the management cluster, live reads it without a cache. It is bounded in time, and is not called while the cluster is paused.
+	BaseDomain(ctx context.Context, c client.Client, live client.Reader, hc *hyperv1.HostedCluster) (domain string, err error)
+}
+
 // Supporter is implemented by platforms that need something of the installation.
 type Supporter interface {
 	// Supported says why this installation can't host the cluster, with the remedy; nil: it can. getenv reads the operator's environment.

@@ -32,6 +32,8 @@ type Action struct {
 	Change func(live map[string]any)
 	// Management: the object is in the control plane namespace, not in the hosted cluster.
 	Management bool
+	// Infra: it is where virtual machines are, which may be another cluster.
+	Infra bool
 	// Awaits its namespace: without it nothing is done, since somebody else makes it.
 	AwaitsNamespace bool
 }

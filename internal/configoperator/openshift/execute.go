@@ -23,6 +23,8 @@ var ErrNoKind = errors.New("the hosted API doesn't serve this kind yet: the clus
 // Executor carries out Actions. It is safe for concurrent use, and what it remembers costs a request when it is lost.
 type Executor struct {
 	Hosted, Management client.Client
+	// Infra is the cluster that runs virtual machines, nil: the management cluster.
+	Infra client.Client
 	// Owner is the field owner.
 	Owner string
 
@@ -40,10 +42,16 @@ func (e *Executor) Run(ctx context.Context, a Action) error {
 	if a.Management {
 		c = e.Management
 	}
+	if a.Infra && e.Infra != nil {
+		c = e.Infra
+	}
 	err := e.run(ctx, c, a)
 	if meta.IsNoMatchError(err) {
 		if a.Do == Delete || a.Do == DeleteOwn {
 			return nil
+		}
+		if a.Infra {
+			return ErrNoRoutes
 		}
 		return ErrNoKind
 	}

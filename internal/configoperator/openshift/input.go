@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/resources"
@@ -48,6 +49,8 @@ type Control struct {
 	Services   map[string]*corev1.Service
 	// Kubelets are the ConfigMaps with settings of kubelets.
 	Kubelets []corev1.ConfigMap
+	// Machines are those of a KubeVirt cluster whose applications are reached on them, by name.
+	Machines []clusterv1.Machine
 }
 
 // Hosted is what of the hosted cluster decides about more than the object that it is in. All of it may be anything.

@@ -29,6 +29,7 @@ var steps = []Step{
 	{"roles", roles},
 	{"image registry", imageRegistry},
 	{"ingress", ingress},
+	{"passthrough of applications", passthrough},
 	{"external login", externalLogin},
 	{"signers", signers},
 	{"tunnel", tunnel},

@@ -72,6 +72,9 @@ func wanted(hcp *hyperv1.HostedControlPlane) map[string]*unstructured.Unstructur
 	if platform := hcp.Spec.Platform.Type; platform == hyperv1.AWSPlatform || platform == hyperv1.AzurePlatform {
 		all[additionalKey] = reference(core, "Secret", systemNamespace, additionalPullSecret)
 	}
+	if passesThrough(hcp) {
+		all[routerKey] = reference(core, "Service", ingressNamespace, routerService)
+	}
 	return all
 }
 
@@ -111,7 +114,8 @@ func ObserveControl(ctx context.Context, c client.Reader, hcp *hyperv1.HostedCon
 		return control, fmt.Errorf("listing settings of kubelets: %w", err)
 	}
 	control.Kubelets = kubelets.Items
-	return control, nil
+	control.Machines, err = observeMachines(ctx, c, hcp)
+	return control, err
 }
 
 func readAll[T client.Object](ctx context.Context, c client.Reader, namespace string, names []string, into map[string]T, fresh func() T) error {

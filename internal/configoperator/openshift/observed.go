@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/payload"
@@ -45,8 +46,10 @@ func strippedOf(live map[string]any) map[string]any {
 }
 
 // owned is an object of the control plane namespace that goes with the HostedControlPlane.
-func owned(u *unstructured.Unstructured, in Input) {
-	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(in.HCP, hyperv1.GroupVersion.WithKind("HostedControlPlane"))})
+func owned(u *unstructured.Unstructured, in Input) { own(u, in) }
+
+func own(obj client.Object, in Input) {
+	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(in.HCP, hyperv1.GroupVersion.WithKind("HostedControlPlane"))})
 }
 
 // Authorities of the hosted cluster that the control plane trusts: those that sign certificates of Services, and of Routes.

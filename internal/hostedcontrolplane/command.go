@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -225,13 +226,15 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	spaces := defrag.New(mgr.GetClient(), o.Namespace)
 	spaces.Changed = wake.Wake
+	catalogs := release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk, Patience: catalogPatience})
+	catalogs.Subscribe(func(types.NamespacedName) { wake.Wake(ctx) })
 	r := &Reconciler{
 		Client: own, Live: mgr.GetAPIReader(), Clock: clk, Events: mgr.GetEventRecorder(names.ControlPlaneOperator),
 		Components: controlplane.ComponentsOf, EtcdSpaces: spaces.Spaces, MissingImages: controlplane.MissingImages,
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: own, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
-		Checker: newHealthChecker(clk, wake.Wake), Background: ctx, Issuers: &issuers.Book{Clock: clk, Changed: wake.Wake},
+		Checker: newHealthChecker(clk, wake.Wake), Background: ctx, Inspector: catalogs.For(types.NamespacedName{Namespace: o.Namespace, Name: "catalogs"}), Issuers: &issuers.Book{Clock: clk, Changed: wake.Wake},
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,

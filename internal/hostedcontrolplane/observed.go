@@ -43,6 +43,8 @@ type Observed struct {
 	// OpenID are what issuers of identity providers answered, by the provider's name; AskAgain is when to look for more, 0: no need.
 	OpenID   map[string]component.OpenIDAnswer
 	AskAgain time.Duration
+	// Catalogs are the images of operator catalogs by name; nil: none are beside the control plane, or nobody has looked.
+	Catalogs map[string]component.CatalogImage
 	// Kubeadmin says whether the first administrator has a password. nil when the pass did not look.
 	Kubeadmin *bool
 

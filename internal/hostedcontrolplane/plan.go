@@ -90,7 +90,7 @@ type rolloutPlan struct {
 func planRollout(obs Observed, components []component.Component, process component.WorkloadContext) rolloutPlan {
 	c := process
 	c.HCP, c.Release, c.UserRelease, c.Infra = obs.HCP, obs.Release, obs.UserRelease, obs.Infra
-	c.Management, c.Trouble, c.OpenID = obs.Management, obs.trouble, obs.OpenID
+	c.Management, c.Trouble, c.OpenID, c.Catalogs = obs.Management, obs.trouble, obs.OpenID, obs.Catalogs
 	return rolloutPlan{context: c, components: components}
 }
 

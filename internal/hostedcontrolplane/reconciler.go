@@ -64,6 +64,8 @@ type Reconciler struct {
 	Checker    Checker
 	Background context.Context
 
+	// Inspector looks at images of operator catalogs; nil: nobody does.
+	Inspector Inspector
 	// Issuers asks issuers of identity providers; nil: nobody does.
 	Issuers *issuers.Book
 
@@ -177,6 +179,9 @@ func (r *Reconciler) rounds(ctx context.Context, obs *Observed) error {
 		}
 	}
 	r.observeIdentityProviders(ctx, obs)
+	if err := r.observeCatalogs(ctx, obs); err != nil {
+		return err
+	}
 	if err := errors.Join(r.clearLeftovers(ctx, obs), r.keepKubeadmin(ctx, obs)); err != nil {
 		return err
 	}

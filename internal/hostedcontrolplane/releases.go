@@ -97,14 +97,19 @@ func (r *Reconciler) lookup(ctx context.Context, hcp *hyperv1.HostedControlPlane
 
 // trusting is the provider of releases with the authorities that the user wants trusted. They may come later than the control plane.
 func (r *Reconciler) trusting(ctx context.Context, hcp *hyperv1.HostedControlPlane) (release.Provider, error) {
+	return trustingOf(ctx, r, hcp, r.Releases)
+}
+
+// trustingOf is trusting for whatever asks registries.
+func trustingOf[P any](ctx context.Context, r *Reconciler, hcp *hyperv1.HostedControlPlane, provider P) (P, error) {
 	if hcp.Spec.AdditionalTrustBundle == nil {
-		return r.Releases, nil
+		return provider, nil
 	}
 	bundle, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: hcp.Namespace, Name: hcp.Spec.AdditionalTrustBundle.Name}
 	if err := r.Client.Get(ctx, key, bundle); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the trust bundle %s: %w", key, err)
+		return provider, fmt.Errorf("reading the trust bundle %s: %w", key, err)
 	}
-	return release.WithTrustOf(r.Releases, []byte(bundle.Data["ca-bundle.crt"])), nil
+	return release.WithTrustOf(provider, []byte(bundle.Data["ca-bundle.crt"])), nil
 }
 
 func (r *Reconciler) release(ctx context.Context, provider release.Provider, image string, pullSecret []byte) (*release.Release, error) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 )
 
 const (
@@ -56,7 +57,11 @@ func catalogs(in Input) ([]Action, error) {
 		if managed {
 			spec["address"] = c.name + ":50051"
 		} else {
-			spec["image"] = indexImage(in, c.image, c.name)
+			image, err := indexImage(in, c.image, c.name)
+			if err != nil {
+				return actions, err
+			}
+			spec["image"] = image
 		}
 		source := object(catalogV1, "CatalogSource", marketplace, c.name, map[string]any{"spec": spec})
 		actions = append(actions, apply(annotate(source, "target.workload.openshift.io/management", `{"effect": "PreferredDuringScheduling"}`))...)
@@ -64,14 +69,15 @@ func catalogs(in Input) ([]Action, error) {
 	return append(actions, remove(catalogV1, "CatalogSource", marketplace, "redhat-marketplace")), nil
 }
 
-// indexImage is the catalog's image: the user's, or Red Hat's for the minor version of the release.
-func indexImage(in Input, annotation, name string) string {
+// indexImage is the catalog's image: the user's, or Red Hat's for the minor version of the release, from where the user has it.
+func indexImage(in Input, annotation, name string) (string, error) {
 	if image := strings.TrimSpace(in.HCP.Annotations[annotation]); image != "" {
-		return image
+		return image, nil
 	}
-	version := in.Release.Version
-	if parts := strings.SplitN(version, ".", 3); len(parts) == 3 {
-		version = parts[0] + "." + parts[1]
+	const overrides = hyperv1.OLMCatalogsISRegistryOverridesAnnotation
+	images, err := payload.CatalogImages(name, in.Release.Version, in.HCP.Annotations[overrides], overrides)
+	if err != nil {
+		return "", err
 	}
-	return "registry.redhat.io/redhat/" + strings.TrimSuffix(name, "s") + "-index:v" + version
+	return images[0], nil
 }

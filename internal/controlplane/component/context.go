@@ -86,6 +86,9 @@ type WorkloadContext struct {
 	// OpenID are what issuers answered, by the name of the identity provider. nil: nobody asks them, as in previews.
 	OpenID map[string]OpenIDAnswer
 
+	// Catalogs are the images of operator catalogs by the catalog's name, as registries have them. nil: nobody has looked, as in previews.
+	Catalogs map[string]CatalogImage
+
 	// Unconditional plans the component even though its predicate, or something that it waits for, says no; for previews.
 	Unconditional bool
 	// Unsigned leaves out what needs a certificate; for previews.
@@ -120,6 +123,14 @@ type WorkloadContext struct {
 	// BootstrapHosted makes the first objects of a hosted cluster, given its administrator's kubeconfig. nil means the real
 	// thing; tests without a hosted API server replace it.
 	BootstrapHosted func(ctx context.Context, kubeconfig []byte) error
+}
+
+// CatalogImage is what is known of the image of an operator catalog.
+type CatalogImage struct {
+	// Image is one by tag that is there, and Digest what it is: sha256:…; empty: not known yet.
+	Image, Digest string
+	// Problem says why it is not known; nil: the registry has not answered yet.
+	Problem error
 }
 
 // OpenIDAnswer is what is known of an identity provider of type OpenID.

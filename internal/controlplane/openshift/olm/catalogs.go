@@ -2,7 +2,6 @@ package olm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
 )
 
@@ -83,17 +83,13 @@ func (c catalog) adapt(ctx component.WorkloadContext, d *appsv1.Deployment) erro
 	switch {
 	case image != "":
 	case streams:
-		live := &appsv1.Deployment{}
-		err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: d.Name}, live)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading the live Deployment %s: %w", d.Name, err)
+		live, err := liveImage(ctx, d.Name)
+		if live != "" {
+			setCatalogImage(&d.Spec.Template.Spec, live)
 		}
-		if registry := component.Container(&live.Spec.Template.Spec, catalogContainers[0]); !apierrors.IsNotFound(err) && registry != nil && registry.Image != "" {
-			setCatalogImage(&d.Spec.Template.Spec, registry.Image)
-		}
-		return nil
+		return err
 	default:
-		if image, err = c.index(ctx); err != nil {
+		if image, err = c.pinned(ctx, d.Name); err != nil {
 			return err
 		}
 	}
@@ -158,47 +154,74 @@ func adaptStream(ctx component.WorkloadContext, stream *unstructured.Unstructure
 	return unstructured.SetNestedSlice(stream.Object, tags, "spec", "tags")
 }
 
-const (
-	// newestIndex is the newest minor that there are indexes for.
-	newestIndexMajor, newestIndexMinor = 4, 22
-
-	redHatRegistry   = "registry.redhat.io"
-	redHatRepository = redHatRegistry + "/redhat"
-)
-
-// index is the image of the catalog for the release of the hosted cluster.
+// index is the image of the catalog for the release of the hosted cluster: one that is known to be there, else the one that should be.
 func (c catalog) index(ctx component.WorkloadContext) (string, error) {
-	var major, minor int
-	if _, err := fmt.Sscanf(ctx.UserRelease.Version, "%d.%d", &major, &minor); err != nil {
-		return "", fmt.Errorf("release %s of the hosted cluster has version %q, and catalogs go by major.minor", ctx.UserRelease.Image, ctx.UserRelease.Version)
+	if found := ctx.Catalogs[c.name]; found.Image != "" {
+		return found.Image, nil
 	}
-	if slices.Compare([]int{major, minor}, []int{newestIndexMajor, newestIndexMinor}) > 0 {
-		major, minor = newestIndexMajor, newestIndexMinor
-	}
-	repository, err := indexRepository(ctx.HCP.Annotations[hyperv1.OLMCatalogsISRegistryOverridesAnnotation])
+	images, err := c.images(ctx)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s/%s-index:v%d.%d", repository, strings.TrimSuffix(c.name, "s"), major, minor), nil
+	return images[0], nil
 }
 
-// indexRepository is where the indexes are, given what the user says of registries: src=dst,…
-func indexRepository(overrides string) (string, error) {
-	repository := redHatRepository
-	for entry := range strings.SplitSeq(overrides, ",") {
-		if entry = strings.TrimSpace(entry); entry == "" {
-			continue
-		}
-		from, to, ok := strings.Cut(entry, "=")
-		if !ok || from == "" || to == "" {
-			return "", fmt.Errorf("annotation %s: %q is no registry and its replacement, as in %s=registry.example.com", hyperv1.OLMCatalogsISRegistryOverridesAnnotation, entry, redHatRegistry)
-		}
-		switch to = strings.TrimSuffix(to, "/"); from {
-		case redHatRepository:
-			return to, nil
-		case redHatRegistry:
-			repository = to + "/redhat"
-		}
+// images are those that the catalog may be had from, the best first.
+func (c catalog) images(ctx component.WorkloadContext) ([]string, error) {
+	return payload.CatalogImages(c.name, ctx.UserRelease.Version, ctx.HCP.Annotations[hyperv1.OLMCatalogsISRegistryOverridesAnnotation], hyperv1.OLMCatalogsISRegistryOverridesAnnotation)
+}
+
+// Wanted are the images that the catalogs of a control plane may be had from, by the name of the catalog; none when there are none beside it, or when the user names
+// them. What is found of them goes into WorkloadContext.Catalogs.
+func Wanted(ctx component.WorkloadContext) (map[string][]string, error) {
+	if wanted, err := catalogsWanted(ctx); !wanted || err != nil {
+		return nil, err
 	}
-	return repository, nil
+	out := map[string][]string{}
+	for _, c := range catalogs {
+		if image, err := c.override(ctx.HCP); image != "" || err != nil {
+			return nil, err
+		}
+		images, err := c.images(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out[c.name] = images
+	}
+	return out, nil
+}
+
+// pinned is the catalog's image by digest. While the registry does not say what that is, the pods keep what they have.
+func (c catalog) pinned(ctx component.WorkloadContext, name string) (string, error) {
+	if ctx.Catalogs == nil { // nobody has looked
+		return c.index(ctx)
+	}
+	found := ctx.Catalogs[c.name]
+	if found.Digest != "" {
+		return strings.TrimSuffix(found.Image, found.Image[strings.LastIndex(found.Image, ":"):]) + "@" + found.Digest, nil
+	}
+	live, err := liveImage(ctx, name)
+	if err != nil || strings.Contains(live, "@sha256:") {
+		return live, err
+	}
+	if found.Problem != nil {
+		return "", fmt.Errorf("looking for the image of catalog %s: %w", c.name, found.Problem)
+	}
+	return "", fmt.Errorf("waiting for the registry to say which image catalog %s is", c.name)
+}
+
+// liveImage is what the pods of a catalog run, empty when there are none yet.
+func liveImage(ctx component.WorkloadContext, name string) (string, error) {
+	live := &appsv1.Deployment{}
+	err := ctx.Reader.Get(ctx.Context, client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: name}, live)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the live Deployment %s: %w", name, err)
+	}
+	if registry := component.Container(&live.Spec.Template.Spec, catalogContainers[0]); registry != nil {
+		return registry.Image, nil
+	}
+	return "", nil
 }

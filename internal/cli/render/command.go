@@ -16,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/controlplane"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift"
+	"hcp.internal/platform/internal/controlplane/openshift/karpenter"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 )
@@ -24,6 +25,7 @@ import (
 const (
 	controlPlaneOperator = "control-plane-operator"
 	hypershiftOperator   = "hypershift-operator"
+	karpenterOperator    = "karpenter-operator"
 )
 
 // options are the flags of `render components`.
@@ -89,7 +91,7 @@ has a file <component>/<kind>_<name>.yaml; standard error has a line for each co
 	for _, name := range []string{"filename", "release-metadata"} {
 		_ = cmd.MarkFlagRequired(name) // only fails for a flag that isn't there
 	}
-	_ = cmd.RegisterFlagCompletionFunc("operator", cobra.FixedCompletions([]string{controlPlaneOperator, hypershiftOperator}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("operator", cobra.FixedCompletions([]string{controlPlaneOperator, hypershiftOperator, karpenterOperator}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("component", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -110,7 +112,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsSet, "metrics-set", "", "Metrics that are scraped: Telemetry, SRE or All (default Telemetry)")
 	f.StringArrayVar(&o.components, "component", nil, "Only this component (repeatable)")
 	f.BoolVar(&o.all, "all", false, "Also components that are not wanted or wait for others, and monitors before the first rollout")
-	f.StringVar(&o.operator, "operator", controlPlaneOperator, "Whose components: control-plane-operator or hypershift-operator")
+	f.StringVar(&o.operator, "operator", controlPlaneOperator, "Whose components: control-plane-operator, hypershift-operator, or karpenter-operator of an OpenShift payload")
 	f.BoolVar(&o.noSigning, "no-signing", false, "Leave generated certificates out, instead of making a CA")
 	f.BoolVar(&o.noDefaults, "no-defaults", false, "Take the object as it is: without the API's defaults and validation")
 	f.BoolVar(&o.withStatus, "with-status", false, "Also the ControlPlaneComponent of each component")
@@ -195,8 +197,13 @@ func (o *options) list(l loaded) ([]component.Component, error) {
 		if list, err = hostedcluster.PreviewComponents(l.hcp, l.release); err != nil {
 			return nil, err
 		}
+	case karpenterOperator:
+		if l.release.Kubernetes {
+			return nil, fmt.Errorf("--operator %s: only OpenShift payloads have Karpenter, and %s is a release of Kubernetes", karpenterOperator, l.release.Version)
+		}
+		list = []component.Component{karpenter.NewComponent()}
 	default:
-		return nil, fmt.Errorf("--operator %q: use %s or %s", o.operator, controlPlaneOperator, hypershiftOperator)
+		return nil, fmt.Errorf("--operator %q: use %s, %s or %s", o.operator, controlPlaneOperator, hypershiftOperator, karpenterOperator)
 	}
 	if len(o.components) == 0 {
 		return list, nil

@@ -130,7 +130,7 @@ func TestComponentsRefused(t *testing.T) {
 		"When a component does not exist":            {args: []string{"--component", "nope"}, says: "has no such component; it has [etcd "},
 		"When the input is something else":           {stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, says: "no HostedControlPlane or HostedCluster"},
 		"When an API server would refuse the object": {stdin: strings.Replace(hostedCluster, "managementType: Managed", "managementType: Nope", 1), args: []string{"-f", "-"}, says: "an API server would refuse it: spec.etcd"},
-		"When the operator is unknown":               {args: []string{"--operator", "x"}, says: "use control-plane-operator or hypershift-operator"},
+		"When the operator is unknown":               {args: []string{"--operator", "x"}, says: "use control-plane-operator, hypershift-operator or karpenter-operator"},
 	} {
 		t.Run(name+" it should say so", func(t *testing.T) {
 			_, _, err := run(t, tc.stdin, tc.args...)

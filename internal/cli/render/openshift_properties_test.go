@@ -27,7 +27,7 @@ var madeByOthers = map[string][]string{
 		packageserver-cert olm-operator-serving-cert catalog-operator-serving-cert cvo-server node-tuning-operator-tls cluster-image-registry-operator
 		csi-snapshot-controller-operator-serving-cert cluster-storage-operator-serving-cert ignition-server ignition-server-serving-cert ignition-server-ca-cert
 		aws-pod-identity-webhook-serving-cert azure-workload-identity-webhook-serving-cert metrics-proxy-serving-cert endpoint-resolver-serving-cert endpoint-resolver-ca
-		cloud-controller-creds cloud-controller-manager-creds control-plane-operator-creds node-management-creds aws-node-termination-handler-creds`),
+		demo-x7k2p-kubeconfig cloud-controller-creds cloud-controller-manager-creds control-plane-operator-creds node-management-creds aws-node-termination-handler-creds`),
 	"ConfigMap": strings.Fields("client-ca root-ca etcd-ca etcd-metrics-ca aggregator-client-ca kubelet-client-ca konnectivity-ca-bundle oauth-master-ca-bundle"),
 }
 

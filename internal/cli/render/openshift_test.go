@@ -52,7 +52,7 @@ func renderScenario(t *testing.T, root, name string) map[string]string {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, operator := range []string{controlPlaneOperator, hypershiftOperator} {
+	for _, operator := range []string{controlPlaneOperator, hypershiftOperator, karpenterOperator} {
 		dir := filepath.Join(t.TempDir(), operator)
 		_, said, err := run(t, "", "--no-signing", "--no-defaults", "--all", "--placeholder-images", "--management-capabilities", "all", "--output-dir", dir, "--operator", operator,
 			"-f", file, "--release-metadata", filepath.Join(root, "release.json"), "--objects", filepath.Join(root, "objects.yaml"), "--infra-status", filepath.Join(root, "infra.yaml"))

@@ -43,10 +43,15 @@ func NewComponent() *component.WorkloadComponent {
 	return kit.BelongToHostedCluster(b, "secret.yaml", "podmonitor.yaml", "role.yaml", "rolebinding.yaml", "serviceaccount.yaml").Build()
 }
 
+// Asked says whether a hosted cluster is to have Karpenter, and has come up once.
+func Asked(hcp *hyperv1.HostedControlPlane) bool {
+	node := hcp.Spec.AutoNode
+	return node != nil && node.Provisioner.Name == hyperv1.ProvisionerKarpenter && hcp.Status.KubeConfig != nil
+}
+
 // wanted waits for the kubeconfig that the operator works by.
 func wanted(ctx component.WorkloadContext) (bool, error) {
-	node := ctx.HCP.Spec.AutoNode
-	if node == nil || node.Provisioner.Name != hyperv1.ProvisionerKarpenter || ctx.HCP.Status.KubeConfig == nil {
+	if !Asked(ctx.HCP) {
 		return false, nil
 	}
 	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: kubeconfig}

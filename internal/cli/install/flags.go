@@ -37,6 +37,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringVar(&files.platforms, "limit-crd-install", "", "Platforms whose APIs are installed and whose clusters the operator takes, separated by commas; Local, whose machines are privileged Pods of the management cluster, only when it is named (default: all but Local)")
 	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
 	fs.BoolVar(&o.PackageOperator, "package-operator", o.PackageOperator, "Also install the operator of packages, in namespace "+PackageOperatorNamespace+", and its APIs")
+	fs.BoolVar(&o.Console, "console", o.Console, "Also install the web console, for people with tokens of the management cluster, as Service "+consoleName+"; it writes nothing and reads no Secrets")
 	addPrivateCAPIFlag(fs, o)
 	fs.BoolVar(&o.StoredCAPIOnly, "disable-capi-conversion-webhook", o.StoredCAPIOnly, "Serve the kinds of Cluster API in the version alone that they are stored in, v1beta2, which needs no conversion webhook")
 	fs.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", o.CIDebugOutput, "More output of the operators for test runs")

@@ -93,6 +93,7 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, deployments(o)...)
 	objs = append(objs, packageOperator(o)...)
 	objs = append(objs, disruptionBudgets(o)...)
+	objs = append(objs, console(o)...)
 	objs = append(objs, monitoringObjects(o)...)
 	objs = append(objs, capiMonitoring(o)...)
 	objs = append(objs, dashboards(o)...)

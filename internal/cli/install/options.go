@@ -75,6 +75,7 @@ type Options struct {
 	// StoredCAPIOnly serves the kinds of Cluster API in the version alone that they are stored in.
 	StoredCAPIOnly  bool
 	PackageOperator bool // also the operator of packages, from the same image, and its APIs
+	Console         bool // also the web console, from the same image
 	// NoNativeSidecars is for management clusters whose init containers can't go on running, before Kubernetes 1.29. Run detects it.
 	NoNativeSidecars bool
 	// OpenShift leaves the choice of the user id to the management cluster's security context constraints. Run detects it.

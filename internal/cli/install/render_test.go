@@ -68,6 +68,10 @@ func TestRender(t *testing.T) {
 			options: resources(func(o *Options) { o.PackageOperator = true; o.PullSecret = []byte(`{"auths":{}}`) }),
 			golden:  "package-operator.yaml",
 		},
+		"When the web console is asked for it should have one that reads no Secrets": {
+			options: resources(func(o *Options) { o.Console = true; o.PrivateCAPI = CAPIStandard }),
+			golden:  "console.yaml",
+		},
 		"When metrics are to be secure it should have a right to read them, and probes that need none": {
 			options: resources(func(o *Options) {
 				o.Metrics, o.PackageOperator = Metrics{Secure: true, CertSecret: "metrics-cert"}, true

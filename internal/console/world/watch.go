@@ -38,16 +38,16 @@ func (w *World) Run(ctx context.Context, c client.WithWatch, namespace string, l
 	var wait sync.WaitGroup
 	for _, k := range watched {
 		ns := namespace
-		if k.kind == Rollouts {
-			ns = ""
-		} else if k.kind == Packages && namespace != "" {
-			ns = "" // those of hosted clusters are in the namespaces of their control planes
+		if k.kind == Rollouts || k.kind == Packages {
+			ns = "" // the first have none; the others are in the namespaces of control planes
 		}
 		lw := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				list := k.list()
 				err := c.List(ctx, list, &client.ListOptions{Namespace: ns, Raw: &o, Limit: o.Limit, Continue: o.Continue})
-				w.setTrouble(k.kind, explain(k.kind, err))
+				if err != nil {
+					w.setTrouble(k.kind, explain(k.kind, err))
+				}
 				return list, err
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

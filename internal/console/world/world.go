@@ -81,6 +81,9 @@ func (w *World) changed(kind Kind, key Key) {
 	w.moved = make(chan struct{})
 }
 
+// Put puts a row in, such as a *Cluster; nil takes it out. Run does so with what it sees; measurements fill a world without an API server.
+func (w *World) Put(kind Kind, key Key, row any) { w.set(kind, key, row) }
+
 // set puts a row in, nil takes it out.
 func (w *World) set(kind Kind, key Key, row any) {
 	w.mu.Lock()

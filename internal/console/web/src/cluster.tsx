@@ -7,7 +7,7 @@ import { PoolsView } from './pools';
 import { query, setQuery } from './state';
 import { TimelineView } from './timeline';
 import type { ClusterPage } from './types';
-import { A, Badge, Card, Command, Conditions, Copy, Nodes, Notes, Page, Since, span, Tabs, Version, WhyPanel } from './ui';
+import { A, Badge, Card, Conditions, Copy, Nodes, Notes, Page, Since, span, Tabs, Version, WhyPanel } from './ui';
 
 export function ClusterView({ ns, name }: { ns: string; name: string }) {
   const id = `${encodeURIComponent(ns)}/${encodeURIComponent(name)}`;
@@ -31,7 +31,7 @@ export function ClusterView({ ns, name }: { ns: string; name: string }) {
           {p.endpoints.map((e) => <div key={e.name}><dt>{e.name}</dt><dd class="endpoint"><code>{e.host}</code><Copy text={e.host} /></dd></div>)}
         </dl>
       </header>
-      <WhyPanel why={p.why} command={p.command} />
+      <WhyPanel why={p.why} command={p.command} brief={at !== 'overview'} />
       <Tabs tabs={tabs} at={at} onPick={(k) => setQuery({ tab: k === 'overview' ? '' : k, pool: '' })} />
       <div id="tabpanel" role="tabpanel" aria-labelledby={'tab-' + at}>
         {at === 'overview' ? <Overview p={p} /> : null}

@@ -84,7 +84,7 @@ function Overview({ s }: { s: Summary }) {
     <div class="tiles">
       {tile(s.total, s.total === 1 ? 'hosted cluster' : 'hosted clusters', '/?show=all')}
       {tile(s.notWell, 'not well', '/?show=notwell', s.notWell ? 'bad' : 'good')}
-      {tile(s.upgrading, 'change version', '/?show=all&health=Progressing', s.upgrading ? 'busy' : '')}
+      {tile(s.upgrading, 'changing version', '/?show=all&health=Progressing', s.upgrading ? 'busy' : '')}
       {tile(s.stuckDeletions, s.stuckDeletions === 1 ? 'stuck deletion' : 'stuck deletions', '/?show=all&health=Deleting', s.stuckDeletions ? 'bad' : '')}
       {tile(s.heldRollouts, s.heldRollouts === 1 ? 'rollout held' : 'rollouts held', '/rollouts', s.heldRollouts ? 'warn' : '')}
       {tile(`${s.nodes}/${s.nodesWanted}`, 'nodes ready', '/?show=all&sort=nodes', s.nodes < s.nodesWanted ? 'warn' : '')}
@@ -203,13 +203,19 @@ const Row = memo(({ c, top, index, chosen }: { c: Cluster; top: number; index: n
     onClick={(e) => { if (!(e.target as HTMLElement).closest('a') && !getSelection()?.toString()) go(href); }}>
     <span role="cell"><Badge health={c.health} /></span>
     <span role="cell" class="name"><A href={href}>{c.name}</A><span class="quiet">{c.ns}</span></span>
-    <span role="cell" class="cause" title={c.cause}>{c.cause ? <>{c.since ? <b>{ago(c.since)}</b> : null}<span>{c.cause}</span></> : null}</span>
+    <span role="cell" class="cause" title={c.cause}>{c.cause ? <>{c.since ? <b>{ago(c.since)}</b> : null}<Cause text={c.cause} /></> : null}</span>
     <span role="cell"><Version version={c.version} target={c.target} /></span>
     <span role="cell">{c.pools ? <Nodes ready={c.ready} wanted={c.wanted} /> : <span class="quiet">no pool</span>}</span>
     <span role="cell" class="quiet">{c.platform}</span>
     <span role="cell" class="num quiet">{ago(c.created)}</span>
   </div>;
 });
+
+// Cause puts what a condition says before its name: "1 of 3 members are ready  EtcdAvailable".
+function Cause({ text }: { text: string }) {
+  const m = /^(\w+)=\w+ \((\w+)\)(?:: ([^]*))?$/.exec(text);
+  return m ? <span>{m[3] || m[2]}<code>{m[1]}</code></span> : <span>{text}</span>;
+}
 
 function useNarrow(): boolean {
   const media = useMemo(() => matchMedia('(max-width: 800px)'), []);

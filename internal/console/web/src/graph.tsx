@@ -1,4 +1,4 @@
-// The components of a control plane: those that others need on the left. What is well is quiet; only what waits is drawn as a line.
+// The components of a control plane: those that others need on the left, so that a line for each need would say nothing. What waits is drawn as a line.
 import { useMemo, useState } from 'preact/hooks';
 import type { Graph } from './types';
 import { Badge, Since } from './ui';
@@ -30,7 +30,7 @@ export function GraphView({ graph }: { graph: Graph }) {
     <div class="segments small" role="group" aria-label="Form"><button type="button" aria-pressed={!list} onClick={() => setList(false)}>Graph</button><button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button></div>
     {list ? null : <div class="scroll graph" tabIndex={0} role="region" aria-label="Graph of components; the list has the same content">
       <svg viewBox={`0 0 ${layout.w} ${layout.h}`} width={layout.w} height={layout.h} aria-hidden="true">
-        {graph.edges.map((e) => {
+        {graph.edges.filter((e) => e.waits || e.from === 'kube-apiserver').map((e) => {
           const a = layout.at.get(e.from), b = layout.at.get(e.to);
           if (!a || !b) return null;
           const x1 = b.x + wide, y1 = b.y + high / 2, x2 = a.x, y2 = a.y + high / 2, m = (x1 + x2) / 2;
@@ -47,6 +47,7 @@ export function GraphView({ graph }: { graph: Graph }) {
     <div class={list ? 'scroll' : 'visually-hidden'} tabIndex={list ? 0 : undefined} role={list ? 'region' : undefined} aria-label={list ? 'Components' : undefined}><table class="table"><caption class="visually-hidden">Components of the control plane</caption>
       <thead><tr><th scope="col">Health</th><th scope="col">Component</th><th scope="col">Why</th><th scope="col">Waits for</th><th scope="col">Version</th></tr></thead>
       <tbody>{graph.nodes.map((n) => <tr key={n.name}><td><Badge health={n.health} /></td><th scope="row">{n.name}</th><td class="message">{n.since && n.cause ? <><b><Since at={n.since} /></b> </> : null}{n.cause}</td><td>{n.waits?.join(', ')}</td><td>{n.version}</td></tr>)}</tbody></table></div>
+    {list ? null : <p class="hint">Each column needs those left of it. A dashed line: it waits.</p>}
     {graph.more ? <p class="quiet">{graph.more} more components are not shown.</p> : null}
   </>;
 }

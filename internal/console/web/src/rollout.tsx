@@ -47,13 +47,13 @@ export function RolloutView({ name }: { name: string }) {
     {p.warnings?.map((w) => <Trouble key={w} text={w} />)}
     {p.paused ? <section class="why held" aria-label="Paused"><span class="pause" aria-hidden="true" /><div><h2>Somebody has paused this rollout</h2><p>Nothing is changed before it is resumed.</p><Command text={p.commands.resume!} /></div></section>
       : p.said ? <p class="said-so">{sentence(p.said)}</p> : null}
-    <div class="columns">
+    <div class="columns third">
+      <Card title="Groups" class="wide" aside={<Legend />}><Groups p={p} fail={fail} /></Card>
       <Card title="Budget"><Gauge p={p} /></Card>
       <Card title="Forecast" aside={<span class="quiet">{p.finished ? 'nothing left to do' : p.forecast.finished ? 'ends in ' + span(p.forecast.seconds) : `stops after ${span(p.forecast.seconds)}, ${p.forecast.left} left`}</span>}><Forecast p={p} fail={fail} per={per} /></Card>
-      <Card title="Groups" class="wide" aside={<Legend />}><Groups p={p} fail={fail} /></Card>
       <Card title="Timeline" class="wide"><TimelineView timeline={p.timeline} /></Card>
       <Card title="Conditions" class="wide"><Conditions list={p.conditions} /></Card>
-      <Card title="Do it yourself"><p class="quiet">The console writes nothing. These commands do:</p>{Object.entries(p.commands).filter(([k]) => k !== (p.paused ? 'pause' : 'resume')).map(([k, text]) => <div key={k}><p class="eyebrow">{k}</p><Command text={text} /></div>)}</Card>
+      <Card title="Do it yourself" class="wide"><p class="quiet">The console writes nothing. These commands do:</p><div class="commands">{Object.entries(p.commands).filter(([k]) => k !== (p.paused ? 'pause' : 'resume')).map(([k, text]) => <div key={k}><p class="eyebrow">{k}</p><Command text={text} /></div>)}</div></Card>
     </div>
   </>}</Page>;
 }
@@ -74,12 +74,12 @@ function Legend() {
 
 function Groups({ p, fail }: { p: RolloutPage; fail: string[] }) {
   if (!p.groups.length) return <p class="quiet">The selector matches no hosted cluster.</p>;
-  return <div class="groups">{p.groups.map((g, i) => {
-    const done = g.cells.filter((c) => c.state === 'done').length;
+  return <div class="groups">{p.groups.map((g) => {
+    const done = g.cells.filter((c) => c.state === 'done').length, named = g.cells.length <= 16;
     return <section key={g.name} class={'group' + (g.name && g.name === p.current ? ' current' : '')} aria-label={'Group ' + (g.name || 'all')}>
-      <header><b>{g.name || 'all hosted clusters'}</b><span class="quiet">{p.groups.length > 1 ? `${i + 1}. ` : ''}{done} of {g.cells.length}</span></header>
-      <div class="cells">{g.cells.slice(0, 1000).map((c) => <button type="button" key={c.cluster} class={`cell ${c.state}${c.fails ? ' fails' : ''}`} aria-pressed={c.fails ?? false} aria-label={`${c.cluster}: ${words[c.state]}${c.wave ? `, wave ${c.wave}` : ''}. What if it fails?`}
-        title={`${c.cluster}\n${words[c.state]}${c.wave ? `, wave ${c.wave} of the forecast` : ''}\n${c.reason}\nClick: what if it fails?`} onClick={() => setQuery({ fail: c.fails ? fail.filter((f) => f !== c.cluster) : [...fail, c.cluster] })}>{c.fails ? '×' : c.state === 'waiting' || c.state === 'next' ? c.wave ?? letters[c.state] : letters[c.state]}</button>)}</div>
+      <header><b>{g.name || 'all hosted clusters'}</b><span class="quiet">{done} of {g.cells.length} done</span></header>
+      <div class={named ? 'cells named' : 'cells'}>{g.cells.slice(0, 1000).map((c) => <button type="button" key={c.cluster} class="pick" aria-pressed={c.fails ?? false} aria-label={`${c.cluster}: ${words[c.state]}${c.wave ? `, wave ${c.wave}` : ''}. What if it fails?`}
+        title={`${c.cluster}\n${words[c.state]}${c.wave ? `, wave ${c.wave} of the forecast` : ''}\n${c.reason}\nClick: what if it fails?`} onClick={() => setQuery({ fail: c.fails ? fail.filter((f) => f !== c.cluster) : [...fail, c.cluster] })}><span class={`cell ${c.state}${c.fails ? ' fails' : ''}`} aria-hidden="true">{c.fails ? '×' : c.state === 'waiting' || c.state === 'next' ? c.wave ?? letters[c.state] : letters[c.state]}</span>{named ? <span class="of">{c.cluster}</span> : null}</button>)}</div>
     </section>;
   })}</div>;
 }

@@ -21,7 +21,7 @@ export function Badge({ health, word }: { health: Health; word?: string }) {
 }
 
 // A leads to a page without loading all of it again.
-export function A({ href, children, ...rest }: { href: string; children: ComponentChildren } & JSX.AnchorHTMLAttributes<HTMLAnchorElement>) {
+export function A({ href, children, ...rest }: { href: string; children: ComponentChildren } & JSX.IntrinsicElements['a']) {
   return <a href={href} {...rest} onClick={(e: MouseEvent) => {
     if (e.metaKey || e.ctrlKey || e.shiftKey || e.button) return;
     e.preventDefault();
@@ -109,7 +109,7 @@ const moods: Record<Why['state'], { health: Health; title: string; heals: string
 };
 
 // WhyPanel is the answer of the engine behind `hypershift why`.
-export function WhyPanel({ why, command }: { why: Why; command: string }) {
+export function WhyPanel({ why, command, brief }: { why: Why; command: string; brief?: boolean }) {
   const mood = moods[why.state];
   if (why.state === 'Well') {
     return <section class="why well" aria-label="Why"><Glyph health="Healthy" /><div><h2>Nothing is wrong</h2>
@@ -121,12 +121,12 @@ export function WhyPanel({ why, command }: { why: Why; command: string }) {
       <p class="eyebrow">{why.deleting ? 'Being deleted' : mood.title}{why.since ? <> · for <Since at={why.since} /></> : null}</p>
       <h2>{why.cause}</h2>
       {why.do ? <p class="do"><strong>What to do</strong> {sentence(why.do)}</p> : null}
-      {why.chain && why.chain.length > 0 ? <ol class="chain" aria-label="Evidence, from the symptom to the cause">{why.chain.map((l, i) =>
+      {brief ? null : <>{why.chain && why.chain.length > 0 ? <ol class="chain" aria-label="Evidence, from the symptom to the cause">{why.chain.map((l, i) =>
         <li key={i} class={i === why.chain!.length - 1 ? 'root' : ''}><span class="object"><b>{l.object.kind}</b> {l.object.name}</span>
           <span class="said"><code>{l.field}</code> {l.text}</span>{l.since ? <span class="when"><Since at={l.since} /></span> : null}</li>)}</ol> : null}
       <p class="foot"><span>{mood.heals}</span>{why.rule ? <span>Rule <code>{why.rule}</code>, see docs/why.md</span> : null}</p>
       <Command text={command} />
-      <Notes notes={why.notes} title="Good to know" />
+      <Notes notes={why.notes} title="Good to know" /></>}
     </div>
   </section>;
 }

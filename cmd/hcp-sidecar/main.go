@@ -27,6 +27,7 @@ import (
 	"hcp.internal/platform/internal/sidecar/featuregates"
 	"hcp.internal/platform/internal/sidecar/kasbootstrap"
 	"hcp.internal/platform/internal/sidecar/metricsproxy"
+	"hcp.internal/platform/internal/sidecar/nodetrust"
 	"hcp.internal/platform/internal/sidecar/prober"
 	"hcp.internal/platform/internal/sidecar/pullsecret"
 	"hcp.internal/platform/internal/sidecar/shell"
@@ -51,6 +52,7 @@ var roles = []func() *cobra.Command{
 	konnectivity.ServerCommand,
 	machineconfig.Command,
 	metricsproxy.Command,
+	nodetrust.Command,
 	boot.Command,
 	pauseCommand,
 	shell.Command,

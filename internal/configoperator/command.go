@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
+	"hcp.internal/platform/internal/configoperator/nodetrust"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
@@ -38,7 +39,7 @@ const resourcesController = "resources"
 const authoritiesController = "controller-manager-ca"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, nodetrust.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

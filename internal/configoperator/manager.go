@@ -45,6 +45,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/nodes"
+	"hcp.internal/platform/internal/configoperator/nodetrust"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
@@ -112,6 +113,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	}
 	if o.enabled(nodes.Controller) {
 		if err := addNodes(mgr, hostedAPI); err != nil {
+			return nil, err
+		}
+	}
+	if o.enabled(nodetrust.Controller) {
+		if err := addNodeTrust(mgr, uncached, hostedAPI, o); err != nil {
 			return nil, err
 		}
 	}
@@ -294,6 +300,23 @@ func addNodes(mgr manager.Manager, hosted client.Client) error {
 		}
 		return nil
 	})
+}
+
+// addNodeTrust adds the controller that has nodes trust new authorities. It goes by time, and by the annotations that ask for new ones.
+func addNodeTrust(mgr manager.Manager, management, hosted client.Client, o Options) error {
+	image := o.Images[images.APIProxy] // that of our programs on nodes
+	if isPayload(o.Version) {
+		image = o.Image
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(nodetrust.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WithOptions(oneByOne()).
+		Complete(outcome.Wrap(&nodetrust.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn), Image: image}))
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", nodetrust.Controller, err)
+	}
+	return nil
 }
 
 // addInPlace adds the controllers that change machines in place.

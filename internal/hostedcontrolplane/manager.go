@@ -137,14 +137,15 @@ func (deletionBegan) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 }
 
-// rotationMoved passes updates of status.secretEncryption, by which the hosted-cluster-config-operator asks for other keys.
+// rotationMoved passes updates of status.secretEncryption, by which the hosted-cluster-config-operator asks for other keys, and of what nodes trust.
 type rotationMoved struct{ predicate.Funcs }
 
 // Update implements predicate.Predicate.
 func (rotationMoved) Update(e event.UpdateEvent) bool {
 	before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
 	after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
-	return ok1 && ok2 && !equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption)
+	return ok1 && ok2 && (!equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption) ||
+		nodesTrust(before) != nodesTrust(after))
 }
 
 // contentChanged drops the resync of an informer.

@@ -8,14 +8,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/nodetrust"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -47,8 +50,17 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 			s.NamedCertificates = append(s.NamedCertificates, named.ServingCertificate.Name)
 		}
 	}
+	s.NodesTrust = nodesTrust(hcp)
 	_, s.Disabled = hcp.Annotations[pki.DisableAnnotation]
 	return s, append(readAnnotations(hcp, &s), readRotation(hcp, &s, now)...)
+}
+
+// nodesTrust is the hash of what every node of the hosted cluster trusts; empty: not all trust the same, or nobody says so.
+func nodesTrust(hcp *hyperv1.HostedControlPlane) string {
+	if c := conditions.Get(hcp.Status.Conditions, hyperv1.NodesTrustAuthorities); c != nil && c.Status == metav1.ConditionTrue {
+		return nodetrust.Reported(c.Message)
+	}
+	return ""
 }
 
 // readRotation reads which authorities are to be replaced. A time to come is no time of anything that could have been made before it.
@@ -57,7 +69,7 @@ func readRotation(hcp *hyperv1.HostedControlPlane, s *pki.Spec, now time.Time) [
 	for _, a := range []struct {
 		key  string
 		into *time.Time
-	}{{pki.RotateBeforeAnnotation, &s.RotateBefore}, {pki.RevokeBeforeAnnotation, &s.RevokeBefore}} {
+	}{{pki.RotateBeforeAnnotation, &s.RotateBefore}, {pki.RevokeBeforeAnnotation, &s.RevokeBefore}, {pki.LeaveNodesAnnotation, &s.LeaveNodes}} {
 		text, ok := hcp.Annotations[a.key]
 		if !ok {
 			continue

@@ -54,6 +54,7 @@ func TestInventory(t *testing.T) {
 		g.Expect(find(list, RootCA, nextCertKey).Kind).To(Equal(Successor))
 		g.Expect(find(list, RootCA, CACertKey).Next).To(Equal(NextSwitched))
 		now = now.Add(2 * settle)
+		spec.NodesTrust = follow(during)
 		after := apply(during, PlanFor(spec, during, source(now)))
 		list = Inventory(listed(after), 0)
 		previous := find(list, RootCA, previousCertKey)
@@ -79,6 +80,7 @@ func TestRotateBefore(t *testing.T) {
 	before := obs
 	spec.RotateBefore = now
 	pass := func() Plan {
+		spec.NodesTrust = follow(obs)
 		plan := PlanFor(spec, obs, source(now))
 		g.Expect(plan.Problems).To(BeEmpty())
 		after := apply(obs, plan)

@@ -84,6 +84,7 @@ func PlanFor(spec Spec, obs Observed, src Source) Plan {
 		p.planLeaf(l)
 	}
 	p.planBundles()
+	p.planNodeTrust()
 	for _, k := range spec.kubeconfigs() {
 		p.planKubeconfig(k)
 	}
@@ -103,6 +104,8 @@ type planner struct {
 	cas        map[string]pair
 	trusted    map[string][]byte // by Secret of the authority: in PEM, also those before and after it
 	plan       Plan
+	// awaitsNodes and toldNodes say that an authority which nodes know has a successor, or had one.
+	awaitsNodes, toldNodes bool
 }
 
 func (p *planner) problem(err error) { p.plan.Problems = append(p.plan.Problems, err) }

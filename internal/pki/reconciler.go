@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/nodetrust"
 	counted "hcp.internal/platform/internal/kube/apply" // its name is taken in this package
 	"hcp.internal/platform/internal/kube/outcome"
 )
@@ -192,7 +193,7 @@ func (s Spec) secretNames() []string {
 
 // configMapNames are all ConfigMaps that PlanFor looks at.
 func (s Spec) configMapNames() []string {
-	names := []string{RootCABundle, AggregatorCABundle, KonnectivityCABundle, KubeletCABundle, ClientCABundle, TotalClientCABundle, EtcdCABundle, EtcdMetricsCABundle}
+	names := []string{RootCABundle, AggregatorCABundle, KonnectivityCABundle, KubeletCABundle, ClientCABundle, TotalClientCABundle, EtcdCABundle, EtcdMetricsCABundle, nodetrust.ConfigMap}
 	if s.Payload != nil {
 		names = append(names, OAuthCABundle, observedIngressCA)
 	}

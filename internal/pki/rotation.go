@@ -27,6 +27,10 @@ const RotateBeforeAnnotation = "hypershift.openshift.io/rotate-authorities-befor
 // all components have the new certificates. It is not heeded for ClusterSigner, by whose certificates nodes are known: RotationForget on its Secret is.
 const RevokeBeforeAnnotation = "hypershift.openshift.io/revoke-authorities-before"
 
+// LeaveNodesAnnotation on a HostedCluster gives nodes up that don't follow: successors that were made before this time (RFC 3339) sign without waiting
+// until every node trusts them. Nodes that don't have to be made anew then.
+const LeaveNodesAnnotation = "hypershift.openshift.io/rotate-authorities-without-nodes"
+
 // switchedAnnotation on the Secret of an authority is when it began to sign in the place of another, in RFC 3339.
 const switchedAnnotation = "hypershift.openshift.io/authority-since"
 
@@ -52,8 +56,9 @@ const (
 	// prepareLeft and switchLeft are what an authority has left of its life when each step begins by itself.
 	prepareLeft = 2 * 365 * 24 * time.Hour
 	switchLeft  = 400 * 24 * time.Hour
-	// settle is how long a successor is trusted at least before it signs: what is rolled out says so before that.
-	settle = time.Hour
+	// settle is how long a successor is trusted at least before it signs: what is rolled out says so before that. Where leaves live for hours, on trial, it is
+	// a tenth of their life, and minSettle at least.
+	settle, minSettle = time.Hour, 2 * time.Minute
 	// forgetAfter the switch nothing that the previous authority signed is valid any more, unless leaves were asked to live longer.
 	forgetAfter = 400 * 24 * time.Hour
 )
@@ -63,6 +68,7 @@ type generations struct {
 	current, next pair // next.cert is nil when there is none
 	previous      []byte
 	switched      time.Time // when current took over; zero when nobody knows
+	nodesBehind   bool      // some nodes don't trust next yet
 }
 
 func generationsOf(stored *corev1.Secret, current pair) generations {
@@ -105,17 +111,19 @@ func (g generations) step(asked string, ordered bool, spec Spec, now time.Time) 
 	switch {
 	case g.next.cert == nil && (asked == RotationPrepare || asked == RotationSwitch || left <= prepareLeft):
 		return RotationPrepare
-	case g.next.cert != nil && (asked == RotationSwitch || left <= switchLeft) && spec.TrustRolledOut && !now.Before(g.settled()):
+	case g.next.cert != nil && (asked == RotationSwitch || left <= switchLeft) && spec.TrustRolledOut && !g.nodesBehind && !now.Before(g.settled(spec)):
 		return RotationSwitch
 	case len(g.previous) == 0:
 		return ""
-	case asked == RotationForget && (ordered || spec.TrustRolledOut && !now.Before(g.switched.Add(settle))), g.previousEnded(spec, now):
+	case asked == RotationForget && (ordered || spec.TrustRolledOut && !now.Before(g.switched.Add(spec.settle()))), g.previousEnded(spec, now):
 		return RotationForget
 	}
 	return ""
 }
 
-func (g generations) settled() time.Time { return madeAt(g.next.cert).Add(settle) }
+func (g generations) settled(spec Spec) time.Time { return madeAt(g.next.cert).Add(spec.settle()) }
+
+func (s Spec) settle() time.Duration { return min(settle, max(minSettle, s.validity()/10)) }
 
 // previousEnded says whether nothing can be valid any more that the previous authority signed.
 func (g generations) previousEnded(spec Spec, now time.Time) bool {
@@ -131,17 +139,17 @@ func (g generations) forgotten(spec Spec) time.Time {
 func (g generations) due(asked string, spec Spec) time.Time {
 	switch {
 	case g.next.cert == nil && len(g.previous) > 0 && asked == RotationForget && spec.TrustRolledOut:
-		return g.switched.Add(settle)
+		return g.switched.Add(spec.settle())
 	case g.next.cert == nil && len(g.previous) > 0 && !g.switched.IsZero():
 		return earlier(g.forgotten(spec), g.current.cert.NotAfter.Add(-prepareLeft))
 	case g.next.cert == nil:
 		return g.current.cert.NotAfter.Add(-prepareLeft)
-	case !spec.TrustRolledOut:
+	case !spec.TrustRolledOut, g.nodesBehind:
 		return time.Time{} // the end of it is an event
 	}
 	at := g.current.cert.NotAfter.Add(-switchLeft)
-	if asked == RotationSwitch || at.Before(g.settled()) {
-		return g.settled()
+	if asked == RotationSwitch || at.Before(g.settled(spec)) {
+		return g.settled(spec)
 	}
 	return at
 }
@@ -156,6 +164,7 @@ func earlier(a, b time.Time) time.Time {
 // rotate does the step that is due for an authority that can be read.
 func (p *planner) rotate(a authority, stored *corev1.Secret, current pair) {
 	g := generationsOf(stored, current)
+	g.nodesBehind = g.next.cert != nil && knownToNodes(a.secret) && !p.nodesFollow(g)
 	asked, ordered := p.spec.asked(a, stored, g), stored.Annotations[RotationAnnotation] != ""
 	step := g.step(asked, ordered, p.spec, p.src.Now)
 	if step == "" {
@@ -172,7 +181,7 @@ func (p *planner) rotate(a authority, stored *corev1.Secret, current pair) {
 			p.accept(a, g, asked)
 			return
 		}
-		g.next = next
+		g.next, g.nodesBehind = next, knownToNodes(a.secret)
 		setAll(&s.Data, map[string][]byte{nextCertKey: next.certPEM, nextKeyKey: next.keyPEM})
 		reason = fmt.Sprintf("it gets a successor, as it ends at %s or somebody asked for it", current.cert.NotAfter.UTC().Format(time.RFC3339))
 	case RotationSwitch:
@@ -204,6 +213,10 @@ func (p *planner) rotate(a authority, stored *corev1.Secret, current pair) {
 // accept makes an authority known to what depends on it.
 func (p *planner) accept(a authority, g generations, asked string) {
 	p.cas[a.secret], p.trusted[a.secret] = g.current, g.trusted()
+	if knownToNodes(a.secret) {
+		p.awaitsNodes = p.awaitsNodes || g.next.cert != nil
+		p.toldNodes = p.toldNodes || g.next.cert != nil || !g.switched.IsZero()
+	}
 	if due := g.due(asked, p.spec); !due.IsZero() {
 		p.recheckIn(due.Sub(p.src.Now))
 	}

@@ -92,6 +92,10 @@ type Spec struct {
 	KeyKind KeyKind
 	// TrustRolledOut is true while every component runs with what its files say now. Authorities wait for it before their successors sign.
 	TrustRolledOut bool
+	// NodesTrust is the hash (package contract/nodetrust) of what every node of the hosted cluster trusts by now; empty: nobody knows.
+	NodesTrust string
+	// LeaveNodes gives nodes up that don't follow; see LeaveNodesAnnotation. Zero: all are waited for. It must not be later than now.
+	LeaveNodes time.Time
 	// RotateBefore replaces authorities that were made before it; see RotateBeforeAnnotation. Zero: none. It must not be later than now.
 	RotateBefore time.Time
 	// RevokeBefore ends trust in previous authorities that were made before it; see RevokeBeforeAnnotation. Zero: none.

@@ -36,6 +36,10 @@ const (
 	// they cannot.
 	IgnitionEndpointAvailable = "IgnitionEndpointAvailable"
 
+	// HostedClusterHibernated is True while the hosted cluster sleeps, and False with one of the reasons below on the way there and back. It is
+	// absent from a cluster that is awake. HostedControlPlanes and NodePools have it, too.
+	HostedClusterHibernated = "Hibernated"
+
 	// UnmanagedEtcdAvailable says whether the client certificate for the user's etcd is complete.
 	UnmanagedEtcdAvailable = "UnmanagedEtcdAvailable"
 
@@ -127,6 +131,9 @@ const (
 
 	// HostedClusterRestoredFromBackup is True when a cluster that was restored from a backup is whole again.
 	HostedClusterRestoredFromBackup = "HostedClusterRestoredFromBackup"
+
+	// NodesTrustAuthorities says, while authorities that nodes know have successors, whether every node trusts these. It is absent at other times.
+	NodesTrustAuthorities = "NodesTrustAuthorities"
 
 	// DataPlaneConnectionAvailable says whether the control plane reaches nodes through the tunnel.
 	DataPlaneConnectionAvailable = "DataPlaneConnectionAvailable"
@@ -220,4 +227,18 @@ const (
 
 	// ControlPlaneComponentRolloutComplete says whether every replica runs what is wanted.
 	ControlPlaneComponentRolloutComplete = "RolloutComplete"
+)
+
+// Reasons of HostedClusterHibernated, in the order in which a cluster goes through them.
+const (
+	// WorkersStoppingReason means that machines are being removed.
+	WorkersStoppingReason = "WorkersStopping"
+	// FallingAsleepReason means that the control plane is being stopped.
+	FallingAsleepReason = "FallingAsleep"
+	// AsleepReason means that nothing of the cluster runs but its operators.
+	AsleepReason = "Asleep"
+	// WakingReason means that the control plane is on its way up.
+	WakingReason = "Waking"
+	// InvalidHibernateValueReason means that the annotation can't be read, and is not heeded.
+	InvalidHibernateValueReason = "InvalidValue"
 )

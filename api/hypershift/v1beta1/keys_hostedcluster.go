@@ -128,6 +128,10 @@ const (
 	// HostedClusterRestoredFromBackupAnnotation says that the object was restored; checks then run and remove it; copied.
 	HostedClusterRestoredFromBackupAnnotation = "hypershift.openshift.io/restored-from-backup"
 
+	// HibernateAnnotation puts the hosted cluster to sleep: "true" until it is removed, or a time of RFC 3339 until which it sleeps. On a
+	// HostedControlPlane the operators write "true" once the workers are gone.
+	HibernateAnnotation = "hypershift.openshift.io/hibernate"
+
 	// DebugDeploymentsAnnotation lists Deployments of the control plane to scale to 0; copied.
 	DebugDeploymentsAnnotation = "hypershift.openshift.io/debug-deployments"
 

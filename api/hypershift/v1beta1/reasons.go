@@ -17,6 +17,9 @@ const (
 	// WaitingForAvailableReason means that a workload or an endpoint is not available yet.
 	WaitingForAvailableReason = "WaitingForAvailable"
 
+	// NodesLackAuthoritiesReason means that some nodes don't trust the successor of an authority yet.
+	NodesLackAuthoritiesReason = "NodesLackAuthorities"
+
 	// SecretNotFoundReason means that a Secret that the spec names does not exist.
 	SecretNotFoundReason = "SecretNotFound"
 

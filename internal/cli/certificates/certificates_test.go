@@ -75,6 +75,18 @@ func TestRotate(t *testing.T) {
 		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
 		g.Expect(hc.Annotations).To(HaveKeyWithValue(pki.RevokeBeforeAnnotation, "2026-11-01T12:00:00Z"))
 	})
+	t.Run("When nodes are given up it should note the time, and ask for no new authorities", func(t *testing.T) {
+		g := NewWithT(t)
+		c := world(t, nil)
+		r := rotation{force: true}
+		g.Expect(r.check()).To(Succeed())
+		said, err := rotate(t.Context(), c, demo, r, noon)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(said).To(ContainSubstring("have to be made anew"))
+		hc := &hyperv1.HostedCluster{}
+		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
+		g.Expect(hc.Annotations).To(Equal(map[string]string{pki.LeaveNodesAnnotation: "2026-11-01T12:00:00Z"}))
+	})
 	t.Run("When one authority takes a step it should be asked for on its Secret", func(t *testing.T) {
 		g := NewWithT(t)
 		c := world(t, nil)
@@ -94,10 +106,11 @@ func TestRotate(t *testing.T) {
 		rotation rotation
 		want     string
 	}{
-		"When a step has no authority it should say how to write it":        {rotation{step: "switch"}, "--step is for one authority"},
-		"When an authority is unknown it should name what lists them":       {rotation{authority: "kas-server-crt"}, "is none of a control plane's"},
-		"When a step is unknown it should list those there are":             {rotation{authority: pki.RootCA, step: "now"}, "write prepare, switch or forget"},
-		"When one authority is revoked it should say how that is asked for": {rotation{authority: pki.RootCA, revoke: true}, "write --step forget"},
+		"When a step has no authority it should say how to write it":            {rotation{step: "switch"}, "--step is for one authority"},
+		"When an authority is unknown it should name what lists them":           {rotation{authority: "kas-server-crt"}, "is none of a control plane's"},
+		"When nodes are given up together with something else it should refuse": {rotation{force: true, revoke: true}, "stands alone"},
+		"When a step is unknown it should list those there are":                 {rotation{authority: pki.RootCA, step: "now"}, "write prepare, switch or forget"},
+		"When one authority is revoked it should say how that is asked for":     {rotation{authority: pki.RootCA, revoke: true}, "write --step forget"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			NewWithT(t).Expect(c.rotation.check()).To(MatchError(ContainSubstring(c.want)))

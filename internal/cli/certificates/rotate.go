@@ -33,7 +33,7 @@ func RotateCommand() *cobra.Command {
 // rotation is what `rotate authorities` asks for.
 type rotation struct {
 	authority, step string
-	revoke          bool
+	revoke, force   bool
 }
 
 func authoritiesCommand() *cobra.Command {
@@ -48,10 +48,15 @@ run with that, and an hour has passed, the successor signs and every certificate
 valid any more. --revoke ends trust in old ones as soon as all components have the new certificates, as after the theft of a key; that of nodes' certificates
 (cluster-signer-ca) is left out, since nodes would be locked out: replace the nodes, then use --authority cluster-signer-ca --step forget.
 
+Nodes follow by themselves: those authorities that they know (root-ca, kube-apiserver-to-kubelet-signer, cluster-signer-ca) are not switched before every node has
+said that it trusts the successors. Condition NodesTrustAuthorities of the HostedCluster names the nodes that are waited for. --force gives up those of the replacement
+that is under way; they have to be made anew.
+
 With --authority one authority takes one step: prepare, switch (which prepares first), or forget. docs/certificates.md says what follows by itself and what does not.`,
 		Example: `  hypershift rotate authorities demo
   hypershift get certificates demo --authorities
   hypershift rotate authorities demo --revoke
+  hypershift rotate authorities demo --force   # nodes that condition NodesTrustAuthorities names are gone for good
   hypershift rotate authorities demo --authority etcd-signer --step switch`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,12 +79,15 @@ With --authority one authority takes one step: prepare, switch (which prepares f
 	cmd.Flags().StringVar(&r.authority, "authority", "", "Secret of the one authority to replace, such as root-ca; all by default")
 	cmd.Flags().StringVar(&r.step, "step", "", "With --authority: prepare, switch or forget; switch by default")
 	cmd.Flags().BoolVar(&r.revoke, "revoke", false, "End trust in previous authorities as soon as all components have new certificates")
+	cmd.Flags().BoolVar(&r.force, "force", false, "Wait no longer for nodes that don't trust the successors that there are; they have to be made anew")
 	_ = cmd.RegisterFlagCompletionFunc("step", cobra.FixedCompletions([]string{pki.RotationPrepare, pki.RotationSwitch, pki.RotationForget}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (r *rotation) check() error {
 	switch {
+	case r.force && (r.authority != "" || r.step != "" || r.revoke):
+		return errors.New("--force is for the replacement that is under way, and stands alone: leave --authority, --step and --revoke out")
 	case r.authority == "" && r.step != "":
 		return errors.New("--step is for one authority: add --authority, or leave --step out to replace all")
 	case r.authority != "" && r.revoke:
@@ -112,6 +120,9 @@ func rotate(ctx context.Context, c client.Client, cluster client.ObjectKey, r ro
 	key, value := pki.RotateBeforeAnnotation, now.UTC().Truncate(time.Second).Format(time.RFC3339)
 	said := fmt.Sprintf("authorities of %s that were made before %s are replaced: `hypershift get certificates %s -n %s --authorities` shows how far that is", cluster, value, hc.Name, hc.Namespace)
 	switch {
+	case r.force:
+		key = pki.LeaveNodesAnnotation
+		said = fmt.Sprintf("successors of authorities of %s that were made before %s wait for no nodes any more: nodes that don't trust them have to be made anew", cluster, value)
 	case r.revoke:
 		key = pki.RevokeBeforeAnnotation
 		said = fmt.Sprintf("previous authorities of %s that were made before %s are trusted no more once all components have new certificates", cluster, value)

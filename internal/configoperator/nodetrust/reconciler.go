@@ -1,0 +1,195 @@
+package nodetrust
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/nodetrust"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+const (
+	// Controller is the name of the controller.
+	Controller = "node-trust"
+	// FieldOwner owns the condition. It differs from that of the process, whose other conditions an apply would take away.
+	FieldOwner = "hosted-cluster-config-operator-node-trust"
+	// idle is how long after a pass the next one comes when nothing is awaited, waiting when something is. Nothing is replaced within an hour of being made.
+	idle, waiting = 10 * time.Minute, 20 * time.Second
+	jitter        = 0.2
+	// timeout bounds a request, pageSize an answer, and maxNodes how many nodes are asked about: more than Kubernetes knows how to run.
+	timeout  = 10 * time.Second
+	pageSize = 500
+	maxNodes = 20000
+)
+
+// Reconciler looks after one HostedControlPlane. It is the only writer of condition NodesTrustAuthorities.
+type Reconciler struct {
+	Management client.Client // not cached: the decision whether to write needs what was written last
+	Hosted     client.Client
+	Clock      clock.PassiveClock
+	// Hold says why nothing is to be done, if so.
+	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+	// Image has our programs that run on nodes; empty: the release has none.
+	Image string
+}
+
+// Reconcile makes one pass.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	}
+	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	cm := &corev1.ConfigMap{}
+	err := r.Management.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: nodetrust.ConfigMap}, cm)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("reading ConfigMap %s/%s: %w", hcp.Namespace, nodetrust.ConfigMap, err)
+	}
+	hash := nodetrust.HashOf(cm.Data)
+	if apierrors.IsNotFound(err) || hash == "" {
+		return ctrl.Result{RequeueAfter: wait.Jitter(idle, jitter)}, r.report(ctx, hcp, nil)
+	}
+	failed := r.applyAll(ctx, cm.Data)
+	if cm.Data[nodetrust.AwaitedKey] != "true" {
+		if err := r.report(ctx, hcp, nil); err != nil || failed != nil {
+			return ctrl.Result{}, fmt.Errorf("giving nodes their authorities: %w", firstOf(err, failed))
+		}
+		return ctrl.Result{RequeueAfter: wait.Jitter(idle, jitter)}, nil
+	}
+	obs := observed{hash: hash, noImage: r.Image == ""}
+	if failed == nil {
+		failed = r.observe(ctx, &obs)
+	}
+	obs.failed = failed != nil
+	c := condition(obs, hcp.Generation)
+	if err := r.report(ctx, hcp, &c); err != nil || failed != nil {
+		return ctrl.Result{}, fmt.Errorf("looking whether nodes trust new authorities: %w", firstOf(err, failed))
+	}
+	return ctrl.Result{RequeueAfter: wait.Jitter(waiting, jitter)}, nil
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyAll(ctx context.Context, data map[string]string) error {
+	applier := apply.New(r.Hosted, names.ConfigOperator)
+	for _, obj := range objects(data, r.Image) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		err := applier.Apply(ctx, obj)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observe lists the nodes, and the pods of the DaemonSet, page by page.
+func (r *Reconciler) observe(ctx context.Context, obs *observed) error {
+	nodes := &metav1.PartialObjectMetadataList{}
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	err := r.pages(ctx, nodes, func() {
+		for i := range nodes.Items {
+			obs.nodes = append(obs.nodes, nodes.Items[i].Name)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("listing Nodes: %w", err)
+	}
+	pods := &corev1.PodList{}
+	err = r.pages(ctx, pods, func() {
+		for i := range pods.Items {
+			obs.pods = append(obs.pods, seen(&pods.Items[i]))
+		}
+	}, client.InNamespace(namespace), client.MatchingLabels{appLabel: daemonSet})
+	if err != nil {
+		return fmt.Errorf("listing pods of DaemonSet %s/%s: %w", namespace, daemonSet, err)
+	}
+	return nil
+}
+
+func seen(p *corev1.Pod) pod {
+	ready := false
+	for _, c := range p.Status.Conditions {
+		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
+	return pod{node: p.Spec.NodeName, hash: p.Annotations[hashAnnotation], ready: ready && p.DeletionTimestamp.IsZero()}
+}
+
+func (r *Reconciler) pages(ctx context.Context, list client.ObjectList, each func(), options ...client.ListOption) error {
+	for n := 0; ; n += pageSize {
+		if n > maxNodes {
+			return fmt.Errorf("there are more than %d", maxNodes)
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		err := r.Hosted.List(ctx, list, append(options, client.Limit(pageSize), client.Continue(list.GetContinue()))...)
+		cancel()
+		if err != nil {
+			return err
+		}
+		each()
+		if list.GetContinue() == "" {
+			return nil
+		}
+	}
+}
+
+// report writes the condition when it differs, or takes it away, by server-side apply, as the list has many writers.
+func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want *metav1.Condition) error {
+	old := conditions.Get(hcp.Status.Conditions, hyperv1.NodesTrustAuthorities)
+	items := []any{}
+	if want == nil {
+		if old == nil {
+			return nil
+		}
+	} else {
+		one := []metav1.Condition{}
+		if old != nil {
+			one = append(one, *old)
+		}
+		conditions.Set(&one, r.Clock.Now(), *want)
+		if old != nil && *old == one[0] {
+			return nil
+		}
+		c := one[0]
+		items = append(items, map[string]any{
+			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
+			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
+		})
+	}
+	status := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
+		"status":   map[string]any{"conditions": items},
+	}}
+	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
+	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", hyperv1.NodesTrustAuthorities, klog.KObj(hcp), err)
+	}
+	if want != nil {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", want.Type, "status", want.Status, "message", want.Message)
+	}
+	return nil
+}

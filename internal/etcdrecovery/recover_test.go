@@ -86,7 +86,10 @@ func (w *world) path(i int, file string) string {
 }
 
 // reset is the init container of a member.
-func (w *world) reset(i int) error {
+func (w *world) reset(i int) error { return w.resetBy(i, (i+1)%3) }
+
+// resetBy is reset that asks a certain member.
+func (w *world) resetBy(i, asked int) error {
 	var founders []string
 	for j := range 3 {
 		founders = append(founders, name(j)+"="+w.peer(j))
@@ -104,7 +107,7 @@ func (w *world) reset(i int) error {
 	}
 	cmd := etcdinit.Command()
 	cmd.SetArgs([]string{"reset-member", "--name=" + name(i), "--config-template=" + w.path(i, "template.yaml"), "--config-out=" + w.path(i, "etcd.yaml"),
-		"--state-file=", "--endpoint=" + w.client((i+1)%3), "--cacert=", "--cert=", "--key="})
+		"--state-file=", "--endpoint=" + w.client(asked), "--cacert=", "--cert=", "--key="})
 	cmd.SetOut(&bytes.Buffer{})
 	return cmd.ExecuteContext(w.t.Context())
 }
@@ -139,6 +142,13 @@ func (w *world) put(key, value string) error {
 
 func (w *world) takesPart(i int) error {
 	return w.connection().Healthy(w.t.Context(), etcdinit.Member{ClientURLs: []string{w.client(i)}})
+}
+
+// serving waits until a member answers reads that take a quorum.
+func (w *world) serving(port int) {
+	w.t.Helper()
+	url := fmt.Sprintf("http://127.0.0.1:%d", port)
+	NewWithT(w.t).Eventually(func() error { return w.connection().Healthy(w.t.Context(), etcdinit.Member{ClientURLs: []string{url}}) }, time.Minute).Should(Succeed())
 }
 
 func (w *world) connection() etcdinit.Connection {

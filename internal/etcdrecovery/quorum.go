@@ -1,0 +1,379 @@
+package etcdrecovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// When most members are lost for good, none of those that are left does anything by itself: it can't know that the others are not there any more. A person
+// says which member's data is to go on:
+//
+//	pause ─▶ no member runs ─▶ the survivor alone, once, with --force-new-cluster ─▶ volumes of the others gone ─▶ all members run ─▶ no pause, restart
+//
+// Nothing is deleted before the survivor has served alone. What is done is noted on the StatefulSet, so the command can be run again after it was
+// interrupted anywhere; it goes on with the same survivor.
+
+// noteAnnotation on the StatefulSet is a recovery that is under way, as JSON of note.
+const noteAnnotation = "etcd.hypershift.openshift.io/quorum-recovery"
+
+const (
+	// quorumPatience bounds each wait of a recovery.
+	quorumPatience = 10 * time.Minute
+	// dataDir and quota of the survivor while it runs alone; metricsPort answers probes.
+	dataDir     = "/var/lib/data"
+	quota       = 8 << 30
+	metricsPort = 2382
+)
+
+// note is what a recovery has to remember.
+type note struct {
+	From     string `json:"from"`
+	Replicas int32  `json:"replicas"`
+	// Paused is true when the recovery has paused the HostedCluster, and has to end that.
+	Paused bool `json:"paused"`
+	// Alone is true once the survivor has served alone: from then on the volumes of the others are of no use.
+	Alone bool `json:"alone"`
+}
+
+// Quorum is a recovery of an etcd that has lost its quorum.
+type Quorum struct {
+	Client client.Client
+	// Cluster is the HostedCluster, Namespace that of its control plane, Name the StatefulSet: etcd, or etcd-<shard>.
+	Cluster         client.ObjectKey
+	Namespace, Name string
+	// From is the pod of the member whose data goes on, such as etcd-1.
+	From string
+	Log  io.Writer
+	// Poll and Patience are for tests; 0: 5 s and 10 min.
+	Poll, Patience time.Duration
+}
+
+// ErrQuorum says that nothing is to be recovered that way.
+var ErrQuorum = errors.New("nothing was changed")
+
+// checkQuorum says why a recovery must not begin. pods are those of the StatefulSet, claims the names of the claims that there are. With a note it has begun.
+func checkQuorum(name string, replicas int32, from string, begun *note, pods []Pod, claims []string) error {
+	if begun != nil {
+		if from != begun.From {
+			return fmt.Errorf("%w: a recovery from %s is under way: go on with --from %s", ErrQuorum, begun.From, begun.From)
+		}
+		return nil
+	}
+	var all, kept []string
+	for i := range replicas {
+		pod := fmt.Sprintf("%s-%d", name, i)
+		all = append(all, pod)
+		if slices.Contains(claims, volume+"-"+pod) {
+			kept = append(kept, pod)
+		}
+	}
+	ready := 0
+	for _, p := range pods {
+		if p.Ready {
+			ready++
+		}
+	}
+	switch {
+	case replicas < 3:
+		return fmt.Errorf("%w: %s has %d members, so there is no quorum to lose: when its data is lost, restore a backup", ErrQuorum, name, replicas)
+	case ready > int(replicas)/2:
+		return fmt.Errorf("%w: %d of %d members are ready, which is a quorum: a member that fails is replaced by itself", ErrQuorum, ready, replicas)
+	case !slices.Contains(all, from):
+		return fmt.Errorf("%w: --from is %q: name the member whose data is to go on: %s", ErrQuorum, from, strings.Join(kept, ", "))
+	case !slices.Contains(kept, from):
+		return fmt.Errorf("%w: %s has no volume any more: name another with --from: %s", ErrQuorum, from, strings.Join(kept, ", "))
+	}
+	return nil
+}
+
+// Run recovers, and returns when all members are ready. It may be killed at any time and run again.
+func (q Quorum) Run(ctx context.Context) error {
+	if q.Poll == 0 {
+		q.Poll = poll
+	}
+	if q.Patience == 0 {
+		q.Patience = quorumPatience
+	}
+	set, n, err := q.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if !n.Alone {
+		if err := q.await(ctx, "members to stop", func(ctx context.Context) (bool, error) { return q.stopped(ctx, set) }); err != nil {
+			return err
+		}
+		if err := q.serveAlone(ctx, set, n); err != nil {
+			return err
+		}
+		n.Alone = true
+		if err := q.annotate(ctx, set, n); err != nil {
+			return err
+		}
+	}
+	return q.finish(ctx, set, n)
+}
+
+// begin checks, notes what is done, and pauses everybody else.
+func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
+	set := &appsv1.StatefulSet{}
+	key := client.ObjectKey{Namespace: q.Namespace, Name: q.Name}
+	if err := q.Client.Get(ctx, key, set); err != nil {
+		return nil, nil, fmt.Errorf("reading StatefulSet %s: %w", key, err)
+	}
+	var begun *note
+	if text := set.Annotations[noteAnnotation]; text != "" {
+		begun = &note{}
+		if err := json.Unmarshal([]byte(text), begun); err != nil {
+			return nil, nil, fmt.Errorf("reading annotation %s of StatefulSet %s: %w; remove it to begin anew", noteAnnotation, key, err)
+		}
+	}
+	list, claims := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	ours := []client.ListOption{client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}}
+	if err := q.Client.List(ctx, list, append(ours, client.Limit(maxPods))...); err != nil {
+		return nil, nil, fmt.Errorf("listing pods of %s: %w", key, err)
+	}
+	if err := q.Client.List(ctx, claims, client.InNamespace(q.Namespace), client.Limit(500)); err != nil {
+		return nil, nil, fmt.Errorf("listing volume claims of %s: %w", key, err)
+	}
+	var pods []Pod
+	for i := range list.Items {
+		pods = append(pods, PodOf(&list.Items[i]))
+	}
+	var names []string
+	for i := range claims.Items {
+		names = append(names, claims.Items[i].Name)
+	}
+	replicas := ptr.Deref(set.Spec.Replicas, 1)
+	if err := checkQuorum(q.Name, replicas, q.From, begun, pods, names); err != nil {
+		return nil, nil, err
+	}
+	if begun != nil {
+		q.say("going on with the recovery from %s", begun.From)
+		return set, begun, q.pause(ctx, begun)
+	}
+	hc := &hyperv1.HostedCluster{}
+	if err := q.Client.Get(ctx, q.Cluster, hc); err != nil {
+		return nil, nil, fmt.Errorf("reading HostedCluster %s: %w", q.Cluster, err)
+	}
+	n := &note{From: q.From, Replicas: replicas, Paused: ptr.Deref(hc.Spec.PausedUntil, "") == ""}
+	if err := q.annotate(ctx, set, n); err != nil {
+		return nil, nil, err
+	}
+	return set, n, q.pause(ctx, n)
+}
+
+// pause stops the operators, which would start members again, and waits until they say so.
+func (q Quorum) pause(ctx context.Context, n *note) error {
+	if n.Paused {
+		q.say("pausing HostedCluster %s", q.Cluster)
+		if err := q.patch(ctx, &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: q.Cluster.Namespace, Name: q.Cluster.Name}}, `{"spec":{"pausedUntil":"true"}}`); err != nil {
+			return err
+		}
+	}
+	hcp := &hyperv1.HostedControlPlane{}
+	return q.await(ctx, "the pause to reach HostedControlPlane "+q.Cluster.Name, func(ctx context.Context) (bool, error) {
+		if err := q.Client.Get(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Cluster.Name}, hcp); err != nil {
+			return false, fmt.Errorf("reading HostedControlPlane %s/%s: %w", q.Namespace, q.Cluster.Name, err)
+		}
+		return ptr.Deref(hcp.Spec.PausedUntil, "") != "", nil
+	})
+}
+
+// stopped scales the StatefulSet down, and says whether no pod of it is left.
+func (q Quorum) stopped(ctx context.Context, set *appsv1.StatefulSet) (bool, error) {
+	if err := q.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+		return false, fmt.Errorf("reading StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	}
+	if ptr.Deref(set.Spec.Replicas, 1) != 0 {
+		q.say("stopping all members of %s", q.Name)
+		if err := q.patch(ctx, set, `{"spec":{"replicas":0}}`); err != nil {
+			return false, err
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := q.Client.List(ctx, pods, client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}, client.Limit(1)); err != nil {
+		return false, fmt.Errorf("listing pods of %s: %w", q.Name, err)
+	}
+	return len(pods.Items) == 0, nil
+}
+
+// serveAlone has the survivor forget the others: once, in a pod of its own, which nobody reaches.
+func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
+	pod := alonePod(set, n.From)
+	q.say("starting %s alone, with the volume of %s", pod.Name, n.From)
+	if err := q.Client.Create(ctx, pod.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
+	}
+	err := q.await(ctx, "the survivor to serve alone: see the log of pod "+pod.Name, func(ctx context.Context) (bool, error) {
+		live := &corev1.Pod{}
+		if err := q.Client.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
+			return false, fmt.Errorf("reading pod %s: %w", pod.Name, err)
+		}
+		return PodOf(live).Ready, nil
+	})
+	if err != nil {
+		return err
+	}
+	return q.await(ctx, "pod "+pod.Name+" to end", func(ctx context.Context) (bool, error) {
+		err := q.Client.Delete(ctx, pod.DeepCopy())
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// alonePod runs the survivor's etcd with its own volume and nothing else, as it runs in the StatefulSet. Labels of the StatefulSet's pods are left out, so that no
+// Service leads to it.
+func alonePod(set *appsv1.StatefulSet, from string) *corev1.Pod {
+	template := set.Spec.Template.DeepCopy()
+	spec := template.Spec
+	spec.InitContainers, spec.RestartPolicy, spec.Hostname, spec.Subdomain = nil, corev1.RestartPolicyNever, "", ""
+	spec.Volumes = []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: volume + "-" + from}}}}
+	spec.AutomountServiceAccountToken = ptr.To(false)
+	spec.Affinity = nil // it has no siblings to keep away from
+	i := max(0, slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == container }))
+	c := spec.Containers[i]
+	c.Command, c.Args, c.Env, c.EnvFrom, c.Ports, c.LivenessProbe, c.StartupProbe = append([]string{"etcd"}, aloneFlags(from, dataDir, metricsPort)...), nil, nil, nil, nil, nil, nil
+	c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 2, FailureThreshold: 1}
+	c.ReadinessProbe.TCPSocket = nil
+	c.ReadinessProbe.HTTPGet = &corev1.HTTPGetAction{Path: "/readyz", Scheme: corev1.URISchemeHTTP}
+	c.ReadinessProbe.HTTPGet.Port.IntVal = metricsPort
+	c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name != volume })
+	spec.Containers = []corev1.Container{c}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-alone", Annotations: template.Annotations}, Spec: spec}
+}
+
+// aloneFlags of etcd: clients and peers reach it from its own pod alone. The addresses that it has on its list of members stay.
+func aloneFlags(name, dir string, port int) []string {
+	return []string{
+		"--force-new-cluster", "--name=" + name, "--data-dir=" + dir, fmt.Sprintf("--quota-backend-bytes=%d", int64(quota)),
+		"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
+		"--listen-peer-urls=http://127.0.0.1:2380", fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", port),
+	}
+}
+
+// finish deletes the volumes of the others, starts all members, ends the pause, and has the control plane begin anew: what it remembers may be of writes that are
+// lost.
+func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
+	if err := q.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
+		return fmt.Errorf("reading StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	}
+	if ptr.Deref(set.Spec.Replicas, 1) == 0 { // else members run with volumes of their own already
+		for i := range n.Replicas {
+			if pod := fmt.Sprintf("%s-%d", q.Name, i); pod != n.From {
+				if err := q.dropVolume(ctx, volume+"-"+pod); err != nil {
+					return err
+				}
+			}
+		}
+		q.say("starting all %d members", n.Replicas)
+		if err := q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n.Replicas)); err != nil {
+			return err
+		}
+	}
+	err := q.await(ctx, "all members to be ready", func(ctx context.Context) (bool, error) {
+		pods := &corev1.PodList{}
+		if err := q.Client.List(ctx, pods, client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}, client.Limit(maxPods)); err != nil {
+			return false, fmt.Errorf("listing pods of %s: %w", q.Name, err)
+		}
+		ready := int32(0)
+		for i := range pods.Items {
+			if PodOf(&pods.Items[i]).Ready {
+				ready++
+			}
+		}
+		return ready == n.Replicas, nil
+	})
+	if err != nil {
+		return err
+	}
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: q.Cluster.Namespace, Name: q.Cluster.Name}}
+	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{hyperv1.RestartDateAnnotation: time.Now().UTC().Format(time.RFC3339)}}}
+	if n.Paused {
+		patch["spec"] = map[string]any{"pausedUntil": nil}
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	if err := q.patch(ctx, hc, string(text)); err != nil {
+		return err
+	}
+	if err := q.patch(ctx, set, `{"metadata":{"annotations":{"`+noteAnnotation+`":null}}}`); err != nil {
+		return err
+	}
+	q.say("all %d members are ready with the data of %s; the control plane starts anew", n.Replicas, n.From)
+	return nil
+}
+
+func (q Quorum) dropVolume(ctx context.Context, name string) error {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: q.Namespace, Name: name}}
+	q.say("deleting PersistentVolumeClaim %s", name)
+	return q.await(ctx, "PersistentVolumeClaim "+name+" to go", func(ctx context.Context) (bool, error) {
+		err := q.Client.Delete(ctx, claim.DeepCopy())
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+func (q Quorum) annotate(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("encoding what is done: %w", err)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{noteAnnotation: string(text)}}})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	return q.patch(ctx, set, string(patch))
+}
+
+func (q Quorum) patch(ctx context.Context, obj client.Object, merge string) error {
+	if err := q.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(merge))); err != nil {
+		return fmt.Errorf("changing %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	return nil
+}
+
+// await asks until it is so. An error that may pass is tried again until time is up.
+func (q Quorum) await(ctx context.Context, what string, so func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, q.Patience)
+	defer cancel()
+	told := false
+	for {
+		ok, err := so(ctx)
+		if ok && err == nil {
+			return nil
+		}
+		if !told {
+			q.say("waiting for %s", what)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; run the command again to go on", what, errors.Join(ctx.Err(), err))
+		case <-time.After(q.Poll):
+		}
+	}
+}
+
+func (q Quorum) say(format string, args ...any) { fmt.Fprintf(q.Log, format+"\n", args...) }

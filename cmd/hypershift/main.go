@@ -26,9 +26,11 @@ import (
 	"hcp.internal/platform/internal/cli/describe"
 	"hcp.internal/platform/internal/cli/destroy"
 	"hcp.internal/platform/internal/cli/dump"
+	"hcp.internal/platform/internal/cli/etcd"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/follow"
 	"hcp.internal/platform/internal/cli/get"
+	"hcp.internal/platform/internal/cli/hibernate"
 	"hcp.internal/platform/internal/cli/images"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/kubeconfig"
@@ -113,6 +115,9 @@ func command() *cobra.Command {
 		createCommand,
 		destroyCommand,
 		dump.Command(),
+		etcd.Command(),
+		hibernate.Command(),
+		hibernate.WakeCommand(),
 		get.Command(backup.GetCommand(), certificates.GetCommand()),
 		certificates.RotateCommand(),
 		localcli.Command(),

@@ -46,7 +46,7 @@ var bubbled = []string{
 
 // bubbledIfPresent are copied while the HostedControlPlane has them (and knows their status), and removed when it has not.
 var bubbledIfPresent = []string{
-	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.EtcdBackupSucceeded, hyperv1.EtcdSnapshotRestored, hyperv1.HostedClusterRestoredFromBackup,
+	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.NodesTrustAuthorities, hyperv1.EtcdBackupSucceeded, hyperv1.EtcdSnapshotRestored, hyperv1.HostedClusterRestoredFromBackup,
 }
 
 // conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome
@@ -88,7 +88,12 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		set, absent = append(set, more...), append(absent, none...)
 	}
 	progress := progressing(obs, g)
-	set = append(set, progress, available(obs, progress))
+	set = append(set, progress, calm(obs, available(obs, progress)))
+	if c := hibernated(obs); c != nil {
+		set = append(set, *c)
+	} else {
+		absent = append(absent, hyperv1.HostedClusterHibernated)
+	}
 	for i := range set {
 		set[i].ObservedGeneration = obs.hc.Generation
 	}

@@ -38,7 +38,7 @@ var mirroredToHCP = []string{
 	hyperv1.AWSKarpenterDefaultInstanceProfile, hyperv1.KarpenterProviderAWSImage, hyperv1.KarpenterOperatorImage, hyperv1.KarpenterCoreE2EOverrideAnnotation,
 	hyperv1.AWSTerminationHandlerQueueURLAnnotation, hyperv1.HostedClusterRestoredFromBackupAnnotation, hyperv1.SwiftPodNetworkInstanceAnnotation,
 	hyperv1.ImageOverridesAnnotation, hyperv1.PrivateCAPITypesAnnotation,
-	pki.ValidityAnnotation, pki.RenewalAnnotation, pki.RotateBeforeAnnotation, pki.RevokeBeforeAnnotation, names.ContainerMachinesAnnotation,
+	pki.ValidityAnnotation, pki.RenewalAnnotation, pki.RotateBeforeAnnotation, pki.RevokeBeforeAnnotation, pki.LeaveNodesAnnotation, names.ContainerMachinesAnnotation,
 }
 
 // mirroredPrefixes are groups of annotations that are mirrored by prefix.
@@ -148,6 +148,9 @@ func hcpAnnotations(obs *observed, live *hyperv1.HostedControlPlane) map[string]
 	}
 	if !autoscalingNeeded(obs.pools) {
 		annotations[hyperv1.DisableClusterAutoscalerAnnotation] = "true"
+	}
+	if obs.putsToSleep(live.Annotations) {
+		annotations[hyperv1.HibernateAnnotation] = "true"
 	}
 	restart(hc, live, annotations)
 	return annotations

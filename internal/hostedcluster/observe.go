@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/operator"
+	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -83,6 +84,9 @@ type observed struct {
 	// lacking: something that this operator deploys has fewer replicas than wanted. Why may show only later, in a pod, and no event tells of that.
 	lacking bool
 
+	// hibernation is what the annotation of that name asks for.
+	hibernation pause.Pause
+
 	// admission is what became of the question whether there is room; nil: nobody asked.
 	admission *admission.Decision
 }
@@ -103,7 +107,7 @@ type releases interface {
 
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
-	obs := observed{hc: hc, caps: r.Capabilities, privateCAPI: r.PrivateCAPI, documents: r.Documents}
+	obs := observed{hc: hc, caps: r.Capabilities, privateCAPI: r.PrivateCAPI, documents: r.Documents, hibernation: pause.Hibernation(hc.Annotations, r.Clock.Now())}
 	ns := names.NamespaceOf(hc)
 	var err error
 	if obs.hcp, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {

@@ -73,6 +73,9 @@ func planFor(obs *observed, g gates, now time.Time, o options) plan {
 	if (unheard || obs.lacking) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
 		p.recheckAfter = troubleRecheck
 	}
+	if left := obs.hibernation.Left(now); left > 0 && (p.recheckAfter == 0 || p.recheckAfter > left) {
+		p.recheckAfter = left + time.Second // times in annotations have whole seconds
+	}
 	if obs.releaseErr != nil && release.Temporary(obs.releaseErr) {
 		p.recheckAfter = recheckShortest
 	}

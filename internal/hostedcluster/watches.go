@@ -76,7 +76,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) 
 	b := ctrl.NewControllerManagedBy(mgr).Named("hostedcluster").
 		For(&hyperv1.HostedCluster{}, builder.WithPredicates(specOrMetadataChanged())).
 		Watches(&hyperv1.HostedControlPlane{}, ours).
-		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byClusterName), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byClusterName), builder.WithPredicates(changes.Of(seenOfPool))).
 		Watches(&corev1.Namespace{}, ours).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyone), builder.WithPredicates(management.APIMoved())).
 		Watches(&corev1.Secret{}, ours).
@@ -210,6 +210,21 @@ func (r *Reconciler) byPublished(ctx context.Context, obj client.Object) []recon
 // specOrMetadataChanged leaves out the updates of status, which are our own.
 func specOrMetadataChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+}
+
+// seenOfPool is what passes read of a NodePool: its spec, and whether its machines are gone for hibernation.
+func seenOfPool(obj client.Object) any {
+	pool, ok := obj.(*hyperv1.NodePool)
+	if !ok {
+		return changes.Content(obj)
+	}
+	var hibernated corev1.ConditionStatus
+	for _, c := range pool.Status.Conditions {
+		if c.Type == hyperv1.HostedClusterHibernated {
+			hibernated = c.Status
+		}
+	}
+	return []any{pool.Generation, !pool.DeletionTimestamp.IsZero(), hibernated}
 }
 
 // seenOfCluster is what passes read of Cluster API's Cluster, and what they would set back. The rest of its status counts machines.

@@ -129,7 +129,7 @@ func apiServerAvailable(obs Observed, _ []metav1.Condition) metav1.Condition {
 	if obs.APIServer == nil {
 		return conditions.False(kind, hyperv1.NotFoundReason, "Deployment kube-apiserver does not exist yet")
 	}
-	if deploymentAvailable(obs.APIServer) {
+	if deploymentAvailable(obs.APIServer) && ptr.Deref(obs.APIServer.Spec.Replicas, 1) > 0 {
 		return asExpected(kind)
 	}
 	return conditions.False(kind, hyperv1.WaitingForAvailableReason,

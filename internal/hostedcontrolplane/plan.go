@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 // publication is the plan of the first round: the Services, whose addresses everything else waits for. The zero value does nothing.
@@ -105,7 +106,7 @@ func missingImages(hcp *hyperv1.HostedControlPlane, lacking []string) []string {
 // recheckAfter is when something changes by itself: the pause ends, a certificate is due.
 func recheckAfter(obs Observed, now time.Time) time.Duration {
 	after := recheckUnready
-	if obs.HCP.Status.Ready {
+	if obs.HCP.Status.Ready || conditions.IsTrue(obs.HCP.Status.Conditions, hyperv1.HostedClusterHibernated) {
 		after = recheckReady
 	}
 	if !obs.Pause.Until.IsZero() {

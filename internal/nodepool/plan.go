@@ -119,6 +119,7 @@ func planFor(obs *observed, now time.Time, token string) plan {
 	p := &pass{obs: obs, now: now, token: token}
 	p.version = obs.pool.Status.Version
 	p.reportMachines()
+	p.reportHibernation()
 	p.heeded()
 	open := run(p, gates)
 	if open {
@@ -183,6 +184,9 @@ func (p *pass) reportMachines() {
 
 // replicasWanted is how many machines there are to be.
 func (p *pass) replicasWanted() int32 {
+	if p.asleep() {
+		return 0
+	}
 	return machines.Replicas(p.spec(), p.obs.liveReplicas(), p.floor())
 }
 

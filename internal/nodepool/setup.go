@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -84,7 +85,11 @@ func seenOfCluster(obj client.Object) any {
 		return changes.Content(obj)
 	}
 	s := hc.Status
-	return []any{hc.Annotations, !hc.DeletionTimestamp.IsZero(), hc.Spec, s.IgnitionEndpoint, s.KubeConfig, s.Version, s.Platform}
+	hibernated := ""
+	if c := meta.FindStatusCondition(s.Conditions, hyperv1.HostedClusterHibernated); c != nil {
+		hibernated = c.Reason
+	}
+	return []any{hibernated, hc.Annotations, !hc.DeletionTimestamp.IsZero(), hc.Spec, s.IgnitionEndpoint, s.KubeConfig, s.Version, s.Platform}
 }
 
 // index lets a pass read what belongs to its pool without looking at anything else.

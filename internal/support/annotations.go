@@ -44,9 +44,10 @@ var annotations = func() []Entry {
 		hyperv1.KubeAPIServerMaximumMutatingRequestsInFlight, hyperv1.KubeAPIServerVerbosityLevelAnnotation, hyperv1.KubeAPIServerGoAwayChance,
 		hyperv1.KubeAPIServerServiceAccountTokenMaxExpiration, hyperv1.DisableMonitoringServices, hyperv1.DisableIgnitionServerAnnotation,
 		hyperv1.DisableClusterAutoscalerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation)
+	add(Heeded, "", hyperv1.HibernateAnnotation)
 	add(Heeded, "", hyperv1.DisablePKIReconciliationAnnotation,
 		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal",
-		"hypershift.openshift.io/rotate-authorities-before", "hypershift.openshift.io/revoke-authorities-before", "hypershift.openshift.io/machines-are-containers")
+		"hypershift.openshift.io/rotate-authorities-before", "hypershift.openshift.io/revoke-authorities-before", "hypershift.openshift.io/rotate-authorities-without-nodes", "hypershift.openshift.io/machines-are-containers")
 	add(Heeded, "", hyperv1.MachineHealthCheckTimeoutAnnotation, hyperv1.MachineHealthCheckNodeStartupTimeoutAnnotation,
 		hyperv1.MachineHealthCheckMaxUnhealthyAnnotation)
 	add(Heeded, "", hyperv1.ClusterAPIProviderAWSImage, hyperv1.AWSMachinePublicIPs, hyperv1.EC2InstanceMetadataHTTPTokensAnnotation, hyperv1.EnableSpotAnnotation)

@@ -10,6 +10,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 )
 
 // unseenAfter is how long an operator may take to look at a change before that is told: passes take seconds.
@@ -37,6 +38,8 @@ var clusterRules = []Rule{
 	// A pause shows in these, too. Its own rule tells of it, unless something is broken.
 	{ID: "cluster-paused-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: no, Says: pausedText, Ask: []edge{nobody}, Leads: true},
 	{ID: "cluster-paused-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Says: pausedText, Ask: []edge{nobody}, Leads: true},
+	// A cluster that sleeps lacks all that follows, and is not broken.
+	{ID: "cluster-hibernation-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Reasons: []string{hyperv1.HostedClusterHibernated}, Ask: []edge{nobody}, Leads: true},
 	{ID: "migration-held", On: kindHostedCluster, Condition: hyperv1.PrivateCAPIMigrationProgressing, Is: no,
 		Reasons: []string{hyperv1.MigrationHeldReason, hyperv1.MigrationRolledBackReason, hyperv1.MigrationFailedReason}, State: Broken,
 		Do: "do what the message says, then `hypershift capi migrate --resume`; docs/migration.md tells more"},
@@ -77,6 +80,13 @@ var clusterRules = []Rule{
 	{ID: "cluster-restoring", On: kindHostedCluster, Condition: hyperv1.HostedClusterRestoredFromBackup, Is: no, Ask: []edge{controlPlane}, State: Waiting,
 		Do: "wait: the restored cluster is not whole yet; the message says what is missing"},
 	{ID: "cluster-pools", On: kindHostedCluster, See: hasPools, Sees: "it has NodePools, to ask them", Ask: []edge{nodePools}, Leads: true},
+	{ID: "hibernation-invalid", On: kindHostedCluster, Condition: hyperv1.HostedClusterHibernated, Is: no, Reasons: []string{hyperv1.InvalidHibernateValueReason}, State: Held,
+		Do: "write the annotation as the message says, or `hypershift hibernate`"},
+	{ID: "cluster-asleep", On: kindHostedCluster, Condition: hyperv1.HostedClusterHibernated, Is: yes, State: Held, Do: "wake it with `hypershift wake`; its data is kept"},
+	{ID: "cluster-falling-asleep", On: kindHostedCluster, Condition: hyperv1.HostedClusterHibernated, Is: no, State: Waiting,
+		Do: "wait: it goes to sleep, or wakes, as the message says"},
+	{ID: "nodes-lack-authorities", On: kindHostedCluster, Condition: hyperv1.NodesTrustAuthorities, Is: no, State: Waiting,
+		Do: "repair the nodes that the message names, delete the Nodes of machines that are gone, or give them up with `hypershift rotate authorities --force`"},
 	{ID: "cluster-paused", On: kindHostedCluster, Condition: hyperv1.ReconciliationActive, Is: no, State: Held, While: always,
 		Do: "remove spec.pausedUntil, or wait until then: nothing is changed before"},
 	{ID: "etcd-recovering", On: kindHostedCluster, Condition: hyperv1.EtcdRecoveryActive, Is: yes, State: Waiting, Do: "wait: a member of etcd is being replaced"},
@@ -163,7 +173,7 @@ func ignitionDown(s *scene, it *item) *seen {
 }
 
 func hasControlPlane(s *scene, it *item) *seen {
-	if len(controlPlane(s, it)) == 0 {
+	if len(controlPlane(s, it)) == 0 || pause.Asleep(it.conditions) {
 		return nil
 	}
 	return &seen{field: "spec", text: "has a control plane"}
@@ -171,7 +181,7 @@ func hasControlPlane(s *scene, it *item) *seen {
 
 func hasPools(s *scene, it *item) *seen {
 	pools := nodePools(s, it)
-	if len(pools) == 0 {
+	if len(pools) == 0 || pause.Asleep(it.conditions) {
 		return nil
 	}
 	return &seen{field: "spec", text: fmt.Sprintf("has %d NodePools", len(pools))}

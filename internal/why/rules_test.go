@@ -114,6 +114,14 @@ var clusterRows = []row{
 	{"ignition-endpoint-down", demo, hc(hyperv1.IgnitionEndpointAvailable, no, "Waiting", "no server"), why.Broken, "no server"},
 	{"dns-unresolved", demo, hc(hyperv1.ExternalDNSReachable, no, "NotReachable", "api.demo"), why.Broken, "api.demo"},
 	{"cluster-restoring", demo, hc(hyperv1.HostedClusterRestoredFromBackup, no, "Restoring", "nodes"), why.Waiting, "nodes"},
+	{"hibernation-invalid", demo, hc(hyperv1.HostedClusterHibernated, no, hyperv1.InvalidHibernateValueReason, "neither true nor a time"), why.Held, "neither true"},
+	{"cluster-asleep", demo, func(w *world) {
+		w.says(hyperv1.HostedClusterAvailable, no, hyperv1.HostedClusterHibernated, "the hosted cluster hibernates")
+		w.says(hyperv1.HostedClusterHibernated, yes, hyperv1.AsleepReason, "nothing runs but the operators")
+		w.controlPlaneSays(hyperv1.EtcdAvailable, no, hyperv1.HostedClusterHibernated, "the hosted cluster hibernates")
+	}, why.Held, "nothing runs"},
+	{"cluster-falling-asleep", demo, hc(hyperv1.HostedClusterHibernated, no, hyperv1.FallingAsleepReason, "still running: etcd"), why.Waiting, "still running"},
+	{"nodes-lack-authorities", demo, hc(hyperv1.NodesTrustAuthorities, no, hyperv1.NodesLackAuthoritiesReason, "worker-1"), why.Waiting, "worker-1"},
 	{"cluster-paused", demo, hc(hyperv1.ReconciliationActive, no, hyperv1.ReconciliationPausedReason, "paused until field removed"), why.Held, "paused until"},
 	{"etcd-recovering", demo, hc(hyperv1.EtcdRecoveryActive, yes, "Active", "replacing etcd-1"), why.Waiting, "etcd-1"},
 	{"migration-under-way", demo, hc(hyperv1.PrivateCAPIMigrationProgressing, yes, "Copying", "phase 3"), why.Waiting, "phase 3"},
@@ -366,7 +374,7 @@ var textRows = map[string]string{
 }
 
 // leads are rules that only lead on: they never end a chain.
-var leads = []string{"operator-down", "cluster-pools", "operator-of-control-plane-down", "control-plane-rolling-out", "pod-on-sick-node", "machine-api-down", "node-request-denied", "package-operator-down", "cluster-paused-shows", "control-plane"}
+var leads = []string{"operator-down", "cluster-pools", "operator-of-control-plane-down", "control-plane-rolling-out", "pod-on-sick-node", "machine-api-down", "node-request-denied", "package-operator-down", "cluster-paused-shows", "cluster-hibernation-shows", "control-plane"}
 
 func TestRules(t *testing.T) {
 	rows := slices.Concat(clusterRows, controlPlaneRows, workloadRows, poolRows, packageRows, deletionRows)

@@ -20,10 +20,6 @@ const (
 	releases   = "10.244.0.1:5000/hypershift/release:"
 )
 
-// longestSilence is how long a client of a highly available API may go without an answer. One of three API servers ends at a
-// time; a client that talks to it notices by a closed connection, or by its own time limit of two seconds at worst.
-const longestSilence = 5 * time.Second
-
 // TestUpgrade takes a highly available hosted cluster from one minor of Kubernetes to the next, under the eyes of a client.
 func TestUpgrade(t *testing.T) {
 	noCluster(t)

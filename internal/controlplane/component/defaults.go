@@ -53,6 +53,7 @@ var defaults = []func(*scope) error{
 	resourceOverrides,
 	antiAffinity,
 	sleep,
+	hibernate,
 }
 
 // payloadDefaults are defaults for a component of an OpenShift payload. Their order shows in the objects: what is injected comes after the modes of
@@ -83,6 +84,7 @@ var payloadDefaults = []func(*scope) error{
 	resourceOverrides,
 	antiAffinity,
 	sleep,
+	hibernate,
 }
 
 // defaultsOf are the defaults for a release.

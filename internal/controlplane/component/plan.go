@@ -63,6 +63,9 @@ func (c *WorkloadComponent) Plan(ctx WorkloadContext) (Plan, error) {
 		return p, fmt.Errorf("listing ControlPlaneComponents for component %s: %w", c.name, err)
 	}
 	p.WaitsFor = missingDependencies(dependenciesOf(c.name, c.dependencies, ctx.HCP), components.Items, ctx.Release.Version)
+	if Hibernates(ctx.HCP) {
+		p.WaitsFor = nil // what stops waits for nobody to be well
+	}
 	p.Report = c.report(ctx, p.WaitsFor, components.Items)
 	p.Err = c.planObjects(ctx, &p, c.mayStart(ctx.HCP, components.Items))
 	return p, nil

@@ -11,6 +11,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 )
 
 var (
@@ -44,6 +45,8 @@ var (
 		"How long the deletion has waited for cloud resources that the hosted cluster made.", identity...)
 	conditionLost = newMetric("hypershift_cluster_condition_lost_duration_seconds",
 		"How long a condition that should be True has been False, of a hosted cluster that has been available.", with(identity, "condition")...)
+	hibernation = newMetric("hypershift_cluster_hibernated",
+		"1 while a hosted cluster sleeps, 0 on its way there and back; there is no series for one that is awake.", identity...)
 	etcdNeedsHelp = newMetric("hypershift_etcd_manual_intervention_required", "1 when etcd could not be recovered without a person.",
 		with(identity, "environment", "internal_id")...)
 	encryptionMigration = newMetric("hypershift_encryption_migration_state",
@@ -69,6 +72,9 @@ var (
 	expectedFalse = []string{hyperv1.HostedClusterProgressing, hyperv1.HostedClusterDegraded, hyperv1.ClusterVersionProgressing}
 )
 
+// notAsleep are the conditions that nobody expects of a cluster that sleeps.
+var notAsleep = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.IgnitionEndpointAvailable}
+
 // lostMatters are the conditions whose loss is told per hosted cluster, for alerts. There is no series while all is well.
 var lostMatters = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.ReconciliationSucceeded}
 
@@ -91,6 +97,10 @@ func fleet(clusters []hyperv1.HostedCluster) (out []sample) {
 		count[platform]++
 		waiting[platform] += one(waitsForCapacity(hc) != nil)
 		for _, kind := range expectedTrue {
+			if pause.Asleep(hc.Status.Conditions) && slices.Contains(notAsleep, kind) {
+				fails[[2]string{platform, "not_" + kind}] += 0
+				continue
+			}
 			fails[[2]string{platform, "not_" + kind}] += one(!conditions.IsTrue(hc.Status.Conditions, kind))
 		}
 		for _, kind := range expectedFalse {
@@ -130,10 +140,20 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 	if c := waitsForCapacity(hc); c != nil {
 		add(waitingCapacity, now.Sub(c.LastTransitionTime.Time).Seconds())
 	}
+	if h := conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterHibernated); h != nil && h.Reason != hyperv1.InvalidHibernateValueReason {
+		add(hibernation, float64(one(h.Status == metav1.ConditionTrue)))
+	}
 	for _, kind := range lostMatters {
 		c := conditions.Get(hc.Status.Conditions, kind)
+		if pause.Asleep(hc.Status.Conditions) && kind != hyperv1.ReconciliationSucceeded {
+			continue // it is not expected to serve
+		}
 		if c != nil && c.Status == metav1.ConditionFalse && hc.DeletionTimestamp == nil && hc.Annotations[hyperv1.HasBeenAvailableAnnotation] == "true" {
-			add(conditionLost, now.Sub(c.LastTransitionTime.Time).Seconds(), kind)
+			since := c.LastTransitionTime.Time
+			if h := conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterHibernated); h != nil && h.LastTransitionTime.After(since) {
+				since = h.LastTransitionTime.Time // it wakes
+			}
+			add(conditionLost, now.Sub(since).Seconds(), kind)
 		}
 	}
 	add(controlPlane, 1, names.NamespaceOf(hc))

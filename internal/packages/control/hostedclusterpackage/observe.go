@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/control/environment"
 	"hcp.internal/platform/internal/packages/control/rollout"
+	"hcp.internal/platform/internal/pause"
 )
 
 // Observe reads what a rollout rests on, for a forecast: as the controller does, and without writing anything.
@@ -159,6 +160,8 @@ func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string
 		c.Unready, c.Closed = "has no control-plane namespace "+c.Namespace, true
 	case leaving:
 		c.Unready, c.Closed = "has its control-plane namespace "+c.Namespace+" being deleted", true
+	case pause.Asleep(hc.Status.Conditions):
+		c.Unready, c.Closed = "hibernates", true // it has its turn when it wakes, and is no failure
 	case !conditions.IsTrue(hc.Status.Conditions, string(hyperv1.HostedClusterAvailable)):
 		c.Unready = "is not Available"
 	}

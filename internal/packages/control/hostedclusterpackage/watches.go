@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 )
 
 // workers is how many HostedClusterPackages are looked at at the same time.
@@ -56,7 +57,7 @@ var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool 
 	before, ok := e.ObjectOld.(*hyperv1.HostedCluster)
 	after, also := e.ObjectNew.(*hyperv1.HostedCluster)
 	return !ok || !also || !maps.Equal(before.Labels, after.Labels) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		isAvailable(before) != isAvailable(after)
+		isAvailable(before) != isAvailable(after) || pause.Asleep(before.Status.Conditions) != pause.Asleep(after.Status.Conditions)
 }}
 
 func isAvailable(hc *hyperv1.HostedCluster) bool {

@@ -1,0 +1,57 @@
+package hostedcontrolplane
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+func TestHibernated(t *testing.T) {
+	told := func(obs *Observed) {
+		obs.HCP.Annotations = map[string]string{hyperv1.HibernateAnnotation: "true"}
+	}
+	gone := func(obs *Observed) {
+		obs.Etcd = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](0)}}
+		obs.APIServer.Spec.Replicas, obs.APIServer.Status = ptr.To[int32](0), appsv1.DeploymentStatus{Conditions: obs.APIServer.Status.Conditions}
+		obs.Deployments = []appsv1.Deployment{*obs.APIServer, *deployment("control-plane-operator", 0)}
+	}
+	slept := func(obs *Observed) {
+		conditions.Set(&obs.HCP.Status.Conditions, noon, metav1.Condition{Type: hyperv1.HostedClusterHibernated, Status: "True", Reason: hyperv1.AsleepReason})
+	}
+	for name, tc := range map[string]struct {
+		world []func(*Observed)
+		want  string
+		calm  bool
+	}{
+		"When nobody asks for it nothing should be said": {},
+		"When others still run it should name them":      {world: []func(*Observed){told}, want: "False/FallingAsleep: still running: etcd, kube-apiserver", calm: true},
+		"When nothing runs but operators it should sleep": {world: []func(*Observed){told, gone},
+			want: "True/Asleep: nothing runs but the operators of the control plane; data of etcd, addresses and certificates are kept", calm: true},
+		"When it is told to wake it should say what is missing": {world: []func(*Observed){slept, gone}, want: "False/Waking: the control plane is on its way up"},
+		"When it serves again nothing should be said":           {world: []func(*Observed){slept}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			obs := wellObserved(append([]func(*Observed){func(o *Observed) { o.Etcd.Name = "etcd" }}, tc.world...)...)
+			status := obs.HCP.Status.DeepCopy()
+			report(status, obs, noon)
+			got := ""
+			if c := conditions.Get(status.Conditions, hyperv1.HostedClusterHibernated); c != nil {
+				got = string(c.Status) + "/" + c.Reason + ": " + c.Message
+			}
+			g.Expect(got).To(HavePrefix(tc.want))
+			g.Expect(got == "").To(Equal(tc.want == ""))
+			for _, kind := range []string{hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.HostedControlPlaneAvailable} {
+				if c := conditions.Get(status.Conditions, kind); c.Status == metav1.ConditionFalse {
+					g.Expect(c.Reason == hyperv1.HostedClusterHibernated).To(Equal(tc.calm), "%s: %s", kind, c.Reason)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package pause
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// Hibernation is what annotation hypershift.openshift.io/hibernate asks for, in the words of spec.pausedUntil: Active says that the cluster is to sleep.
+func Hibernation(annotations map[string]string, now time.Time) Pause {
+	value := annotations[hyperv1.HibernateAnnotation]
+	return At(&value, now)
+}
+
+// WorkersOff says whether a HostedCluster is to have no machines now: it sleeps, is going to, or is not up again.
+func WorkersOff(hc *hyperv1.HostedCluster, now time.Time) bool {
+	c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterHibernated)
+	return hc.DeletionTimestamp.IsZero() && (Hibernation(hc.Annotations, now).Active || c != nil && c.Reason != hyperv1.InvalidHibernateValueReason)
+}
+
+// Asleep says whether nobody is to expect that a hosted cluster serves: it sleeps, or is going to. One that wakes is expected to come up.
+func Asleep(conditions []metav1.Condition) bool {
+	c := meta.FindStatusCondition(conditions, hyperv1.HostedClusterHibernated)
+	if c == nil {
+		return false
+	}
+	switch c.Reason {
+	case hyperv1.WorkersStoppingReason, hyperv1.FallingAsleepReason, hyperv1.AsleepReason:
+		return true
+	}
+	return false
+}

@@ -141,7 +141,7 @@ test-modules:
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
-	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup ./...
+	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup,install ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { code=0; \
 	  go test -race -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
@@ -195,6 +195,12 @@ e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 10
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+
+.PHONY: e2e-install
+e2e-install: kubernetes capi build flannel ## docs/install.md, followed word by word on a hosted cluster as the management cluster (as root, 25 minutes).
+	$(MAKE) dist DIST_PARTS=images DIST_ARCHS=$$(go env GOARCH) DIST_FLAGS='-releases 1.36.3'
+	bin/hypershift local up --state-dir /tmp/hcp-e2e
+	go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
 
 .PHONY: e2e-monitoring
 e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targets, rules, and every query of every dashboard (as root, 12 minutes; builds Prometheus at first).

@@ -41,6 +41,7 @@ import (
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/rewrite"
+	"hcp.internal/platform/internal/oci/signature"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -65,6 +66,7 @@ type flags struct {
 	healthAddr, pprofAddr     string
 	controlPlaneOperatorImage string
 	registryOverrides         string
+	signaturePolicy           string
 	enableOCPMonitoring       bool
 	enableCIDebugOutput       bool
 	leaderElect               bool
@@ -102,6 +104,7 @@ which it can't find out by itself there.`,
 	fs.StringVar(&f.pprofAddr, "pprof-addr", "", "address that profiles are served on, to this host alone: :PORT; empty for none")
 	fs.StringVar(&f.controlPlaneOperatorImage, "control-plane-operator-image", "", "image from which control-plane operators run unless their release has one; empty: the operator's own")
 	fs.StringVar(&f.registryOverrides, "registry-overrides", "", "registries to use instead of those that releases name: source=destination,…")
+	fs.StringVar(&f.signaturePolicy, "image-signature-policy", "", "file with the signatures that release images need; empty: none")
 	fs.BoolVar(&f.enableOCPMonitoring, "enable-ocp-cluster-monitoring", false, "label control-plane namespaces for the monitoring of an OpenShift management cluster")
 	fs.BoolVar(&f.enableCIDebugOutput, "enable-ci-debug-output", false, "let control-plane operators log more")
 	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
@@ -205,7 +208,11 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		return fmt.Errorf("--registry-overrides: %w", err)
 	}
 	mirrors := &management.Mirrors{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: clock.RealClock{}}
-	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: operator.LookupPatience})
+	signatures, err := signature.ReadPolicy(f.signaturePolicy)
+	if err != nil {
+		return fmt.Errorf("--image-signature-policy: %w", err)
+	}
+	releases := release.NewRegistryProvider(release.Options{Overrides: overrides, MoreMirrors: mirrors.Get, Patience: operator.LookupPatience, Signatures: signatures})
 	r, err := f.reconciler(mgr, cfg)
 	if err != nil {
 		return err

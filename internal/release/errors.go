@@ -15,6 +15,7 @@ import (
 	"hcp.internal/platform/internal/kube/desk"
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/oci/pull"
+	"hcp.internal/platform/internal/oci/signature"
 )
 
 // Sentinels that every Provider of this package wraps; test with errors.Is.
@@ -29,6 +30,8 @@ var (
 	ErrUnreachable = errors.New("registry unreachable")
 	// ErrNotARelease: the image exists and is not a release image (also when it passes the limits of what is read).
 	ErrNotARelease = errors.New("not a release image")
+	// ErrUnsigned: the image has no signature by a key that the installation's policy requires.
+	ErrUnsigned = signature.ErrUnsigned
 	// ErrBadReference: the reference is not an image reference.
 	ErrBadReference = errors.New("not an image reference")
 	// ErrBadPullSecret: the pull secret is not a dockerconfigjson.
@@ -71,6 +74,7 @@ var remedies = map[error]string{
 	ErrUnauthorized:  "the pull secret needs credentials that may read this repository",
 	ErrUnreachable:   "check the registry's name and port and the network path to it; the lookup is repeated",
 	ErrNotARelease:   "name an image that holds release-manifests/image-references",
+	ErrUnsigned:      "sign it with a key of the policy (hypershift images sign, or cosign sign --key), or name an image that is signed",
 	ErrBadReference:  "write it as registry/repository:tag or registry/repository@sha256:digest",
 	ErrBadPullSecret: credentials.Remedy,
 }
@@ -88,6 +92,8 @@ func classify(ctx context.Context, image string, err error) error {
 	var network net.Error
 	var request *url.Error
 	switch {
+	case errors.Is(err, ErrUnsigned):
+		return &LookupError{Image: image, Kind: ErrUnsigned, Detail: trimPrefix(err, ErrUnsigned)}
 	case errors.Is(err, ErrNotARelease):
 		return &LookupError{Image: image, Kind: ErrNotARelease, Detail: trimPrefix(err, ErrNotARelease)}
 	case errors.As(err, &remote):

@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/oci/pull"
 	"hcp.internal/platform/internal/oci/rewrite"
+	"hcp.internal/platform/internal/oci/signature"
 )
 
 // Limits bound what one lookup may cost. The zero value of a field means the default.
@@ -57,6 +58,9 @@ type Options struct {
 	// MoreMirrors, if set, are tried behind Mirrors. It is asked for every lookup that the cache does not answer.
 	MoreMirrors func(context.Context) ([]rewrite.Mirror, error)
 	Limits      Limits
+	// Signatures says which images need signatures; nil: none. An image that needs one has to be named by digest, because a tag may hold another image by
+	// the time that somebody else reads it.
+	Signatures *signature.Policy
 	// Patience is how long a lookup For somebody takes at the most: what comes later is ErrPending, and told to subscribers. 0: until the end.
 	Patience time.Duration
 	Clock    clock.PassiveClock // default: the real clock
@@ -154,12 +158,19 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 		}
 	}
 	refs, secret := rewrite.Candidates(rewrite.Under(image, r.options.Overrides), mirrors), fingerprint(pullSecret)+r.trust
+	signed, err := r.mustBeSigned(image)
+	if err != nil {
+		return nil, err
+	}
+	if signed != "" {
+		secret += "\x00" + signed // what was read without a look at signatures doesn't count
+	}
 	for _, ref := range refs {
 		if got := r.cache.get(cacheKey{ref: ref, secret: secret}, what); got != nil && got.errorFor(ref, what) == nil {
 			return got, nil
 		}
 	}
-	got, err := r.settle(ctx, refs, keys, secret, what)
+	got, err := r.settle(ctx, refs, keys, secret, signed, what)
 	if err == nil {
 		return got, nil
 	}
@@ -175,13 +186,13 @@ func (r *Registry) fetch(ctx context.Context, image string, pullSecret []byte, w
 }
 
 // settle asks the registries: to the end, or in the background when the caller has no time for that. Such a caller gets what was true before, if that is known.
-func (r *Registry) settle(ctx context.Context, refs []string, keys credentials.Keyring, secret string, what need) (*content, error) {
+func (r *Registry) settle(ctx context.Context, refs []string, keys credentials.Keyring, secret, signed string, what need) (*content, error) {
 	if r.options.Patience == 0 || r.asker == (types.NamespacedName{}) {
-		return r.tryAll(ctx, refs, keys, secret, what)
+		return r.tryAll(ctx, refs, keys, secret, signed, what)
 	}
 	key := fmt.Sprintf("%s %d %q", secret, what, refs)
 	got, err := r.desk.Ask(ctx, key, r.asker, r.options.Patience, func(ctx context.Context) (*content, error) {
-		return r.tryAll(ctx, refs, keys, secret, what)
+		return r.tryAll(ctx, refs, keys, secret, signed, what)
 	})
 	if errors.Is(err, ErrPending) {
 		for _, ref := range refs {
@@ -194,14 +205,14 @@ func (r *Registry) settle(ctx context.Context, refs []string, keys credentials.K
 }
 
 // tryAll tries references one after the other, within one deadline. It returns the error of the last, which is the image that the user wrote.
-func (r *Registry) tryAll(ctx context.Context, refs []string, keys credentials.Keyring, secret string, what need) (got *content, err error) {
+func (r *Registry) tryAll(ctx context.Context, refs []string, keys credentials.Keyring, secret, signed string, what need) (got *content, err error) {
 	deadline := time.Now().Add(r.options.Limits.AllTime)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	for i, ref := range refs {
 		// Each has its part of what is left to begin to answer, so that the last has one, too.
 		first := time.Until(deadline) / time.Duration(len(refs)-i)
-		if got, err = r.fetchOne(ctx, ref, keys, secret, what, first); err == nil || ctx.Err() != nil {
+		if got, err = r.fetchOne(ctx, cacheKey{ref: ref, secret: secret}, keys, signed, what, first); err == nil || ctx.Err() != nil {
 			return got, err
 		}
 	}
@@ -209,16 +220,16 @@ func (r *Registry) tryAll(ctx context.Context, refs []string, keys credentials.K
 }
 
 // fetchOne reads one reference, from the cache when it can. Concurrent calls for the same reference and secret share one request.
-func (r *Registry) fetchOne(ctx context.Context, ref string, keys credentials.Keyring, secret string, what need, first time.Duration) (*content, error) {
-	key := cacheKey{ref: ref, secret: secret}
+func (r *Registry) fetchOne(ctx context.Context, key cacheKey, keys credentials.Keyring, signed string, what need, first time.Duration) (*content, error) {
+	ref := key.ref
 	if got := r.cache.get(key, what); got != nil {
 		return got, got.errorFor(ref, what)
 	}
-	flight := r.flights.DoChan(fmt.Sprintf("%s %s %d", secret, ref, what), func() (any, error) {
+	flight := r.flights.DoChan(fmt.Sprintf("%s %s %d", key.secret, ref, what), func() (any, error) {
 		// The work outlives the caller that started it: others wait for the same result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.Limits.Time)
 		defer cancel()
-		return r.pull(ctx, key, keys, what, first)
+		return r.pull(ctx, key, keys, signed, what, first)
 	})
 	select {
 	case <-ctx.Done():
@@ -233,7 +244,7 @@ func (r *Registry) fetchOne(ctx context.Context, ref string, keys credentials.Ke
 }
 
 // pull resolves the reference, within first, which also proves that the pull secret may read it, and reads what is not known of its digest yet.
-func (r *Registry) pull(ctx context.Context, key cacheKey, keys credentials.Keyring, what need, first time.Duration) (*content, error) {
+func (r *Registry) pull(ctx context.Context, key cacheKey, keys credentials.Keyring, signed string, what need, first time.Duration) (*content, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ref, err := name.ParseReference(key.ref)
@@ -251,6 +262,9 @@ func (r *Registry) pull(ctx context.Context, key cacheKey, keys credentials.Keyr
 	tooLate := time.AfterFunc(first, cancel)
 	desc, err := remote.Get(ref, options...)
 	tooLate.Stop()
+	if err == nil && signed != "" {
+		err = r.options.Signatures.Check(ctx, signed, ref.Context(), desc.Digest, options...)
+	}
 	if err != nil {
 		err = classify(ctx, key.ref, err)
 		if stale := r.cache.stale(key, what); stale != nil && Temporary(err) {

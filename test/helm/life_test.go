@@ -41,7 +41,14 @@ import (
 // patience is for an API server on a busy machine.
 const patience = 5 * time.Minute
 
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(testenv.BinaryEnv) == "" { // it is in the folder of the repository, not in that of this module
+		if err := os.Setenv(testenv.BinaryEnv, filepath.Join("..", "..", "bin", "kubernetes", testenv.KubernetesVersion, "kube")); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(testenv.Main(m))
+}
 
 // world is a management cluster with Helm before it, and something that runs the chart's Pods.
 type world struct {

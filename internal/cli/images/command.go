@@ -75,15 +75,16 @@ func Command() *cobra.Command {
 		Long: `List the images of a distribution, carry them, and push them to a registry.
 
 A bundle is one OCI layout, a folder or a tar file, with the operators, the chart, and Kubernetes releases with all that they name, for each
-architecture. This version has no command yet that makes one from a checkout. images push brings it into the registry that your management clusters pull from. For a site without a network, images save
+architecture; make dist makes one from a checkout. images push brings it into the registry that your management clusters pull from. For a site without a network, images save
 writes what is needed into one file, and push takes that file.`,
 		Example: `  hypershift images list --from dist/images
   hypershift images push --from dist/images --to registry.example.com/team --release 1.36
-  hypershift images save --from dist/images --release 1.36 --bundle hypershift.tar`,
+  hypershift images save --from dist/images --release 1.36 --bundle hypershift.tar
+  hypershift images sign --key signing.key --from dist/images --to registry.example.com/team`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(listCommand(), pushCommand(), saveCommand(), verifyCommand())
+	cmd.AddCommand(listCommand(), pushCommand(), saveCommand(), verifyCommand(), signCommand())
 	return cmd
 }
 

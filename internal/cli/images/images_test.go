@@ -2,7 +2,12 @@ package images
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"log"
 	"net/http"
@@ -126,6 +131,47 @@ func TestCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := run(t, tc.args...)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestSign(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	to := strings.TrimPrefix(server.URL, "http://") + "/team"
+	dist := distribution(t)
+	_, _, err := run(t, "push", "--from", dist, "--to", to)
+	g.Expect(err).NotTo(HaveOccurred())
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	g.Expect(err).NotTo(HaveOccurred())
+	key := filepath.Join(t.TempDir(), "signing.key")
+	g.Expect(os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)).To(Succeed())
+
+	t.Run("When a bundle was pushed it should sign all of it, once", func(t *testing.T) {
+		g := NewWithT(t)
+		out, _, err := run(t, "sign", "--key", key, "--from", dist, "--to", to)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out).To(And(ContainSubstring("signed "+to+"/hypershift/hypershift@sha256:"), ContainSubstring("signed "+to+"/hypershift/release@sha256:")))
+		out, _, err = run(t, "sign", "--key", key, to+"/hypershift/release:1.36.3")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out).To(HavePrefix("was signed already: "))
+	})
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"When there is no key it should say how to give one":  {[]string{to + "/x:1"}, "--key is required"},
+		"When nothing is named it should say what to name":    {[]string{"--key", key}, "name images, or a bundle"},
+		"When an image isn't there it should say which":       {[]string{"--key", key, to + "/x:1"}, to + "/x:1"},
+		"When a reference is none it should say what one is":  {[]string{"--key", key, "A B"}, "registry/repository:tag"},
+		"When the key is none it should say what is expected": {[]string{"--key", filepath.Join(dist, "index.json"), to + "/x:1"}, "PEM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := run(t, append([]string{"sign"}, tc.args...)...)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}

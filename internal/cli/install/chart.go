@@ -77,6 +77,7 @@ var chartToggles = []struct {
 	on    func(*Options)
 }{
 	{".Values.packageOperator.enabled", func(o *Options) { o.PackageOperator = true }},
+	{".Values.console.enabled", func(o *Options) { o.Console = true }},
 	{".Values.monitoring.enabled", func(o *Options) { o.Monitoring.Objects = true }},
 	{".Values.monitoring.sloAlerts", func(o *Options) { o.Monitoring.SLOAlerts = true }},
 	{".Values.monitoring.dashboards", func(o *Options) { o.Monitoring.Dashboards = true }},
@@ -141,6 +142,7 @@ func chartObjects(o Options) ([]chartObject, error) {
 	}
 	o.OperatorEnv[chartEnv] = ""
 	// Flags that are values of the chart only decide what these are at first.
+	o.Console = false
 	o.PackageOperator, o.Monitoring.Objects, o.Monitoring.SLOAlerts, o.Monitoring.Dashboards = false, false, false, false
 
 	scheme := connect.Scheme()
@@ -236,7 +238,7 @@ func chartTexts(o Options) (map[string][]byte, error) {
 	insert := map[string]any{
 		"image": o.Image, "pullPolicy": o.ImagePullPolicy, "resources": container(o).Resources, "platforms": append([]string{}, o.Platforms...),
 		"registryOverrides": o.RegistryOverride, "metricsSet": o.MetricsSet, "monitoring": asked, "sloAlerts": o.Monitoring.SLOAlerts,
-		"dashboards": o.Monitoring.Dashboards, "packageOperator": o.PackageOperator, "packageResources": packageOperatorContainer(o).Resources,
+		"dashboards": o.Monitoring.Dashboards, "packageOperator": o.PackageOperator, "console": o.Console, "packageResources": packageOperatorContainer(o).Resources,
 		"platformNames": limitable, "groups": groups, "state": capiStateName, "namespace": o.Namespace, "podSecurity": podSecurity(o), "security": containerSecurity(),
 	}
 	if o.RegistryOverride == nil {

@@ -8,12 +8,14 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/refuse"
+	"hcp.internal/platform/internal/oci/signature"
 )
 
 // fileFlags are flags that name files and whose content goes into Options, and flags that are only looked at once all are known.
 type fileFlags struct {
 	pullSecret             string
 	trustBundle            string
+	signaturePolicy        string
 	imageRefs              string
 	externalDNSCredentials string
 	platforms              string
@@ -32,6 +34,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringVar(&files.imageRefs, "image-refs", "", "File with an ImageStream whose tags name images to use instead of the default ones")
 	fs.StringVar(&files.pullSecret, "pull-secret", "", "File with registry credentials for the operator's image (.dockerconfigjson)")
 	fs.StringVar(&files.trustBundle, "additional-trust-bundle", "", "File with PEM certificates that the operator trusts besides those of its image")
+	fs.StringVar(&files.signaturePolicy, "image-signature-policy", "", "File with the keys of which one must have signed images of releases and packages, by registry")
 	fs.BoolVar(&o.Development, "development", o.Development, "Install with no operator Pod, to run the operator outside the cluster")
 	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
 	fs.StringVar(&files.platforms, "limit-crd-install", "", "Platforms whose APIs are installed and whose clusters the operator takes, separated by commas; Local, whose machines are privileged Pods of the management cluster, only when it is named (default: all but Local)")
@@ -124,6 +127,16 @@ func (f *fileFlags) load(o *Options) error {
 			errs = append(errs, fmt.Errorf("--additional-trust-bundle: %w", err))
 		}
 		o.TrustBundle = raw
+	}
+	if f.signaturePolicy != "" {
+		raw, err := connect.ReadFile(f.signaturePolicy)
+		if err == nil {
+			_, err = signature.ParsePolicy(raw)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--image-signature-policy: %w", err))
+		}
+		o.SignaturePolicy = raw
 	}
 	if f.externalDNSCredentials != "" {
 		raw, err := connect.ReadFile(f.externalDNSCredentials)

@@ -62,7 +62,7 @@ func identify(scheme *runtime.Scheme, obj client.Object) (string, error) {
 func everyOption(namespace string) []Options {
 	o := NewOptions()
 	o.Namespace, o.Image = namespace, "inventory"
-	o.PullSecret, o.TrustBundle = []byte(`{"auths":{}}`), []byte("certificates")
+	o.PullSecret, o.TrustBundle, o.SignaturePolicy = []byte(`{"auths":{}}`), []byte("certificates"), []byte("rules: []")
 	o.AdminRBAC, o.PackageOperator, o.Console, o.Replicas = true, true, true, 2
 	o.Monitoring = Monitoring{Platform: MonitorAll, Objects: true, SLOAlerts: true}
 	o.Metrics.Secure = true

@@ -80,6 +80,7 @@ func Resources(o Options) []client.Object {
 			Data:       map[string]string{trustBundleKey: string(o.TrustBundle)},
 		})
 	}
+	objs = append(objs, signaturePolicy(o, o.Namespace)...)
 	objs = append(objs, awsObjects(o)...)
 	objs = append(objs, serviceAccount(o))
 	objs = append(objs, clusterRBAC(o)...)

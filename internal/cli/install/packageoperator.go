@@ -59,6 +59,7 @@ func packageOperator(o Options) []client.Object {
 		account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecretName}}
 	}
 	objs = append(objs, account)
+	objs = append(objs, signaturePolicy(o, PackageOperatorNamespace)...)
 	objs = append(objs, packageOperatorRBAC()...)
 	policy, binding := config.ConnectorPolicy()
 	objs = append(objs, policy, binding)
@@ -101,7 +102,7 @@ func packageOperatorService() *corev1.Service {
 }
 
 func packageOperatorDeployment(o Options) *appsv1.Deployment {
-	return &appsv1.Deployment{
+	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: packageManagerName, Namespace: PackageOperatorNamespace, Labels: packageOperatorLabels()},
 		Spec: appsv1.DeploymentSpec{
 			Replicas:             replicas(o),
@@ -125,6 +126,8 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 			},
 		},
 	}
+	requireSignatures(o, &d.Spec.Template)
+	return d
 }
 
 // packageOperatorMemory is for caches (77 MiB with 400 deployments), for the content of images (10 at a time), and for renderings of templates that try

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/cli/connect"
@@ -36,6 +37,14 @@ type Report struct {
 	Client version.Build `json:"client"`
 	Server *Server       `json:"server,omitempty"` // nil when it wasn't asked
 	Skew   *version.Skew `json:"skew,omitempty"`   // nil without a server
+	// Management is the management cluster; nil when it wasn't asked, or didn't answer.
+	Management *Management `json:"management,omitempty"`
+}
+
+// Management is the Kubernetes that the operator runs on.
+type Management struct {
+	Version string       `json:"version"` // "v1.36.3"
+	Skew    version.Skew `json:"skew"`
 }
 
 // Server is the installed operator.
@@ -55,9 +64,10 @@ func Command() *cobra.Command {
 		Use:   "version",
 		Short: "Print the versions of the CLI and of the installed operator",
 		Long: `Print the version of this program and of the operator that is installed in the management cluster, the minor versions of the
-releases that the operator can host, and whether the two may work together: they may be one minor version apart, either way.
+releases that the operator can host, and whether the two may work together: they may be one minor version apart, either way. The management cluster
+needs Kubernetes ` + version.OldestManagement + ` or newer.
 
-Ends with exit code 3 when they are further apart.`,
+Ends with exit code 3 when versions are too far apart.`,
 		Example: `  hypershift version
   hypershift version -o json
   hypershift version --client-only --commit-only`,
@@ -78,12 +88,16 @@ Ends with exit code 3 when they are further apart.`,
 					fmt.Fprintf(cmd.ErrOrStderr(), "no server version: %v\n", err)
 				}
 				report.judge(server)
+				report.Management = management(flags)
 			}
 			if err := report.print(cmd.OutOrStdout(), format); err != nil {
 				return err
 			}
 			if report.Skew != nil && report.Skew.Verdict == version.Unsupported {
 				return exit.With(exit.Skew, errors.New(report.Skew.Message))
+			}
+			if m := report.Management; m != nil && m.Skew.Verdict == version.Unsupported {
+				return exit.With(exit.Skew, errors.New(m.Skew.Message))
 			}
 			return nil
 		},
@@ -99,6 +113,23 @@ Ends with exit code 3 when they are further apart.`,
 
 // ThisClient is this binary.
 func ThisClient() version.Build { return version.This() }
+
+// management asks the management cluster for its version; nil when it doesn't answer, which the report has said already.
+func management(flags connect.Flags) *Management {
+	cfg, err := flags.RESTConfig()
+	if err != nil {
+		return nil
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil
+	}
+	info, err := d.ServerVersion()
+	if err != nil {
+		return nil
+	}
+	return &Management{Version: info.GitVersion, Skew: version.CompareManagement(info.GitVersion)}
+}
 
 // judge adds what was found of a server; nil: nothing.
 func (r *Report) judge(server *Server) {
@@ -145,6 +176,9 @@ func (r Report) print(w io.Writer, format output.Format) error {
 		return format.Value(w, r)
 	}
 	fmt.Fprintf(w, "Client Version: %s\n", r.Client)
+	if r.Management != nil {
+		fmt.Fprintf(w, "Management Kubernetes: %s: %s\n", r.Management.Version, r.Management.Skew.Verdict)
+	}
 	if r.Server == nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"hcp.internal/platform/internal/oci/pull"
 	"hcp.internal/platform/internal/oci/reach"
+	"hcp.internal/platform/internal/oci/signature"
 	"hcp.internal/platform/internal/packages/author/violation"
 )
 
@@ -53,6 +54,8 @@ func explain(image string, err error) error {
 	var op *net.OpError
 	var request *url.Error
 	switch {
+	case errors.Is(err, signature.ErrUnsigned):
+		out.Text = err.Error() // in our own words
 	case errors.As(err, &remote):
 		out.Text = ofStatus(remote)
 	case errors.Is(err, reach.ErrRefused):

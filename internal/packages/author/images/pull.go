@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/oci/pull"
 	"hcp.internal/platform/internal/oci/reach"
+	"hcp.internal/platform/internal/oci/signature"
 	"hcp.internal/platform/internal/packages/author/load"
 )
 
@@ -42,6 +43,8 @@ type Puller struct {
 	Rewrite Rewrite
 	// Credentials are asked for before every pull; nil pulls anonymously.
 	Credentials func(ctx context.Context) (credentials.Keyring, error)
+	// Signatures says which images need signatures; nil: none.
+	Signatures *signature.Policy
 	// Transport is what requests go through; nil is the library's, with a limit on what it reads.
 	Transport http.RoundTripper
 	Clock     clock.PassiveClock
@@ -121,7 +124,7 @@ func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
 	}
 	var img v1.Image
 	for _, auth := range keys.For(ref.Context().Name()) {
-		if img, err = Image(ctx, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !pull.Denied(err) {
+		if img, err = p.image(ctx, image, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !pull.Denied(err) {
 			break
 		}
 	}
@@ -148,9 +151,33 @@ func (p *Puller) transport() http.RoundTripper {
 	return p.own
 }
 
+// image is Image of one that has the signatures that the policy wants. What is read is what they are for, whatever a tag holds by then.
+func (p *Puller) image(ctx context.Context, image string, ref name.Reference, options ...remote.Option) (v1.Image, error) {
+	named, err := name.ParseReference(image)
+	if err != nil {
+		return Image(ctx, ref, options...) // which says what is wrong with it
+	}
+	if _, required := p.Signatures.For(named.Context().Name()); !required {
+		return Image(ctx, ref, options...)
+	}
+	descriptor, err := describeImage(ctx, ref, options...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Signatures.Check(ctx, named.Context().Name(), ref.Context(), descriptor.Digest, options...); err != nil {
+		return nil, err
+	}
+	img, _, err := pull.Image(descriptor, func(v1.Descriptor) bool { return true })
+	return img, err
+}
+
+func describeImage(ctx context.Context, ref name.Reference, options ...remote.Option) (*remote.Descriptor, error) {
+	return remote.Get(ref, append([]remote.Option{remote.WithContext(ctx), remote.WithTransport(pull.Guard(remote.DefaultTransport, maxResponse))}, options...)...)
+}
+
 // Image reads an image; of an index the one for linux/amd64, else the first.
 func Image(ctx context.Context, ref name.Reference, options ...remote.Option) (v1.Image, error) {
-	descriptor, err := remote.Get(ref, append([]remote.Option{remote.WithContext(ctx), remote.WithTransport(pull.Guard(remote.DefaultTransport, maxResponse))}, options...)...)
+	descriptor, err := describeImage(ctx, ref, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/oci/reach"
+	"hcp.internal/platform/internal/oci/signature"
 	"hcp.internal/platform/internal/packages/control/program"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/version"
@@ -46,7 +47,10 @@ type Options struct {
 	// RefusedNetworks are those that no registry is asked in.
 	RefusedNetworks reach.Refused
 
-	affinity, tolerations, refusedNetworks string
+	// Signatures says which packages need signatures; nil: none.
+	Signatures *signature.Policy
+
+	affinity, tolerations, refusedNetworks, signaturePolicy string
 }
 
 // ErrRestart is what a Runnable returns to end the process, with success, because its next start will do more.
@@ -118,6 +122,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.SelfBootstrap, "self-bootstrap", "", "package image of the operator: install it, wait until it runs, and end")
 	fs.StringVar(&o.SelfBootstrapConfig, "self-bootstrap-config", "", "configuration of that package as JSON")
 	fs.StringVar(&o.RegistryHostOverrides, "registry-host-overrides", "", "registries to pull from instead of others: host=newhost,…")
+	fs.StringVar(&o.signaturePolicy, "image-signature-policy", "", "file with the signatures that images of packages need; empty: none")
 	fs.StringVar(&o.refusedNetworks, "refused-registry-networks", "",
 		"networks that no registry is asked in, besides link-local ones: 10.96.0.0/12,… Name those of Services and pods, unless a registry of yours is there")
 	fs.StringVar(&o.ImagePrefixOverrides, "image-prefix-overrides", "", "prefixes of images to replace, the longest that matches: from=to,…")
@@ -153,6 +158,9 @@ func (o *Options) complete(fs *pflag.FlagSet, getenv func(string) string) error 
 	var err error
 	if o.RefusedNetworks, err = reach.Parse(o.refusedNetworks); err != nil {
 		return fmt.Errorf("--refused-registry-networks: %w", err)
+	}
+	if o.Signatures, err = signature.ReadPolicy(o.signaturePolicy); err != nil {
+		return fmt.Errorf("--image-signature-policy: %w", err)
 	}
 	if o.tolerations != "" {
 		if err := json.Unmarshal([]byte(o.tolerations), &o.SubComponentTolerations); err != nil {

@@ -100,7 +100,7 @@ func Rewrite(o manager.Options) (images.Rewrite, error) {
 
 // NewPuller pulls with the secrets of the operator's ServiceAccount, which live reads without a cache.
 func NewPuller(live client.Reader, rewrite images.Rewrite, o manager.Options) *images.Puller {
-	return &images.Puller{Rewrite: rewrite, Refused: o.RefusedNetworks, Clock: clock.RealClock{}, Credentials: func(ctx context.Context) (credentials.Keyring, error) {
+	return &images.Puller{Rewrite: rewrite, Refused: o.RefusedNetworks, Signatures: o.Signatures, Clock: clock.RealClock{}, Credentials: func(ctx context.Context) (credentials.Keyring, error) {
 		return pullSecrets(ctx, live, o.ServiceAccountNamespace, o.ServiceAccountName)
 	}}
 }

@@ -302,7 +302,10 @@ func (w *world) upgrade(o install.Options) {
 	w.Expect(second.Info.Status).To(Equal(release.StatusDeployed))
 	w.Expect(w.image()).To(Equal("r/i:2"))
 	w.Expect(describes(w.crd(hostedClusters), older)).To(BeFalse(), "the Job brings definitions up to date")
-	w.Expect(w.objects()).NotTo(ContainElements("ConfigMap "+w.namespace+"/gone", "PodDisruptionBudget "+w.namespace+"/operator", "Job "+w.namespace+"/hypershift-crds"))
+	for _, gone := range []string{"ConfigMap " + w.namespace + "/gone", "PodDisruptionBudget " + w.namespace + "/operator", "Job " + w.namespace + "/hypershift-crds"} {
+		w.Expect(w.objects()).NotTo(ContainElement(gone))
+	}
+	w.Eventually(w.objects, patience, time.Second).ShouldNot(ContainElement("Namespace /package-operator-system"), "which the value took away")
 }
 
 func (w *world) test() error {

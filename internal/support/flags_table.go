@@ -235,7 +235,7 @@ var Programs = []Program{
 		{Command: "hcp-operators hypershift-operator recover-etcd run",
 			Heeded: "cacert cert endpoint key name namespace"},
 		{Command: "hcp-operators hypershift-operator run",
-			Heeded: "control-plane-capacity control-plane-operator-image enable-ci-debug-output enable-ocp-cluster-monitoring health-probe-bind-address kubeconfig leader-elect metrics-addr metrics-cert-path metrics-secure namespace pod-name pprof-addr private-capi-types registry-overrides etcd-backup-max-count oidc-storage-provider-s3-bucket-name oidc-storage-provider-s3-credentials oidc-storage-provider-s3-region private-platform"},
+			Heeded: "control-plane-capacity control-plane-operator-image enable-ci-debug-output enable-ocp-cluster-monitoring health-probe-bind-address image-signature-policy kubeconfig leader-elect metrics-addr metrics-cert-path metrics-secure namespace pod-name pprof-addr private-capi-types registry-overrides etcd-backup-max-count oidc-storage-provider-s3-bucket-name oidc-storage-provider-s3-credentials oidc-storage-provider-s3-region private-platform"},
 		{Command: "hcp-operators ignition-server",
 			Heeded:    "addr cert-file health-addr key-file kubeconfig metrics-addr namespace registry-overrides",
 			NotHeeded: "platform work-dir feature-gate-manifest"},

@@ -86,19 +86,3 @@ func TestCompareManagement(t *testing.T) {
 		})
 	}
 }
-
-func TestCompareManagement(t *testing.T) {
-	for name, tc := range map[string]struct {
-		kubernetes string
-		want       Verdict
-	}{
-		"When it is the oldest it should be supported":          {"v1.30.0", Supported},
-		"When somebody has built it it should be supported":     {"v1.34.1-gke.100", Supported},
-		"When it is older it should be told to be upgraded":     {"v1.29.9", Unsupported},
-		"When it says nothing that is a version it should pass": {"main", Undetermined},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(CompareManagement(tc.kubernetes).Verdict).To(Equal(tc.want))
-		})
-	}
-}

@@ -53,8 +53,7 @@ func TestRender(t *testing.T) {
 				o.TechPreview, o.AdminRBAC, o.CIDebugOutput = true, true, true
 				o.CertRotation = time.Hour
 				o.RegistryOverride = map[string]string{"quay.io": "mirror.example.com/quay", "docker.io": "mirror.example.com/docker"}
-				o.TrustBundle, o.SignaturePolicy = []byte("certificates"), []byte("rules: []")
-				o.Replicas = 2
+				o.TrustBundle = []byte("certificates")
 				o.ImageEnv = map[string]string{"IMAGE_CLUSTER_API": "registry.example.com/capi:1"}
 				o.Platforms = []string{"AWS", "Azure"}
 				o.OperatorEnv = map[string]string{"B": "2", "A": "1"}

@@ -43,7 +43,8 @@ const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(testenv.BinaryEnv) == "" { // it is in the folder of the repository, not in that of this module
-		if err := os.Setenv(testenv.BinaryEnv, filepath.Join("..", "..", "bin", "kubernetes", testenv.KubernetesVersion, "kube")); err != nil {
+		bundle, err := filepath.Abs(filepath.Join("..", "..", "bin", "kubernetes", testenv.KubernetesVersion, "kube"))
+		if err = errors.Join(err, os.Setenv(testenv.BinaryEnv, bundle)); err != nil {
 			panic(err)
 		}
 	}

@@ -158,8 +158,8 @@ func (c *cloudy) start(t *testing.T) {
 	}
 }
 
-// private tells whether the local cluster stores the objects of Cluster API in HyperShift's own groups.
-func private(t *testing.T) bool {
+// privateTypes tells whether the local cluster stores the objects of Cluster API in HyperShift's own groups.
+func privateTypes(t *testing.T) bool {
 	out, err := management().try(t, "get", "crd", "machines.cluster.hypershift.openshift.io", "--ignore-not-found", "-o", "name")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func managementConfig(t *testing.T) *rest.Config {
 
 // tellOperator gives the operator the endpoint, and the definitions that local mode leaves out.
 func (c *cloudy) tellOperator(t *testing.T) {
-	crds, err := config.ProviderCRDs("aws", private(t))
+	crds, err := config.ProviderCRDs("aws", privateTypes(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ spec:
 func (c *cloudy) runProvider(t *testing.T) {
 	cfg := managementConfig(t)
 	server := *cfg
-	if private(t) {
+	if privateTypes(t) {
 		tls, err := rest.TLSConfigFor(cfg)
 		if err != nil {
 			t.Fatal(err)

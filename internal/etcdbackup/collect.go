@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -203,11 +202,11 @@ func payloadName(b *hyperv1.HCPEtcdBackup) string { return "etcd-backup-" + stri
 
 // hostedCluster is the one that a control plane says it is of, when that is so.
 func (r *Reconciler) hostedCluster(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*hyperv1.HostedCluster, error) {
-	namespace, name, ok := strings.Cut(hcp.Annotations[hyperv1.HostedClusterAnnotation], "/")
+	key, ok := names.ParseBackReference(hcp.Annotations[hyperv1.HostedClusterAnnotation])
 	if !ok {
 		return nil, nil
 	}
-	hc, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: namespace, Name: name}, &hyperv1.HostedCluster{})
+	hc, err := read.Optional(ctx, r.Client, key, &hyperv1.HostedCluster{})
 	// The annotation is not proof: a control plane must not write into the status of another's cluster, nor be saved with its Secrets.
 	if err != nil || hc == nil || names.NamespaceOf(hc) != hcp.Namespace {
 		return nil, err

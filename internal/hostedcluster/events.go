@@ -12,6 +12,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/events"
 )
 
@@ -70,11 +71,11 @@ func clusterOf(reader client.Reader) func(ctx context.Context, obj client.Object
 		if reader.Get(ctx, client.ObjectKey{Name: obj.GetNamespace()}, ns) != nil {
 			return nil
 		}
-		namespace, name, ok := strings.Cut(ns.Annotations[hyperv1.HostedClusterAnnotation], "/")
-		if !ok || reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, hc) != nil {
+		key, ok := names.ParseBackReference(ns.Annotations[hyperv1.HostedClusterAnnotation])
+		if !ok || reader.Get(ctx, key, hc) != nil {
 			return nil
 		}
-		return &corev1.ObjectReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: namespace, Name: name, UID: hc.UID}
+		return &corev1.ObjectReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: key.Namespace, Name: key.Name, UID: hc.UID}
 	}
 }
 

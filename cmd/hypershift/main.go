@@ -39,6 +39,7 @@ import (
 	"hcp.internal/platform/internal/cli/render"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/uninstall"
+	"hcp.internal/platform/internal/cli/upgrade"
 	"hcp.internal/platform/internal/cli/version"
 	"hcp.internal/platform/internal/cli/why"
 	consolecommand "hcp.internal/platform/internal/console/command"
@@ -107,6 +108,7 @@ func command() *cobra.Command {
 		backup.RestoreCommand(),
 		capi.Command(),
 		consolecommand.Local(),
+		kubeconfig.ConnectCommand(),
 		describe.Command(),
 		follow.Events(),
 		follow.Logs(),
@@ -124,6 +126,7 @@ func command() *cobra.Command {
 		render.Command(),
 		rollout.Command(),
 		uninstall.Command(),
+		upgrade.Command(),
 		version.Command(),
 		why.Command(),
 		why.Timeline(),

@@ -121,7 +121,7 @@ var annotations = func() []Entry {
 		// On ConfigMap private-capi-state.
 		"hypershift.openshift.io/migration-mode", "hypershift.openshift.io/migration-paused", "hypershift.openshift.io/migration-limit",
 		"hypershift.openshift.io/migration-window")
-	add(Heeded, "", hyperv1.NodePoolAllowRolloutAnnotation)
+	add(Heeded, "", hyperv1.NodePoolAllowRolloutAnnotation, hyperv1.DeleteProtectionAnnotation)
 	add(Heeded, "", backups.ScheduleAnnotation, backups.KeepAnnotation, backups.VerifyAnnotation, backups.VerifyScheduleAnnotation)
 	add(Written, onObjects, backups.VerifiedAtAnnotation, backups.SummaryAnnotation, backups.CloneOfAnnotation)
 	return list

@@ -103,6 +103,10 @@ const (
 	// ForceUpgradeToAnnotation is the release image to move to although the hosted cluster says that it is not upgradeable.
 	ForceUpgradeToAnnotation = "hypershift.openshift.io/force-upgrade-to"
 
+	// DeleteProtectionAnnotation on a HostedCluster or NodePool, with value "true", keeps it from being deleted: admission refuses it, and so do commands,
+	// until somebody removes the annotation. A NodePool goes with its HostedCluster all the same.
+	DeleteProtectionAnnotation = "hypershift.openshift.io/delete-protection"
+
 	// SkipReleaseImageValidation skips all checks of release versions when present, for NodePools too.
 	SkipReleaseImageValidation = "hypershift.openshift.io/skip-release-image-validation"
 

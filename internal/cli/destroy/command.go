@@ -62,7 +62,8 @@ func clusterCommand(platform string) *cobra.Command {
 		Short: "Destroy a hosted cluster " + which,
 		Long: fmt.Sprintf(`Destroy a hosted cluster %s, with everything in it, and wait until nothing of it is left.
 
-It prints what it waits for. It can be interrupted and run again at any time.`, which),
+It prints what it waits for. It can be interrupted and run again at any time. One with annotation hypershift.openshift.io/delete-protection=true is not
+touched (exit code 2) before somebody removes that; --dry-run shows what would go.`, which),
 		Example: fmt.Sprintf(`  hypershift destroy cluster %[1]s --name demo
   # What would go?
   hypershift destroy cluster %[1]s --name demo --dry-run

@@ -6,6 +6,7 @@
 package destroy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,8 +94,12 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if o.InfraID == "" {
 		o.InfraID = hc.Spec.InfraID
 	}
+	protected := checkProtection("HostedCluster", hc)
 	if o.Connect.DryRun != connect.NoDryRun {
-		return preview(ctx, o, c, hc, out)
+		return cmp.Or(preview(ctx, o, c, hc, out), protected)
+	}
+	if protected != nil {
+		return protected
 	}
 	if o.CloudResources {
 		p.Printf("--destroy-cloud-resources: the operator looks for no volumes and load balancers that the hosted cluster made: delete them there first")

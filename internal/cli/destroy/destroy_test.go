@@ -19,6 +19,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
@@ -148,6 +149,26 @@ func TestDestroy(t *testing.T) {
 		g.Expect(f.get(g)).To(BeComparableTo(before))
 	})
 
+	t.Run("When it is protected it should change nothing and say how the protection is removed", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		f := newFixture(t)
+		hc := f.get(g)
+		hc.Annotations = map[string]string{hyperv1.DeleteProtectionAnnotation: "true"}
+		g.Expect(f.Update(t.Context(), hc)).To(Succeed())
+		before := f.get(g)
+		f.opts.Force = true
+		for _, dry := range []connect.DryRun{connect.NoDryRun, connect.DryRunClient} {
+			var out bytes.Buffer
+			f.opts.Connect.DryRun = dry
+			err := cluster(t.Context(), f.opts, f, &out)
+			g.Expect(exit.Code(err)).To(Equal(exit.Held))
+			g.Expect(err).To(MatchError(ContainSubstring("kubectl annotate hostedcluster demo -n " + f.key.Namespace + " " + hyperv1.DeleteProtectionAnnotation + "-")))
+			g.Expect(out.String() != "").To(Equal(dry == connect.DryRunClient), "a preview still lists")
+		}
+		g.Expect(f.get(g)).To(BeComparableTo(before))
+	})
+
 	t.Run("When it is interrupted and run again it should finish", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
@@ -171,7 +192,7 @@ func TestDestroy(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		f := newFixture(t)
-		f.opts.GracePeriod = 1500 * time.Millisecond
+		f.opts.GracePeriod = 5 * time.Second // a look takes a while on a machine that is busy
 		var out bytes.Buffer
 		err := cluster(t.Context(), f.opts, f, &out)
 		g.Expect(err).To(MatchError(context.DeadlineExceeded))

@@ -1,6 +1,7 @@
 package destroy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,12 @@ func nodePool(ctx context.Context, o NodePoolOptions, c client.Client, out io.Wr
 	} else if err != nil {
 		return fmt.Errorf("reading NodePool %s: %w", key, err)
 	}
-	uid := pool.UID
+	uid, protected := pool.UID, checkProtection("NodePool", pool)
 	if o.Connect.DryRun != connect.NoDryRun {
-		return previewPool(ctx, o, c, pool, out)
+		return cmp.Or(previewPool(ctx, o, c, pool, out), protected)
+	}
+	if protected != nil {
+		return protected
 	}
 	if pool.DeletionTimestamp.IsZero() {
 		if err := c.Delete(ctx, pool, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {

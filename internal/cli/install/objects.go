@@ -67,7 +67,8 @@ func Resources(o Options) []client.Object {
 	policy, binding := config.NamePolicy()
 	unserved, unservedBinding := config.UnservedPolicy()
 	overrides, overridesBinding := config.OverridePolicy(o.overrideAction())
-	objs := []client.Object{policy, binding, unserved, unservedBinding, overrides, overridesBinding, namespace(o)}
+	protected, protectedBinding := config.ProtectionPolicy()
+	objs := []client.Object{policy, binding, unserved, unservedBinding, overrides, overridesBinding, protected, protectedBinding, namespace(o)}
 	for _, class := range priorityClasses {
 		objs = append(objs, class.object())
 	}

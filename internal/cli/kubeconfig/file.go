@@ -13,7 +13,7 @@ import (
 func writePrivate(path string, content []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // 0600
 	if err != nil {
-		return fmt.Errorf("--output-file: %w", err)
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // gone, when it was renamed
 	_, err = tmp.Write(content)
@@ -24,7 +24,7 @@ func writePrivate(path string, content []byte) error {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("--output-file: %w", err)
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }

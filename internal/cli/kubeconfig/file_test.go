@@ -23,7 +23,7 @@ func TestWritePrivate(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(path))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(HaveLen(1))
-	g.Expect(writePrivate(filepath.Join(path, "below"), nil)).To(MatchError(ContainSubstring("--output-file")))
+	g.Expect(writePrivate(filepath.Join(path, "below"), nil)).To(MatchError(ContainSubstring("writing ")))
 }
 
 func TestReadByOthers(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +31,9 @@ const (
 	pageSize = 100
 )
 
+// hostedClusters is the list that completion reads names from.
+var hostedClusters = hyperv1.GroupVersion.WithKind("HostedClusterList")
+
 // Options says which kubeconfigs are wanted.
 type Options struct {
 	Connect   connect.Flags
@@ -37,47 +43,129 @@ type Options struct {
 	AllNamespaces bool
 }
 
+// output is where a kubeconfig goes, and what is done to it before.
+type output struct {
+	file    string
+	merge   bool
+	forward bool
+	ttl     time.Duration
+}
+
 // Command is `hypershift create kubeconfig`.
 func Command() *cobra.Command {
 	o := Options{Namespace: connect.DefaultNamespace}
-	file := ""
+	var to output
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Print the kubeconfig of a hosted cluster, or of all of a namespace",
 		Long: `Print the kubeconfig of a hosted cluster, or with no --name one kubeconfig with all clusters of the namespace, whose
-contexts are named {namespace}-{name}. It holds an administrator's key: --output-file writes a file that only you can read.`,
+contexts are named {namespace}-{name}. It holds an administrator's key: --output-file writes a file that only you can read.
+
+With --merge the contexts go into your own kubeconfig, the first file of $KUBECONFIG or ~/.kube/config, beside what is there. With --ttl the credential is a
+token that ends by itself, of ServiceAccount kube-system/hypershift-cli, which is made in the hosted cluster. With --port-forward the server is a
+port of this machine that leads to the API server by way of the management cluster, for as long as the command runs.`,
 		Example: `  hypershift create kubeconfig demo --output-file demo.kubeconfig
+  hypershift create kubeconfig demo --merge --ttl 8h
+  hypershift create kubeconfig demo --port-forward --output-file demo.kubeconfig
   hypershift create kubeconfig --namespace clusters --output-file all.kubeconfig
   kubectl --kubeconfig all.kubeconfig --context clusters-demo get namespaces`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.Connect.Client()
-			if err != nil {
-				return err
-			}
-			raw, err := Kubeconfig(cmd.Context(), c, o, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if file != "" {
-				return writePrivate(file, raw)
-			}
-			if mode, open := readByOthers(cmd.OutOrStdout()); open {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: others can read the file that this goes to (mode %04o), and it holds an administrator's key: chmod 600 it, or use --output-file\n", mode)
-			}
-			_, err = cmd.OutOrStdout().Write(raw)
-			return err
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return to.run(cmd, o) },
 	}
 	cmd.Flags().StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (default: all of the namespace, merged)")
-	cmd.Flags().StringVar(&file, "output-file", file, "File to write, readable for you alone, instead of standard output")
+	cmd.Flags().StringVar(&to.file, "output-file", to.file, "File to write, readable for you alone, instead of standard output")
+	cmd.Flags().BoolVar(&to.merge, "merge", to.merge, "Put the contexts into your own kubeconfig; the current context stays")
+	cmd.Flags().BoolVar(&to.forward, "port-forward", to.forward, "Lead a port of this machine to the API server by way of the management cluster, until interrupted; needs a name")
+	cmd.Flags().DurationVar(&to.ttl, "ttl", to.ttl, "Lifetime of the credential, 10m at the least; 0 means the published one, of months; needs a name")
 	cmd.Flags().BoolVarP(&o.AllNamespaces, "all-namespaces", "A", o.AllNamespaces, "All hosted clusters of all namespaces, merged")
 	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
+	cmd.MarkFlagsMutuallyExclusive("merge", "output-file")
 	o.Connect.AddFlags(cmd.Flags())
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	return cmd
+}
+
+func (to output) run(cmd *cobra.Command, o Options) error {
+	ctx := cmd.Context()
+	if o.Name == "" && (to.forward || to.ttl != 0) {
+		return errors.New("--port-forward and --ttl are for one hosted cluster: name it")
+	}
+	if err := CheckLease(to.ttl); err != nil {
+		return err
+	}
+	c, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := Kubeconfig(ctx, c, o, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	var forwarding *Forwarding
+	if to.forward {
+		if forwarding, raw, err = o.forward(ctx, c, raw, cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
+	if to.ttl != 0 {
+		var until time.Time
+		if raw, until, err = Leased(ctx, raw, to.ttl); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "the credential ends at %s\n", until.UTC().Format(time.RFC3339))
+	}
+	if err := to.write(cmd, o, raw); err != nil || forwarding == nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "forwarding until interrupted")
+	forwarding.Wait()
+	return nil
+}
+
+// forward begins to forward, and gives the kubeconfig that goes that way.
+func (o Options) forward(ctx context.Context, c client.Client, raw []byte, notes io.Writer) (*Forwarding, []byte, error) {
+	config, err := o.Connect.RESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := Forward(ctx, config, c, o.Namespace, o.Name, notes)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err = f.Kubeconfig(raw)
+	return f, raw, err
+}
+
+func (to output) write(cmd *cobra.Command, o Options, raw []byte) error {
+	switch {
+	case to.merge:
+		var err error
+		if o.Name != "" {
+			if raw, err = renamed(o.Namespace+"-"+o.Name, raw); err != nil {
+				return err
+			}
+		}
+		file, err := mergedFile()
+		if err != nil {
+			return err
+		}
+		names, err := mergeInto(file, raw)
+		if err != nil {
+			return err
+		}
+		slices.Sort(names)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s has context %s\n", file, strings.Join(names, ", "))
+		return nil
+	case to.file != "":
+		return writePrivate(to.file, raw)
+	}
+	if mode, open := readByOthers(cmd.OutOrStdout()); open {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: others can read the file that this goes to (mode %04o), and it holds an administrator's key: chmod 600 it, or use --output-file\n", mode)
+	}
+	_, err := cmd.OutOrStdout().Write(raw)
+	return err
 }
 
 // Kubeconfig returns the kubeconfig that o asks for. Clusters without one yet are named on notes when all are wanted.

@@ -1,0 +1,113 @@
+package kubeconfig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
+)
+
+// ConnectCommand is `hypershift connect`.
+func ConnectCommand() *cobra.Command {
+	o := Options{Namespace: connect.DefaultNamespace}
+	forward, ttl := false, time.Duration(0)
+	cmd := &cobra.Command{
+		Use:   "connect NAME [-- COMMAND [ARGUMENTS]]",
+		Short: "Run a command, or a shell, that talks to a hosted cluster",
+		Long: `Run a command with the kubeconfig of a hosted cluster in $KUBECONFIG, and end with its exit code. Without a command it runs your shell. The kubeconfig is in a
+file that only you can read, and that goes with the command.
+
+A hosted cluster whose API server you can't reach from here is reached by --port-forward.`,
+		Example: `  hypershift connect demo -- kubectl get nodes
+  hypershift connect demo -n clusters --port-forward -- kubectl get pods -A
+  hypershift connect demo --ttl 30m`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch dash := cmd.ArgsLenAtDash(); {
+			case len(args) == 0 || dash == 0:
+				return errors.New("name a hosted cluster: hypershift connect NAME -- COMMAND")
+			case dash < 0 && len(args) > 1 || dash > 1:
+				return fmt.Errorf("write -- before the command: hypershift connect %s -- COMMAND", args[0])
+			}
+			return nil
+		},
+		Annotations: map[string]string{connect.QuietNamespace: "true"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			if err := CheckLease(ttl); err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, err := o.Connect.Client()
+			if err != nil {
+				return err
+			}
+			raw, err := Kubeconfig(ctx, c, o, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if forward {
+				if _, raw, err = o.forward(ctx, c, raw, cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
+			if ttl != 0 {
+				if raw, _, err = Leased(ctx, raw, ttl); err != nil {
+					return err
+				}
+			}
+			return with(cmd, raw, args[1:])
+		},
+	}
+	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
+	cmd.Flags().BoolVar(&forward, "port-forward", forward, "Reach the API server by way of the management cluster")
+	cmd.Flags().DurationVar(&ttl, "ttl", ttl, "Lifetime of the credential, 10m at the least; 0 means the published one, of months")
+	o.Connect.AddFlags(cmd.Flags())
+	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
+	cmd.ValidArgsFunction = connect.CompleteArgument(&o.Connect, hostedClusters, &o.Namespace, true)
+	return cmd
+}
+
+// with runs a command with a kubeconfig.
+func with(cmd *cobra.Command, raw []byte, command []string) error {
+	dir, err := os.MkdirTemp("", "hypershift-connect-") // 0700
+	if err != nil {
+		return fmt.Errorf("making a folder for the kubeconfig: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "kubeconfig")
+	if err := writePrivate(file, raw); err != nil {
+		return err
+	}
+	if len(command) == 0 {
+		command = []string{shell()}
+	}
+	// The terminal sends an interrupt to the command itself; ctx must not end it before it could react.
+	child := exec.Command(command[0], command[1:]...)
+	child.Env = append(os.Environ(), "KUBECONFIG="+file)
+	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	err = child.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		return exit.With(max(ended.ExitCode(), exit.Failed), nil) // -1: a signal ended it
+	}
+	if err != nil {
+		return fmt.Errorf("running %s: %w", command[0], err)
+	}
+	return nil
+}
+
+// shell is the user's.
+func shell() string {
+	for _, name := range []string{"SHELL", "COMSPEC"} {
+		if s := os.Getenv(name); s != "" {
+			return s
+		}
+	}
+	return "sh"
+}

@@ -222,3 +222,22 @@ func unionOf(groups []placed) []int {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// HowMany tells how many control planes that are like one fit into a world beside what was admitted before, at most most, and the verdict on one
+// more; that one is admitted when more would fit.
+func HowMany(w World, like Candidate, most int) (int, Verdict) {
+	for tried := 1; ; tried = min(2*tried, most+1) {
+		w.Queue = nil
+		for i := range tried {
+			c := like
+			c.Name = fmt.Sprintf("%06d", i)
+			w.Queue = append(w.Queue, c)
+		}
+		verdicts := Decide(w)
+		for i := range tried {
+			if v := verdicts[fmt.Sprintf("%06d", i)]; !v.Admitted || i == most {
+				return i, v
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+)
+
+// ClusterLabel is the label and the taint of nodes that are one control plane's: its value is the namespace.
+const ClusterLabel = hyperv1.HostedClusterAnnotation
+
+// Node is a node that may serve requests of a hosted cluster alone.
+type Node struct {
+	Name   string
+	Labels map[string]string
+	Taints []corev1.Taint
+	// Usable: it is ready, takes pods, and isn't about to go.
+	Usable bool
+}
+
+// Cluster is a hosted cluster.
+type Cluster struct {
+	// Namespace is that of its control plane, Name and HostedNamespace are those of the HostedCluster.
+	Namespace, Name, HostedNamespace string
+	// Size is what it should have.
+	Size string
+	// Places is how many nodes it needs, in different zones.
+	Places int
+}
+
+// World is what a decision looks at.
+type World struct {
+	// Nodes are all that have label request-serving-component.
+	Nodes []Node
+	// Pairs are the claims: the namespace of the control plane that owns a pair, by its name.
+	Pairs map[string]string
+	// Busy are the nodes on which pods of this control plane are.
+	Busy map[string]bool
+}
+
+// Plan says what to do, in the order of the fields.
+type Plan struct {
+	// Pair is the one to claim; empty: none, or it has one.
+	Pair string
+	// Take are nodes to give to the cluster.
+	Take []string
+	// Placed: it has all the nodes that it needs; Own is the pair that they are of.
+	Placed bool
+	Own    string
+	// Missing is how many nodes it lacks.
+	Missing int
+	// Release are nodes to take from it.
+	Release []string
+	// Waits: nodes that it no longer needs still have pods of it.
+	Waits bool
+	// Reason and Message tell how it is.
+	Reason, Message string
+}
+
+// Reasons of condition RequestServingNodesReady.
+const (
+	Claimed         = "Claimed"
+	Resizing        = "Resizing"
+	WaitingForNodes = "WaitingForNodes"
+)
+
+// Decide says what becomes of the nodes of a cluster.
+func Decide(c Cluster, w World) Plan {
+	nodes := slices.SortedFunc(slices.Values(w.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	place := places(nodes)
+	own := slices.Collect(func(yield func(Node) bool) {
+		for _, n := range nodes {
+			if n.Labels[ClusterLabel] == c.Namespace && !yield(n) {
+				return
+			}
+		}
+	})
+	pair, recorded := pairOf(c, w, own)
+	plan := Plan{}
+	if pair == "" {
+		pair = c.choose(nodes, w, place)
+	}
+	if pair != "" && !recorded {
+		plan.Pair = pair
+	}
+	taken, keep := map[string]bool{}, map[string]bool{}
+	for _, mine := range []bool{true, false} { // those that it has come first
+		for _, n := range nodes {
+			owner := n.Labels[ClusterLabel]
+			if pair == "" || !n.fits(c.Size, pair) || mine != (owner == c.Namespace) || !mine && owner != "" || taken[place(n)] || len(taken) == c.Places {
+				continue
+			}
+			taken[place(n)], keep[n.Name] = true, true
+			if !mine {
+				plan.Take = append(plan.Take, n.Name)
+			}
+		}
+	}
+	plan.Placed, plan.Own, plan.Missing = len(taken) >= c.Places, pair, c.Places-len(taken)
+	if plan.Placed {
+		for _, n := range own {
+			switch {
+			case keep[n.Name]:
+			case w.Busy[n.Name]:
+				plan.Waits = true
+			default:
+				plan.Release = append(plan.Release, n.Name)
+			}
+		}
+	}
+	plan.Reason, plan.Message = plan.tell(c, own)
+	return plan
+}
+
+func (p Plan) tell(c Cluster, own []Node) (reason, message string) {
+	switch {
+	case p.Placed && p.Waits:
+		return Resizing, fmt.Sprintf("It has %d nodes for size %s of pair %s; pods are moving from others", c.Places, c.Size, p.Own)
+	case p.Placed:
+		return Claimed, fmt.Sprintf("It has %d nodes for size %s of pair %s", c.Places, c.Size, p.Own)
+	case p.Own != "":
+		return WaitingForNodes, fmt.Sprintf("%d nodes of pair %s for size %s are missing, in zones of their own: add nodes with labels %s=true, %s=%s and %s=%s; it has %d in all",
+			p.Missing, p.Own, c.Size, hyperv1.RequestServingComponentLabel, hyperv1.ClusterSizeLabel, c.Size, hyperv1.PairedNodesLabel, p.Own, len(own))
+	}
+	return WaitingForNodes, fmt.Sprintf("No pair is free that has %d nodes for size %s in different zones: add nodes with labels %s=true, %s=%s and %s=NAME",
+		c.Places, c.Size, hyperv1.RequestServingComponentLabel, hyperv1.ClusterSizeLabel, c.Size, hyperv1.PairedNodesLabel)
+}
+
+// fits: the node is for clusters of the size, in the pair, and takes pods.
+func (n Node) fits(size, pair string) bool {
+	return n.Usable && n.Labels[hyperv1.ClusterSizeLabel] == size && n.Labels[hyperv1.PairedNodesLabel] == pair
+}
+
+// places gives the zone of a node, or the node itself where there are fewer than two zones.
+func places(nodes []Node) func(Node) string {
+	zones := map[string]bool{}
+	for _, n := range nodes {
+		if z := n.Labels[corev1.LabelTopologyZone]; z != "" {
+			zones[z] = true
+		}
+	}
+	if len(zones) < 2 {
+		return func(n Node) string { return n.Name }
+	}
+	return func(n Node) string { return cmp.Or(n.Labels[corev1.LabelTopologyZone], "node "+n.Name) }
+}
+
+// pairOf is the pair that a cluster has: by its claim, else by its nodes, when nobody else claims that.
+func pairOf(c Cluster, w World, own []Node) (pair string, recorded bool) {
+	for _, pair := range slices.Sorted(maps.Keys(w.Pairs)) {
+		if w.Pairs[pair] == c.Namespace {
+			return pair, true
+		}
+	}
+	for _, n := range own {
+		if pair := n.Labels[hyperv1.PairedNodesLabel]; pair != "" && w.Pairs[pair] == "" {
+			return pair, false
+		}
+	}
+	return "", false
+}
+
+// choose is the first pair, by name, that nobody has and that has all the nodes that the cluster needs. Nodes without the name of a pair are in none.
+func (c Cluster) choose(nodes []Node, w World, place func(Node) string) string {
+	free := map[string]map[string]bool{}
+	owned := map[string]bool{}
+	for _, n := range nodes {
+		pair := n.Labels[hyperv1.PairedNodesLabel]
+		if pair == "" {
+			continue
+		}
+		if n.Labels[ClusterLabel] != "" || w.Pairs[pair] != "" {
+			owned[pair] = true
+		}
+		if n.fits(c.Size, pair) {
+			if free[pair] == nil {
+				free[pair] = map[string]bool{}
+			}
+			free[pair][place(n)] = true
+		}
+	}
+	for _, pair := range slices.Sorted(maps.Keys(free)) {
+		if !owned[pair] && len(free[pair]) >= c.Places {
+			return pair
+		}
+	}
+	return ""
+}
+
+// Given is the node as it is when it is the cluster's: labels to set, and all its taints.
+func Given(c Cluster, n Node) (labels map[string]*string, taints []corev1.Taint) {
+	labels = map[string]*string{ClusterLabel: &c.Namespace, hyperv1.ClusterNameLabel: &c.Name, hyperv1.ClusterNamespaceLabel: &c.HostedNamespace}
+	return labels, append(withoutOurs(n.Taints), corev1.Taint{Key: ClusterLabel, Value: c.Namespace, Effect: corev1.TaintEffectNoSchedule})
+}
+
+// Released is the node as it is when it is nobody's.
+func Released(n Node) (labels map[string]*string, taints []corev1.Taint) {
+	return map[string]*string{ClusterLabel: nil, hyperv1.ClusterNameLabel: nil, hyperv1.ClusterNamespaceLabel: nil}, withoutOurs(n.Taints)
+}
+
+func withoutOurs(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == ClusterLabel })
+}

@@ -1,0 +1,215 @@
+package sharedingress
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Limits of a Proxy.
+type Limits struct {
+	// Connections is how many there may be at once, PerBackend how many to one backend: a tenant can't take all.
+	Connections, PerBackend int64
+	// Begin is how long a client may take until it is known where it wants to go, Dial how long a backend may take to accept.
+	Begin, Dial time.Duration
+	// Drain is how long connections may go on after the proxy was told to stop.
+	Drain time.Duration
+}
+
+// DefaultLimits are those of the published shared ingress, with a share for each backend.
+func DefaultLimits() Limits {
+	return Limits{Connections: 20_000, PerBackend: 5_000, Begin: 5 * time.Second, Dial: 10 * time.Second, Drain: 30 * time.Second}
+}
+
+// Proxy leads connections to backends. Make it with NewProxy.
+type Proxy struct {
+	limits  Limits
+	table   atomic.Pointer[Table]
+	open    atomic.Int64
+	results *prometheus.CounterVec
+	gauge   prometheus.GaugeFunc
+}
+
+// NewProxy makes a proxy that knows no backend yet.
+func NewProxy(limits Limits) *Proxy {
+	p := &Proxy{limits: limits}
+	p.results = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hypershift_shared_ingress_connections_total",
+		Help: "Connections to the shared endpoint by how they were led (name or cluster) and what became of them."}, []string{"by", "result"})
+	p.gauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "hypershift_shared_ingress_connections", Help: "Connections that are open at the shared endpoint."},
+		func() float64 { return float64(p.open.Load()) })
+	p.table.Store(&Table{})
+	return p
+}
+
+// Register adds the metrics.
+func (p *Proxy) Register(r prometheus.Registerer) error {
+	return errors.Join(r.Register(p.results), r.Register(p.gauge))
+}
+
+// Use replaces the table. Connections that are open stay.
+func (p *Proxy) Use(t *Table) { p.table.Store(t) }
+
+// Table is the one in use.
+func (p *Proxy) Table() *Table { return p.table.Load() }
+
+// What became of a connection.
+const (
+	led         = "led"
+	unreadable  = "unreadable"  // what it began with
+	unknown     = "unknown"     // no backend
+	refused     = "refused"     // from a network that is not allowed
+	full        = "full"        // too many
+	unreachable = "unreachable" // the backend
+)
+
+// errResult is why a connection was not led.
+type errResult struct {
+	result string
+	err    error
+}
+
+func (e *errResult) Error() string { return e.err.Error() }
+
+// Serve accepts connections until ctx ends, which closes the listener. withHeader says that they begin with a PROXY header. It returns when all are
+// closed: by themselves, or after Limits.Drain.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) error {
+	by := "name"
+	if withHeader {
+		by = "cluster"
+	}
+	var conns sync.WaitGroup
+	// What is open may end by itself for a while after ctx has ended.
+	own, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			var temporary net.Error
+			if errors.As(err, &temporary) && temporary.Timeout() {
+				continue
+			}
+			return fmt.Errorf("accepting connections: %w", err)
+		}
+		if p.open.Add(1) > p.limits.Connections {
+			p.open.Add(-1)
+			_ = conn.Close()
+			p.results.WithLabelValues(by, full).Inc()
+			continue
+		}
+		conns.Go(func() {
+			defer p.open.Add(-1)
+			result := led
+			if err := p.lead(own, conn, withHeader, func() { p.results.WithLabelValues(by, led).Inc() }); err != nil {
+				result = err.result
+				p.results.WithLabelValues(by, result).Inc()
+				ctrl.LoggerFrom(ctx).V(1).Info("did not lead a connection", "client", conn.RemoteAddr().String(), "result", result, "error", err.Error())
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { conns.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(p.limits.Drain):
+		cut()
+		<-done
+	}
+	return nil
+}
+
+// lead brings one connection to its backend, and closes it in the end. begun is called when both ends are connected.
+func (p *Proxy) lead(ctx context.Context, conn net.Conn, withHeader bool, begun func()) *errResult {
+	defer conn.Close()
+	end := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer end()
+	_ = conn.SetDeadline(time.Now().Add(p.limits.Begin)) // of an open connection it can't fail
+	b, first, failed := p.choose(conn, withHeader)
+	if failed != nil {
+		return failed
+	}
+	if b.open.Add(1) > p.limits.PerBackend {
+		b.open.Add(-1)
+		return &errResult{full, fmt.Errorf("%s has %d connections", b.Name, p.limits.PerBackend)}
+	}
+	defer b.open.Add(-1)
+	dial, cancel := context.WithTimeout(ctx, p.limits.Dial)
+	defer cancel()
+	backend, err := (&net.Dialer{}).DialContext(dial, "tcp", b.Address)
+	if err != nil {
+		return &errResult{unreachable, err}
+	}
+	defer backend.Close()
+	stop := context.AfterFunc(ctx, func() { _ = backend.Close() })
+	defer stop()
+	if _, err := backend.Write(first); err != nil {
+		return &errResult{unreachable, err}
+	}
+	_ = conn.SetDeadline(time.Time{})
+	begun()
+	var both sync.WaitGroup
+	both.Go(func() { pipe(backend, conn) })
+	pipe(conn, backend)
+	both.Wait()
+	return nil
+}
+
+// pipe copies until one side ends, and hands the end on. A side that fails takes the other along.
+func pipe(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		_ = to.Close()
+		_ = from.Close()
+		return
+	}
+	if half, ok := to.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		return
+	}
+	_ = to.Close()
+}
+
+// choose reads how a connection begins, and finds its backend. first is what the backend has to be given of it.
+func (p *Proxy) choose(conn net.Conn, withHeader bool) (b *Backend, first []byte, _ *errResult) {
+	table := p.table.Load()
+	if withHeader {
+		r := bufio.NewReaderSize(conn, maxHeader)
+		h, err := readHeader(r)
+		if err != nil {
+			return nil, nil, &errResult{unreadable, err}
+		}
+		if b = table.Cluster(h.Cluster); b == nil {
+			return nil, nil, &errResult{unknown, fmt.Errorf("no hosted cluster has the ID %.64q", h.Cluster)}
+		}
+		first = make([]byte, r.Buffered())
+		if _, err := io.ReadFull(r, first); err != nil { // it is there already
+			return nil, nil, &errResult{unreadable, err}
+		}
+	} else {
+		name, read, err := serverName(conn)
+		if err != nil {
+			return nil, nil, &errResult{unreadable, err}
+		}
+		if b = table.Named(name); b == nil {
+			return nil, nil, &errResult{unknown, fmt.Errorf("nothing has the name %.253q", name)}
+		}
+		first = read
+	}
+	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil || !b.allows(peer.Addr()) {
+		return nil, nil, &errResult{refused, fmt.Errorf("%s takes no clients from %s", b.Name, conn.RemoteAddr())}
+	}
+	return b, first, nil
+}

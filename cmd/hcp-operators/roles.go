@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/etcdbackup"
 	"hcp.internal/platform/internal/etcdbackup/job"
 	"hcp.internal/platform/internal/etcdrecovery"
+	"hcp.internal/platform/internal/fleet"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
@@ -30,6 +31,7 @@ import (
 	"hcp.internal/platform/internal/packages/control/packagecontroller"
 	"hcp.internal/platform/internal/pkioperator"
 	"hcp.internal/platform/internal/platform/local/provider"
+	"hcp.internal/platform/internal/sharedingress"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
 
@@ -92,7 +94,7 @@ var roles = []role{
 		name:  "hypershift-operator",
 		short: "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup), etcdrecovery.Command()}
+			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup, fleet.Setup), etcdrecovery.Command(), sharedingress.Command()}
 		},
 	},
 	{

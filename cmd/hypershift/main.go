@@ -38,6 +38,7 @@ import (
 	"hcp.internal/platform/internal/cli/oadp"
 	"hcp.internal/platform/internal/cli/render"
 	"hcp.internal/platform/internal/cli/rollout"
+	"hcp.internal/platform/internal/cli/sizing"
 	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/upgrade"
 	"hcp.internal/platform/internal/cli/version"
@@ -125,6 +126,8 @@ func command() *cobra.Command {
 		localcli.Command(),
 		render.Command(),
 		rollout.Command(),
+		sizing.Command(),
+		sizing.CapacityCommand(),
 		uninstall.Command(),
 		upgrade.Command(),
 		version.Command(),

@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
+	"hcp.internal/platform/internal/configoperator/nodecount"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/nodetrust"
 	"hcp.internal/platform/internal/configoperator/reencryption"
@@ -39,7 +40,7 @@ const resourcesController = "resources"
 const authoritiesController = "controller-manager-ca"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, nodes.Controller, nodetrust.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, nodecount.Controller, nodes.Controller, nodetrust.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {
@@ -57,6 +58,8 @@ type Options struct {
 	Version, KubernetesVersion string
 	// ManagedService is "ARO-HCP" on Azure Red Hat OpenShift, empty elsewhere.
 	ManagedService string
+	// CountNodes: how many nodes there are is told to the management cluster, which sizes control planes by it.
+	CountNodes bool
 	// Image is that of this operator, for what it runs on nodes of an OpenShift payload.
 	Image string
 	// RegistryMirrors are source=mirror,… of the management cluster.
@@ -106,7 +109,7 @@ func Command() *cobra.Command {
 	o := Options{
 		OperatesOn: os.Getenv(releaseimage.EnvOperateOn), Version: os.Getenv("OPENSHIFT_RELEASE_VERSION"), KubernetesVersion: os.Getenv("KUBERNETES_VERSION"),
 		ManagedService: os.Getenv("MANAGED_SERVICE"), RegistryMirrors: os.Getenv("OPENSHIFT_IMG_OVERRIDES"),
-		Image: os.Getenv("HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE"),
+		Image: os.Getenv("HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE"), CountNodes: os.Getenv("ENABLE_SIZE_TAGGING") == "1",
 	}
 	cmd := &cobra.Command{
 		Use:   "hosted-cluster-config-operator",

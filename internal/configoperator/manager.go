@@ -44,6 +44,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
+	"hcp.internal/platform/internal/configoperator/nodecount"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/nodetrust"
 	"hcp.internal/platform/internal/configoperator/reencryption"
@@ -123,6 +124,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	}
 	if err := addInPlace(mgr, uncached, hostedAPI, o); err != nil {
 		return nil, err
+	}
+	if o.enabled(nodecount.Controller) && o.CountNodes {
+		if err := addNodeCount(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
 	}
 	if o.enabled(hcpstatus.Controller) && isPayload(o.Version) {
 		if err := addStatus(mgr, uncached, hostedAPI, o); err != nil {
@@ -315,6 +321,30 @@ func addNodeTrust(mgr manager.Manager, management, hosted client.Client, o Optio
 		Complete(outcome.Wrap(&nodetrust.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn), Image: image}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", nodetrust.Controller, err)
+	}
+	return nil
+}
+
+// addNodeCount adds the controller that tells how many nodes there are.
+func addNodeCount(mgr manager.Manager, management client.Client, hosted client.WithWatch, o Options) error {
+	changed := make(chan struct{}, 1)
+	nodes := newDrift(hosted, changed)
+	nodes.comings = true // their heartbeats call for nothing
+	nodes.Ensure(corev1.SchemeGroupVersion.WithKind("Node"))
+	if err := mgr.Add(nodes); err != nil {
+		return fmt.Errorf("adding the watch of nodes to count: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(nodecount.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			go forward(ctx, changed, driftPause, queue, mgr.GetCache(), o)
+			return nil
+		})).
+		WithOptions(oneByOne()).
+		Complete(outcome.Wrap(&nodecount.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", nodecount.Controller, err)
 	}
 	return nil
 }

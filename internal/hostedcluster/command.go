@@ -31,6 +31,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
 	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
@@ -73,6 +74,7 @@ type flags struct {
 	privateCAPI               bool
 	capacity                  string
 	etcdBackups               int
+	dedicatedNodes            bool
 	cloud                     cloudFlags
 }
 
@@ -110,6 +112,7 @@ which it can't find out by itself there.`,
 	fs.BoolVar(&f.privateCAPI, "private-capi-types", os.Getenv(capiproxy.EnvPrivateTypes) == "true", "store the objects of Cluster API in HyperShift's own groups (default $"+capiproxy.EnvPrivateTypes+"); the kubeconfig must lead to a capi-proxy then")
 	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(admission.EnvMode, admission.Auto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.IntVar(&f.etcdBackups, "etcd-backup-max-count", 5, "how many successful HCPEtcdBackups of a hosted cluster are kept")
+	fs.BoolVar(&f.dedicatedNodes, "enable-dedicated-request-serving-isolation", true, "give hosted clusters with annotation hypershift.openshift.io/topology=dedicated-request-serving-components nodes of their own, while they have sizes ($ENABLE_SIZE_TAGGING)")
 	f.cloud.add(fs)
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
@@ -124,7 +127,7 @@ func envOr(name, fallback string) string {
 
 // NewScheme has the kinds that the operator uses, and does with those of Cluster API what its webhooks would.
 func NewScheme() (*runtime.Scheme, error) {
-	return process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, capiadmission.AddToScheme)
+	return process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme, schedulingv1alpha1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, capiadmission.AddToScheme)
 }
 
 func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
@@ -254,7 +257,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		}
 	}
 	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: r.Capabilities, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms,
-		Namespace: f.namespace, OperatorImage: image, TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == string(configv1.TechPreviewNoUpgrade), EtcdBackups: f.etcdBackups}
+		Namespace: f.namespace, OperatorImage: image, TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == string(configv1.TechPreviewNoUpgrade), EtcdBackups: f.etcdBackups, DedicatedNodes: f.dedicatedNodes}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err

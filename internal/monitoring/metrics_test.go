@@ -19,6 +19,8 @@ var tellers = map[string]string{
 	"internal/hostedcluster":              "hypershift-operator",
 	"internal/nodepool":                   "hypershift-operator",
 	"internal/etcdbackup":                 "hypershift-operator",
+	"internal/fleet":                      "hypershift-operator",
+	"internal/sharedingress":              "shared-ingress",
 	"internal/capigroup/conversion":       "hypershift-operator",
 	"internal/capigroup/proxy":            "capi-proxy, in the pods of programs that know Cluster API",
 	"internal/configoperator":             "hosted-cluster-config-operator",

@@ -23,6 +23,8 @@ type Shared struct {
 	// Namespace is the operator's own, OperatorImage what it runs. TechPreview: features that are not settled yet are on.
 	Namespace, OperatorImage string
 	TechPreview              bool
+	// DedicatedNodes: hosted clusters that ask for it get nodes of their own for what serves their requests, while sizes are on.
+	DedicatedNodes bool
 	// EtcdBackups is how many successful HCPEtcdBackups of a control plane are kept.
 	EtcdBackups int
 }

@@ -27,7 +27,7 @@ var Kinds = []Kind{
 	{hypershift, "CertificateSigningRequestApproval", NotHeeded, "only that of group " + certificates + " approves a request: use that"},
 	{certificates, "CertificateSigningRequestApproval", Heeded, "see docs/decisions/0010-break-glass-on-demand.md"},
 	{certificates, "CertificateRevocationRequest", Heeded, "see docs/decisions/0010-break-glass-on-demand.md"},
-	{"scheduling.hypershift.openshift.io", "ClusterSizingConfiguration", NotHeeded, "hosted clusters have no sizes here: set requests of their pods with annotation resource-request-override.hypershift.openshift.io/{deployment}.{container}"},
+	{"scheduling.hypershift.openshift.io", "ClusterSizingConfiguration", Heeded, "with an installation of --enable-size-tagging, see docs/sizes.md"},
 	{"auditlogpersistence.hypershift.openshift.io", "AuditLogPersistenceConfig", NotHeeded, "audit logs are not kept on volumes: send them away with spec.auditWebhook of the HostedCluster"},
 	{local, "LocalCluster", Written, "platform Local makes it"},
 	{local, "LocalMachine", Written, "platform Local makes it"},

@@ -17,14 +17,14 @@ var Floors = []Floor{
 	{"contract", "what two programs agree on: names, tokens, proxies, signers, releases", []string{"contract"}},
 	{"API machinery", "thin helpers for any controller", []string{"kube"}},
 	{"knowledge", "formats and decisions of one subject, no controllers", []string{
-		"aws", "capiadmission", "encryption", "endpoints", "image", "konnectivity", "machine", "monitoring", "netpolicy", "pki", "support"}},
+		"aws", "capiadmission", "encryption", "endpoints", "image", "konnectivity", "machine", "monitoring", "netpolicy", "pki", "placement", "sizing", "support"}},
 	{"manifests", "CRDs and what an installation consists of", []string{"config"}},
 	{"sources", "releases from registries, and Cluster API under other names", []string{"capigroup", "release"}},
 	{"sidecars", "what runs beside others in a pod", []string{"sidecar"}},
 	{"parts", "components of a control plane, platforms, and programs that stand alone", []string{
-		"controlplane", "etcdrecovery", "ignition", "machineconfig", "pkioperator", "platform"}},
+		"controlplane", "etcdrecovery", "ignition", "machineconfig", "pkioperator", "platform", "sharedingress"}},
 	{"operators of control planes", "and what the hypershift-operator's controllers share", []string{"configoperator", "hostedcontrolplane", "operator", "packages"}},
-	{"NodePools", "machines of a hosted cluster, and backups of its etcd", []string{"etcdbackup", "nodepool"}},
+	{"NodePools", "machines of a hosted cluster, backups of its etcd, sizes and places of its control plane", []string{"etcdbackup", "fleet", "nodepool"}},
 	{"autoscaler", "sizes of NodePools", []string{"autoscaler"}},
 	{"capacity", "room on the management cluster", []string{"capacity"}},
 	{"HostedClusters", "control planes as users want them", []string{"hostedcluster"}},

@@ -77,6 +77,9 @@ const (
 	// ClusterSizeTransitionRequired carries the size to change to as its reason.
 	ClusterSizeTransitionRequired = "ClusterSizeTransitionRequired"
 
+	// RequestServingNodesReady says whether the cluster has the nodes of its own that it asks for by annotation topology.
+	RequestServingNodesReady = "RequestServingNodesReady"
+
 	// AWSEndpointAvailable says whether every VPC endpoint for private access exists.
 	AWSEndpointAvailable = "AWSEndpointAvailable"
 

@@ -23,6 +23,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -73,6 +74,7 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	utilruntime.Must(hyperv1.AddToScheme(scheme))
 	utilruntime.Must(packagesv1.AddToScheme(scheme))
+	utilruntime.Must(schedulingv1alpha1.AddToScheme(scheme))
 	return scheme
 }
 

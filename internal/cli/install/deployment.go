@@ -189,6 +189,9 @@ func operatorArgs(o Options) []string {
 	if o.Capacity != CapacityAuto {
 		args = append(args, "--control-plane-capacity="+o.Capacity)
 	}
+	if !o.DedicatedNodes {
+		args = append(args, "--enable-dedicated-request-serving-isolation=false")
+	}
 	if o.CIDebugOutput {
 		args = append(args, "--enable-ci-debug-output=true")
 	}
@@ -215,6 +218,9 @@ func operatorEnv(o Options) []corev1.EnvVar {
 	env = append(env, leaseEnv(o)...)
 	if o.EtcdRecovery {
 		env = append(env, corev1.EnvVar{Name: "ENABLE_ETCD_RECOVERY", Value: "1"})
+	}
+	if o.SizeTagging {
+		env = append(env, corev1.EnvVar{Name: "ENABLE_SIZE_TAGGING", Value: "1"})
 	}
 	if o.TechPreview {
 		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})

@@ -96,6 +96,7 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, packageOperator(o)...)
 	objs = append(objs, disruptionBudgets(o)...)
 	objs = append(objs, console(o)...)
+	objs = append(objs, sharedIngress(o)...)
 	objs = append(objs, monitoringObjects(o)...)
 	objs = append(objs, capiMonitoring(o)...)
 	objs = append(objs, dashboards(o)...)
@@ -158,7 +159,7 @@ func subjects(o Options) []rbacv1.Subject {
 
 func clusterRBAC(o Options) []client.Object {
 	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: append(clusterRules(*o.capi), o.Metrics.reviewRules()...)},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: slices.Concat(clusterRules(*o.capi), o.Metrics.reviewRules(), o.sizeRules())},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},

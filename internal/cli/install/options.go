@@ -52,6 +52,9 @@ type Options struct {
 	CertRotation     time.Duration
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	EtcdRecovery     bool              // a member of etcd that fails is replaced
+	SharedIngress    bool              // one endpoint for the API servers of all hosted clusters
+	SizeTagging      bool              // hosted clusters get sizes
+	DedicatedNodes   bool              // with SizeTagging: and nodes of their own if they ask for them
 	Capacity         string            // CapacityAuto, CapacityWait or CapacityIgnore
 	// Replicas is how many Pods each operator has; one of them works at a time. With more than one, another takes over within seconds.
 	Replicas int32
@@ -105,6 +108,7 @@ func NewOptions() Options {
 		AWS:               AWS{RoleSource: fromWebIdentity},
 		ExternalDNS:       ExternalDNS{Image: defaultExternalDNSImage, Interval: time.Minute, ZonesCache: time.Hour},
 		EtcdRecovery:      true,
+		DedicatedNodes:    true,
 		ReadinessSeconds:  60,
 		Capacity:          CapacityAuto,
 		Replicas:          1,

@@ -121,7 +121,7 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--external-dns-provider", "aws", "--external-dns-domain-filter", "x.example.com", "--aws-operator-roles-file", roles},
 			want: "has no externalDNSRoleARN", fail: true},
 		"When two things are refused it should name both": {
-			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-size-tagging", "--rhobs-monitoring"}, want: "--rhobs-monitoring: this version", fail: true},
+			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-cpo-overrides", "--rhobs-monitoring"}, want: "--rhobs-monitoring: this version", fail: true},
 		"When there is an argument it should refuse": {args: []string{"everything"}, want: "unknown command", fail: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,6 +85,18 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 	return rules
 }
 
+// sizeRules let the operator size hosted clusters, and label and taint nodes where it gives them some of their own.
+func (o Options) sizeRules() []rbacv1.PolicyRule {
+	if !o.SizeTagging {
+		return nil
+	}
+	rules := []rbacv1.PolicyRule{rule(group("scheduling.hypershift.openshift.io"), "clustersizingconfigurations,clustersizingconfigurations/status", read, write)}
+	if o.DedicatedNodes {
+		rules = append(rules, rule(group(""), "nodes", "patch"))
+	}
+	return rules
+}
+
 // namespacedRules are the operator's rights in its own namespace beyond clusterRules: none now, because leases, ConfigMaps
 // and events are granted everywhere. They are listed so that narrowing clusterRules can't break leader election.
 func namespacedRules() []rbacv1.PolicyRule {

@@ -51,6 +51,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	if ctx.RegistryOverrides != "" {
 		main.Args = append(main.Args, "--registry-overrides="+ctx.RegistryOverrides)
 	}
+	if ctx.Environment.SizeTagging {
+		main.Env = append(main.Env, corev1.EnvVar{Name: "ENABLE_SIZE_TAGGING", Value: "1"})
+	}
 	for _, env := range [][2]string{
 		{releaseimage.EnvOperateOn, hcp.Spec.ReleaseImage},
 		{"OPENSHIFT_RELEASE_VERSION", ctx.UserRelease.Version},

@@ -275,3 +275,17 @@ func (t *tally) missing(namespace string, groups []capacity.Group) []capacity.Gr
 	}
 	return out
 }
+
+// Room is what there is room for now, without a queue, for those who want to know what would fit.
+func (q *Queue) Room(ctx context.Context) (capacity.World, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w, _, t, err := q.room(ctx)
+	if err != nil {
+		return w, err
+	}
+	for _, m := range t.gated {
+		w.Others = append(w.Others, m.Groups...)
+	}
+	return w, nil
+}

@@ -1,0 +1,197 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/changes"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/fresh"
+	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/operator"
+	"hcp.internal/platform/internal/sizing"
+)
+
+// Setup adds the controllers to an operator that is told to size hosted clusters.
+func Setup(mgr ctrl.Manager, shared operator.Shared) error {
+	if os.Getenv(EnvSizeTagging) != "1" {
+		return nil
+	}
+	return Add(mgr, shared)
+}
+
+// Add adds the controllers.
+func Add(mgr ctrl.Manager, shared operator.Shared) error {
+	c := fresh.New(mgr.GetClient(), shared.Clock, hyperv1.GroupVersion.WithKind("HostedCluster"))
+	recorder := mgr.GetEventRecorder(names.HypershiftOperator)
+	identity := operator.Identity{PrivateCAPI: shared.PrivateCAPI, Scope: shared.Scope}
+	metrics := NewMetrics(mgr.GetClient(), shared.Clock)
+	if err := ctrlmetrics.Registry.Register(metrics); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) { // by another operator of a test
+		return err
+	}
+	sizer := &Sizer{Client: c, Clock: shared.Clock, Events: recorder, Operator: identity, Metrics: metrics}
+	scheduler := &Scheduler{Client: c, Clock: shared.Clock, Events: recorder, Operator: identity}
+	if shared.DedicatedNodes {
+		live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+		if err != nil {
+			return err
+		}
+		scheduler.Live = live
+	}
+	errs := []error{sizer.setup(mgr), scheduler.setup(mgr)}
+	if shared.Scope == nil || *shared.Scope != hyperv1.LegacyScope { // the operator for clusters of before runs beside this one
+		errs = append(errs, (&Validator{Client: mgr.GetClient(), Clock: shared.Clock, Events: recorder}).setup(mgr))
+	}
+	return errors.Join(errs...)
+}
+
+// oneByOne: a decision has to know those before it.
+func oneByOne() controller.Options {
+	o := operator.Workers()
+	o.MaxConcurrentReconciles = 1
+	return o
+}
+
+func (v *Validator) setup(mgr ctrl.Manager) error {
+	first := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: sizing.ConfigurationName}})
+		return nil
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named(validatorName).
+		For(&schedulingv1alpha1.ClusterSizingConfiguration{}).WatchesRawSource(first).
+		WithOptions(oneByOne()).Complete(outcome.Wrap(v))
+}
+
+func (s *Sizer) setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(sizerName).
+		For(&hyperv1.HostedCluster{}, builder.WithPredicates(changes.Of(seenBySizer))).
+		Watches(&hyperv1.HostedControlPlane{}, handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(changes.Of(nodesOf))).
+		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byClusterName), builder.WithPredicates(changes.Of(replicasOf))).
+		Watches(&schedulingv1alpha1.ClusterSizingConfiguration{}, handler.EnqueueRequestsFromMapFunc(everyone(s.Client)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(oneByOne()).Complete(outcome.Wrap(s))
+}
+
+func (s *Scheduler) setup(mgr ctrl.Manager) error {
+	b := ctrl.NewControllerManagedBy(mgr).Named(schedulerName)
+	if s.Live != nil {
+		b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(s.byNode), builder.WithPredicates(changes.Of(seenOfNode)))
+	}
+	return b.
+		For(&hyperv1.HostedCluster{}, builder.WithPredicates(changes.Of(seenByScheduler))).
+		Watches(&schedulingv1alpha1.ClusterSizingConfiguration{}, handler.EnqueueRequestsFromMapFunc(everyone(s.Client)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(oneByOne()).Complete(outcome.Wrap(s))
+}
+
+// seenBySizer is what the Sizer reads of a HostedCluster.
+func seenBySizer(obj client.Object) any {
+	hc, ok := obj.(*hyperv1.HostedCluster)
+	if !ok {
+		return nil
+	}
+	seen := []any{seenByScheduler(obj), conditions.IsTrue(hc.Status.Conditions, hyperv1.KubeAPIServerAvailable)}
+	for _, t := range sizing.Types {
+		seen = append(seen, conditions.Get(hc.Status.Conditions, t))
+	}
+	return seen
+}
+
+// seenByScheduler is what the Scheduler reads of a HostedCluster.
+func seenByScheduler(obj client.Object) any {
+	hc, ok := obj.(*hyperv1.HostedCluster)
+	if !ok {
+		return nil
+	}
+	return []any{hc.Labels[hyperv1.HostedClusterSizeLabel], hc.Annotations, conditions.Get(hc.Status.Conditions, hyperv1.RequestServingNodesReady), hc.Spec.PausedUntil, hc.DeletionTimestamp.IsZero()}
+}
+
+// seenOfNode is what the Scheduler reads of a node.
+func seenOfNode(obj client.Object) any {
+	n, ok := obj.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	return []any{n.Labels, n.Spec.Taints, usable(n)}
+}
+
+// byNode finds the cluster that a node belongs to, and all that have nodes of their own where it is nobody's: one may wait for it.
+func (s *Scheduler) byNode(ctx context.Context, obj client.Object) []reconcile.Request {
+	labels := obj.GetLabels()
+	if labels[hyperv1.RequestServingComponentLabel] != "true" {
+		return nil
+	}
+	if name, namespace := labels[hyperv1.ClusterNameLabel], labels[hyperv1.ClusterNamespaceLabel]; name != "" && namespace != "" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}}
+	}
+	list := &hyperv1.HostedClusterList{}
+	if err := s.Client.List(ctx, list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing HostedClusters for a changed node")
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if dedicated(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+func nodesOf(obj client.Object) any {
+	if hcp, ok := obj.(*hyperv1.HostedControlPlane); ok {
+		return hcp.Status.NodeCount
+	}
+	return nil
+}
+
+func replicasOf(obj client.Object) any {
+	if np, ok := obj.(*hyperv1.NodePool); ok {
+		return []any{np.Spec.ClusterName, np.Spec.Replicas, np.Spec.AutoScaling, np.Status.Replicas, np.DeletionTimestamp.IsZero()}
+	}
+	return nil
+}
+
+func byAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
+	if key, ok := names.ParseBackReference(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation]); ok {
+		return []reconcile.Request{{NamespacedName: key}}
+	}
+	return nil
+}
+
+func byClusterName(_ context.Context, obj client.Object) []reconcile.Request {
+	np, ok := obj.(*hyperv1.NodePool)
+	if !ok || np.Spec.ClusterName == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: np.Namespace, Name: np.Spec.ClusterName}}}
+}
+
+// everyone are all HostedClusters.
+func everyone(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, _ client.Object) []reconcile.Request {
+		list := &hyperv1.HostedClusterList{}
+		if err := c.List(ctx, list); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "listing HostedClusters for changed sizes")
+		}
+		requests := make([]reconcile.Request, 0, len(list.Items))
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+		return requests
+	}
+}

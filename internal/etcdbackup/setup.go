@@ -23,7 +23,7 @@ import (
 
 // Setup adds the controller to an operator whose features include it.
 func Setup(mgr ctrl.Manager, shared operator.Shared) error {
-	if !shared.TechPreview {
+	if !shared.Features.Enabled(operator.HCPEtcdBackup) {
 		return nil
 	}
 	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})

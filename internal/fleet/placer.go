@@ -80,6 +80,9 @@ func (s *Scheduler) place(ctx context.Context, hc *hyperv1.HostedCluster, size *
 			return ctrl.Result{}, err
 		}
 	}
+	if err := s.await(ctx, c, plan, w.Pairs); err != nil {
+		return ctrl.Result{}, err
+	}
 	if err := s.report(ctx, hc, plan); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -107,17 +110,18 @@ func (s *Scheduler) take(ctx context.Context, hc *hyperv1.HostedCluster, c place
 
 // world reads the nodes, the claims, and where pods of a control plane are.
 func (s *Scheduler) world(ctx context.Context, namespace string) (w placement.World, nodes map[string]*corev1.Node, _ error) {
-	list, pods, claims := &corev1.NodeList{}, &corev1.PodList{}, &corev1.ConfigMapList{}
+	list, pods := &corev1.NodeList{}, &corev1.PodList{}
 	if err := s.Client.List(ctx, list, client.MatchingLabels{hyperv1.RequestServingComponentLabel: "true"}); err != nil {
 		return w, nil, fmt.Errorf("listing nodes for request-serving components: %w", err)
 	}
 	if err := s.Client.List(ctx, pods, client.InNamespace(namespace)); err != nil {
 		return w, nil, fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 	}
-	if err := s.Live.List(ctx, claims, client.InNamespace(PairNamespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
-		return w, nil, fmt.Errorf("listing claims of pairs in namespace %s: %w", PairNamespace, err)
+	pairs, err := s.claims(ctx)
+	if err != nil {
+		return w, nil, err
 	}
-	w, nodes = placement.World{Pairs: map[string]string{}, Busy: map[string]bool{}}, map[string]*corev1.Node{}
+	w, nodes = placement.World{Pairs: pairs, Busy: map[string]bool{}}, map[string]*corev1.Node{}
 	for i := range list.Items {
 		n := &list.Items[i]
 		nodes[n.Name] = n
@@ -128,11 +132,33 @@ func (s *Scheduler) world(ctx context.Context, namespace string) (w placement.Wo
 			w.Busy[p.Spec.NodeName] = true
 		}
 	}
-	for i := range claims.Items {
-		cm := &claims.Items[i]
-		w.Pairs[cm.Labels[pairLabel]] = names.ControlPlaneNamespace(cm.Data["clusterNamespace"], cm.Data["clusterName"])
-	}
 	return w, nodes, nil
+}
+
+// claims are the pairs that hosted clusters have: the namespace of the control plane by the name of the pair.
+func (s *Scheduler) claims(ctx context.Context) (map[string]string, error) {
+	list, pairs := &corev1.ConfigMapList{}, map[string]string{}
+	if err := s.Live.List(ctx, list, client.InNamespace(PairNamespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
+		return nil, fmt.Errorf("listing claims of pairs in namespace %s: %w", PairNamespace, err)
+	}
+	for i := range list.Items {
+		cm := &list.Items[i]
+		pairs[cm.Labels[pairLabel]] = names.ControlPlaneNamespace(cm.Data["clusterNamespace"], cm.Data["clusterName"])
+	}
+	return pairs, nil
+}
+
+// ensureNamespace makes the namespace of claims and placeholders.
+func (s *Scheduler) ensureNamespace(ctx context.Context) error {
+	ns := &corev1.Namespace{}
+	if err := s.Live.Get(ctx, client.ObjectKey{Name: PairNamespace}, ns); !apierrors.IsNotFound(err) {
+		return client.IgnoreNotFound(err)
+	}
+	ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: PairNamespace, Labels: map[string]string{"hypershift.openshift.io/component": "placeholders"}}}
+	if err := s.Live.Create(ctx, ns, client.FieldOwner(schedulerName)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", PairNamespace, err)
+	}
+	return nil
 }
 
 func usable(n *corev1.Node) bool {
@@ -149,9 +175,8 @@ func usable(n *corev1.Node) bool {
 
 // claim writes down whose a pair is. It must not be there yet.
 func (s *Scheduler) claim(ctx context.Context, hc *hyperv1.HostedCluster, pair string) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: PairNamespace, Labels: map[string]string{"hypershift.openshift.io/component": "placeholders"}}}
-	if err := s.Live.Create(ctx, ns, client.FieldOwner(schedulerName)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating namespace %s: %w", PairNamespace, err)
+	if err := s.ensureNamespace(ctx); err != nil {
+		return err
 	}
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: PairNamespace, Name: pair, Labels: map[string]string{pairLabel: pair}},
@@ -224,6 +249,9 @@ func (s *Scheduler) release(ctx context.Context, key client.ObjectKey) (ctrl.Res
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := s.await(ctx, placement.Cluster{Namespace: namespace}, placement.Plan{Placed: true}, nil); err != nil {
 		return ctrl.Result{}, err
 	}
 	if waits {

@@ -31,6 +31,8 @@ type Scheduler struct {
 	Operator operator.Identity
 	// Live reads and writes without a cache; nil: no cluster gets nodes of its own.
 	Live client.Client
+	// Image is ours, for placeholders of nodes that are missing; empty: there are none.
+	Image string
 }
 
 // Reconcile brings the annotations of one HostedCluster to those of its size.

@@ -46,16 +46,20 @@ func Add(mgr ctrl.Manager, shared operator.Shared) error {
 	if err := ctrlmetrics.Registry.Register(metrics); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) { // by another operator of a test
 		return err
 	}
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
 	sizer := &Sizer{Client: c, Clock: shared.Clock, Events: recorder, Operator: identity, Metrics: metrics}
 	scheduler := &Scheduler{Client: c, Clock: shared.Clock, Events: recorder, Operator: identity}
 	if shared.DedicatedNodes {
-		live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-		if err != nil {
-			return err
-		}
-		scheduler.Live = live
+		scheduler.Live, scheduler.Image = direct, shared.OperatorImage
 	}
 	errs := []error{sizer.setup(mgr), scheduler.setup(mgr)}
+	if shared.DedicatedNodes {
+		errs = append(errs, (&Warmer{Client: c, Live: scheduler.Live, Image: shared.OperatorImage, Scheduler: scheduler}).setup(mgr))
+	}
+	errs = append(errs, (&Recommender{Client: c, Live: direct, Clock: shared.Clock, Events: recorder, Operator: identity}).setup(mgr))
 	if shared.Scope == nil || *shared.Scope != hyperv1.LegacyScope { // the operator for clusters of before runs beside this one
 		errs = append(errs, (&Validator{Client: mgr.GetClient(), Clock: shared.Clock, Events: recorder}).setup(mgr))
 	}
@@ -97,6 +101,32 @@ func (s *Scheduler) setup(mgr ctrl.Manager) error {
 		For(&hyperv1.HostedCluster{}, builder.WithPredicates(changes.Of(seenByScheduler))).
 		Watches(&schedulingv1alpha1.ClusterSizingConfiguration{}, handler.EnqueueRequestsFromMapFunc(everyone(s.Client)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(oneByOne()).Complete(outcome.Wrap(s))
+}
+
+func (r *Recommender) setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(recommenderName).
+		For(&hyperv1.HostedCluster{}, builder.WithPredicates(changes.Of(seenByScheduler))).
+		Watches(&schedulingv1alpha1.ClusterSizingConfiguration{}, handler.EnqueueRequestsFromMapFunc(everyone(r.Client)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(oneByOne()).Complete(outcome.Wrap(r))
+}
+
+// setup has the Warmer look when sizes change, and when a hosted cluster takes a pair or gives it back.
+func (w *Warmer) setup(mgr ctrl.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: sizing.ConfigurationName}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named(warmerName).
+		Watches(&schedulingv1alpha1.ClusterSizingConfiguration{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(placedOf))).
+		WithOptions(oneByOne()).Complete(outcome.Wrap(w))
+}
+
+// placedOf changes when a hosted cluster takes a pair of nodes or gives it back.
+func placedOf(obj client.Object) any {
+	if hc, ok := obj.(*hyperv1.HostedCluster); ok {
+		return conditions.Get(hc.Status.Conditions, hyperv1.RequestServingNodesReady)
+	}
+	return nil
 }
 
 // seenBySizer is what the Sizer reads of a HostedCluster.

@@ -28,7 +28,6 @@ import (
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 
-	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
@@ -75,6 +74,7 @@ type flags struct {
 	capacity                  string
 	etcdBackups               int
 	dedicatedNodes            bool
+	featureGates              map[string]string
 	cloud                     cloudFlags
 }
 
@@ -113,6 +113,7 @@ which it can't find out by itself there.`,
 	fs.StringVar(&f.capacity, "control-plane-capacity", envOr(admission.EnvMode, admission.Auto), "what to do with a control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.IntVar(&f.etcdBackups, "etcd-backup-max-count", 5, "how many successful HCPEtcdBackups of a hosted cluster are kept")
 	fs.BoolVar(&f.dedicatedNodes, "enable-dedicated-request-serving-isolation", true, "give hosted clusters with annotation hypershift.openshift.io/topology=dedicated-request-serving-components nodes of their own, while they have sizes ($ENABLE_SIZE_TAGGING)")
+	fs.StringToStringVar(&f.featureGates, "feature-gates", nil, "single feature gates, as NAME=true|false,…, that differ from the feature set of $HYPERSHIFT_FEATURESET")
 	f.cloud.add(fs)
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
@@ -135,6 +136,9 @@ func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 		return fmt.Errorf("--etcd-backup-max-count must be at least 1, got %d", f.etcdBackups)
 	}
 	if err := f.cloud.validate(); err != nil {
+		return err
+	}
+	if _, err := operator.NewFeatures(os.Getenv("HYPERSHIFT_FEATURESET"), f.featureGates); err != nil {
 		return err
 	}
 	cfg, err := process.Connect(ctx, f.kubeconfig, names.HypershiftOperator)
@@ -256,8 +260,15 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 			}
 		}
 	}
+	features, err := operator.NewFeatures(os.Getenv("HYPERSHIFT_FEATURESET"), f.featureGates)
+	if err != nil {
+		return err
+	}
+	if err := features.Register(ctrlmetrics.Registry); err != nil {
+		return err
+	}
 	shared := operator.Shared{Clock: r.Clock, Releases: releases, Sources: sources, Capabilities: r.Capabilities, Scope: r.Scope, PrivateCAPI: r.PrivateCAPI, Platforms: r.Platforms,
-		Namespace: f.namespace, OperatorImage: image, TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == string(configv1.TechPreviewNoUpgrade), EtcdBackups: f.etcdBackups, DedicatedNodes: f.dedicatedNodes}
+		Namespace: f.namespace, OperatorImage: image, Features: features, EtcdBackups: f.etcdBackups, DedicatedNodes: f.dedicatedNodes}
 	for _, extend := range extensions {
 		if err := extend(mgr, shared); err != nil {
 			return err

@@ -20,6 +20,7 @@ var tellers = map[string]string{
 	"internal/nodepool":                   "hypershift-operator",
 	"internal/etcdbackup":                 "hypershift-operator",
 	"internal/fleet":                      "hypershift-operator",
+	"internal/operator":                   "hypershift-operator",
 	"internal/sharedingress":              "shared-ingress",
 	"internal/capigroup/conversion":       "hypershift-operator",
 	"internal/capigroup/proxy":            "capi-proxy, in the pods of programs that know Cluster API",

@@ -20,9 +20,10 @@ type Shared struct {
 	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups. Platforms are those that hosted clusters may be on here.
 	PrivateCAPI bool
 	Platforms   platform.Enabled
-	// Namespace is the operator's own, OperatorImage what it runs. TechPreview: features that are not settled yet are on.
+	// Namespace is the operator's own, OperatorImage what it runs.
 	Namespace, OperatorImage string
-	TechPreview              bool
+	// Features are those that are on.
+	Features Features
 	// DedicatedNodes: hosted clusters that ask for it get nodes of their own for what serves their requests, while sizes are on.
 	DedicatedNodes bool
 	// EtcdBackups is how many successful HCPEtcdBackups of a control plane are kept.

@@ -8,6 +8,7 @@ import (
 // Texts that several annotations share.
 const (
 	noCatalogs    = "Kubernetes releases have no operator catalogs"
+	onlySized     = "with an installation of --enable-size-tagging"
 	noIngress     = "Kubernetes releases have no ingress controller: install one in the hosted cluster"
 	noOAuth       = "Kubernetes releases have no OAuth server"
 	noKarpenter   = "there is no Karpenter here: size NodePools with spec.autoScaling"
@@ -64,9 +65,9 @@ var annotations = func() []Entry {
 		hyperv1.KarpenterCoreE2EOverrideAnnotation)
 	add(NotHeeded, noCatalogs, hyperv1.CertifiedOperatorsCatalogImageAnnotation, hyperv1.CommunityOperatorsCatalogImageAnnotation,
 		hyperv1.RedHatMarketplaceCatalogImageAnnotation, hyperv1.RedHatOperatorsCatalogImageAnnotation, hyperv1.OLMCatalogsISRegistryOverridesAnnotation)
-	add(Heeded, "", hyperv1.ClusterSizeOverrideAnnotation, hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation)
+	add(Heeded, onlySized, hyperv1.ClusterSizeOverrideAnnotation, hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation)
 	add(Written, onObjects, hyperv1.HostedClusterScheduledAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, "hypershift.openshift.io/size-effects")
-	add(Heeded, "", hyperv1.ClusterSizeLabel, hyperv1.PairedNodesLabel, "hypershift.openshift.io/request-serving-gomemlimit")
+	add(Heeded, onlySized, hyperv1.ClusterSizeLabel, hyperv1.PairedNodesLabel, "hypershift.openshift.io/request-serving-gomemlimit")
 	add(Written, onObjects, "hypershift.openshift.io/pairlabel", "hypershift.openshift.io/component")
 	add(NotHeeded, "profiling of control planes is always off", hyperv1.DisableProfilingAnnotation)
 	add(NotHeeded, noForwarding, hyperv1.EnableMetricsForwarding)

@@ -189,6 +189,13 @@ func operatorArgs(o Options) []string {
 	if o.Capacity != CapacityAuto {
 		args = append(args, "--control-plane-capacity="+o.Capacity)
 	}
+	if len(o.FeatureGates) > 0 {
+		var gates []string
+		for _, name := range slices.Sorted(maps.Keys(o.FeatureGates)) {
+			gates = append(gates, name+"="+o.FeatureGates[name])
+		}
+		args = append(args, "--feature-gates="+strings.Join(gates, ","))
+	}
 	if !o.DedicatedNodes {
 		args = append(args, "--enable-dedicated-request-serving-isolation=false")
 	}

@@ -37,6 +37,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringVar(&files.signaturePolicy, "image-signature-policy", "", "File with the keys of which one must have signed images of releases and packages, by registry")
 	fs.BoolVar(&o.Development, "development", o.Development, "Install with no operator Pod, to run the operator outside the cluster")
 	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
+	fs.StringToStringVar(&o.FeatureGates, "feature-gates", o.FeatureGates, "Single feature gates of the operator, as NAME=true|false,…; what needs APIs of --tech-preview-no-upgrade needs that, too")
 	fs.StringVar(&files.platforms, "limit-crd-install", "", "Platforms whose APIs are installed and whose clusters the operator takes, separated by commas; Local, whose machines are privileged Pods of the management cluster, only when it is named (default: all but Local)")
 	fs.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", o.AdminRBAC, "Install the ClusterRoles hypershift-client and hypershift-readers for people")
 	fs.BoolVar(&o.PackageOperator, "package-operator", o.PackageOperator, "Also install the operator of packages, in namespace "+PackageOperatorNamespace+", and its APIs")

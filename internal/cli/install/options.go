@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/operator"
 )
 
 // Scopes of an installation.
@@ -46,7 +47,8 @@ type Options struct {
 	Development      bool   // no operator Pod: a developer runs it outside
 	Scope            string // ScopeAll, ScopeCRDs or ScopeResources
 	TechPreview      bool
-	AdminRBAC        bool // also the ClusterRoles hypershift-client and hypershift-readers
+	FeatureGates     map[string]string // single gates of the operator, as true or false
+	AdminRBAC        bool              // also the ClusterRoles hypershift-client and hypershift-readers
 	CIDebugOutput    bool
 	MetricsSet       string
 	CertRotation     time.Duration
@@ -149,6 +151,9 @@ func (o Options) Validate() error {
 		if _, err := netip.ParsePrefix(cidr); err != nil {
 			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q: must be a network like 192.0.2.0/24", cidr))
 		}
+	}
+	if _, err := operator.NewFeatures("", o.FeatureGates); err != nil {
+		errs = append(errs, err)
 	}
 	for name := range o.OperatorEnv {
 		if problems := validation.IsEnvVarName(name); len(problems) > 0 {

@@ -91,6 +91,8 @@ func (o Options) sizeRules() []rbacv1.PolicyRule {
 		return nil
 	}
 	rules := []rbacv1.PolicyRule{rule(group("scheduling.hypershift.openshift.io"), "clustersizingconfigurations,clustersizingconfigurations/status", read, write)}
+	// The size may follow from what API servers use, which it watches.
+	rules = append(rules, rule(group("autoscaling.k8s.io"), "verticalpodautoscalers", read, write))
 	if o.DedicatedNodes {
 		rules = append(rules, rule(group(""), "nodes", "patch"))
 	}

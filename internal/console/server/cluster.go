@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -263,5 +264,15 @@ func (s *Server) yaml(r *request) (any, error) {
 	if err != nil {
 		return nil, problem{http.StatusInternalServerError, "the object can't be written as YAML"}
 	}
-	return map[string]string{"yaml": string(raw)}, nil
+	return map[string]string{"yaml": plain(string(raw))}, nil
+}
+
+// plain is a text without what could turn the direction of writing. Lines stay.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, text)
 }

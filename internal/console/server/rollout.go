@@ -163,7 +163,7 @@ func newRollout(owner *packagesv1.HostedClusterPackage, in rollout.Observed, pla
 		}
 	}
 	flying := map[string]bool{}
-	for _, ref := range plan.Processing {
+	for _, ref := range in.Processing {
 		flying[ref.Namespace] = true
 	}
 	namespaces := map[types.NamespacedName]string{}

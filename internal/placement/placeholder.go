@@ -82,7 +82,8 @@ func (p Placeholder) Deployment(namespace, image string, claimed map[string]stri
 	tolerate := func(key string) corev1.Toleration {
 		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 	}
-	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi")}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
+	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
@@ -95,7 +96,7 @@ func (p Placeholder) Deployment(namespace, image string, claimed map[string]stri
 				TerminationGracePeriodSeconds: ptr.To[int64](0),
 				SecurityContext:               &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](1001), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 				Containers: []corev1.Container{{
-					Name: "placeholder", Image: image, Command: []string{"/usr/bin/hcp-sidecar", "pause"}, Resources: corev1.ResourceRequirements{Requests: requests},
+					Name: "placeholder", Image: image, Command: []string{"/usr/bin/hcp-sidecar", "pause"}, Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits},
 					SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 				}},
 			}},

@@ -68,7 +68,7 @@ var annotations = func() []Entry {
 	add(Heeded, onlySized, hyperv1.ClusterSizeOverrideAnnotation, hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation)
 	add(Written, onObjects, hyperv1.HostedClusterScheduledAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, "hypershift.openshift.io/size-effects")
 	add(Heeded, onlySized, hyperv1.ClusterSizeLabel, hyperv1.PairedNodesLabel, "hypershift.openshift.io/request-serving-gomemlimit")
-	add(Written, onObjects, "hypershift.openshift.io/pairlabel", "hypershift.openshift.io/component")
+	add(Written, onObjects, "hypershift.openshift.io/pairlabel", "hypershift.openshift.io/component", "hypershift.openshift.io/placeholder")
 	add(NotHeeded, "profiling of control planes is always off", hyperv1.DisableProfilingAnnotation)
 	add(NotHeeded, noForwarding, hyperv1.EnableMetricsForwarding)
 	add(NotHeeded, noOAuth, hyperv1.IDPOverridesAnnotationPrefix+"*", hyperv1.OauthLoginURLOverrideAnnotation)

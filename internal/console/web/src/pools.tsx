@@ -20,7 +20,7 @@ function PoolView({ p, open }: { p: Pool; open: boolean }) {
     {p.machines.length ? <div class="scroll" tabIndex={0} role="region" aria-label={'Machines of ' + p.name}><table class="table machines"><thead><tr><th scope="col">Health</th><th scope="col">Machine</th><th scope="col">How far</th><th scope="col">Node</th><th scope="col">Why</th><th scope="col">Version</th><th scope="col">Age</th></tr></thead>
       <tbody>{p.machines.map((m) => <MachineRow key={m.name} m={m} />)}</tbody></table></div> : <p class="quiet">No machines.</p>}
     {p.more ? <p class="quiet">{p.more} more machines are not shown; <code>hypershift get machines --cluster {p.cluster}</code> lists all.</p> : null}
-    <details class="notes" open={open && p.why.state !== 'Well' && false} onToggle={(e) => { if (e.currentTarget.open) setQuery({ pool: p.name }); }}><summary>Conditions ({p.conditions.length})</summary><Conditions list={p.conditions} /></details>
+    <details class="notes" open={open && p.why.state !== 'Well' && false} onToggle={(e) => { if (e.currentTarget.open) setQuery({ pool: p.name }); }}><summary>Conditions ({p.conditions.length})</summary><Conditions list={p.conditions} of={p.name} /></details>
     {p.why.state === 'Well' ? <Command text={`hypershift get machines --cluster ${p.cluster} -n ${p.ns}`} /> : null}
   </Card>;
 }

@@ -112,10 +112,10 @@ const moods: Record<Why['state'], { health: Health; title: string; heals: string
 export function WhyPanel({ why, command, brief }: { why: Why; command: string; brief?: boolean }) {
   const mood = moods[why.state];
   if (why.state === 'Well') {
-    return <section class="why well" aria-label="Why"><Glyph health="Healthy" /><div><h2>Nothing is wrong</h2>
+    return <section class="why well" aria-label={'Why: ' + why.object.kind + ' ' + why.object.name}><Glyph health="Healthy" /><div><h2>Nothing is wrong</h2>
       {why.notes?.length ? <Notes notes={why.notes} title="Good to know" /> : null}</div></section>;
   }
-  return <section class={'why ' + why.state.toLowerCase()} aria-label="Why">
+  return <section class={'why ' + why.state.toLowerCase()} aria-label={'Why: ' + why.object.kind + ' ' + why.object.name}>
     <Glyph health={why.deleting ? 'Deleting' : mood.health} />
     <div>
       <p class="eyebrow">{why.deleting ? 'Being deleted' : mood.title}{why.since ? <> · for <Since at={why.since} /></> : null}</p>
@@ -136,8 +136,8 @@ export function sentence(text: string): string {
   return /[.!?]$/.test(first) ? first : first + '.';
 }
 
-export function Conditions({ list }: { list: Condition[] }) {
-  return <div class="scroll" tabIndex={0} role="region" aria-label="Conditions"><table class="table conditions"><thead><tr><th scope="col">Condition</th><th scope="col">Status</th><th scope="col">Reason and message</th><th scope="col">For</th></tr></thead>
+export function Conditions({ list, of = '' }: { list: Condition[]; of?: string }) {
+  return <div class="scroll" tabIndex={0} role="region" aria-label={'Table of conditions ' + of}><table class="table conditions"><thead><tr><th scope="col">Condition</th><th scope="col">Status</th><th scope="col">Reason and message</th><th scope="col">For</th></tr></thead>
     <tbody>{list.map((c) => <tr key={c.type} class={c.counts && !c.good ? 'bad' : ''}><th scope="row">{c.type}</th>
       <td><span class={'status ' + (c.counts ? c.good ? 'good' : 'bad' : 'flat')}>{c.status}</span></td>
       <td><b>{c.reason}</b>{c.message ? <span class="message"> {c.message}</span> : null}</td><td class="num"><Since at={c.since} /></td></tr>)}</tbody></table></div>;

@@ -100,13 +100,8 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 	return set, absent
 }
 
-// allFieldsHeeded knows of releases of Kubernetes alone. What it says of them would be wrong advice for a payload.
 func allFieldsHeeded(obs *observed) metav1.Condition {
-	c := validate.AllFieldsHeeded(obs.hc, obs.payload())
-	if obs.userRelease == nil || obs.userRelease.Kubernetes {
-		return c
-	}
-	return conditions.Unknown(c.Type, hyperv1.StatusUnknownReason, "which fields are heeded is known of releases of Kubernetes only, and "+obs.userRelease.Version+" is one of OpenShift")
+	return validate.AllFieldsHeeded(obs.hc, obs.payload())
 }
 
 func fromHCP(obs *observed, conditionType string) metav1.Condition {

@@ -17,7 +17,7 @@ func (p *pass) heeded() {
 	if err != nil {
 		panic(fmt.Sprintf("a NodePool can't be encoded: %v", err)) // it has been decoded from JSON
 	}
-	found := append(support.Of("NodePool").Findings(spec, string(p.spec().Platform.Type)), support.AnnotationFindings(p.obs.pool.Annotations)...)
+	found := append(support.Of("NodePool").Findings(spec, string(p.spec().Platform.Type)), support.AnnotationFindings(p.obs.pool.Annotations, p.payloadRelease())...)
 	if p.payloadRelease() { // the table is about Kubernetes releases
 		found = slices.DeleteFunc(found, func(f support.Finding) bool {
 			return slices.ContainsFunc(payloadOnly, func(field string) bool {

@@ -1,6 +1,8 @@
 package support
 
 import (
+	"slices"
+
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
 )
@@ -125,5 +127,30 @@ var annotations = func() []Entry {
 	add(Heeded, "", hyperv1.NodePoolAllowRolloutAnnotation, hyperv1.DeleteProtectionAnnotation)
 	add(Heeded, "", backups.ScheduleAnnotation, backups.KeepAnnotation, backups.VerifyAnnotation, backups.VerifyScheduleAnnotation)
 	add(Written, onObjects, backups.VerifiedAtAnnotation, backups.SummaryAnnotation, backups.CloneOfAnnotation)
-	return list
+	return withPayloads(list)
 }()
+
+// byPayloads are annotations that components of OpenShift payloads heed, and nothing of Kubernetes releases; a test looks for who reads them.
+var byPayloads = []string{
+	hyperv1.AWSKMSProviderImage, hyperv1.IBMCloudKMSProviderImage, hyperv1.PortierisImageAnnotation, hyperv1.DisableProfilingAnnotation,
+	hyperv1.CertifiedOperatorsCatalogImageAnnotation, hyperv1.CommunityOperatorsCatalogImageAnnotation, hyperv1.RedHatOperatorsCatalogImageAnnotation,
+	hyperv1.OLMCatalogsISRegistryOverridesAnnotation, hyperv1.IDPOverridesAnnotationPrefix + "*", hyperv1.OauthLoginURLOverrideAnnotation,
+	hyperv1.PrivateIngressControllerAnnotation, hyperv1.IngressControllerLoadBalancerScope, hyperv1.EnsureExistsPullSecretReconciliation,
+	hyperv1.DisableAWSNodeTerminationHandlerAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
+	hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation, hyperv1.SharedLoadBalancerHealthProbePathAnnotation,
+	hyperv1.SharedLoadBalancerHealthProbePortAnnotation, hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.NodePoolHAProxyImageAnnotation,
+	hyperv1.CleanupCloudResourcesAnnotation,
+}
+
+// withPayloads gives annotations the verdict for OpenShift payloads where it is another.
+func withPayloads(list []Entry) []Entry {
+	for i := range list {
+		switch e := &list[i]; {
+		case slices.Contains(byPayloads, e.Path):
+			e.Payload = Heeded
+		case e.Path == hyperv1.EnableMetricsForwarding:
+			e.Payload, e.PayloadText = NotHeeded, "metrics are forwarded with spec.monitoring.metricsForwarding: set that"
+		}
+	}
+	return list
+}

@@ -34,7 +34,7 @@ func (t *Table) FindingsOf(spec map[string]any, platform string, payload bool) [
 	walk([]string{"spec"}, "spec", spec, func(spellings []string, field, value string) {
 		e, ok := t.lookup(spellings, value)
 		if payload {
-			e = e.forPayloads()
+			e = e.ForPayloads()
 		}
 		verdict := e.On(platform)
 		if !ok || e.Quiet || verdict != NotHeeded && verdict != Refused || e.Default != "" && value == e.Default {
@@ -125,11 +125,14 @@ var ours = []string{"hypershift.openshift.io/", "oauth.hypershift.openshift.io/"
 // unknown is told of an annotation that nobody knows.
 var unknown = Entry{Verdict: NotHeeded, Text: "no annotation has this name: correct it, or remove it"}
 
-// AnnotationFindings are the annotations that nobody heeds, sorted by key.
-func AnnotationFindings(annotations map[string]string) []Finding {
+// AnnotationFindings are the annotations that nobody heeds, sorted by key. payload: the release is one of OpenShift.
+func AnnotationFindings(annotations map[string]string, payload bool) []Finding {
 	var found []Finding
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		e, known := Annotation(key)
+		if payload {
+			e = e.ForPayloads()
+		}
 		switch {
 		case known && e.Verdict == NotHeeded && !e.Quiet:
 		case !known && slices.ContainsFunc(ours, func(group string) bool { return strings.HasPrefix(key, group) }):

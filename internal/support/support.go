@@ -32,6 +32,8 @@ type Entry struct {
 	// Payload is the verdict for OpenShift payloads where it is another than for releases of Kubernetes. PayloadText is then what Text is for these.
 	Payload     Verdict
 	PayloadText string
+	// PayloadBy is By for OpenShift payloads.
+	PayloadBy string
 	// Text says why, and what to do instead; a clause without a full stop. Required unless the verdict is Heeded.
 	Text string
 	// Default is what the definition or our tools write when the user says nothing. That is never told.
@@ -138,10 +140,10 @@ func Annotation(key string) (Entry, bool) {
 // Annotations are all entries about annotations.
 func Annotations() []Entry { return slices.Clone(annotations) }
 
-// forPayloads is the entry as it is for OpenShift payloads.
-func (e Entry) forPayloads() Entry {
+// ForPayloads is the entry as it is for OpenShift payloads.
+func (e Entry) ForPayloads() Entry {
 	if e.Payload != "" {
-		e.Verdict, e.None, e.Text = e.Payload, "", e.PayloadText
+		e.Verdict, e.None, e.Text, e.By = e.Payload, "", e.PayloadText, e.PayloadBy
 	}
 	return e
 }

@@ -121,6 +121,34 @@ func TestAnnotationConstants(t *testing.T) {
 	})
 }
 
+func TestAnnotationsOfPayloads(t *testing.T) {
+	t.Run("When only payloads heed an annotation something of theirs should read it, and of no other", func(t *testing.T) {
+		g := NewWithT(t)
+		text := &strings.Builder{}
+		for _, dir := range []string{"controlplane/openshift", "configoperator", "contract/payload", "nodepool"} {
+			g.Expect(filepath.WalkDir("../"+dir, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/karpenter/") { // which is only shown
+					return err
+				}
+				raw, err := os.ReadFile(path)
+				text.Write(raw)
+				return err
+			})).To(Succeed())
+		}
+		for name, value := range constants(t) {
+			e, ok := support.Annotation(value)
+			if !ok {
+				e, _ = support.Annotation(value + "x")
+			}
+			if e.Verdict != support.NotHeeded {
+				continue
+			}
+			read := regexp.MustCompile(`hyperv1\.`+name+`\b`).MatchString(text.String()) || name == "CleanupCloudResourcesAnnotation"
+			g.Expect(e.Payload == support.Heeded).To(Equal(read), "%s (%s)", value, name)
+		}
+	})
+}
+
 // sources are the programs' files: without tests, tools for users, which write annotations, and the list of those that are only copied.
 var sources = sync.OnceValue(func() map[string]string {
 	files := map[string]string{}
@@ -299,14 +327,19 @@ func services(pairs ...string) map[string]any {
 
 func TestAnnotationFindings(t *testing.T) {
 	g := NewWithT(t)
-	found := support.AnnotationFindings(map[string]string{
+	annotations := map[string]string{
 		"hypershift.openshift.io/portieris-image": "x", "hypershift.openshift.io/restart-date": "x", "hypershift.openshift.io/restart-dtae": "x",
 		"example.com/mine": "x", "resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", "idpoverrides.hypershift.openshift.io/github": "x",
-	})
+	}
+	found := support.AnnotationFindings(annotations, false)
 	g.Expect(found).To(HaveLen(3))
 	g.Expect(found[0].Field).To(Equal("metadata.annotations[hypershift.openshift.io/portieris-image]"))
 	g.Expect(found[1].String()).To(Equal("metadata.annotations[hypershift.openshift.io/restart-dtae]: no annotation has this name: correct it, or remove it"))
 	g.Expect(found[2].Field).To(ContainSubstring("idpoverrides"))
+
+	found = support.AnnotationFindings(annotations, true)
+	g.Expect(found).To(HaveLen(1), "components of payloads heed the others")
+	g.Expect(found[0].Field).To(ContainSubstring("restart-dtae"))
 }
 
 func TestMessage(t *testing.T) {

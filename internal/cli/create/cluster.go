@@ -141,7 +141,7 @@ func notHeeded(o Options, objs []client.Object) []string {
 		if err != nil {
 			return nil
 		}
-		for _, f := range append(support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type)), support.AnnotationFindings(hc.Annotations)...) {
+		for _, f := range append(support.Of("HostedCluster").Findings(spec, string(hc.Spec.Platform.Type)), support.AnnotationFindings(hc.Annotations, false)...) {
 			if !ownDefaults(o, f) {
 				notes = append(notes, fmt.Sprintf("%s: %s", f.Entry.Verdict, f))
 			}

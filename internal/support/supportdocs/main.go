@@ -39,7 +39,7 @@ Nothing that you can write is ignored in silence. Each field, annotation, flag a
 - **refused**: a new object that has it is not acted on, and its condition ValidConfiguration, SupportedHostedCluster or ValidReleaseImage says why. A hosted cluster that exists goes on, and is told;
 - **not heeded**: nobody acts on it. While it is set, condition **AllFieldsHeeded** of the HostedCluster or NodePool is False and says what to do instead. (A default that the API server or a tool fills in is not told.)
 
-What is not a platform's own is about releases of **Kubernetes** on the platforms **None** and **Local**; what OpenShift payloads heed besides is in [openshift](../openshift.md).
+What is not a platform's own is about releases of **Kubernetes** on the platforms **None** and **Local**; a column says what holds for payloads of OpenShift, about which there is more in [openshift](../openshift.md).
 
 | | releases of Kubernetes | releases of OpenShift |
 |---|---|---|
@@ -56,22 +56,33 @@ func Page() []byte {
 	b := &strings.Builder{}
 	b.WriteString(intro)
 	for _, t := range support.Tables() {
-		fmt.Fprintf(b, "\n## Fields of %s\n\n| field | Local | None | why, and what to do |\n|---|---|---|---|\n", t.Kind)
+		fmt.Fprintf(b, "\n## Fields of %s\n\n| field | Local | None | OpenShift payloads | why, and what to do |\n|---|---|---|---|---|\n", t.Kind)
 		entries := slices.Clone(t.Entries)
 		for _, r := range t.Rules {
 			entries = append(entries, r.Entry)
 		}
 		for _, e := range entries {
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", e.Path, e.On("Local"), e.On("None"), e.Text)
+			payload, text := e.ForPayloads(), e.Text
+			if payload.Text != text && payload.Text != "" {
+				text += "; for payloads: " + payload.Text
+			}
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", e.Path, e.On("Local"), e.On("None"), payload.Verdict, text)
 		}
 	}
 	b.WriteString("\n## Annotations and labels\n\nA key of group `hypershift.openshift.io` that is not here is a mistake, and told.\n")
 	for _, v := range []support.Verdict{support.Heeded, support.NotHeeded, support.Written} {
 		fmt.Fprintf(b, "\n### %s\n\n| key | why |\n|---|---|\n", strings.ToUpper(string(v[:1]))+string(v[1:]))
 		for _, e := range support.Annotations() {
-			if e.Verdict == v {
-				fmt.Fprintf(b, "| `%s` | %s |\n", e.Path, e.Text)
+			if e.Verdict != v {
+				continue
 			}
+			text := e.Text
+			if e.Payload == support.Heeded {
+				text += "; OpenShift payloads heed it"
+			} else if e.Payload != "" {
+				text += "; for OpenShift payloads: " + e.PayloadText
+			}
+			fmt.Fprintf(b, "| `%s` | %s |\n", e.Path, text)
 		}
 	}
 	b.WriteString("\n## Kinds\n\n| kind | group | | |\n|---|---|---|---|\n")

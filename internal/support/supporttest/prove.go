@@ -26,6 +26,17 @@ type Proof struct {
 	Render Renderer
 	// Nothing looks for changes by fields that nobody heeds, too.
 	Nothing bool
+	// Payload: the verdicts are those for OpenShift payloads.
+	Payload bool
+}
+
+// entry is what the table says of a field.
+func (p Proof) entry(path, value string) (support.Entry, bool) {
+	e, ok := p.Table.Lookup(path, value)
+	if p.Payload {
+		e = e.ForPayloads()
+	}
+	return e, ok
 }
 
 // Run runs the proof.
@@ -40,12 +51,13 @@ func (p Proof) Run(t *testing.T) {
 	}
 	unheeded := map[string][]Leaf{} // by the path of their entry
 	for _, leaf := range Leaves(t, p.Table.Kind) {
-		e, _ := p.Table.Lookup(leaf.Path, "")
+		e, _ := p.entry(leaf.Path, "")
 		switch {
 		case e.On(p.Platform) == support.Heeded && slices.Contains(strings.Fields(e.By), p.By):
 			if !p.changes(leaf, Candidates(leaf), before) {
 				t.Errorf("%s: the table says that %s heeds it, but nothing that is rendered changes with it", leaf.Path, p.By)
 			}
+		case p.Payload && e.Payload == support.NotHeeded: // said of payloads alone: components may be told of what nobody makes
 		case e.On(p.Platform) == support.NotHeeded && p.Nothing && !e.Quiet:
 			unheeded[e.Path] = append(unheeded[e.Path], leaf)
 		}
@@ -91,8 +103,8 @@ func (p Proof) togetherNothing(leaves []Leaf, before map[string]string) bool {
 // ordinary are the values of a field that have no verdict of their own.
 func (p Proof) ordinary(leaf Leaf) []any {
 	return slices.DeleteFunc(Candidates(leaf), func(value any) bool {
-		e, ok := p.Table.Lookup(leaf.Path, textOf(value))
-		general, _ := p.Table.Lookup(leaf.Path, "")
+		e, ok := p.entry(leaf.Path, textOf(value))
+		general, _ := p.entry(leaf.Path, "")
 		return ok && e.Path == leaf.Path+"="+textOf(value) && general.Verdict != e.Verdict
 	})
 }

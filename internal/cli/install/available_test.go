@@ -1,0 +1,83 @@
+package install
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
+)
+
+// parts are what an installation with packages consists of, as far as these tests look at it.
+type parts struct {
+	deployments []*appsv1.Deployment
+	budgets     []*policyv1.PodDisruptionBudget
+	policies    []string // namespaces with a policy of signatures
+}
+
+func partsOf(o Options) (out parts) {
+	for _, obj := range Resources(o) {
+		switch obj := obj.(type) {
+		case *appsv1.Deployment:
+			out.deployments = append(out.deployments, obj)
+		case *policyv1.PodDisruptionBudget:
+			out.budgets = append(out.budgets, obj)
+		case *corev1.ConfigMap:
+			if obj.Name == signaturePolicyName {
+				out.policies = append(out.policies, obj.Namespace)
+			}
+		}
+	}
+	return out
+}
+
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	t.Run("When there is one Pod of each operator nothing should hold up a drain", func(t *testing.T) {
+		g := NewWithT(t)
+		got := partsOf(resources(func(o *Options) { o.PackageOperator = true }))
+		g.Expect(got.budgets).To(BeEmpty())
+		for _, d := range got.deployments {
+			g.Expect(d.Spec.Template.Spec.TopologySpreadConstraints).To(BeEmpty())
+			g.Expect(d.Spec.Template.Spec.Containers[0].Env).NotTo(ContainElement(HaveField("Name", "LEASE_DURATION")))
+		}
+	})
+	t.Run("When there are two they should be apart, drained one at a time, and take over soon", func(t *testing.T) {
+		g := NewWithT(t)
+		got := partsOf(resources(func(o *Options) { o.PackageOperator, o.Replicas = true, 2 }))
+		g.Expect(got.budgets).To(HaveLen(2))
+		g.Expect(got.deployments).To(HaveLen(2))
+		for i, d := range got.deployments {
+			pod := d.Spec.Template
+			g.Expect(d.Spec.Replicas).To(Equal(ptr.To[int32](2)))
+			g.Expect(pod.Spec.TopologySpreadConstraints).To(HaveLen(2))
+			g.Expect(pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels).To(Equal(d.Spec.Selector.MatchLabels))
+			g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "LEASE_DURATION", Value: standbyLease}))
+			g.Expect(got.budgets[i].Spec.Selector).To(Equal(d.Spec.Selector))
+			g.Expect(got.budgets[i].Namespace).To(Equal(d.Namespace))
+		}
+	})
+	t.Run("When a number makes no sense it should name the bounds", func(t *testing.T) {
+		NewWithT(t).Expect(resources(func(o *Options) { o.Replicas = 9 }).Validate()).To(MatchError(ContainSubstring("--replicas 9: must be 1 to 5")))
+	})
+}
+
+func TestSignaturePolicy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	with := func(policy string) parts {
+		return partsOf(resources(func(o *Options) { o.PackageOperator, o.SignaturePolicy = true, []byte(policy) }))
+	}
+	got, other := with("a"), with("b")
+	g.Expect(got.policies).To(ConsistOf(DefaultNamespace, PackageOperatorNamespace))
+	for i, d := range got.deployments {
+		pod := d.Spec.Template
+		g.Expect(pod.Spec.Containers[0].Args).To(ContainElement("--image-signature-policy=/etc/hypershift/image-signature-policy/policy.yaml"))
+		g.Expect(pod.Spec.Volumes).To(ContainElement(HaveField("Name", signaturePolicyName)))
+		g.Expect(pod.Annotations[signaturePolicyHash]).NotTo(Equal(other.deployments[i].Spec.Template.Annotations[signaturePolicyHash]),
+			"another policy starts the Pods anew")
+	}
+	g.Expect(with("").policies).To(BeEmpty())
+}

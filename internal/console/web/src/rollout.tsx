@@ -78,8 +78,8 @@ function Groups({ p, fail }: { p: RolloutPage; fail: string[] }) {
     const done = g.cells.filter((c) => c.state === 'done').length, named = g.cells.length <= 16;
     return <section key={g.name} class={'group' + (g.name && g.name === p.current ? ' current' : '')} aria-label={'Group ' + (g.name || 'all')}>
       <header><b>{g.name || 'all hosted clusters'}</b><span class="quiet">{done} of {g.cells.length} done</span></header>
-      <div class={named ? 'cells named' : 'cells'}>{g.cells.slice(0, 1000).map((c) => <button type="button" key={c.cluster} class="pick" aria-pressed={c.fails ?? false} aria-label={`${c.cluster}: ${words[c.state]}${c.wave ? `, wave ${c.wave}` : ''}. What if it fails?`}
-        title={`${c.cluster}\n${words[c.state]}${c.wave ? `, wave ${c.wave} of the forecast` : ''}\n${c.reason}\nClick: what if it fails?`} onClick={() => setQuery({ fail: c.fails ? fail.filter((f) => f !== c.cluster) : [...fail, c.cluster] })}><span class={`cell ${c.state}${c.fails ? ' fails' : ''}`} aria-hidden="true">{c.fails ? '×' : c.state === 'waiting' || c.state === 'next' ? c.wave ?? letters[c.state] : letters[c.state]}</span>{named ? <span class="of">{c.cluster}</span> : null}</button>)}</div>
+      <div class={named ? 'cells named' : 'cells'}>{g.cells.slice(0, 1000).map((c) => <button type="button" key={c.cluster} class="pick" aria-pressed={c.fails ?? false}
+        title={`${c.cluster}\n${words[c.state]}${c.wave ? `, wave ${c.wave} of the forecast` : ''}\n${c.reason}\nClick: what if it fails?`} onClick={() => setQuery({ fail: c.fails ? fail.filter((f) => f !== c.cluster) : [...fail, c.cluster] })}><span class={`cell ${c.state}${c.fails ? ' fails' : ''}`} aria-hidden="true">{c.fails ? '×' : c.state === 'waiting' || c.state === 'next' ? c.wave ?? letters[c.state] : letters[c.state]}</span><span class={named ? 'of' : 'visually-hidden'}>{c.cluster}</span><span class="visually-hidden">: {words[c.state]}{c.wave ? `, wave ${c.wave}` : ''}. What if it fails?</span></button>)}</div>
     </section>;
   })}</div>;
 }

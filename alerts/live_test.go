@@ -102,8 +102,32 @@ func newLive(t *testing.T) *live {
 		l.prometheus = filepath.Join(t.TempDir(), "prometheus")
 		run(t, "go", "build", "-tags", "remove_all_sd,enable_kubernetes_sd", "-o", l.prometheus, "github.com/prometheus/prometheus/cmd/prometheus")
 	}
-	l.rollout = strings.TrimPrefix(strings.Fields(l.get(t, "get", "hostedclusterpackages", "-o", "name"))[0], "hostedclusterpackage.package-operator.run/")
+	l.rollout = "monitored"
+	l.rollOut(t)
 	return l
+}
+
+// rollOut rolls the add-on of local mode out over the fleet, so that there is a rollout to be shown.
+func (l *live) rollOut(t *testing.T) {
+	t.Helper()
+	l.get(t, "label", "hostedcluster", "-n", "clusters", "demo", "--overwrite", "fleet="+l.rollout)
+	file := filepath.Join(t.TempDir(), "rollout.yaml")
+	text := fmt.Sprintf(`apiVersion: package-operator.run/v1alpha1
+kind: HostedClusterPackage
+metadata: {name: %s}
+spec:
+  hostedClusterSelector: {matchLabels: {fleet: %[1]s}}
+  strategy: {rollingUpgrade: {maxUnavailable: 1}}
+  template:
+    spec:
+      image: 10.244.0.1:5000/examples/hello:1.0.0
+      config: {image: "10.244.0.1:5000/hypershift/webapp", tag: "1.0.0"}
+`, l.rollout)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.get(t, "apply", "-f", file)
+	l.get(t, "wait", "hostedclusterpackage/"+l.rollout, "--for=condition=Available", "--timeout=4m")
 }
 
 func (l *live) get(t *testing.T, args ...string) string {

@@ -43,6 +43,7 @@ func TestBundle(t *testing.T) {
 
 // When the program for the browser is written, it should make no markup of texts, and ask nobody but the console.
 func TestManners(t *testing.T) {
+	t.Chdir("..") // as the program is called
 	err := filepath.WalkDir(filepath.Join(sources, "src"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

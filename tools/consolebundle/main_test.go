@@ -11,6 +11,7 @@ import (
 
 // When the sources of the web console change, the bundle that is committed should, too.
 func TestBundle(t *testing.T) {
+	t.Chdir("..") // as the program is called
 	built, err := build(sources)
 	if err != nil {
 		t.Fatal(err)

@@ -184,7 +184,7 @@ e2e-aws: kubernetes capi capa ## An emulated AWS: network, zones and roles made,
 .PHONY: e2e-aws-live
 e2e-aws-live: kubernetes build capa ## Nodes that boot from instances of an emulated AWS, in one local cluster (as root, 40 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	go test -count=1 -v -timeout 75m -tags e2e,aws -run '^TestAWS$$' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 75m -tags e2e,aws -run '^TestAWS$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-backup
 e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of a hosted cluster that is written to (as root, 30 minutes).
@@ -195,18 +195,18 @@ e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 10
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-install
 e2e-install: kubernetes capi build flannel ## docs/install.md, followed word by word on a hosted cluster as the management cluster (as root, 25 minutes).
 	$(MAKE) dist DIST_PARTS=images DIST_ARCHS=$$(go env GOARCH) DIST_FLAGS='-releases 1.36.3'
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS); code=$$?; bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-monitoring
 e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targets, rules, and every query of every dashboard (as root, 12 minutes; builds Prometheus at first).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	cd alerts && STATE=/tmp/hcp-e2e go test -count=1 -v -timeout 30m -tags e2e -run '^TestLive$$' . $(TEST_FLAGS); code=$$?; cd .. && bin/hypershift local down --state-dir /tmp/hcp-e2e; exit $$code
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; (cd alerts && STATE=/tmp/hcp-e2e go test -count=1 -v -timeout 30m -tags e2e -run '^TestLive$$' . $(TEST_FLAGS))
 
 .PHONY: adversary adversary-plan
 adversary: kubernetes build ## Faults of all kinds while users work, and every promise checked; SEED=n plays one again (as root, LENGTH for each of SEEDS).

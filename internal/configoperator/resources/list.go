@@ -33,6 +33,7 @@ type Resource struct {
 var all = []Resource{
 	{Name: "API server endpoints", Render: APIServerEndpoints},
 	{Name: "kubelet access", Render: kubeletAccess},
+	{Name: "access to metrics", Render: metricsAccess},
 	{Name: "node certificates", Render: nodeCertificates},
 	{Name: "system namespace", Render: systemNamespace},
 	{Name: "node proxy", Render: nodeProxy},

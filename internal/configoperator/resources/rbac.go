@@ -12,6 +12,8 @@ const (
 	// nodeBootstrapperUser is who a new machine is until it has a certificate of its own.
 	nodeBootstrapperUser = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
 	nodesGroup           = "system:nodes"
+	// metricsUser is who a Prometheus is with Secret metrics-client of the control-plane namespace.
+	metricsUser = "system:serviceaccount:hypershift:prometheus"
 )
 
 // kubeletAccess lets kube-apiserver talk to kubelets; without it logs, exec and port-forward are forbidden.
@@ -19,6 +21,11 @@ func kubeletAccess(Input) ([]client.Object, error) {
 	return []client.Object{
 		bind("system:kube-apiserver:kubelet-api-admin", "system:kubelet-api-admin", user(kubeAPIServerUser)),
 	}, nil
+}
+
+// metricsAccess lets who collects metrics of the control plane read those of kube-apiserver, and what asks it for leave.
+func metricsAccess(Input) ([]client.Object, error) {
+	return []client.Object{bind("hypershift-metrics-client", "system:monitoring", user(metricsUser))}, nil
 }
 
 // nodeCertificates lets new machines ask for a certificate and nodes renew theirs. The first certificate is not approved by

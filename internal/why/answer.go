@@ -93,7 +93,7 @@ func Explain(s *Snapshot, of Object) Answer {
 	if it == nil {
 		return absent(s, of)
 	}
-	out := Answer{Object: it.Object, State: Well, Deleting: it.deleted != nil, Notes: scene.notes(it)}
+	out := Answer{Object: of, State: Well, Deleting: it.deleted != nil, Notes: scene.notes(it)}
 	chain := scene.ask(it)
 	if chain == nil {
 		out.Cause, out.Heals = "nothing is wrong", true

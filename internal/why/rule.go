@@ -139,10 +139,7 @@ func (s *scene) ask(it *item) []step {
 
 // follow is the chain that begins with a symptom; nil: it leads nowhere.
 func (s *scene) follow(r *Rule, it *item, saw *seen) []step {
-	first := step{rule: r.ID, cause: saw.cause, do: r.Do, state: r.State, link: Link{Object: it.Object, Field: saw.field, Text: saw.text, Since: at(saw.since)}}
-	if it.Kind == kindHostedNode {
-		first.link.Object.Kind = kindNode
-	}
+	first := step{rule: r.ID, cause: saw.cause, do: r.Do, state: r.State, link: Link{Object: it.shown(), Field: saw.field, Text: saw.text, Since: at(saw.since)}}
 	if saw.do != "" {
 		first.do = saw.do
 	}

@@ -261,7 +261,29 @@ func fits(t trouble.Trouble, kind string) bool {
 }
 
 // find is the object that was asked about.
-func (s *scene) find(of Object) *item { return s.byName[of] }
+func (s *scene) find(of Object) *item {
+	if kind, ok := strings.CutPrefix(of.Kind, clusterScoped); ok && of.Namespace == "" && slices.Contains(packageKinds, kind) {
+		of.Kind = kind
+	}
+	return s.byName[of]
+}
+
+// clusterScoped is before the names of kinds of packages that have no namespace. They are as those that have one, and in a snapshot among these.
+const clusterScoped = "Cluster"
+
+var packageKinds = []string{kindPackage, kindObjectDeployment, kindObjectSet, kindObjectSetPhase}
+
+// shown is the object under the name of its kind that people know.
+func (it *item) shown() Object {
+	of := it.Object
+	switch {
+	case it.Kind == kindHostedNode:
+		of.Kind = kindNode
+	case it.Namespace == "" && slices.Contains(packageKinds, it.Kind):
+		of.Kind = clusterScoped + it.Kind
+	}
+	return of
+}
 
 // held are what the object's own pauses say, for an answer that is about something else.
 func (s *scene) held(it *item) []string {

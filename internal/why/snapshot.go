@@ -45,6 +45,7 @@ type Snapshot struct {
 	// Hosted is what a hosted cluster said, by "namespace/name" of its HostedCluster. Treat it as hostile.
 	Hosted map[string]HostedSide
 
+	// Those without a namespace are ClusterPackages, ClusterObjectDeployments and so on.
 	Packages              []packagesv1.Package
 	ObjectDeployments     []packagesv1.ObjectDeployment
 	ObjectSets            []packagesv1.ObjectSet

@@ -43,11 +43,13 @@ var kinds = map[string]string{
 	"package": "Package", "packages": "Package", "pkg": "Package",
 	"objectdeployment": "ObjectDeployment", "objectdeployments": "ObjectDeployment",
 	"objectset": "ObjectSet", "objectsets": "ObjectSet",
+	"clusterpackage": "ClusterPackage", "clusterpackages": "ClusterPackage", "clpkg": "ClusterPackage",
+	"clusterobjectdeployment": "ClusterObjectDeployment", "clusterobjectdeployments": "ClusterObjectDeployment",
 	"hostedclusterpackage": "HostedClusterPackage", "hostedclusterpackages": "HostedClusterPackage", "hcpkg": "HostedClusterPackage",
 }
 
 // shown are the words that completion offers.
-var shown = []string{"hostedcluster", "nodepool", "machine", "component", "package", "objectdeployment", "hostedclusterpackage"}
+var shown = []string{"hostedcluster", "nodepool", "machine", "component", "package", "objectdeployment", "clusterpackage", "clusterobjectdeployment", "hostedclusterpackage"}
 
 type options struct {
 	connect            connect.Flags
@@ -66,7 +68,8 @@ func Command() *cobra.Command {
 		Long: `Find one root cause: why something is not available, does not go on, is not deleted, or why nothing will happen. The first line names the
 cause; below it stand since when it is so, the evidence that leads to it, what to do, and whether it heals by itself.
 
-KIND is one of hostedcluster (hc), nodepool (np), machine, component, package, objectdeployment, hostedclusterpackage (hcpkg). It writes nothing.
+KIND is one of hostedcluster (hc), nodepool (np), machine, component, package, objectdeployment, clusterpackage,
+clusterobjectdeployment, hostedclusterpackage (hcpkg). It writes nothing.
 docs/why.md describes each rule that an answer names.
 
 Exit codes: 0 it could tell; 4 there is no such object.`,
@@ -137,7 +140,7 @@ func (o *options) place(of *why.Object) error {
 		}
 	}
 	switch of.Kind {
-	case "HostedClusterPackage":
+	case "HostedClusterPackage", "ClusterPackage", "ClusterObjectDeployment":
 		return nil
 	case "HostedCluster", "NodePool":
 		if o.cluster != "" {

@@ -68,6 +68,7 @@ func (o Observer) Snapshot(ctx context.Context, of why.Object) (*why.Snapshot, e
 	read, ok := map[string]func(context.Context, why.Object) error{
 		"HostedCluster": r.cluster, "NodePool": r.pool, "Machine": r.inControlPlane, "ControlPlaneComponent": r.inControlPlane, "HostedControlPlane": r.inControlPlane,
 		"Package": r.pkg, "ObjectDeployment": r.objectDeployment, "ObjectSet": r.inPackage, "HostedClusterPackage": r.fleet,
+		"ClusterPackage": r.clusterPackage, "ClusterObjectDeployment": r.clusterObjectDeployment,
 	}[of.Kind]
 	if !ok {
 		return nil, fmt.Errorf("nobody can explain a %s: use one of %s", of.Kind, strings.Join(Kinds(), ", "))
@@ -82,7 +83,7 @@ func (o Observer) Snapshot(ctx context.Context, of why.Object) (*why.Snapshot, e
 
 // Kinds are those that Snapshot takes.
 func Kinds() []string {
-	return []string{"HostedCluster", "NodePool", "Machine", "ControlPlaneComponent", "HostedControlPlane", "Package", "ObjectDeployment", "ObjectSet", "HostedClusterPackage"}
+	return []string{"HostedCluster", "NodePool", "Machine", "ControlPlaneComponent", "HostedControlPlane", "Package", "ObjectDeployment", "ObjectSet", "ClusterPackage", "ClusterObjectDeployment", "HostedClusterPackage"}
 }
 
 // cluster reads a HostedCluster and all that belongs to it.

@@ -153,6 +153,31 @@ func TestSnapshot(t *testing.T) {
 		a := explain(t, env.Client(t, scheme()), why.Object{Kind: "Package", Namespace: ns, Name: "addon"})
 		g.Expect(a.Rule).To(Equal("package-image-unreadable"))
 	})
+	t.Run("When a cluster-scoped package collides with an object it should say so, and name its kinds as they are", func(t *testing.T) {
+		g := NewWithT(t)
+		c := env.Client(t, scheme())
+		p := &packagesv1.ClusterPackage{ObjectMeta: metav1.ObjectMeta{Name: "wide"}, Spec: packagesv1.PackageSpec{Image: "registry.example.com/wide:1"}}
+		said(&p.Status.Conditions, packagesv1.ConditionAvailable, metav1.ConditionFalse, "ObjectSetNotAvailable", "not available")
+		selector := metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		od := &packagesv1.ClusterObjectDeployment{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
+		od.Spec.Selector, od.Spec.Template.Metadata.Labels = selector, selector.MatchLabels
+		said(&od.Status.Conditions, packagesv1.ConditionAvailable, metav1.ConditionFalse, "ObjectSetNotAvailable", "not available")
+		created(t, c, p, od)
+		set := &packagesv1.ClusterObjectSet{ObjectMeta: metav1.ObjectMeta{Name: "wide-1", OwnerReferences: []metav1.OwnerReference{{APIVersion: packagesv1.GroupVersion.String(), Kind: "ClusterObjectDeployment", Name: "wide", UID: od.UID}}}}
+		set.Spec.Revision = 1
+		said(&set.Status.Conditions, packagesv1.ConditionAvailable, metav1.ConditionFalse, packagesv1.ReasonCollisionDetected, "Service x/y is there already")
+		created(t, c, set)
+		t.Cleanup(func() {
+			for _, obj := range []client.Object{p, od, set} {
+				_ = c.Delete(context.Background(), obj)
+			}
+		})
+		a := explain(t, c, why.Object{Kind: "ClusterPackage", Name: "wide"})
+		g.Expect(a.Rule).To(Equal("object-collision"), "%+v", a)
+		g.Expect(a.Object.String()).To(Equal("ClusterPackage wide"))
+		g.Expect(a.Chain[len(a.Chain)-1].Object.Kind).To(Equal("ClusterObjectSet"))
+		g.Expect(explain(t, c, why.Object{Kind: "ClusterObjectDeployment", Name: "wide"}).Rule).To(Equal("object-collision"))
+	})
 	t.Run("When there is no such object it should be an error that says so", func(t *testing.T) {
 		g := NewWithT(t)
 		_, err := observe.Observer{Client: c}.Snapshot(t.Context(), why.Object{Kind: "HostedCluster", Namespace: "default", Name: "nobody"})

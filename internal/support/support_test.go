@@ -152,7 +152,7 @@ func TestAnnotationsOfPayloads(t *testing.T) {
 // sources are the programs' files: without tests, tools for users, which write annotations, and the list of those that are only copied.
 var sources = sync.OnceValue(func() map[string]string {
 	files := map[string]string{}
-	_ = filepath.WalkDir("../../internal", func(path string, d fs.DirEntry, err error) error {
+	add := func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,9 @@ var sources = sync.OnceValue(func() map[string]string {
 			files[path] = string(raw)
 		}
 		return nil
-	})
+	}
+	_ = filepath.WalkDir("../../internal", add)
+	_ = filepath.WalkDir("../../config", add) // admission policies
 	return files
 })
 

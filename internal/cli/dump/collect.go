@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/redact"
 )
 
 const (
@@ -146,7 +147,7 @@ func (d *dumper) list(ctx context.Context, k kind, namespace string) {
 			break
 		}
 		for i := range list.Items {
-			Redact(&list.Items[i])
+			redact.Object(&list.Items[i])
 			items = append(items, list.Items[i].Object)
 		}
 		if list.GetContinue() == "" {

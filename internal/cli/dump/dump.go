@@ -1,6 +1,6 @@
 // Package dump collects what is needed to find out why a hosted cluster doesn't work, without anything secret.
 //
-// Everything that is written goes through Redact or RedactText. Secrets are listed with their keys and sizes only.
+// Everything that is written goes through kube/redact. Secrets are listed with their keys and sizes only.
 package dump
 
 import (
@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/kube/redact"
 )
 
 // archiveName is the archive beside the files.
@@ -45,7 +45,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() Options {
 	return Options{
-		Namespace:         create.DefaultNamespace,
+		Namespace:         connect.DefaultNamespace,
 		OperatorNamespace: install.DefaultNamespace,
 		Archive:           true,
 		Timeout:           10 * time.Minute,
@@ -108,5 +108,5 @@ type dumper struct {
 
 // problem notes something that could not be read. The text may hold what a server said, so it is redacted.
 func (d *dumper) problem(format string, args ...any) {
-	d.problems = append(d.problems, RedactText(fmt.Sprintf(format, args...)))
+	d.problems = append(d.problems, redact.Text(fmt.Sprintf(format, args...)))
 }

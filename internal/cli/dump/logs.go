@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"hcp.internal/platform/internal/kube/redact"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,5 +66,5 @@ func (d *dumper) containerLog(ctx context.Context, pod *corev1.Pod, container st
 	if previous {
 		file = container + ".previous.log"
 	}
-	d.write([]byte(RedactText(string(raw))), "namespaces", pod.Namespace, "logs", pod.Name, file)
+	d.write([]byte(redact.Text(string(raw))), "namespaces", pod.Namespace, "logs", pod.Name, file)
 }

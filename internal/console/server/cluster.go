@@ -18,10 +18,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/dump"
 	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/kube/journal"
+	"hcp.internal/platform/internal/kube/redact"
 	"hcp.internal/platform/internal/why"
 	"hcp.internal/platform/internal/why/observe"
 )
@@ -259,7 +259,7 @@ func (s *Server) yaml(r *request) (any, error) {
 	if err := r.viewer.Client.Get(ctx, client.ObjectKey{Namespace: r.PathValue("ns"), Name: r.PathValue("name")}, u); err != nil {
 		return nil, err
 	}
-	dump.Redact(u)
+	redact.Object(u)
 	raw, err := yaml.Marshal(u.Object)
 	if err != nil {
 		return nil, problem{http.StatusInternalServerError, "the object can't be written as YAML"}

@@ -1,4 +1,4 @@
-package dump
+package redact
 
 import (
 	"encoding/base64"
@@ -105,7 +105,7 @@ func pod(container map[string]any) map[string]any {
 	return object("Pod", "spec", map[string]any{"containers": []any{container}})
 }
 
-func TestRedactHidesSecrets(t *testing.T) {
+func TestObjectHidesSecrets(t *testing.T) {
 	t.Parallel()
 	for name, hide := range hidings {
 		t.Run("When a secret is in "+name+" it should not be written", func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestRedactHidesSecrets(t *testing.T) {
 				// Long enough that it can't be part of something else by chance.
 				secret := rapid.StringMatching(`[A-Za-z0-9+/]{20,44}`).Draw(t, "secret")
 				u := &unstructured.Unstructured{Object: hide(secret)}
-				Redact(u)
+				Object(u)
 				raw, err := yaml.Marshal(u.Object)
 				g.Expect(err).NotTo(HaveOccurred())
 				text := string(raw)
@@ -131,7 +131,7 @@ func TestRedactHidesSecrets(t *testing.T) {
 	}
 }
 
-func TestRedactKeepsTheRest(t *testing.T) {
+func TestObjectKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	kept := map[string]any{
@@ -152,13 +152,13 @@ func TestRedactKeepsTheRest(t *testing.T) {
 	}
 	before, err := yaml.Marshal(kept)
 	g.Expect(err).NotTo(HaveOccurred())
-	Redact(&unstructured.Unstructured{Object: kept})
+	Object(&unstructured.Unstructured{Object: kept})
 	after, err := yaml.Marshal(kept)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(after)).To(Equal(string(before)))
 }
 
-func TestRedactText(t *testing.T) {
+func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"etcd-0 is not ready since 12:04:05Z":                "etcd-0 is not ready since 12:04:05Z",
 		"--service-account-key-file=/etc/kubernetes/sa.pub":  "--service-account-key-file=/etc/kubernetes/sa.pub",
@@ -169,20 +169,20 @@ func TestRedactText(t *testing.T) {
 		"key AKIAIOSFODNN7EXAMPLE used":                      "key " + redacted + " used",
 		`"password":"hunter2","user":"x"`:                    `"password":` + redacted + `,"user":"x"`,
 	} {
-		NewWithT(t).Expect(RedactText(in)).To(Equal(want))
+		NewWithT(t).Expect(Text(in)).To(Equal(want))
 	}
 }
 
-func FuzzRedactText(f *testing.F) {
+func FuzzText(f *testing.F) {
 	for _, seed := range []string{"", "token: x", "-----BEGIN PRIVATE KEY-----", `{"auth":"x"}`, "https://a:b@c"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		once := RedactText(text)
+		once := Text(text)
 		if len(once) > 20*len(text)+20 {
 			t.Errorf("%d bytes became %d", len(text), len(once))
 		}
 		u := &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{text: fmt.Sprint(text)}}}
-		Redact(u) // must not panic
+		Object(u) // must not panic
 	})
 }

@@ -1,4 +1,5 @@
-package dump
+// Package redact hides what nobody but its users should see, in objects and texts that are shown or sent on.
+package redact
 
 import (
 	"fmt"
@@ -14,11 +15,11 @@ const redacted = "REDACTED"
 // lastApplied holds a whole object as kubectl sent it, Secrets included.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Redact removes from an object what nobody but its users should see: the data of Secrets, environment variables and
+// Object removes from an object what nobody but its users should see: the data of Secrets, environment variables and
 // arguments whose names say that they are secret, and keys, tokens and passwords in any text. It changes u.
 //
 // It errs on the side of hiding. Names, keys and sizes stay, because they are what a person looks for.
-func Redact(u *unstructured.Unstructured) {
+func Object(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	if annotations := u.GetAnnotations(); annotations[lastApplied] != "" {
 		delete(annotations, lastApplied)
@@ -47,7 +48,7 @@ func redactSecret(m map[string]any) {
 func redactValue(v any) any {
 	switch v := v.(type) {
 	case string:
-		return RedactText(v)
+		return Text(v)
 	case []any:
 		for i := range v {
 			v[i] = redactValue(v[i])
@@ -138,8 +139,8 @@ var textRules = []struct {
 	{regexp.MustCompile(`(?i)(\\"(?:password|token|secret|auth|identitytoken|client-key-data)\\"\s*:\s*)\\"[^"\\]+\\"`), "${1}" + redacted},
 }
 
-// RedactText hides secrets in text.
-func RedactText(text string) string {
+// Text hides secrets in text.
+func Text(text string) string {
 	for _, rule := range textRules {
 		text = rule.find.ReplaceAllString(text, rule.with)
 	}

@@ -44,6 +44,11 @@ func TestLiveAuthorities(t *testing.T) {
 		hosted = hostedKubectl(t, "demo")
 		return nil
 	})
+	// The one API server takes up the new bundles by starting anew.
+	eventually(t, authoritiesTime, "an API that answers", func() error {
+		_, err := hosted.try(t, "get", "namespace", "default", "-o", "name")
+		return err
+	})
 	calls := startCaller(t, filepath.Join(stateDir, "demo.kubeconfig"))
 	said := ""
 	eventually(t, authoritiesTime, "all authorities to be replaced", func() error {

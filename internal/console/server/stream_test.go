@@ -1,0 +1,139 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/console/access"
+	"hcp.internal/platform/internal/console/consoletest"
+)
+
+// touch changes a label of a hosted cluster.
+func touch(t *testing.T, c client.Client, ns, name, value string) {
+	t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"touched":%q}}}`, value))
+	NewWithT(t).Expect(c.Patch(t.Context(), &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}, patch)).To(Succeed())
+}
+
+// follow reads a stream: each message as "event data", and its number behind it.
+func follow(t *testing.T, srv *httptest.Server, path, token string) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := srv.Client().Do(r) //nolint:bodyclose // closed below
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(chan string, 1000)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, 4<<20)
+		var kind, id string
+		for lines.Scan() {
+			switch line := lines.Text(); {
+			case strings.HasPrefix(line, "event: "):
+				kind = line[7:]
+			case strings.HasPrefix(line, "id: "):
+				id = line[4:]
+			case strings.HasPrefix(line, "data: "):
+				out <- kind + " " + line[6:] + " " + id
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return out
+}
+
+// number is that of a message of follow.
+func number(t *testing.T, message string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(message[strings.LastIndex(message, "-")+1:], 10, 64)
+	if err != nil {
+		t.Fatalf("message %q ends with no number: %v", message, err)
+	}
+	return n
+}
+
+func TestStream(t *testing.T) {
+	_, c := fleet(t)
+	srv, token := own(t, c, picture(t, c))
+	g := NewWithT(t)
+	first := follow(t, srv, "/api/v1/stream?topic=fleet&show=all", token)
+	var hello string
+	g.Eventually(first, patience).Should(Receive(&hello))
+	g.Expect(hello).To(HavePrefix("reset "), "who brings no number reads anew")
+	at := hello[strings.LastIndex(hello, " ")+1:]
+
+	t.Run("When a stream goes on where another one ended it should tell what happened in between, and nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		touch(t, c, consoletest.Production, "stock", "console-1")
+		g.Eventually(first, patience).Should(Receive(ContainSubstring("console-1")))
+		second := follow(t, srv, "/api/v1/stream?topic=fleet&show=all&since="+at, token)
+		g.Eventually(second, patience).Should(Receive(HavePrefix("hello ")))
+		var patch string
+		g.Eventually(second, patience).Should(Receive(&patch))
+		g.Expect(patch).To(And(HavePrefix("patch "), ContainSubstring("console-1"), Not(ContainSubstring(`"name":"checkout"`))))
+	})
+	t.Run("When the number is of another process it should have the reader begin anew", func(t *testing.T) {
+		other := follow(t, srv, "/api/v1/stream?topic=fleet&since=elsewhere-12", token)
+		NewWithT(t).Eventually(other, patience).Should(Receive(HavePrefix("reset ")))
+	})
+	t.Run("When a row no longer matches the filter it should be told as gone", func(t *testing.T) {
+		g := NewWithT(t)
+		touch(t, c, consoletest.Production, "stock", "here")
+		filtered := follow(t, srv, "/api/v1/stream?topic=fleet&show=all&label=touched%3Dhere", token)
+		g.Eventually(filtered, patience).Should(Receive(ContainSubstring(`"summary"`)))
+		touch(t, c, consoletest.Production, "stock", "elsewhere")
+		g.Eventually(filtered, patience).Should(Receive(ContainSubstring(`"gone":["production/stock"]`)))
+	})
+	t.Run("When a page about one hosted cluster is open it should be told of that one alone", func(t *testing.T) {
+		g := NewWithT(t)
+		page := follow(t, srv, "/api/v1/stream?topic=hc/production/stock", token)
+		g.Eventually(page, patience).Should(Receive(HavePrefix("reset ")))
+		var other, told string
+		for i := range 3 { // at the pace of streams: one of them is told before the next is made
+			mark := fmt.Sprintf("console-2-%d", i)
+			touch(t, c, consoletest.Production, "shipping", mark)
+			for !strings.Contains(other, mark) {
+				g.Eventually(first, patience).Should(Receive(&other))
+			}
+		}
+		touch(t, c, consoletest.Production, "stock", "console-3")
+		g.Eventually(page, patience).Should(Receive(&told, ContainSubstring(`"touched":true`)))
+		g.Expect(number(t, told)).To(BeNumerically(">", number(t, other)), "the change of the other one was told")
+	})
+	t.Run("When somebody opens too many streams it should refuse more", func(t *testing.T) {
+		gate := &access.Own{User: "bob", Client: c}
+		token, _ := gate.Exchange(gate.Ticket())
+		other := serve(t, picture(t, c), gate)
+		for range 8 {
+			NewWithT(t).Eventually(follow(t, other, "/api/v1/stream?topic=rollouts", token), patience).Should(Receive())
+		}
+		resp, body := ask(t, other, "/api/v1/stream?topic=rollouts", token)
+		NewWithT(t).Expect(resp.StatusCode).To(Equal(http.StatusTooManyRequests), body)
+	})
+	t.Run("When the topic means nothing it should say which there are", func(t *testing.T) {
+		resp, body := ask(t, srv, "/api/v1/stream?topic=secrets", token)
+		g := NewWithT(t)
+		g.Expect(resp.StatusCode).To(Equal(http.StatusBadRequest))
+		g.Expect(body).To(ContainSubstring("hc/NAMESPACE/NAME"))
+	})
+}

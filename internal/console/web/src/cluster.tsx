@@ -55,9 +55,9 @@ function Overview({ p }: { p: ClusterPage }) {
       <ol class="stages">{p.stages.map((s) => <li key={s.name} class={s.at ? 'done' : ''}><span>{s.name}</span><span class="num">{s.at ? s.took >= 0 && s.took < 86400 ? '+' + span(s.took) : <Since at={s.at} prefix="since " /> : 'waiting'}</span></li>)}</ol>
     </Card>
     <Card title="Versions">
-      {p.versions.length ? <table class="table"><thead><tr><th scope="col">Version</th><th scope="col">State</th><th scope="col">Started</th><th scope="col">Took</th></tr></thead>
+      {p.versions.length ? <div class="scroll" tabIndex={0} role="region" aria-label="Versions of this hosted cluster"><table class="table"><thead><tr><th scope="col">Version</th><th scope="col">State</th><th scope="col">Started</th><th scope="col">Took</th></tr></thead>
         <tbody>{p.versions.map((v) => <tr key={v.started}><th scope="row" title={v.image}>{v.version}</th><td>{v.state}</td><td class="num"><Since at={v.started} /></td>
-          <td class="num">{v.completed ? span((Date.parse(v.completed) - Date.parse(v.started)) / 1000) : 'under way'}</td></tr>)}</tbody></table> : <p class="quiet">No version was rolled out yet.</p>}
+          <td class="num">{v.completed ? span((Date.parse(v.completed) - Date.parse(v.started)) / 1000) : 'under way'}</td></tr>)}</tbody></table></div> : <p class="quiet">No version was rolled out yet.</p>}
       <p class="image"><code>{p.release}</code></p>
     </Card>
   </div>;

@@ -150,6 +150,11 @@ test-all: kubernetes capi cross test-modules
 	  $(PLAIN) -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
 	  exit $$code; } | $(SLOWEST)
 
+.PHONY: test-browser
+test-browser: deps kubernetes ## The web console in a real Chromium, every page of it; UPDATE=true writes the pictures of docs/console.md (4 minutes).
+	hack/install-deps.sh chromium
+	cd test/browser && CGO_ENABLED=0 go vet -trimpath ./... && $(PLAIN) -vet=off -count=1 -timeout 30m ./... $(TEST_FLAGS)
+
 .PHONY: e2e
 e2e: kubernetes build ## One run of make up's path in a state folder of its own, and five minutes of an adversary (as root, 16 minutes).
 	$(PLAIN) -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)

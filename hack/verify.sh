@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 before=$(git status --porcelain)
 hack/generate.sh
-for module in . alerts api tools kubernetes capi capa coredns flannel storage test/helm tools/gitops docs/examples/list; do
+for module in . alerts api tools kubernetes capi capa coredns flannel storage test/browser test/helm tools/gitops docs/examples/list; do
   (cd "$module" && go mod tidy)
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)

@@ -8,7 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/validate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
 )
@@ -38,12 +40,14 @@ func TestFlavour(t *testing.T) {
 	t.Run("When the release is an OpenShift payload it should be hosted", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(openShift)
+		obs.hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &configv1.IngressSpec{Domain: "apps.example.com"}}
 		steps := planFor(obs, setStatus(obs, noon), noon, options{}).steps
 		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
 		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)).To(BeTrue())
 		g.Expect(steps).NotTo(BeEmpty())
 		heeded := conditions.Get(obs.hc.Status.Conditions, allFieldsHeeded(obs).Type)
-		g.Expect(heeded.Status).To(Equal(metav1.ConditionUnknown), "advice about releases of Kubernetes would be wrong")
+		g.Expect(heeded.Status).To(Equal(metav1.ConditionTrue), heeded.Message)
+		g.Expect(validate.AllFieldsHeeded(obs.hc, false).Status).To(Equal(metav1.ConditionFalse), "a release of Kubernetes has no ingress of its own")
 	})
 	for name, version := range map[string]string{"too old": "4.13.9", "too new": "5.2.0", "of an unknown major version": "6.0.0"} {
 		t.Run("When a payload is "+name+" it should be refused with the reason, before anything is written", func(t *testing.T) {

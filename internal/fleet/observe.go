@@ -10,8 +10,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/read"
-	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/sizing"
 )
@@ -26,14 +26,14 @@ func configuration(ctx context.Context, c client.Reader) (spec *schedulingv1alph
 }
 
 // hosted reads a HostedCluster that may be changed: not another operator's, not one that is paused, being deleted, or gone. again is when a pause ends.
-func hosted(ctx context.Context, c client.Reader, key client.ObjectKey, identity operator.Identity, now time.Time) (hc *hyperv1.HostedCluster, again time.Duration, err error) {
+func hosted(ctx context.Context, c client.Reader, key client.ObjectKey, identity scope.Identity, now time.Time) (hc *hyperv1.HostedCluster, again time.Duration, err error) {
 	hc = &hyperv1.HostedCluster{}
 	if err := c.Get(ctx, key, hc); apierrors.IsNotFound(err) {
 		return nil, 0, nil
 	} else if err != nil {
 		return nil, 0, fmt.Errorf("reading HostedCluster %s: %w", key, err)
 	}
-	if !hc.DeletionTimestamp.IsZero() || identity.Owns(hc.Annotations) != operator.Ours {
+	if !hc.DeletionTimestamp.IsZero() || identity.Owns(hc.Annotations) != scope.Ours {
 		return nil, 0, nil
 	}
 	if p := pause.At(hc.Spec.PausedUntil, now); p.Active {

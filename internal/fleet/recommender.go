@@ -18,10 +18,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
-	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/sizing"
 )
 
@@ -45,7 +45,7 @@ type Recommender struct {
 	Clock  clock.PassiveClock
 	// Events may be nil.
 	Events   events.Recorder
-	Operator operator.Identity
+	Operator scope.Identity
 
 	told events.Limiter
 }

@@ -13,11 +13,11 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/read"
-	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/sizing"
 )
 
@@ -28,7 +28,7 @@ type Scheduler struct {
 	Clock  clock.PassiveClock
 	// Events may be nil.
 	Events   events.Recorder
-	Operator operator.Identity
+	Operator scope.Identity
 	// Live reads and writes without a cache; nil: no cluster gets nodes of its own.
 	Live client.Client
 	// Image is ours, for placeholders of nodes that are missing; empty: there are none.

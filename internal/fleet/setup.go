@@ -21,6 +21,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/fresh"
@@ -41,7 +42,7 @@ func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 func Add(mgr ctrl.Manager, shared operator.Shared) error {
 	c := fresh.New(mgr.GetClient(), shared.Clock, hyperv1.GroupVersion.WithKind("HostedCluster"))
 	recorder := mgr.GetEventRecorder(names.HypershiftOperator)
-	identity := operator.Identity{PrivateCAPI: shared.PrivateCAPI, Scope: shared.Scope}
+	identity := scope.Identity{PrivateCAPI: shared.PrivateCAPI, Scope: shared.Scope}
 	metrics := NewMetrics(mgr.GetClient(), shared.Clock)
 	if err := ctrlmetrics.Registry.Register(metrics); err != nil && !errors.As(err, new(prometheus.AlreadyRegisteredError)) { // by another operator of a test
 		return err

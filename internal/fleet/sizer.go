@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/read"
@@ -26,7 +27,7 @@ type Sizer struct {
 	// Events may be nil.
 	Events events.Recorder
 	// Operator is who this is: it leaves clusters of others alone.
-	Operator operator.Identity
+	Operator scope.Identity
 	// Metrics may be nil.
 	Metrics *Metrics
 }

@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
@@ -120,8 +121,8 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	return r.reconcile(ctx, hc)
 }
 
-func (r *Reconciler) operator() operator.Identity {
-	return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
+func (r *Reconciler) operator() scope.Identity {
+	return scope.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}
 }
 
 // storage knows where objects of Cluster API are stored.

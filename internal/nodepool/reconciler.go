@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
-	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -91,7 +91,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // stored, and the change that says so causes a pass. A pool whose HostedCluster is gone says it by its own annotation and finalizer.
 func (r *Reconciler) owns(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) bool {
 	if hc != nil {
-		return operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Owns(hc.Annotations) == operator.Ours
+		return scope.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Owns(hc.Annotations) == scope.Ours
 	}
 	private := pool.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
 	return private == r.PrivateCAPI || !private && !slices.Contains(pool.Finalizers, Finalizer)
@@ -102,7 +102,7 @@ func (r *Reconciler) acknowledge(ctx context.Context, pool *hyperv1.NodePool, hc
 	if hc == nil {
 		return nil
 	}
-	lock := operator.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Acknowledges(hc.Annotations)
+	lock := scope.Identity{PrivateCAPI: r.PrivateCAPI, Scope: r.Scope}.Acknowledges(hc.Annotations)
 	if lock == "" || pool.Annotations[hyperv1.PrivateCAPIMigrationAckAnnotation] == lock {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/operator"
@@ -116,7 +117,7 @@ type Options struct {
 	Management   *management.Cluster
 	Capabilities operator.Capabilities
 	// Operator tells which HostedClusters are in the queue.
-	Operator operator.Identity
+	Operator scope.Identity
 	// ControlPlaneOperator is what operators of control planes are told of the installation.
 	ControlPlaneOperator cpo.Options
 	// Render makes the control plane of a HostedCluster as it would be without its NodePools.

@@ -20,8 +20,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/release"
 )
@@ -57,7 +57,7 @@ type Queue struct {
 	// Demands works out what a control plane asks for, as it would be of a release; nil: of any.
 	Demands func(context.Context, *hyperv1.HostedControlPlane, *release.Release) ([]capacity.Group, *capacity.Group, error)
 	// Operator tells which HostedClusters are in the queue.
-	Operator operator.Identity
+	Operator scope.Identity
 	// Render makes the control plane of a HostedCluster as it would be without its NodePools.
 	Render func(*hyperv1.HostedCluster) *hyperv1.HostedControlPlane
 	Clock  clock.PassiveClock
@@ -219,7 +219,7 @@ func (q *Queue) queued(hc *hyperv1.HostedCluster, now time.Time) bool {
 	if _, granted := q.granted[hc.UID]; granted || !hc.DeletionTimestamp.IsZero() || pause.At(hc.Spec.PausedUntil, now).Active {
 		return false
 	}
-	if o := q.Operator.Owns(hc.Annotations); o != operator.Ours && o != operator.Unclaimed {
+	if o := q.Operator.Owns(hc.Annotations); o != scope.Ours && o != scope.Unclaimed {
 		return false
 	}
 	status := hc.Status.Conditions

@@ -17,10 +17,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/read"
-	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -31,16 +31,16 @@ type Storage struct {
 	// Direct reaches the management cluster under the names that are stored there, uncached; nil: nobody looks at these.
 	Direct   client.Reader
 	Clock    clock.PassiveClock
-	Operator operator.Identity
+	Operator scope.Identity
 }
 
 // Settle tells whether a hosted cluster is ours, after it has found out what is not clear from its annotations. What is not ours gets no
 // more than condition PrivateCAPITypes.
 func (r Storage) Settle(ctx context.Context, hc *hyperv1.HostedCluster) (ours bool, err error) {
 	switch owns := r.Operator.Owns(hc.Annotations); owns {
-	case operator.Ours:
+	case scope.Ours:
 		return true, nil
-	case operator.Unclaimed, operator.Contradictory:
+	case scope.Unclaimed, scope.Contradictory:
 		hcp, err := read.Optional(ctx, r.Live, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, &hyperv1.HostedControlPlane{})
 		if err != nil {
 			return false, err
@@ -50,10 +50,10 @@ func (r Storage) Settle(ctx context.Context, hc *hyperv1.HostedCluster) (ours bo
 			return false, err
 		}
 		change := claim(hc, hcp, evidence{machines: HasMachines(hc), standard: standard})
-		if owns == operator.Contradictory {
+		if owns == scope.Contradictory {
 			ctrl.LoggerFrom(ctx).Info("Invalid annotation state detected", "repair", change)
 		}
-		if len(change) == 0 && owns == operator.Unclaimed && !hc.DeletionTimestamp.IsZero() {
+		if len(change) == 0 && owns == scope.Unclaimed && !hc.DeletionTimestamp.IsZero() {
 			// Nothing is adopted any more, and its NodePools wait for somebody who says that they are theirs.
 			change[hyperv1.PrivateCAPITypesAnnotation] = "true"
 		}

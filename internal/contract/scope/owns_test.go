@@ -1,4 +1,4 @@
-package operator_test
+package scope_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"hcp.internal/platform/internal/operator"
+	"hcp.internal/platform/internal/contract/scope"
 )
 
 const (
@@ -19,29 +19,29 @@ const (
 
 // The operators that can run beside each other in one management cluster.
 var (
-	newOperator    = operator.Identity{PrivateCAPI: true}
-	legacyOperator = operator.Identity{Scope: ptr.To(hyperv1.LegacyScope)}
-	otherOperator  = operator.Identity{PrivateCAPI: true, Scope: ptr.To("other")}
+	newOperator    = scope.Identity{PrivateCAPI: true}
+	legacyOperator = scope.Identity{Scope: ptr.To(hyperv1.LegacyScope)}
+	otherOperator  = scope.Identity{PrivateCAPI: true, Scope: ptr.To("other")}
 )
 
 func TestOwns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotations        map[string]string
-		new, legacy, other operator.Ownership
+		new, legacy, other scope.Ownership
 	}{
-		"When it is new it should be claimed by the new operator":           {new: operator.Unclaimed},
-		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: operator.Ours},
-		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: operator.Ours},
-		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: operator.Ours},
-		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: operator.Ours},
-		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: operator.Contradictory},
-		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: operator.Unclaimed},
-		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: operator.Ours},
+		"When it is new it should be claimed by the new operator":           {new: scope.Unclaimed},
+		"When it is private it should be the new operator's":                {annotations: map[string]string{privateKey: "true"}, new: scope.Ours},
+		"When it is private and failed before it should stay the new one's": {annotations: map[string]string{privateKey: "true", failedKey: "x"}, new: scope.Ours},
+		"When it is from before it should be the legacy operator's":         {annotations: map[string]string{scopeKey: "legacy"}, legacy: scope.Ours},
+		"When its move failed it should be the legacy operator's":           {annotations: map[string]string{scopeKey: "legacy", failedKey: "health-check-timeout"}, legacy: scope.Ours},
+		"When it claims to be both nobody should touch it but to repair it": {annotations: map[string]string{scopeKey: "legacy", privateKey: "true"}, new: scope.Contradictory},
+		"When it has another scope it should be left to that one":           {annotations: map[string]string{scopeKey: "other"}, other: scope.Unclaimed},
+		"When it is private in another scope it should be left to that one": {annotations: map[string]string{scopeKey: "other", privateKey: "true"}, other: scope.Ours},
 		"When it is being moved nobody should touch it":                     {annotations: map[string]string{lockKey: "true", scopeKey: "legacy"}},
 		"When it is private and being moved nobody should touch it":         {annotations: map[string]string{lockKey: "true", privateKey: "true"}},
 		"When it is both and being moved nobody should touch it":            {annotations: map[string]string{lockKey: "true", privateKey: "true", scopeKey: "legacy"}},
-		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: operator.Ours},
-		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: operator.Unclaimed},
+		"When the lock has another value it should count for nothing":       {annotations: map[string]string{lockKey: "false", privateKey: "true"}, new: scope.Ours},
+		"When private has another value it should count for nothing":        {annotations: map[string]string{privateKey: "false"}, new: scope.Unclaimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -52,10 +52,10 @@ func TestOwns(t *testing.T) {
 	}
 	t.Run("When there are standard types only it should be as ever, and private ones should be left alone", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(operator.Identity{}.Owns(nil)).To(Equal(operator.Ours))
-		g.Expect(operator.Identity{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.Ours))
-		g.Expect(operator.Identity{}.Owns(map[string]string{privateKey: "true"})).To(Equal(operator.NotOurs))
-		g.Expect(operator.Identity{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(operator.NotOurs))
+		g.Expect(scope.Identity{}.Owns(nil)).To(Equal(scope.Ours))
+		g.Expect(scope.Identity{}.Owns(map[string]string{scopeKey: "any"})).To(Equal(scope.Ours))
+		g.Expect(scope.Identity{}.Owns(map[string]string{privateKey: "true"})).To(Equal(scope.NotOurs))
+		g.Expect(scope.Identity{Scope: ptr.To("")}.Owns(map[string]string{scopeKey: "any"})).To(Equal(scope.NotOurs))
 	})
 }
 
@@ -70,8 +70,8 @@ func TestOneOwner(t *testing.T) {
 			}
 		}
 		owners := 0
-		for _, o := range []operator.Identity{newOperator, legacyOperator, otherOperator} {
-			if o.Owns(annotations) != operator.NotOurs {
+		for _, o := range []scope.Identity{newOperator, legacyOperator, otherOperator} {
+			if o.Owns(annotations) != scope.NotOurs {
 				owners++
 			}
 		}
@@ -94,7 +94,7 @@ func TestAcknowledges(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			g := NewWithT(t)
-			for who, o := range map[string]operator.Identity{"new": newOperator, "legacy": legacyOperator, "other": otherOperator} {
+			for who, o := range map[string]scope.Identity{"new": newOperator, "legacy": legacyOperator, "other": otherOperator} {
 				want := ""
 				if who == tc.by {
 					want = "l1"

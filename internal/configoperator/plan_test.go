@@ -194,8 +194,8 @@ func TestOptions(t *testing.T) {
 	})
 	t.Run("When a controller is unknown it should list the known ones", func(t *testing.T) {
 		o := good
-		o.Controllers = []string{"resources", "nodecount"}
-		NewWithT(t).Expect(o.validate()).To(MatchError(ContainSubstring(`unknown controller "nodecount"; known are *, resources`)))
+		o.Controllers = []string{"resources", "cloudproxy"}
+		NewWithT(t).Expect(o.validate()).To(MatchError(ContainSubstring(`unknown controller "cloudproxy"; known are *, resources`)))
 	})
 	t.Run("When a controller is taken out it should not run", func(t *testing.T) {
 		g := NewWithT(t)

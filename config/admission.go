@@ -14,42 +14,19 @@ const NamePolicyName = "names.hostedclusters.hypershift.openshift.io"
 // metadata.namespace, so this cannot be one of them. Objects that are there already are not judged: they can still be changed and
 // deleted.
 func NamePolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: NamePolicyName},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule: admissionv1.Rule{
-						APIGroups:   []string{"hypershift.openshift.io"},
-						APIVersions: []string{"*"},
-						Resources:   []string{"hostedclusters"},
-						Scope:       ptr.To(admissionv1.NamespacedScope),
-					},
-				},
-			}}},
-			Variables: []admissionv1.Variable{{
-				// The same as hostedcluster.Namespace, which replaces dots one for one.
-				Name:       "controlPlane",
-				Expression: "object.metadata.namespace + '-' + object.metadata.name.replace('.', '-')",
-			}},
-			Validations: []admissionv1.Validation{{
-				Expression: "size(variables.controlPlane) <= 63",
-				MessageExpression: "'metadata.name: the namespace of the control plane, ' + variables.controlPlane + ', would have ' + " +
-					"string(size(variables.controlPlane)) + ' characters; at most 63 are allowed: choose a name of at most ' + " +
-					"string(62 - size(object.metadata.namespace)) + ' characters, or a shorter namespace'",
-				Message: "metadata.name: the namespace of the control plane, {namespace}-{name}, can have at most 63 characters",
-				Reason:  ptr.To(metav1.StatusReasonInvalid),
-			}},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: NamePolicyName},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        NamePolicyName,
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
+	policy, binding := policyOn(NamePolicyName, "hypershift.openshift.io", []string{"hostedclusters"}, []admissionv1.OperationType{admissionv1.Create}, admissionv1.Deny)
+	policy.Spec.Variables = []admissionv1.Variable{{
+		// The same as hostedcluster.Namespace, which replaces dots one for one.
+		Name:       "controlPlane",
+		Expression: "object.metadata.namespace + '-' + object.metadata.name.replace('.', '-')",
+	}}
+	policy.Spec.Validations = []admissionv1.Validation{{
+		Expression: "size(variables.controlPlane) <= 63",
+		MessageExpression: "'metadata.name: the namespace of the control plane, ' + variables.controlPlane + ', would have ' + " +
+			"string(size(variables.controlPlane)) + ' characters; at most 63 are allowed: choose a name of at most ' + " +
+			"string(62 - size(object.metadata.namespace)) + ' characters, or a shorter namespace'",
+		Message: "metadata.name: the namespace of the control plane, {namespace}-{name}, can have at most 63 characters",
+		Reason:  ptr.To(metav1.StatusReasonInvalid),
+	}}
 	return policy, binding
 }

@@ -33,44 +33,24 @@ func OverridePolicy(action admissionv1.ValidationAction) (*admissionv1.Validatin
 	annotations := func(of string) string {
 		return fmt.Sprintf("%[1]s != null && has(%[1]s.metadata.annotations) ? %[1]s.metadata.annotations : {}", of)
 	}
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: OverridePolicyName},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-					Rule: admissionv1.Rule{
-						APIGroups:   []string{hyperv1.GroupVersion.Group},
-						APIVersions: []string{"*"},
-						Resources:   []string{"hostedclusters"},
-						Scope:       ptr.To(admissionv1.NamespacedScope),
-					},
-				},
-			}}},
-			Variables: []admissionv1.Variable{
-				{Name: "now", Expression: annotations("object")},
-				{Name: "before", Expression: annotations("oldObject")},
-				{Name: "touched", Expression: "variables.now.filter(k, " + reserved + " && (!(k in variables.before) || variables.before[k] != variables.now[k]))" +
-					" + variables.before.filter(k, " + reserved + " && !(k in variables.now))"},
-			},
-			Validations: []admissionv1.Validation{{
-				Expression: "size(variables.touched) == 0 || authorizer.group('" + hyperv1.GroupVersion.Group + "').resource('hostedclusters')" +
-					".namespace(object.metadata.namespace).name(object.metadata.name).check('" + OverrideVerb + "').allowed()",
-				MessageExpression: "'metadata.annotations: ' + variables.touched.join(', ') + ': only users with verb " + OverrideVerb +
-					" on hostedclusters may set, change or remove this: leave it as it is, or have an administrator do it'",
-				Message: "metadata.annotations: images, Pod Security level and priorities need verb " + OverrideVerb + " on hostedclusters",
-				Reason:  ptr.To(metav1.StatusReasonForbidden),
-			}},
-		},
-	}
 	actions := []admissionv1.ValidationAction{action}
 	if action == admissionv1.Warn {
 		actions = append(actions, admissionv1.Audit)
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: OverridePolicyName},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: OverridePolicyName, ValidationActions: actions},
+	policy, binding := policyOn(OverridePolicyName, hyperv1.GroupVersion.Group, []string{"hostedclusters"}, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, actions...)
+	policy.Spec.Variables = []admissionv1.Variable{
+		{Name: "now", Expression: annotations("object")},
+		{Name: "before", Expression: annotations("oldObject")},
+		{Name: "touched", Expression: "variables.now.filter(k, " + reserved + " && (!(k in variables.before) || variables.before[k] != variables.now[k]))" +
+			" + variables.before.filter(k, " + reserved + " && !(k in variables.now))"},
 	}
+	policy.Spec.Validations = []admissionv1.Validation{{
+		Expression: "size(variables.touched) == 0 || authorizer.group('" + hyperv1.GroupVersion.Group + "').resource('hostedclusters')" +
+			".namespace(object.metadata.namespace).name(object.metadata.name).check('" + OverrideVerb + "').allowed()",
+		MessageExpression: "'metadata.annotations: ' + variables.touched.join(', ') + ': only users with verb " + OverrideVerb +
+			" on hostedclusters may set, change or remove this: leave it as it is, or have an administrator do it'",
+		Message: "metadata.annotations: images, Pod Security level and priorities need verb " + OverrideVerb + " on hostedclusters",
+		Reason:  ptr.To(metav1.StatusReasonForbidden),
+	}}
 	return policy, binding
 }

@@ -18,38 +18,18 @@ const ProtectionPolicyName = "protected.hypershift.openshift.io"
 // HostedCluster, which has its own protection.
 func ProtectionPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	annotation := hyperv1.DeleteProtectionAnnotation
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: ProtectionPolicyName},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Delete},
-					Rule: admissionv1.Rule{
-						APIGroups:   []string{hyperv1.GroupVersion.Group},
-						APIVersions: []string{"*"},
-						Resources:   []string{"hostedclusters", "nodepools"},
-						Scope:       ptr.To(admissionv1.NamespacedScope),
-					},
-				},
-			}}},
-			Variables: []admissionv1.Variable{
-				{Name: "protected", Expression: fmt.Sprintf("has(oldObject.metadata.annotations) && '%[1]s' in oldObject.metadata.annotations && oldObject.metadata.annotations['%[1]s'] == 'true'", annotation)},
-				{Name: "follows", Expression: "request.resource.resource == 'nodepools' && (request.userInfo.username == 'system:serviceaccount:kube-system:generic-garbage-collector' || " +
-					"request.userInfo.username.startsWith('system:serviceaccount:') && request.userInfo.username.endsWith(':operator'))"},
-			},
-			Validations: []admissionv1.Validation{{
-				Expression: "!variables.protected || variables.follows || has(oldObject.metadata.deletionTimestamp)",
-				MessageExpression: "request.kind.kind + ' ' + oldObject.metadata.namespace + '/' + oldObject.metadata.name + ' is protected from deletion: remove annotation " +
-					annotation + " from it first'",
-				Message: "it is protected from deletion: remove annotation " + annotation + " from it first",
-				Reason:  ptr.To(metav1.StatusReasonForbidden),
-			}},
-		},
+	policy, binding := policyOn(ProtectionPolicyName, hyperv1.GroupVersion.Group, []string{"hostedclusters", "nodepools"}, []admissionv1.OperationType{admissionv1.Delete}, admissionv1.Deny)
+	policy.Spec.Variables = []admissionv1.Variable{
+		{Name: "protected", Expression: fmt.Sprintf("has(oldObject.metadata.annotations) && '%[1]s' in oldObject.metadata.annotations && oldObject.metadata.annotations['%[1]s'] == 'true'", annotation)},
+		{Name: "follows", Expression: "request.resource.resource == 'nodepools' && (request.userInfo.username == 'system:serviceaccount:kube-system:generic-garbage-collector' || " +
+			"request.userInfo.username.startsWith('system:serviceaccount:') && request.userInfo.username.endsWith(':operator'))"},
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: ProtectionPolicyName},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: ProtectionPolicyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}
+	policy.Spec.Validations = []admissionv1.Validation{{
+		Expression: "!variables.protected || variables.follows || has(oldObject.metadata.deletionTimestamp)",
+		MessageExpression: "request.kind.kind + ' ' + oldObject.metadata.namespace + '/' + oldObject.metadata.name + ' is protected from deletion: remove annotation " +
+			annotation + " from it first'",
+		Message: "it is protected from deletion: remove annotation " + annotation + " from it first",
+		Reason:  ptr.To(metav1.StatusReasonForbidden),
+	}}
 	return policy, binding
 }

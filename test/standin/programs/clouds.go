@@ -28,6 +28,11 @@ var clouds = []Program{
 		Env: "NODE_NAME POD_NAME NAMESPACE KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT AWS_SHARED_CREDENTIALS_FILE",
 	},
 	{
+		Name: "karpenter", Image: "aws-karpenter-provider-aws", Entry: true,
+		Env:    "KUBECONFIG SYSTEM_NAMESPACE DISABLE_WEBHOOK HEALTH_PROBE_PORT CLUSTER_NAME CLUSTER_ENDPOINT",
+		Listen: []Listener{{Address: ":8080"}, {Address: ":8081"}},
+	},
+	{
 		Name: "aws-pod-identity-webhook", Image: "aws-pod-identity-webhook",
 		Flags:  `annotation-prefix=text! in-cluster=bool! kubeconfig=kubeconfig! logtostderr=bool port=number! aws-default-region=text! tls-cert=cert! tls-key=key! token-audience=text!` + tlsFlags,
 		Listen: []Listener{{From: "port", Cert: "-tls-cert", Key: "-tls-key"}},

@@ -126,7 +126,11 @@ test: deps kubernetes capi test-all ## Everything that gives the same answer eac
 
 .PHONY: test-unit
 test-unit: kubernetes capi test-modules ## Unit, property and API server tests, without the race detector.
-	$(PLAIN) -timeout 30m ./... $(TEST_FLAGS) | $(SLOWEST)
+	@{ $(BESIDE); $(PLAIN) -timeout 30m ./... $(TEST_FLAGS) || code=1; $(BESIDE_END); } | $(SLOWEST)
+
+# The chart's tests wait for Helm most of the time: they run beside the others, and print when those are over.
+BESIDE = code=0; log=$$(mktemp); (cd test/helm && $(PLAIN) -timeout 30m ./...) >"$$log" 2>&1 & helm=$$!
+BESIDE_END = wait $$helm || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 .PHONY: test-modules
 test-modules:
@@ -136,7 +140,6 @@ test-modules:
 	cd flannel && $(PLAIN) ./...
 	cd alerts && $(PLAIN) ./...
 	cd storage && $(PLAIN) ./...
-	cd test/helm && $(PLAIN) -timeout 30m ./...
 	cd tools/gitops && $(PLAIN) -count=1 ./...
 
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
@@ -144,11 +147,11 @@ test-modules:
 test-all: kubernetes capi cross test-modules
 	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup,install ./...
 	@# The line above has vetted all tests.
-	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { code=0; \
+	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  go test -race -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
 	  $(PLAIN) -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
 	  $(PLAIN) -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
-	  exit $$code; } | $(SLOWEST)
+	  $(BESIDE_END); } | $(SLOWEST)
 
 .PHONY: test-browser
 test-browser: deps kubernetes ## The web console in a real Chromium, every page of it; UPDATE=true writes the pictures of docs/console.md (4 minutes).

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -99,11 +100,15 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) erro
 			break
 		}
 		if err != nil {
-			var temporary net.Error
-			if errors.As(err, &temporary) && temporary.Timeout() {
-				continue
+			if !passes(err) {
+				return fmt.Errorf("accepting connections: %w", err)
 			}
-			return fmt.Errorf("accepting connections: %w", err)
+			p.results.WithLabelValues(by, full).Inc()
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptAgain):
+			}
+			continue
 		}
 		if p.open.Add(1) > p.limits.Connections {
 			p.open.Add(-1)
@@ -130,6 +135,20 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) erro
 		<-done
 	}
 	return nil
+}
+
+// acceptAgain is how long to wait when a connection can't be accepted now.
+const acceptAgain = 50 * time.Millisecond
+
+// passes tells that accepting may work again in a moment: the machine has no file or memory left for one more connection, or the client went away. All
+// that are open would be lost if the proxy ended for that.
+func passes(err error) bool {
+	for _, number := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPROTO} {
+		if errors.Is(err, number) {
+			return true
+		}
+	}
+	return false
 }
 
 // lead brings one connection to its backend, and closes it in the end. begun is called when both ends are connected.

@@ -17,10 +17,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -276,6 +278,19 @@ func TestChangesUnderTraffic(t *testing.T) {
 	t.Logf("%d connections during 200 changes", asked.Load())
 }
 
+// poor is a listener of a machine that has no files left at first.
+type poor struct {
+	net.Listener
+	refusals int
+}
+
+func (p *poor) Accept() (net.Conn, error) {
+	if p.refusals--; p.refusals >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return p.Listener.Accept()
+}
+
 func TestBounds(t *testing.T) {
 	w := newWorld(t)
 	for i := range 2 {
@@ -349,6 +364,17 @@ func TestBounds(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = w.get("api.c0.example.com", "/", as(clusters, cluster(0).Spec.ClusterID))
 		g.Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("When the machine has no file left for a connection it should go on with the next", func(t *testing.T) {
+		g := NewWithT(t)
+		p := NewProxy(limits())
+		p.Use(w.table(list, nil))
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		g.Expect(err).NotTo(HaveOccurred())
+		go func() { _ = p.Serve(t.Context(), &poor{Listener: listener, refusals: 3}, false) }()
+		got, err := w.get("api.c0.example.com", "/", to(listener.Addr().String()))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(Equal("clusters-c0/kube-apiserver"))
 	})
 	t.Run("When it is told to stop what is open should be closed after the time to drain", func(t *testing.T) {
 		g := NewWithT(t)

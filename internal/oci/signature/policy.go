@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"sigs.k8s.io/yaml"
 )
 
@@ -63,7 +65,7 @@ func ParsePolicy(raw []byte) (*Policy, error) {
 			errs = append(errs, fmt.Errorf("rules[%d] (scope %q): "+format, append([]any{i, r.Scope}, args...)...))
 		}
 		scope, ok := strings.TrimSuffix(r.Scope, "/"), r.Scope != "" && !strings.ContainsAny(r.Scope, " \t\n@") && !strings.Contains(r.Scope, "://")
-		if scope == "*" {
+		if scope = canonical(scope); scope == "*" {
 			scope = ""
 		}
 		switch {
@@ -120,6 +122,7 @@ func (p *Policy) For(repository string) (keys []*ecdsa.PublicKey, required bool)
 	if p == nil {
 		return nil, false
 	}
+	repository = canonical(repository)
 	best := -1
 	for i, r := range p.rules {
 		fits := r.scope == "" || repository == r.scope || strings.HasPrefix(repository, r.scope+"/")
@@ -131,6 +134,19 @@ func (p *Policy) For(repository string) (keys []*ecdsa.PublicKey, required bool)
 		return nil, false
 	}
 	return p.rules[best].keys, true
+}
+
+// canonical gives all spellings of a registry's name one form: otherwise somebody who writes it in capitals, or with the usual port, gets past its rule.
+func canonical(repository string) string {
+	registry, path, cut := strings.Cut(repository, "/")
+	registry = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(registry), ":443"), ".")
+	if slices.Contains([]string{"docker.io", "registry-1.docker.io"}, registry) {
+		registry = name.DefaultRegistry
+	}
+	if !cut {
+		return registry
+	}
+	return registry + "/" + path
 }
 
 // ParsePublicKey reads a public key as cosign writes it: PEM, ECDSA on P-256.

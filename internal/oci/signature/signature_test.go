@@ -159,6 +159,31 @@ func TestFor(t *testing.T) {
 	}
 }
 
+func TestForSpellings(t *testing.T) {
+	_, a := newKey(t)
+	indent := strings.ReplaceAll(strings.TrimSpace(a), "\n", "\n    ")
+	for scope, images := range map[string][]string{
+		"registry.example.com/team": {"registry.example.com/team/app", "Registry.EXAMPLE.com/team/app", "registry.example.com:443/team/app", "registry.example.com./team/app"},
+		"docker.io/team":            {"docker.io/team/app", "team/app", "index.docker.io/team/app", "registry-1.docker.io/team/app", "DOCKER.IO/team/app"},
+		"docker.io":                 {"nginx"},
+		"Registry.Example.com:443":  {"registry.example.com/x"},
+		"registry.example.com:5000": {"registry.example.com:5000/x"},
+	} {
+		p, err := ParsePolicy([]byte("rules:\n- scope: " + scope + "\n  keys:\n  - |\n    " + indent + "\n"))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for _, image := range images {
+			t.Run("When scope is "+scope+" and the image is written "+image+" it should need a signature", func(t *testing.T) {
+				repository, err := name.NewRepository(image)
+				if err != nil {
+					return // nothing is pulled by a name that the client library refuses
+				}
+				_, required := p.For(repository.Name())
+				NewWithT(t).Expect(required).To(BeTrue(), repository.Name())
+			})
+		}
+	}
+}
+
 func TestParsePolicy(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// PairNamespace is where claims of pairs of nodes are.
-	PairNamespace = "hypershift-request-serving-node-placeholders"
 	// pairLabel is on the ConfigMap that is the claim of a pair; its value is the name of the pair, and so is that of the ConfigMap.
 	pairLabel = "hypershift.openshift.io/pairlabel"
 	// memoryLimitLabel of a node is GOMEMLIMIT of API servers there, before that of the size.
@@ -138,8 +136,8 @@ func (s *Scheduler) world(ctx context.Context, namespace string) (w placement.Wo
 // claims are the pairs that hosted clusters have: the namespace of the control plane by the name of the pair.
 func (s *Scheduler) claims(ctx context.Context) (map[string]string, error) {
 	list, pairs := &corev1.ConfigMapList{}, map[string]string{}
-	if err := s.Live.List(ctx, list, client.InNamespace(PairNamespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
-		return nil, fmt.Errorf("listing claims of pairs in namespace %s: %w", PairNamespace, err)
+	if err := s.Live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
+		return nil, fmt.Errorf("listing claims of pairs in namespace %s: %w", placement.Namespace, err)
 	}
 	for i := range list.Items {
 		cm := &list.Items[i]
@@ -151,12 +149,12 @@ func (s *Scheduler) claims(ctx context.Context) (map[string]string, error) {
 // ensureNamespace makes the namespace of claims and placeholders.
 func (s *Scheduler) ensureNamespace(ctx context.Context) error {
 	ns := &corev1.Namespace{}
-	if err := s.Live.Get(ctx, client.ObjectKey{Name: PairNamespace}, ns); !apierrors.IsNotFound(err) {
+	if err := s.Live.Get(ctx, client.ObjectKey{Name: placement.Namespace}, ns); !apierrors.IsNotFound(err) {
 		return client.IgnoreNotFound(err)
 	}
-	ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: PairNamespace, Labels: map[string]string{"hypershift.openshift.io/component": "placeholders"}}}
+	ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.Namespace, Labels: map[string]string{"hypershift.openshift.io/component": "placeholders"}}}
 	if err := s.Live.Create(ctx, ns, client.FieldOwner(schedulerName)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating namespace %s: %w", PairNamespace, err)
+		return fmt.Errorf("creating namespace %s: %w", placement.Namespace, err)
 	}
 	return nil
 }
@@ -179,7 +177,7 @@ func (s *Scheduler) claim(ctx context.Context, hc *hyperv1.HostedCluster, pair s
 		return err
 	}
 	cm := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: PairNamespace, Name: pair, Labels: map[string]string{pairLabel: pair}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: placement.Namespace, Name: pair, Labels: map[string]string{pairLabel: pair}},
 		Data:       map[string]string{"clusterNamespace": hc.Namespace, "clusterName": hc.Name},
 	}
 	err := s.Live.Create(ctx, cm, client.FieldOwner(schedulerName))
@@ -261,7 +259,7 @@ func (s *Scheduler) release(ctx context.Context, key client.ObjectKey) (ctrl.Res
 		if owner != namespace {
 			continue
 		}
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: PairNamespace, Name: pair}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: placement.Namespace, Name: pair}}
 		if err := s.Live.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("giving back pair %s: %w", pair, err)
 		}

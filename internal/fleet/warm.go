@@ -40,8 +40,8 @@ func (w *Warmer) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 	}
 	wanted := placement.Warm(spec.Sizes)
 	list := &appsv1.DeploymentList{}
-	if err := w.Live.List(ctx, list, client.InNamespace(PairNamespace), client.HasLabels{hyperv1.HostedClusterSizeLabel}, client.Limit(maxPlaceholders)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing placeholders in namespace %s: %w", PairNamespace, err)
+	if err := w.Live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{hyperv1.HostedClusterSizeLabel}, client.Limit(maxPlaceholders)); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing placeholders in namespace %s: %w", placement.Namespace, err)
 	}
 	if len(wanted)+len(list.Items) == 0 {
 		return ctrl.Result{}, nil
@@ -59,7 +59,7 @@ func (w *Warmer) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 	var errs []error
 	for _, p := range wanted {
 		known[p.Name] = true
-		errs = append(errs, applier.Apply(ctx, p.Deployment(PairNamespace, w.Image, claims)))
+		errs = append(errs, applier.Apply(ctx, p.Deployment(placement.Namespace, w.Image, claims)))
 	}
 	for i := range list.Items {
 		if d := &list.Items[i]; !known[d.Name] && d.Labels[hyperv1.ClusterNameLabel] == "" { // others stand for nodes of one cluster
@@ -75,7 +75,7 @@ func (s *Scheduler) await(ctx context.Context, c placement.Cluster, plan placeme
 		return nil
 	}
 	applier := apply.New(s.Live, schedulerName)
-	key := client.ObjectKey{Namespace: PairNamespace, Name: c.Namespace}
+	key := client.ObjectKey{Namespace: placement.Namespace, Name: c.Namespace}
 	p := placement.Awaited(c, plan)
 	if p == nil {
 		old, err := read.Optional(ctx, s.Live, key, &appsv1.Deployment{})
@@ -87,7 +87,7 @@ func (s *Scheduler) await(ctx context.Context, c placement.Cluster, plan placeme
 	if err := s.ensureNamespace(ctx); err != nil {
 		return err
 	}
-	d := p.Deployment(PairNamespace, s.Image, claimed)
+	d := p.Deployment(placement.Namespace, s.Image, claimed)
 	d.Labels[hyperv1.ClusterNameLabel], d.Labels[hyperv1.ClusterNamespaceLabel] = c.Name, c.HostedNamespace
 	return applier.Apply(ctx, d)
 }

@@ -20,6 +20,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/placement"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -27,7 +28,7 @@ const image = "registry.invalid/operator:1"
 
 func (s *scene) placeholders() map[string]int32 {
 	list, found := &appsv1.DeploymentList{}, map[string]int32{}
-	NewWithT(s.T).Expect(s.c.List(s.Context(), list, client.InNamespace(PairNamespace))).To(Succeed())
+	NewWithT(s.T).Expect(s.c.List(s.Context(), list, client.InNamespace(placement.Namespace))).To(Succeed())
 	for _, d := range list.Items {
 		found[d.Name] = *d.Spec.Replicas
 	}
@@ -47,7 +48,7 @@ func TestPlaceholders(t *testing.T) {
 		return err
 	}
 	t.Cleanup(func() {
-		_ = s.c.DeleteAllOf(context.Background(), &appsv1.Deployment{}, client.InNamespace(PairNamespace))
+		_ = s.c.DeleteAllOf(context.Background(), &appsv1.Deployment{}, client.InNamespace(placement.Namespace))
 	})
 	g.Expect(warm(s.c)).To(Succeed())
 	g.Expect(s.placeholders()).To(Equal(map[string]int32{"placeholder-small-0": 2, "placeholder-small-1": 2, "placeholder-medium-0": 2}))
@@ -71,7 +72,7 @@ func TestPlaceholders(t *testing.T) {
 	// Warm ones leave the pair that is taken.
 	g.Expect(warm(s.c)).To(Succeed())
 	d := &appsv1.Deployment{}
-	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: PairNamespace, Name: "placeholder-small-0"}, d)).To(Succeed())
+	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: placement.Namespace, Name: "placeholder-small-0"}, d)).To(Succeed())
 	g.Expect(d.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions).To(ContainElement(
 		corev1.NodeSelectorRequirement{Key: hyperv1.PairedNodesLabel, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"warm"}}))
 

@@ -101,7 +101,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 }
 
 func allFieldsHeeded(obs *observed) metav1.Condition {
-	return validate.AllFieldsHeeded(obs.hc, obs.payload())
+	return validate.AllFieldsHeeded(obs.hc, obs.payload(), obs.off...)
 }
 
 func fromHCP(obs *observed, conditionType string) metav1.Condition {

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/support"
 )
 
 // observed is everything that the plan and the conditions may look at.
@@ -66,8 +67,9 @@ type observed struct {
 	published        publishedSecrets
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
 	caps             operator.Capabilities
-	documents        bool // OIDC documents are published by the program beside this one
-	privateCAPI      bool // the operator is one for private types
+	documents        bool             // OIDC documents are published by the program beside this one
+	privateCAPI      bool             // the operator is one for private types
+	off              []support.Switch // parts that the installation lacks
 	// management is what network policies depend on.
 	management netpolicy.Management
 	// nodes and mirrors are what operators are told of the management cluster; operatorsErr says why that is not known.
@@ -108,6 +110,9 @@ type releases interface {
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (observed, error) {
 	obs := observed{hc: hc, caps: r.Capabilities, privateCAPI: r.PrivateCAPI, documents: r.Documents, hibernation: pause.Hibernation(hc.Annotations, r.Clock.Now())}
+	if !r.Environment.SizeTagging {
+		obs.off = append(obs.off, support.SizeTagging)
+	}
 	ns := names.NamespaceOf(hc)
 	var err error
 	if obs.hcp, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {

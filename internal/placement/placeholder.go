@@ -16,6 +16,8 @@ import (
 )
 
 const (
+	// Namespace is where claims of pairs of nodes are, and placeholders. The operator makes it when it first needs it, and `hypershift uninstall` removes it.
+	Namespace = "hypershift-request-serving-node-placeholders"
 	// PlaceholderLabel is on pods that hold nodes; those of one Deployment have the same value.
 	PlaceholderLabel = "hypershift.openshift.io/placeholder"
 	// maxPlaceholders bounds how many pairs of one size are kept warm: more are a mistake.

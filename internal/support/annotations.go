@@ -67,7 +67,9 @@ var annotations = func() []Entry {
 		hyperv1.KarpenterCoreE2EOverrideAnnotation)
 	add(NotHeeded, noCatalogs, hyperv1.CertifiedOperatorsCatalogImageAnnotation, hyperv1.CommunityOperatorsCatalogImageAnnotation,
 		hyperv1.RedHatMarketplaceCatalogImageAnnotation, hyperv1.RedHatOperatorsCatalogImageAnnotation, hyperv1.OLMCatalogsISRegistryOverridesAnnotation)
-	add(Heeded, onlySized, hyperv1.ClusterSizeOverrideAnnotation, hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation)
+	for _, k := range []string{hyperv1.ClusterSizeOverrideAnnotation, hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation} {
+		list = append(list, Entry{Path: k, Verdict: Heeded, Text: onlySized, Needs: SizeTagging})
+	}
 	add(Written, onObjects, hyperv1.HostedClusterScheduledAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, "hypershift.openshift.io/size-effects")
 	add(Heeded, onlySized, hyperv1.ClusterSizeLabel, hyperv1.PairedNodesLabel, "hypershift.openshift.io/request-serving-gomemlimit")
 	add(Written, onObjects, "hypershift.openshift.io/pairlabel", "hypershift.openshift.io/component", "hypershift.openshift.io/placeholder")

@@ -125,8 +125,9 @@ var ours = []string{"hypershift.openshift.io/", "oauth.hypershift.openshift.io/"
 // unknown is told of an annotation that nobody knows.
 var unknown = Entry{Verdict: NotHeeded, Text: "no annotation has this name: correct it, or remove it"}
 
-// AnnotationFindings are the annotations that nobody heeds, sorted by key. payload: the release is one of OpenShift.
-func AnnotationFindings(annotations map[string]string, payload bool) []Finding {
+// AnnotationFindings are the annotations that nobody heeds, sorted by key. payload: the release is one of OpenShift. off are the parts that the
+// installation lacks.
+func AnnotationFindings(annotations map[string]string, payload bool, off ...Switch) []Finding {
 	var found []Finding
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		e, known := Annotation(key)
@@ -135,6 +136,8 @@ func AnnotationFindings(annotations map[string]string, payload bool) []Finding {
 		}
 		switch {
 		case known && e.Verdict == NotHeeded && !e.Quiet:
+		case known && e.Needs != "" && slices.Contains(off, e.Needs):
+			e.Verdict, e.Text = NotHeeded, fmt.Sprintf("this installation lacks %s, which it needs: install with that, or remove it", e.Needs)
 		case !known && slices.ContainsFunc(ours, func(group string) bool { return strings.HasPrefix(key, group) }):
 			e = unknown
 		default:

@@ -40,10 +40,18 @@ type Entry struct {
 	Default string
 	// Quiet: it is in the reference, and no condition tells of it, because tools write it unasked and leaving it out changes nothing.
 	Quiet bool
+	// Needs is the switch of an installation without which nobody heeds it; empty: none.
+	Needs Switch
 	// By says who heeds it: packages below internal/ whose tests prove it by changing the field and rendering, separated by spaces; or, where no
 	// rendering can show it, "test " and the name of the test that does.
 	By string
 }
+
+// Switch is a part of an installation that can be off, as its flag of `hypershift install`.
+type Switch string
+
+// SizeTagging gives hosted clusters sizes.
+const SizeTagging Switch = "--enable-size-tagging"
 
 // On is the verdict on a platform.
 func (e Entry) On(platform string) Verdict {

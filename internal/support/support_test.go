@@ -344,6 +344,20 @@ func TestAnnotationFindings(t *testing.T) {
 	g.Expect(found[0].Field).To(ContainSubstring("restart-dtae"))
 }
 
+func TestAnnotationsThatNeedASwitch(t *testing.T) {
+	annotations := map[string]string{"hypershift.openshift.io/cluster-size-override": "large", "hypershift.openshift.io/resource-based-cp-auto-scaling": "true", "hypershift.openshift.io/restart-date": "x"}
+	t.Run("When the installation lacks what annotations need it should name them, and what they need", func(t *testing.T) {
+		g := NewWithT(t)
+		found := support.AnnotationFindings(annotations, false, support.SizeTagging)
+		g.Expect(found).To(HaveLen(2))
+		g.Expect(found[0].String()).To(And(ContainSubstring("cluster-size-override"), ContainSubstring("--enable-size-tagging")))
+		g.Expect(support.AnnotationFindings(annotations, true, support.SizeTagging)).To(HaveLen(2), "of payloads, too")
+	})
+	t.Run("When the installation has it it should tell nothing", func(t *testing.T) {
+		NewWithT(t).Expect(support.AnnotationFindings(annotations, false)).To(BeEmpty())
+	})
+}
+
 func TestMessage(t *testing.T) {
 	g := NewWithT(t)
 	found := slices.Repeat([]support.Finding{{Field: "spec.x", Entry: support.Entry{Text: "y"}}}, 33)

@@ -17,6 +17,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/placement"
 )
 
 // maxInstances bounds how many objects of one kind are read: enough to say what there is, and to delete page by page.
@@ -30,6 +31,8 @@ type object struct {
 	finalizers []string
 	// owned: another object of the cluster owns it, so it goes with that one.
 	owned bool
+	// placeholder: the operator made it to hold nodes for hosted clusters, or to wait for them.
+	placeholder bool
 }
 
 // String is the object as messages name it.
@@ -106,8 +109,16 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 	return obs, nil
 }
 
-// addMade adds what the operator makes outside of namespaces for all hosted clusters together, and never deletes.
+// addMade adds what the operator makes for all hosted clusters together, and never deletes.
 func (o *observed) addMade(ctx context.Context, c client.Client) error {
+	// Claims of nodes, and the placeholders beside them, mean nothing without the operator.
+	claims, err := get(ctx, c, corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKey{Name: placement.Namespace})
+	if err != nil {
+		return err
+	}
+	if claims != nil {
+		o.installed = append(o.installed, objectOf(claims))
+	}
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
@@ -140,7 +151,7 @@ func get(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, key 
 func objectOf(m *metav1.PartialObjectMetadata) object {
 	return object{
 		GroupVersionKind: m.GroupVersionKind(), ObjectKey: client.ObjectKeyFromObject(m), uid: string(m.UID), finalizers: m.Finalizers,
-		owned: metav1.GetControllerOf(m) != nil,
+		owned: metav1.GetControllerOf(m) != nil, placeholder: m.Namespace == placement.Namespace && m.Labels[placement.PlaceholderLabel] != "",
 	}
 }
 
@@ -205,7 +216,7 @@ func strangers(ctx context.Context, c client.Client, namespace string, known map
 			return nil, err
 		}
 		for _, o := range objs {
-			if !known[o.ObjectKey] {
+			if !known[o.ObjectKey] && !o.placeholder {
 				names = append(names, o.String())
 			}
 		}

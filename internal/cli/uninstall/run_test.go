@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/placement"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -58,6 +59,10 @@ func TestUninstall(t *testing.T) {
 	// The operator makes it with the first hosted cluster, and it is of all of them.
 	shared := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "hypershift-cluster-api", Labels: map[string]string{names.OwnedByLabel: names.HypershiftOperator}}}
 	g.Expect(c.Create(t.Context(), shared)).To(Succeed())
+	// With sizes it makes this one for pairs of nodes, and placeholders there.
+	pairs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: placement.Namespace}}
+	g.Expect(c.Create(t.Context(), pairs)).To(Succeed())
+	g.Expect(c.Create(t.Context(), placement.Placeholder{Name: "placeholder-small-0", Size: "small", Count: 2}.Deployment(placement.Namespace, "registry.example.com/operator:1", nil))).To(Succeed())
 	out, err := uninstall(nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("Deployment hypershift/operator"), HaveSuffix("Nothing was deleted. Run it again with --yes to delete this.\n")))
@@ -79,6 +84,7 @@ func TestUninstall(t *testing.T) {
 		g.Expect(exists(obj.DeepCopyObject().(client.Object))).To(BeFalse(), "left: %s", connect.DescribeIn(c.Scheme(), obj))
 	}
 	g.Expect(exists(shared)).To(BeFalse(), "left: what the operator made")
+	g.Expect(exists(pairs)).To(BeFalse(), "left: the namespace of placeholders")
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	g.Expect(c.List(t.Context(), crds)).To(Succeed())
 	for _, crd := range crds.Items {

@@ -25,9 +25,9 @@ func fieldFindings(hc *hyperv1.HostedCluster, payload bool) []support.Finding {
 }
 
 // AllFieldsHeeded is the condition of that name: it tells of fields and annotations that are set and that nobody acts on. payload: the release is one of
-// OpenShift.
-func AllFieldsHeeded(hc *hyperv1.HostedCluster, payload bool) metav1.Condition {
-	found := append(fieldFindings(hc, payload), support.AnnotationFindings(hc.Annotations, payload)...)
+// OpenShift. off are the parts that the installation lacks.
+func AllFieldsHeeded(hc *hyperv1.HostedCluster, payload bool, off ...support.Switch) metav1.Condition {
+	found := append(fieldFindings(hc, payload), support.AnnotationFindings(hc.Annotations, payload, off...)...)
 	if len(found) > 0 {
 		return conditions.False(hyperv1.AllFieldsHeeded, hyperv1.FieldsNotHeededReason, support.Message(found))
 	}

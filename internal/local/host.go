@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hcp.internal/platform/internal/atomicfile"
 	"hcp.internal/platform/internal/local/components"
 )
 
@@ -46,11 +47,7 @@ func rememberHost(p components.Paths) error {
 	if err := os.MkdirAll(p.State, 0o700); err != nil {
 		return fmt.Errorf("creating the state folder: %w", err)
 	}
-	tmp := p.HostState() + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return fmt.Errorf("writing kernel settings: %w", err)
-	}
-	return os.Rename(tmp, p.HostState())
+	return atomicfile.Write(p.HostState(), data, 0o600)
 }
 
 // restoreHost puts back what differs and says which settings these were.

@@ -25,6 +25,7 @@ import (
 
 	types "github.com/coreos/ignition/v2/config/v3_5/types"
 
+	"hcp.internal/platform/internal/atomicfile"
 	"hcp.internal/platform/internal/machine/ignite"
 )
 
@@ -237,13 +238,7 @@ func (d *Daemon) setMark(version, run string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making the folder of the mark: %w", err)
 	}
-	if err := os.WriteFile(path+".tmp", []byte(version+" "+run+"\n"), 0o600); err != nil {
-		return fmt.Errorf("writing the mark: %w", err)
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return fmt.Errorf("writing the mark: %w", err)
-	}
-	return nil
+	return atomicfile.Write(path, []byte(version+" "+run+"\n"), 0o600)
 }
 
 // pause is how long the daemon waits between looks.

@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 const (
@@ -164,11 +166,11 @@ func (b *Bundle) EnsureServiceAccountKey() error {
 	if err != nil {
 		return fmt.Errorf("encoding the service account key: %w", err)
 	}
-	if err := write(filepath.Join(b.dir, "sa.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
+	if err := atomicfile.Write(filepath.Join(b.dir, "sa.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
 		return err
 	}
 	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	return write(b.Key("sa"), private, 0o600)
+	return atomicfile.Write(b.Key("sa"), private, 0o600)
 }
 
 // EnsureKubeconfig writes a kubeconfig with the client certificate of that name to path.
@@ -192,7 +194,7 @@ func (b *Bundle) EnsureKubeconfig(path, name, server string) error {
 	if string(read(path)) == string(data) {
 		return nil
 	}
-	return write(path, data, 0o600)
+	return atomicfile.Write(path, data, 0o600)
 }
 
 func (b *Bundle) load(name string) (*x509.Certificate, crypto.Signer, error) {
@@ -225,19 +227,8 @@ func (b *Bundle) store(name string, cert *x509.Certificate, key crypto.Signer) e
 	if err != nil {
 		return fmt.Errorf("encoding key %s: %w", name, err)
 	}
-	if err := write(b.Key(name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	if err := atomicfile.Write(b.Key(name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		return err
 	}
-	return write(b.Cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o644)
-}
-
-func write(path string, data []byte, mode fs.FileMode) error {
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, data, mode); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return atomicfile.Write(b.Cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), 0o644)
 }

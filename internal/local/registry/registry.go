@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 // maxManifest is the limit that registries commonly set for a manifest.
@@ -146,7 +148,7 @@ func (h *handler) store(s stored) error {
 		if err != nil {
 			return fmt.Errorf("encoding manifest %s: %w", m.Path, err)
 		}
-		if err := writeFile(h.file(m.Path), data); err != nil {
+		if err := atomicfile.Write(h.file(m.Path), data, 0o600); err != nil {
 			return fmt.Errorf("storing manifest %s: %w", m.Path, err)
 		}
 	}
@@ -163,15 +165,6 @@ func (h *handler) forget(path string) error {
 func (h *handler) file(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join(h.dir, hex.EncodeToString(sum[:])+".json")
-}
-
-// writeFile replaces path as a whole or not at all.
-func writeFile(path string, data []byte) error {
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }
 
 // blobStore keeps blobs as files. Unlike the library's it does not read a blob again to answer whether it is there.

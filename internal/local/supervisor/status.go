@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 // ProcessStatus is what is known of one supervised process.
@@ -62,9 +64,5 @@ func writeStatus(path string, s Status) error {
 	if err != nil {
 		return fmt.Errorf("encoding the status: %w", err)
 	}
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	return os.Rename(tmp, path)
+	return atomicfile.Write(path, append(data, '\n'), 0o600)
 }

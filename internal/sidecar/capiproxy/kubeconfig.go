@@ -2,9 +2,9 @@ package capiproxy
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 // kubeconfig leads to the proxy. It is written by hand because the sidecar links no more of client-go than it has to. There are no
@@ -30,12 +30,8 @@ func (o *Options) writeKubeconfig() error {
 	if o.WriteKubeconfig == "" {
 		return nil
 	}
-	next := filepath.Join(filepath.Dir(o.WriteKubeconfig), "."+filepath.Base(o.WriteKubeconfig))
-	// Containers beside this one may run as other users.
-	if err := os.WriteFile(next, []byte(kubeconfig(o.Port)), 0o644); err != nil { // no secret is in it
-		return fmt.Errorf("--write-kubeconfig: %w", err)
-	}
-	if err := os.Rename(next, o.WriteKubeconfig); err != nil {
+	// Containers beside this one may run as other users. No secret is in it.
+	if err := atomicfile.Write(o.WriteKubeconfig, []byte(kubeconfig(o.Port)), 0o644); err != nil {
 		return fmt.Errorf("--write-kubeconfig: %w", err)
 	}
 	return nil

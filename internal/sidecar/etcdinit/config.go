@@ -1,16 +1,16 @@
 package etcdinit
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 // maxTemplate bounds the template file; a real one has 2 KiB.
@@ -141,13 +141,5 @@ func (c Config) write(path string) error {
 	return writeFile(path, raw)
 }
 
-func writeFile(path string, raw []byte) error {
-	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	if err := os.WriteFile(tmp, raw, 0o640); err != nil { // the group reads it when etcd runs as another user of the pod; it has no secrets
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return errors.Join(fmt.Errorf("replacing %s: %w", path, err), os.Remove(tmp))
-	}
-	return nil
-}
+// writeFile lets the group read it, too: etcd may run as another user of the pod. It has no secrets.
+func writeFile(path string, raw []byte) error { return atomicfile.Write(path, raw, 0o640) }

@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"hcp.internal/platform/internal/atomicfile"
 	"hcp.internal/platform/internal/contract/nodetrust"
 )
 
@@ -62,11 +63,11 @@ func (k keeper) keep(ctx context.Context) error {
 	if len(changes) == 0 && err != nil {
 		return nil
 	}
-	if err := write(change{path: marked, content: []byte("the kubelet is to start anew\n"), mode: 0o600}); err != nil {
+	if err := atomicfile.Write(marked, []byte("the kubelet is to start anew\n"), 0o600); err != nil {
 		return err
 	}
 	for _, c := range changes {
-		if err := write(c); err != nil {
+		if err := atomicfile.Write(c.path, c.content, c.mode); err != nil {
 			return err
 		}
 		k.say("wrote %s", c.path)
@@ -214,22 +215,4 @@ func read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxFile)
 	}
 	return content, nil
-}
-
-// write replaces a file in one step: who reads it sees the old content or the new one.
-func write(c change) error {
-	f, err := os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+"-")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", c.path, err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(c.content)
-	err = errors.Join(err, f.Chmod(c.mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), c.path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", c.path, err)
-	}
-	return nil
 }

@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 const (
@@ -49,7 +50,7 @@ func (s syncer) sync(ctx context.Context) error {
 		return nil
 	}
 	missing := errors.Is(err, os.ErrNotExist)
-	if err := write(s.kubelet, wanted); err != nil {
+	if err := atomicfile.Write(s.kubelet, wanted, 0o600); err != nil {
 		return err
 	}
 	for attempt := range attempts {
@@ -61,7 +62,7 @@ func (s syncer) sync(ctx context.Context) error {
 			return nil
 		}
 	}
-	back := func() error { return write(s.kubelet, present) }
+	back := func() error { return atomicfile.Write(s.kubelet, present, 0o600) }
 	if missing {
 		back = func() error { return os.Remove(s.kubelet) }
 	}
@@ -105,24 +106,6 @@ func read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxFile)
 	}
 	return content, nil
-}
-
-// write replaces a file in one step: who reads it sees the old content or the new one. Only root reads it.
-func write(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
 }
 
 // restartKubelet asks systemd over the system bus of the node, and waits until it's done.

@@ -4,15 +4,13 @@ package tokenminter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/url"
-	"os"
-	"path/filepath"
 	"time"
 
+	"hcp.internal/platform/internal/atomicfile"
 	"hcp.internal/platform/internal/sidecar/kubeapi"
 )
 
@@ -88,7 +86,7 @@ func (m Minter) mint(ctx context.Context) (time.Duration, error) {
 	if got.Status.Token == "" {
 		return 0, fmt.Errorf("requesting a token of ServiceAccount %s/%s: the answer has none", m.Namespace, m.Name)
 	}
-	if err := writeFile(m.File, []byte(got.Status.Token)); err != nil {
+	if err := atomicfile.Write(m.File, []byte(got.Status.Token), tokenFileMode); err != nil {
 		return 0, err
 	}
 	fresh := freshFor(m.Now(), got.Status.Expiration)
@@ -143,25 +141,4 @@ func freshFor(now, expiry time.Time) time.Duration {
 // jitter spreads the renewals of many control planes: up to 10 % earlier, never later.
 func jitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1))
-}
-
-// writeFile replaces path in one step, so that a reader sees the old token or the new one and never a part.
-func writeFile(path string, content []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("creating token file: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(content)
-	if err = errors.Join(err, tmp.Chmod(tokenFileMode), tmp.Close()); err != nil {
-		return fmt.Errorf("writing token file: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("replacing %s: %w", path, err)
-	}
-	return nil
 }

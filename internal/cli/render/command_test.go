@@ -84,6 +84,15 @@ func TestComponents(t *testing.T) {
 		g.Expect(rounds[0]).To(HaveKey("kube-scheduler/controlplanecomponent_kube-scheduler.yaml"))
 	})
 
+	t.Run("When a text is an equals sign alone it should be quoted, for readers of YAML 1.1", func(t *testing.T) {
+		g := NewWithT(t)
+		obj := map[string]any{"value": "=", "list": []any{"=", "a="}, "text": "a: =\n"}
+		raw, err := document(obj)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(raw)).To(Equal("list:\n- \"=\"\n- a=\ntext: |\n  a: =\nvalue: \"=\"\n"))
+		g.Expect(obj).To(HaveKeyWithValue("value", "="), "what is written should stay")
+	})
+
 	t.Run("When what a component waits for is among the objects it should be there", func(t *testing.T) {
 		g := NewWithT(t)
 		out, _, err := run(t, "", "--no-signing", "--component", "kube-scheduler", "--objects", "testdata/ready.yaml")

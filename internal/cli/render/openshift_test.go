@@ -54,7 +54,7 @@ func renderScenario(t *testing.T, root, name string) map[string]string {
 	got := map[string]string{}
 	for _, operator := range []string{controlPlaneOperator, hypershiftOperator, karpenterOperator} {
 		dir := filepath.Join(t.TempDir(), operator)
-		_, said, err := run(t, "", "--no-signing", "--no-defaults", "--all", "--placeholder-images", "--management-capabilities", "all", "--output-dir", dir, "--operator", operator,
+		_, said, err := run(t, "", "--no-signing", "--no-defaults", "--all", "--placeholder-images", "--management-capabilities", "all", "--with-status", "--output-dir", dir, "--operator", operator,
 			"-f", file, "--release-metadata", filepath.Join(root, "release.json"), "--objects", filepath.Join(root, "objects.yaml"), "--infra-status", filepath.Join(root, "infra.yaml"))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, said)
@@ -67,7 +67,7 @@ func renderScenario(t *testing.T, root, name string) map[string]string {
 }
 
 // configHash changes with each ConfigMap, which is compared itself.
-var configHash = regexp.MustCompile(`(component.hypershift.openshift.io/config-hash: )[0-9a-f]+`)
+var configHash = regexp.MustCompile(`(component.hypershift.openshift.io/config-hash: )\S+`)
 
 // patched is the HostedControlPlane of a scenario.
 func patched(t *testing.T, root, name string) []byte {

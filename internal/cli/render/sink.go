@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -100,12 +101,40 @@ func newFolder(root string, overwrite bool) (*folder, error) {
 // fileName is the name of an object's file. What file systems can't have becomes "_".
 var fileName = strings.NewReplacer(":", "_", "/", "_", "<", "_", ">", "_")
 
+// equals stands for a text that is nothing but an equals sign while it is written.
+const equals = "text-that-is-nothing-but-an-equals-sign"
+
+// document is an object as YAML that readers of YAML 1.1 understand, too: for them an equals sign alone is a tag of its own, which PyYAML and what
+// is built on it refuse, and the writer does not quote it.
+func document(obj map[string]any) ([]byte, error) {
+	raw, err := yaml.Marshal(withoutEquals(runtime.DeepCopyJSON(obj)))
+	return bytes.ReplaceAll(raw, []byte(equals), []byte(`"="`)), err
+}
+
+func withoutEquals(value any) any {
+	switch v := value.(type) {
+	case string:
+		if v == "=" {
+			return equals
+		}
+	case map[string]any:
+		for key, inner := range v {
+			v[key] = withoutEquals(inner)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = withoutEquals(inner)
+		}
+	}
+	return value
+}
+
 func (f *folder) put(component string, obj client.Object, keepStatus bool) error {
 	out, err := content(obj, keepStatus)
 	if err != nil {
 		return err
 	}
-	raw, err := yaml.Marshal(out)
+	raw, err := document(out)
 	if err != nil {
 		return err
 	}

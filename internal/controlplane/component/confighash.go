@@ -31,7 +31,7 @@ func configHash(s *scope) error {
 	for _, name := range s.c.extraSecrets {
 		refs = append(refs, configRef{kind: "Secret", name: name})
 	}
-	if len(refs) == 0 {
+	if len(refs) == 0 && s.ctx.Release.Kubernetes {
 		return nil
 	}
 	var lines []string
@@ -47,7 +47,11 @@ func configHash(s *scope) error {
 			}
 		}
 	}
-	setAnnotation(&s.template.ObjectMeta, ConfigHashAnnotation, hashLines(lines))
+	hash := hashLines(lines)
+	if len(lines) == 0 && !s.ctx.Release.Kubernetes {
+		hash = "" // Pods of payloads bear the annotation always; what is absent contributes nothing to it.
+	}
+	setAnnotation(&s.template.ObjectMeta, ConfigHashAnnotation, hash)
 	return nil
 }
 

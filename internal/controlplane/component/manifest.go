@@ -22,6 +22,17 @@ type manifestAdapter struct {
 	skip              bool
 	skipWhen          []Predicate
 	locked            bool
+	name              func(*hyperv1.HostedControlPlane) string
+}
+
+// nameOf is the name of a manifest for a control plane.
+func (a *manifestAdapter) nameOf(hcp *hyperv1.HostedControlPlane, m asset) string {
+	if a != nil && a.name != nil {
+		if name := a.name(hcp); name != "" {
+			return name
+		}
+	}
+	return m.object.GetName()
 }
 
 // wanted says whether the manifest exists for this control plane.
@@ -65,6 +76,11 @@ func ReconcileExisting() ManifestOption {
 // resourceVersion of what it read, and none when nothing was there. For what must not be lost to a stale read.
 func Locked() ManifestOption {
 	return func(a *manifestAdapter) { a.locked = true }
+}
+
+// Named gives the manifest another name than its file does; an empty one stands for the file's.
+func Named(name func(*hyperv1.HostedControlPlane) string) ManifestOption {
+	return func(a *manifestAdapter) { a.name = name }
 }
 
 // SkipManifest neither creates nor deletes the manifest: another writer does.

@@ -66,7 +66,11 @@ func (c *WorkloadComponent) Plan(ctx WorkloadContext) (Plan, error) {
 	if Hibernates(ctx.HCP) {
 		p.WaitsFor = nil // what stops waits for nobody to be well
 	}
-	p.Report = c.report(ctx, p.WaitsFor, components.Items)
+	missing := p.WaitsFor
+	if ctx.Unconditional {
+		missing = nil // what is rendered as if all were there is reported so
+	}
+	p.Report = c.report(ctx, missing, components.Items)
 	p.Err = c.planObjects(ctx, &p, c.mayStart(ctx.HCP, components.Items))
 	return p, nil
 }
@@ -110,7 +114,9 @@ func (c *WorkloadComponent) remains(ctx WorkloadContext) ([]client.Object, error
 	candidates := []client.Object{workload}
 	for _, m := range c.manifests {
 		if a := c.adapters[m.file]; a == nil || !a.skip {
-			candidates = append(candidates, m.copyOf())
+			obj := m.copyOf()
+			obj.SetName(a.nameOf(ctx.HCP, m))
+			candidates = append(candidates, obj)
 		}
 	}
 	if c.kubeconfig != nil {

@@ -43,7 +43,7 @@ func TestPlan(t *testing.T) {
 		report   string // the reason of RolloutComplete
 	}{
 		"When others are ready it should want everything, the workload last": {
-			objs: []client.Object{ready}, objects: []string{"ServiceAccount web", "Deployment web"}, report: NotFoundReason,
+			objs: []client.Object{ready}, objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForRolloutCompleteReason,
 		},
 		"When it waits it should want nothing and say for what": {
 			waits: []string{names.KubeAPIServer}, left: "waits for kube-apiserver", report: WaitingForDependenciesReason,
@@ -52,8 +52,8 @@ func TestPlan(t *testing.T) {
 			build: func(b *Builder[*appsv1.Deployment]) { b.StartBeforeDependencies() }, waits: []string{names.KubeAPIServer},
 			objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForDependenciesReason,
 		},
-		"When it waits and is asked for all the same it should want everything": {
-			all: true, waits: []string{names.KubeAPIServer}, objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForDependenciesReason,
+		"When it waits and is asked for all the same it should want everything, and report as if nothing were missing": {
+			all: true, waits: []string{names.KubeAPIServer}, objects: []string{"ServiceAccount web", "Deployment web"}, report: WaitingForRolloutCompleteReason,
 		},
 		"When it is not wanted it should want none of it to be there": {
 			build: func(b *Builder[*appsv1.Deployment]) { b.WithPredicate(never) }, objs: []client.Object{ready},
@@ -61,7 +61,7 @@ func TestPlan(t *testing.T) {
 		},
 		"When one file is not wanted it should want that not to be there": {
 			build: func(b *Builder[*appsv1.Deployment]) { b.WithManifestAdapter("serviceaccount.yaml", When(never)) }, objs: []client.Object{ready},
-			objects: []string{"Deployment web"}, unwanted: []string{"ServiceAccount web"}, report: NotFoundReason,
+			objects: []string{"Deployment web"}, unwanted: []string{"ServiceAccount web"}, report: WaitingForRolloutCompleteReason,
 		},
 		"When it can't be made it should want nothing and report why": {
 			build: func(b *Builder[*appsv1.Deployment]) { b.SleepUntil(broken) }, objs: []client.Object{ready},
@@ -95,6 +95,20 @@ func TestPlan(t *testing.T) {
 			g.Expect(report.Status.Conditions[1].Reason).To(Equal(tc.report))
 		})
 	}
+
+	t.Run("When a file has a name of its own for each control plane it should be applied, reported and removed by that", func(t *testing.T) {
+		g := NewWithT(t)
+		named := func(b *Builder[*appsv1.Deployment]) *WorkloadComponent {
+			return b.WithManifestAdapter("serviceaccount.yaml", Named(func(hcp *hyperv1.HostedControlPlane) string { return hcp.Name + "-web" })).Build()
+		}
+		p, err := named(NewDeploymentComponent("web", folder(files), Options{})).Plan(contextOf(t, nil, ready))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(kindsAndNames(p.Objects)).To(Equal([]string{"ServiceAccount demo-web", "Deployment web"}))
+		g.Expect(p.Preview().Status.Resources).To(ConsistOf(HaveField("Name", "demo-web")))
+		p, err = named(NewDeploymentComponent("web", folder(files), Options{}).WithPredicate(never)).Plan(contextOf(t, nil, ready))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(kindsAndNames(p.Unwanted)).To(ContainElement("ServiceAccount demo-web"))
+	})
 
 	t.Run("When it can't be told whether it is wanted it should touch nothing", func(t *testing.T) {
 		g := NewWithT(t)

@@ -85,6 +85,7 @@ func (c *WorkloadComponent) renderManifest(ctx WorkloadContext, m asset, out *Re
 	}
 	obj := m.copyOf()
 	obj.SetNamespace(ctx.HCP.Namespace)
+	obj.SetName(adapter.nameOf(ctx.HCP, m))
 	wanted, err := adapter.wanted(ctx)
 	if err != nil {
 		return err

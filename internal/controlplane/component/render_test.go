@@ -155,6 +155,13 @@ func TestConfigHash(t *testing.T) {
 		}
 		g.Expect(hash(t, making())).To(Equal(hash(t, making(), settings("old"))), "or creating it would restart the pods")
 	})
+	t.Run("When a pod of a payload reads nothing that is there it should bear an empty hash", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(t, nil)
+		ctx.Release.Kubernetes = false
+		annotations := deploymentOf(t, plain().Build(), ctx).Spec.Template.Annotations
+		g.Expect(annotations).To(HaveKeyWithValue(ConfigHashAnnotation, ""))
+	})
 	t.Run("When it is the CA bundle of clients it should never count", func(t *testing.T) {
 		pod := &corev1.PodSpec{Volumes: []corev1.Volume{ConfigMapVolume("ca", clientCA), ConfigMapVolume("x", "x")}}
 		NewWithT(t).Expect(configRefs(pod, func(string) bool { return false })).To(HaveLen(1))

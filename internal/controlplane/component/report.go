@@ -45,7 +45,11 @@ func (p Plan) Preview() *hyperv1.ControlPlaneComponent {
 	}
 	cpc := p.Report.Object.DeepCopy()
 	cpc.Status = *p.Report.before.DeepCopy()
-	conds := p.Report.conditions(p.Report.observation(outcome{live: p.live, current: p.Left != "", err: p.Err}))
+	out := outcome{live: p.live, current: p.Left != "", err: p.Err}
+	if p.workload != nil && p.live == nil && p.Err == nil {
+		out.live, out.current = p.workload, true // made in this pass, and nothing has become of it yet
+	}
+	conds := p.Report.conditions(p.Report.observation(out))
 	p.Report.complete(&cpc.Status, noTime, conds)
 	return cpc
 }
@@ -125,7 +129,7 @@ func (c *WorkloadComponent) resources(ctx WorkloadContext) ([]hyperv1.ComponentR
 			return nil, err
 		}
 		if usable && wanted && !skipped {
-			list = append(list, hyperv1.ComponentResource{Kind: gvk.Kind, Group: gvk.Group, Name: m.object.GetName()})
+			list = append(list, hyperv1.ComponentResource{Kind: gvk.Kind, Group: gvk.Group, Name: c.adapters[m.file].nameOf(ctx.HCP, m)})
 		}
 	}
 	if c.kubeconfig.wanted(ctx) {

@@ -21,8 +21,8 @@ func NewAzure() *component.WorkloadComponent {
 	return builder("azure", hyperv1.AzurePlatform, component.Options{MultiZoneSpread: true}, adaptAzure).
 		InjectTokenMinterContainer(component.TokenMinter{Type: component.CloudToken, ServiceAccountNamespace: "kube-system", ServiceAccountName: "azure-cloud-provider"}).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(azureConfigMap)).
-		WithManifestAdapter("secret.yaml", component.AdaptManifest(azureSecret)).
-		WithManifestAdapter("secretproviderclass.yaml", kit.SecretProviderClass(cloudProvider)...).
+		WithManifestAdapter("cloud-config-secret.yaml", component.AdaptManifest(azureSecret)).
+		WithManifestAdapter("cloud-provider-secretproviderclass.yaml", kit.SecretProviderClass(cloudProvider)...).
 		WithManifestAdapter("serviceaccount.yaml", component.When(notARO), component.AdaptManifest(azureServiceAccount)).
 		Build()
 }

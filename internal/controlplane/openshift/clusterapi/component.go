@@ -25,8 +25,8 @@ func NewComponent() *component.WorkloadComponent {
 		WithAdaptFunction(adaptDeployment).
 		SpeaksClusterAPI(component.CAPIClient{}).
 		// The certificate of webhooks that nobody calls is made once, by who deploys the component.
-		WithManifestAdapter("capi-webhooks-tls.yaml", component.ReconcileExisting())
-	return kit.BelongToHostedCluster(b, "role.yaml", "rolebinding.yaml", "serviceaccount.yaml", "capi-webhooks-tls.yaml").Build()
+		WithManifestAdapter("webhooks-tls.yaml", component.ReconcileExisting())
+	return kit.BelongToHostedCluster(b, "role.yaml", "rolebinding.yaml", "serviceaccount.yaml", "webhooks-tls.yaml").Build()
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

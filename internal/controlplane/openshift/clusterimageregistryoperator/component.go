@@ -30,7 +30,7 @@ func NewComponent() *component.WorkloadComponent {
 		WithDependencies("openshift-apiserver").
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(kit.AdaptControllerConfig)).
-		WithManifestAdapter("secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
+		WithManifestAdapter("azure-secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
 		InjectTokenMinterContainer(component.TokenMinter{
 			Type: component.CloudAndAPIServerToken, ServiceAccountNamespace: guestNamespace, ServiceAccountName: Name,
 		}).

@@ -35,7 +35,7 @@ func NewComponent() *component.WorkloadComponent {
 		WithDependencies("openshift-apiserver").
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("role.yaml", component.AdaptManifest(adaptRole)).
-		WithManifestAdapter("secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
+		WithManifestAdapter("azure-secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
 		WithCustomOperandsRolloutCheckFunc(operands).
 		InjectKonnectivityContainer(component.KonnectivityProxy{
 			Mode: component.Socks5Proxy, Socks5: component.Socks5ProxyOptions{DisableResolver: true}, KubeconfigVolume: kubeconfigVolume,

@@ -35,8 +35,8 @@ func NewComponent() *component.WorkloadComponent {
 		WithManifestAdapter("config.yaml", component.AdaptManifest(kit.AdaptControllerConfig)).
 		WithManifestAdapter("azure-disk-csi-config.yaml", onAzure, component.AdaptManifest(cloudConfig(disk))).
 		WithManifestAdapter("azure-file-csi-config.yaml", onAzure, component.AdaptManifest(cloudConfig(file))).
-		WithManifestAdapter("managed-azure-disk-csi.yaml", kit.SecretProviderClass(disk.managed)...).
-		WithManifestAdapter("managed-azure-file-csi.yaml", kit.SecretProviderClass(file.managed)...).
+		WithManifestAdapter("azure-disk-csi-secretproviderclass.yaml", kit.SecretProviderClass(disk.managed)...).
+		WithManifestAdapter("azure-file-csi-secretproviderclass.yaml", kit.SecretProviderClass(file.managed)...).
 		WithCustomOperandsRolloutCheckFunc(checkOperands).
 		Build()
 }

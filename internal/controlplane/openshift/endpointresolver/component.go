@@ -18,7 +18,7 @@ var assets embed.FS
 func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithPredicate(kit.WithForwardedMetrics).
-		WithManifestAdapter("endpoint-resolver-ca.yaml", kit.Certificate()...).
-		WithManifestAdapter("endpoint-resolver-serving-cert.yaml", kit.Certificate()...).
+		WithManifestAdapter("ca-cert.yaml", kit.Certificate()...).
+		WithManifestAdapter("serving-cert.yaml", kit.Certificate()...).
 		Build()
 }

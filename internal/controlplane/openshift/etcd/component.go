@@ -45,11 +45,11 @@ func NewComponent() *component.WorkloadComponent { return newComponent(mainClust
 
 // defragFiles are the manifests of what a defragmenting container may do.
 var defragFiles = []string{
-	"etcd-defrag-controller-role.yaml", "etcd-defrag-controller-rolebinding.yaml", "etcd-defrag-controller-serviceaccount.yaml", "etcd-self-register-defrag-rolebinding.yaml",
+	"defrag-role.yaml", "defrag-rolebinding.yaml", "defrag-serviceaccount.yaml", "ensure-dns-rolebinding-defrag.yaml",
 }
 
 // registerFiles are the manifests of what all pods may do.
-var registerFiles = []string{"etcd-self-register-role.yaml", "etcd-self-register-rolebinding.yaml", "etcd-serviceaccount.yaml"}
+var registerFiles = []string{"ensure-dns-role.yaml", "ensure-dns-rolebinding.yaml", "etcd-serviceaccount.yaml"}
 
 func newComponent(c cluster) *component.WorkloadComponent {
 	b := component.NewStatefulSetComponent(c.name, assets, component.Options{MultiZoneSpread: true, NeedsManagementKASAccess: true}).

@@ -28,8 +28,8 @@ func NewComponent() *component.WorkloadComponent {
 		WithAdaptFunction(adaptDeployment).
 		WithManifestAdapter("service.yaml", component.AdaptManifest(adaptService)).
 		WithManifestAdapter("route.yaml", component.When(byRoute), component.AdaptManifest(adaptRoute)).
-		WithManifestAdapter("ignition-server-ca-cert.yaml", kit.Certificate()...).
-		WithManifestAdapter("ignition-server-serving-cert.yaml", kit.Certificate()...).
+		WithManifestAdapter("ca-cert.yaml", kit.Certificate()...).
+		WithManifestAdapter("serving-cert.yaml", kit.Certificate()...).
 		Build()
 }
 

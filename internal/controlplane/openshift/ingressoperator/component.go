@@ -31,7 +31,7 @@ func NewComponent() *component.WorkloadComponent {
 		WithPredicate(kit.WithCapability(hyperv1.IngressCapability)).
 		WithDependencies("openshift-apiserver").
 		WithAdaptFunction(adaptDeployment).
-		WithManifestAdapter("secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
+		WithManifestAdapter("azure-secretproviderclass.yaml", kit.SecretProviderClass(identity)...).
 		InjectKonnectivityContainer(component.KonnectivityProxy{Mode: component.HTTPSProxy, HTTPS: component.HTTPSProxyOptions{ConnectDirectlyToCloudAPIs: true}, KubeconfigVolume: kubeconfigVolume}).
 		InjectServiceAccountKubeconfig(component.ServiceAccountKubeconfig{Namespace: guestNamespace, Name: Name, MountPath: "/etc/kubernetes", ContainerName: Name}).
 		InjectTokenMinterContainer(component.TokenMinter{

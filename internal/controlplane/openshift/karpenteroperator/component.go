@@ -39,8 +39,8 @@ func NewComponent() *component.WorkloadComponent {
 			Type: component.CloudToken, ServiceAccountNamespace: "kube-system", ServiceAccountName: "karpenter", KubeconfigSecret: names.ServiceNetworkKubeconfig,
 		}).
 		WithAdaptFunction(adaptDeployment).
-		WithManifestAdapter("secret.yaml", component.AdaptManifest(adaptCredentials))
-	return kit.BelongToHostedCluster(b, "secret.yaml", "podmonitor.yaml", "role.yaml", "rolebinding.yaml", "serviceaccount.yaml").Build()
+		WithManifestAdapter("credentials.yaml", component.AdaptManifest(adaptCredentials))
+	return kit.BelongToHostedCluster(b, "credentials.yaml", "podmonitor.yaml", "role.yaml", "rolebinding.yaml", "serviceaccount.yaml").Build()
 }
 
 // Asked says whether a hosted cluster is to have Karpenter, and has come up once.

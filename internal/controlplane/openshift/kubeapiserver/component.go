@@ -34,12 +34,12 @@ func NewComponent() *component.WorkloadComponent {
 		WithManifestAdapter("auth-config.yaml", component.AdaptManifest(adaptAuthentication)).
 		WithManifestAdapter("oauth-metadata.yaml", component.AdaptManifest(adaptOAuthMetadata)).
 		WithManifestAdapter("recording-rules.yaml", component.AdaptManifest(adaptRules)).
-		WithManifestAdapter("kas-authentication-token-webhook-config.yaml", component.AdaptManifest(adaptTokenWebhook)).
-		WithManifestAdapter("encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryption), component.Locked()).
+		WithManifestAdapter("authentication-token-webhook-config.yaml", component.AdaptManifest(adaptTokenWebhook)).
+		WithManifestAdapter("secret-encryption-config.yaml", component.When(encrypted), component.AdaptManifest(adaptEncryption), component.Locked()).
 		WithManifestAdapter("aws-pod-identity-webhook-kubeconfig.yaml", component.EnableForPlatform(hyperv1.AWSPlatform), webhookKubeconfig(awsWebhook)).
 		WithManifestAdapter("azure-workload-identity-webhook-kubeconfig.yaml", component.EnableForPlatform(hyperv1.AzurePlatform), webhookKubeconfig(azureWebhook)).
-		WithManifestAdapter("kms-secretproviderclass.yaml", component.When(azureKMS)).
-		WithManifestAdapter("kms-secretproviderclass.yaml", kit.SecretProviderClass(func(hcp *hyperv1.HostedControlPlane) *hyperv1.ManagedIdentity {
+		WithManifestAdapter("azure-kms-secretproviderclass.yaml", component.When(azureKMS)).
+		WithManifestAdapter("azure-kms-secretproviderclass.yaml", kit.SecretProviderClass(func(hcp *hyperv1.HostedControlPlane) *hyperv1.ManagedIdentity {
 			return hcp.Spec.SecretEncryption.KMS.Azure.KMS
 		})...)
 	return withKubeconfigs(b).Build()
@@ -56,10 +56,12 @@ func withKubeconfigs[W component.Workload](b *component.Builder[W]) *component.B
 		WithManifestAdapter("bootstrap-kubeconfig.yaml", kit.Kubeconfig{Client: pki.NodeBootstrapClient, Server: nodeURL}.Adapt()).
 		WithManifestAdapter("custom-admin-kubeconfig.yaml", component.When(custom),
 			kit.Kubeconfig{Client: pki.SystemAdminClient, Server: customURL, NamedCertificates: true}.Adapt()).
-		WithManifestAdapter("admin-kubeconfig.yaml",
-			kit.Kubeconfig{Client: pki.SystemAdminClient, Server: publishedURL, NamedCertificates: true}.Adapt(), component.AdaptManifest(renameAdmin)).
+		WithManifestAdapter("external-admin-kubeconfig.yaml",
+			kit.Kubeconfig{Client: pki.SystemAdminClient, Server: publishedURL, NamedCertificates: true}.Adapt(),
+			component.Named(adminName), component.AdaptManifest(adaptAdmin)).
 		WithManifestAdapter("capi-kubeconfig.yaml",
-			kit.Kubeconfig{Client: pki.SystemAdminClient, Key: pki.CAPIKubeconfigKey}.Adapt(), component.AdaptManifest(nameCAPI))
+			kit.Kubeconfig{Client: pki.SystemAdminClient, Key: pki.CAPIKubeconfigKey}.Adapt(),
+			component.Named(capiName), component.AdaptManifest(adaptCAPI))
 }
 
 func localURL(ctx component.WorkloadContext) string {
@@ -95,8 +97,16 @@ func customURL(ctx component.WorkloadContext) string {
 	return pki.ServerURL(ctx.HCP.Spec.KubeAPIServerDNSName, ctx.Infra.APIPort)
 }
 
-// renameAdmin puts the administrator's kubeconfig where the user wants it.
-func renameAdmin(ctx component.WorkloadContext, secret *corev1.Secret) error {
+// adminName is where the user wants the administrator's kubeconfig; empty: where it is.
+func adminName(hcp *hyperv1.HostedControlPlane) string {
+	if hcp.Spec.KubeConfig == nil {
+		return ""
+	}
+	return hcp.Spec.KubeConfig.Name
+}
+
+// adaptAdmin puts the administrator's kubeconfig under the key that the user wants.
+func adaptAdmin(ctx component.WorkloadContext, secret *corev1.Secret) error {
 	ref := ctx.HCP.Spec.KubeConfig
 	if ref == nil {
 		return nil
@@ -104,16 +114,17 @@ func renameAdmin(ctx component.WorkloadContext, secret *corev1.Secret) error {
 	if ref.Name == "" {
 		return fmt.Errorf("spec.kubeconfig.name is empty: name the Secret, or leave spec.kubeconfig out")
 	}
-	secret.Name = ref.Name
 	if ref.Key != "" && ref.Key != pki.KubeconfigKey {
 		secret.Data = map[string][]byte{ref.Key: secret.Data[pki.KubeconfigKey]}
 	}
 	return nil
 }
 
-// nameCAPI gives the kubeconfig the name by which Cluster API finds it.
-func nameCAPI(ctx component.WorkloadContext, secret *corev1.Secret) error {
-	secret.Name = pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)
+// capiName is the name by which Cluster API finds its kubeconfig.
+func capiName(hcp *hyperv1.HostedControlPlane) string { return pki.CAPIKubeconfig(hcp.Spec.InfraID) }
+
+// adaptCAPI gives the kubeconfig the label by which Cluster API knows whose it is.
+func adaptCAPI(ctx component.WorkloadContext, secret *corev1.Secret) error {
 	secret.Labels["cluster.x-k8s.io/cluster-name"] = ctx.HCP.Spec.InfraID
 	return nil
 }

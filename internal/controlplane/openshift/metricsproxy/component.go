@@ -29,10 +29,10 @@ func NewComponent() *component.WorkloadComponent {
 		WithPredicate(kit.WithForwardedMetrics).
 		WithDependencies("endpoint-resolver").
 		WithAdaptFunction(adaptDeployment).
-		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
+		WithManifestAdapter("scrape-config.yaml", component.AdaptManifest(adaptConfig)).
 		WithManifestAdapter("route.yaml", component.AdaptManifest(adaptRoute)).
-		WithManifestAdapter("metrics-proxy-ca-cert.yaml", kit.Certificate()...).
-		WithManifestAdapter("metrics-proxy-serving-cert.yaml", kit.Certificate()...).
+		WithManifestAdapter("ca-cert.yaml", kit.Certificate()...).
+		WithManifestAdapter("serving-cert.yaml", kit.Certificate()...).
 		Build()
 }
 

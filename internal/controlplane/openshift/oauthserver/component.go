@@ -45,9 +45,9 @@ func NewComponent() *component.WorkloadComponent {
 		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
 		WithManifestAdapter("audit-config.yaml", component.AdaptManifest(adaptAuditConfig)).
 		WithManifestAdapter("session-secret.yaml", component.AdaptManifest(adaptSession), component.Locked()).
-		WithManifestAdapter("error-template.yaml", page("errors.html")).
-		WithManifestAdapter("login-template.yaml", page("login.html")).
-		WithManifestAdapter("providers-template.yaml", page("providers.html")).
+		WithManifestAdapter("default-error-template.yaml", page("errors.html")).
+		WithManifestAdapter("default-login-template.yaml", page("login.html")).
+		WithManifestAdapter("default-provider-selection-template.yaml", page("providers.html")).
 		WithManifestAdapter("pdb.yaml", component.AdaptPodDisruptionBudget()).
 		InjectAvailabilityProber(component.AvailabilityProber{}).
 		InjectKonnectivityContainer(component.KonnectivityProxy{

@@ -16,8 +16,8 @@ import (
 const UnservedPolicyName = "unserved.hypershift.openshift.io"
 
 // UnservedPolicy returns a policy that warns whoever creates or changes an object of a kind that is served, so that manifests carry over, and that
-// no controller acts on, and the binding that puts it in force. kubectl prints the warning; nothing is refused.
-func UnservedPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+// no controller acts on, in an installation that lacks what is off, and the binding that puts it in force. kubectl prints the warning; nothing is refused.
+func UnservedPolicy(off ...support.Switch) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	crds, err := CRDs(TechPreviewSet)
 	if err != nil {
 		panic(err) // embedded, and tests read them
@@ -26,7 +26,11 @@ func UnservedPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Vali
 	var texts []string
 	for _, crd := range crds {
 		i := slices.IndexFunc(support.Kinds, func(k support.Kind) bool { return k.Group == crd.Spec.Group && k.Kind == crd.Spec.Names.Kind })
-		if i < 0 || support.Kinds[i].Verdict != support.NotHeeded {
+		if i < 0 {
+			continue
+		}
+		text := support.Kinds[i].Warning(off...)
+		if text == "" {
 			continue
 		}
 		rules = append(rules, admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
@@ -34,7 +38,7 @@ func UnservedPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Vali
 			Rule: admissionv1.Rule{APIGroups: []string{crd.Spec.Group}, APIVersions: []string{"*"}, Resources: []string{crd.Spec.Names.Plural},
 				Scope: ptr.To(admissionv1.AllScopes)},
 		}})
-		texts = append(texts, fmt.Sprintf("'%s': '%s'", crd.Spec.Names.Plural, strings.ReplaceAll(support.Kinds[i].Text, "'", "\\'")))
+		texts = append(texts, fmt.Sprintf("'%s': '%s'", crd.Spec.Names.Plural, strings.ReplaceAll(text, "'", "\\'")))
 	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: UnservedPolicyName},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/autoscaler"
 	"hcp.internal/platform/internal/capigroup/conversion"
 	"hcp.internal/platform/internal/configoperator"
@@ -94,7 +95,7 @@ var roles = []role{
 		name:  "hypershift-operator",
 		short: "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup, fleet.Setup), etcdrecovery.Command(), sharedingress.Command()}
+			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup, fleet.Setup, auditlogs.Setup), etcdrecovery.Command(), sharedingress.Command()}
 		},
 	},
 	{

@@ -28,9 +28,11 @@ import (
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 
+	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
+	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
@@ -128,7 +130,7 @@ func envOr(name, fallback string) string {
 
 // NewScheme has the kinds that the operator uses, and does with those of Cluster API what its webhooks would.
 func NewScheme() (*runtime.Scheme, error) {
-	return process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme, schedulingv1alpha1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, capiadmission.AddToScheme)
+	return process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme, schedulingv1alpha1.AddToScheme, auditlogv1alpha1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, capiadmission.AddToScheme)
 }
 
 func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
@@ -303,7 +305,7 @@ func (f flags) reconciler(mgr ctrl.Manager, cfg *rest.Config) (*Reconciler, erro
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
-	r.Scope, r.EtcdRecovery = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1"
+	r.Scope, r.EtcdRecovery, r.AuditLogs = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1", auditlogs.Enabled()
 	r.Journal = &journal.Book{Client: r.Client, Live: r.Live, Clock: r.Clock}
 	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
 	return r, nil

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/auditlogs"
+	auditcontract "hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/pki"
 )
@@ -151,6 +153,9 @@ func hcpAnnotations(obs *observed, live *hyperv1.HostedControlPlane) map[string]
 	}
 	if obs.putsToSleep(live.Annotations) {
 		annotations[hyperv1.HibernateAnnotation] = "true"
+	}
+	if settings := auditlogs.Wanted(obs.auditLogs, live.Annotations[auditcontract.SettingsAnnotation]); settings != "" {
+		annotations[auditcontract.SettingsAnnotation] = settings
 	}
 	restart(hc, live, annotations)
 	return annotations

@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
@@ -14,7 +15,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -67,9 +70,10 @@ type observed struct {
 	published        publishedSecrets
 	uid              int64 // for the pods of the namespace; 0: the management cluster assigns one itself
 	caps             operator.Capabilities
-	documents        bool             // OIDC documents are published by the program beside this one
-	privateCAPI      bool             // the operator is one for private types
-	off              []support.Switch // parts that the installation lacks
+	documents        bool                                        // OIDC documents are published by the program beside this one
+	privateCAPI      bool                                        // the operator is one for private types
+	off              []support.Switch                            // parts that the installation lacks
+	auditLogs        *auditlogv1alpha1.AuditLogPersistenceConfig // nil: there is none, or it is not heeded
 	// management is what network policies depend on.
 	management netpolicy.Management
 	// nodes and mirrors are what operators are told of the management cluster; operatorsErr says why that is not known.
@@ -156,6 +160,11 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (ob
 	}
 	if obs.management, err = r.Management.Network(ctx); err != nil {
 		return obs, err
+	}
+	if r.AuditLogs {
+		if obs.auditLogs, err = read.Optional(ctx, r.Client, client.ObjectKey{Name: auditlogs.ConfigurationName}, &auditlogv1alpha1.AuditLogPersistenceConfig{}); err != nil {
+			return obs, fmt.Errorf("reading AuditLogPersistenceConfig %s: %w", auditlogs.ConfigurationName, err)
+		}
 	}
 	obs.management.Prometheus = r.Environment.PrometheusNamespace
 	r.observeOperators(ctx, &obs)

@@ -56,6 +56,8 @@ type Reconciler struct {
 	UUID     func() string
 	// Scope restricts the operator to HostedClusters with this value of annotation hypershift.openshift.io/scope; nil: all.
 	Scope *string
+	// AuditLogs: AuditLogPersistenceConfig cluster is heeded.
+	AuditLogs bool
 	// Documents: the program beside this one publishes OIDC documents.
 	Documents bool
 	// PrivateLink: the program beside this one makes VPC endpoint services on AWS.

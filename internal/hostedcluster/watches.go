@@ -28,7 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/changes"
@@ -90,6 +92,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) 
 	if r.EtcdRecovery {
 		b = b.Watches(&batchv1.Job{}, ours).
 			Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byDeployment), builder.WithPredicates(etcdMatters()))
+	}
+	if r.AuditLogs {
+		b = b.Watches(&auditlogv1alpha1.AuditLogPersistenceConfig{}, handler.EnqueueRequestsFromMapFunc(r.everyone), builder.WithPredicates(changes.Of(auditlogs.Seen)))
 	}
 	if r.PrivateLink {
 		b = b.Watches(&hyperv1.AWSEndpointService{}, ours, builder.WithPredicates(changes.Of(seenOfEndpointService)))

@@ -53,6 +53,9 @@ type Switch string
 // SizeTagging gives hosted clusters sizes.
 const SizeTagging Switch = "--enable-size-tagging"
 
+// AuditLogPersistence keeps audit logs of hosted API servers on volumes.
+const AuditLogPersistence Switch = "--enable-audit-log-persistence"
+
 // On is the verdict on a platform.
 func (e Entry) On(platform string) Verdict {
 	if platform == platformNone && e.None != "" {

@@ -358,6 +358,21 @@ func TestAnnotationsThatNeedASwitch(t *testing.T) {
 	})
 }
 
+func TestKindsThatNeedASwitch(t *testing.T) {
+	for _, k := range support.Kinds {
+		switch {
+		case k.Verdict == support.NotHeeded:
+			t.Run("When nobody acts on "+k.Kind+" it should always be told", func(t *testing.T) { NewWithT(t).Expect(k.Warning()).To(Equal(k.Text)) })
+		case k.Needs != "":
+			t.Run("When an installation lacks what "+k.Kind+" needs it should be told how to get it", func(t *testing.T) {
+				g := NewWithT(t)
+				g.Expect(k.Warning(k.Needs)).To(ContainSubstring("hypershift install " + string(k.Needs)))
+				g.Expect(k.Warning()).To(BeEmpty())
+			})
+		}
+	}
+}
+
 func TestMessage(t *testing.T) {
 	g := NewWithT(t)
 	found := slices.Repeat([]support.Finding{{Field: "spec.x", Entry: support.Entry{Text: "y"}}}, 33)

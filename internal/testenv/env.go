@@ -225,10 +225,12 @@ func (e *Env) StartControllers(t testing.TB) {
 	}
 }
 
-// StartWorkloadControllers adds those that make pods of Deployments. No pod runs: there is no scheduler, and no node.
+// StartWorkloadControllers adds those that make pods of Deployments, and claims of their own volumes. No pod runs: there is no scheduler, and no node.
 func (e *Env) StartWorkloadControllers(t testing.TB) {
 	t.Helper()
-	shared.workloads.Do(func() { shared.workloadsErr = e.runControllers("deployment-controller,replicaset-controller") })
+	shared.workloads.Do(func() {
+		shared.workloadsErr = e.runControllers("deployment-controller,replicaset-controller,ephemeral-volume-controller")
+	})
 	if shared.workloadsErr != nil {
 		t.Fatalf("starting kube-controller-manager: %v", shared.workloadsErr)
 	}

@@ -24,7 +24,7 @@ var Floors = []Floor{
 	{"parts", "components of a control plane, platforms, and programs that stand alone", []string{
 		"controlplane", "etcdrecovery", "ignition", "machineconfig", "pkioperator", "platform", "sharedingress"}},
 	{"operators of control planes", "and what the hypershift-operator's controllers share", []string{"configoperator", "hostedcontrolplane", "operator", "packages"}},
-	{"NodePools", "machines of a hosted cluster, backups of its etcd, sizes and places of its control plane", []string{"etcdbackup", "fleet", "nodepool"}},
+	{"NodePools", "machines of a hosted cluster, backups of its etcd, sizes and places of its control plane", []string{"auditlogs", "etcdbackup", "fleet", "nodepool"}},
 	{"autoscaler", "sizes of NodePools", []string{"autoscaler"}},
 	{"capacity", "room on the management cluster", []string{"capacity"}},
 	{"HostedClusters", "control planes as users want them", []string{"hostedcluster"}},

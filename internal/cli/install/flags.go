@@ -56,6 +56,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.BoolVar(&o.EtcdRecovery, "enable-etcd-recovery", o.EtcdRecovery, "Replace a member of a hosted cluster's etcd that can't start any more")
 	fs.BoolVar(&o.SharedIngress, "shared-ingress", o.SharedIngress, "Also install one endpoint for the API servers of all hosted clusters, which are told apart by server name, in namespace "+SharedIngressNamespace)
 	fs.BoolVar(&o.SizeTagging, "enable-size-tagging", o.SizeTagging, "Give hosted clusters sizes by their number of nodes, and what ClusterSizingConfiguration cluster says that follows from a size")
+	fs.BoolVar(&o.AuditLogs, "enable-audit-log-persistence", o.AuditLogs, "Keep audit logs of hosted API servers on volumes, as AuditLogPersistenceConfig cluster says")
 	fs.BoolVar(&o.DedicatedNodes, "enable-dedicated-request-serving-isolation", o.DedicatedNodes, "With --enable-size-tagging: give hosted clusters that ask for it by annotation hypershift.openshift.io/topology nodes of their own")
 	fs.StringVar(&o.Capacity, "control-plane-capacity", o.Capacity, "What becomes of a hosted control plane that finds no room on the nodes: Wait makes nothing of it until there is, Ignore leaves its Pods to the scheduler, Auto waits unless an autoscaler of nodes is found")
 	fs.Int32Var(&o.Replicas, "replicas", o.Replicas, "Pods of each operator, spread over nodes and zones; one of them works, and with more than one another takes over within seconds")
@@ -102,7 +103,6 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 	r.Values(fs, "this version forwards no metrics: leave it out", "cvo-prometheus-url")
 	r.Switches(fs, "this version has no table of overrides: annotate HostedClusters with hypershift.openshift.io/control-plane-operator-image", "enable-cpo-overrides")
 	r.Switches(fs, "this version has no Karpenter: use NodePools", "enable-standalone-karpenter-operator")
-	r.Switches(fs, "this version keeps no audit logs: give clusters an audit webhook", "enable-audit-log-persistence")
 	r.Values(fs, "this version is part of no managed service: leave it out", "managed-service", "aro-hcp-key-vault-users-client-id")
 	r.Values(fs, "this version doesn't scale NodePools of clouds from zero: leave it out", "scale-from-zero-provider", "scale-from-zero-creds",
 		"scale-from-zero-secret", "scale-from-zero-secret-key")

@@ -65,7 +65,7 @@ func Resources(o Options) []client.Object {
 	}
 	o = o.offlineCAPI()
 	policy, binding := config.NamePolicy()
-	unserved, unservedBinding := config.UnservedPolicy()
+	unserved, unservedBinding := config.UnservedPolicy(o.off()...)
 	overrides, overridesBinding := config.OverridePolicy(o.overrideAction())
 	protected, protectedBinding := config.ProtectionPolicy()
 	objs := []client.Object{policy, binding, unserved, unservedBinding, overrides, overridesBinding, protected, protectedBinding, namespace(o)}
@@ -159,7 +159,7 @@ func subjects(o Options) []rbacv1.Subject {
 
 func clusterRBAC(o Options) []client.Object {
 	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: slices.Concat(clusterRules(*o.capi), o.Metrics.reviewRules(), o.sizeRules())},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: slices.Concat(clusterRules(*o.capi), o.Metrics.reviewRules(), o.sizeRules(), o.auditLogRules())},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},

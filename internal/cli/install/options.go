@@ -14,6 +14,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/operator"
+	"hcp.internal/platform/internal/support"
 )
 
 // Scopes of an installation.
@@ -56,6 +57,7 @@ type Options struct {
 	EtcdRecovery     bool              // a member of etcd that fails is replaced
 	SharedIngress    bool              // one endpoint for the API servers of all hosted clusters
 	SizeTagging      bool              // hosted clusters get sizes
+	AuditLogs        bool              // audit logs of hosted API servers outlive their Pods, as AuditLogPersistenceConfig cluster says
 	DedicatedNodes   bool              // with SizeTagging: and nodes of their own if they ask for them
 	Capacity         string            // CapacityAuto, CapacityWait or CapacityIgnore
 	// Replicas is how many Pods each operator has; one of them works at a time. With more than one, another takes over within seconds.
@@ -118,6 +120,17 @@ func NewOptions() Options {
 		WaitCRDs:          true,
 		Timeout:           10 * time.Minute,
 	}
+}
+
+// off are the parts that the installation lacks.
+func (o Options) off() (list []support.Switch) {
+	if !o.SizeTagging {
+		list = append(list, support.SizeTagging)
+	}
+	if !o.AuditLogs {
+		list = append(list, support.AuditLogPersistence)
+	}
+	return list
 }
 
 // Validate names each wrong flag and what it takes.

@@ -99,6 +99,18 @@ func (o Options) sizeRules() []rbacv1.PolicyRule {
 	return rules
 }
 
+// auditLogRules let the operator read what to do with audit logs, and count the snapshots that it has taken of them.
+func (o Options) auditLogRules() []rbacv1.PolicyRule {
+	if !o.AuditLogs {
+		return nil
+	}
+	return []rbacv1.PolicyRule{
+		rule(group("auditlogpersistence.hypershift.openshift.io"), "auditlogpersistenceconfigs", read),
+		rule(group("auditlogpersistence.hypershift.openshift.io"), "auditlogpersistenceconfigs/status", "update,patch"),
+		rule(group("snapshot.storage.k8s.io"), "volumesnapshots", read),
+	}
+}
+
 // namespacedRules are the operator's rights in its own namespace beyond clusterRules: none now, because leases, ConfigMaps
 // and events are granted everywhere. They are listed so that narrowing clusterRules can't break leader election.
 func namespacedRules() []rbacv1.PolicyRule {

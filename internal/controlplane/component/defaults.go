@@ -302,8 +302,8 @@ func defaultUser(s *scope) error {
 	}
 	uid := s.ctx.Management.User()
 	pod.SecurityContext.RunAsUser = ptr.To(uid)
-	if isEtcd(s.c.name) {
-		pod.SecurityContext.FSGroup = ptr.To(uid) // The volume of a member belongs to root when it is made.
+	if isEtcd(s.c.name) || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil }) {
+		pod.SecurityContext.FSGroup = ptr.To(uid) // A new volume belongs to root.
 	}
 	return nil
 }

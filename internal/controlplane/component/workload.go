@@ -133,6 +133,16 @@ func AddVolume(pod *corev1.PodSpec, container string, volume corev1.Volume, moun
 	}
 }
 
+// Volume finds a volume of a Pod by its name; nil: there is none.
+func Volume(pod *corev1.PodSpec, name string) *corev1.Volume {
+	for i := range pod.Volumes {
+		if pod.Volumes[i].Name == name {
+			return &pod.Volumes[i]
+		}
+	}
+	return nil
+}
+
 // SecretVolume and ConfigMapVolume are volumes of a whole object. The framework sets their file modes.
 func SecretVolume(volume, secret string) corev1.Volume {
 	return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}}

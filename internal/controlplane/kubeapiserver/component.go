@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
@@ -85,6 +86,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	if !settings.Auditing(hcp) {
 		component.RemoveContainer(pod, auditLogsContainer)
 	}
+	if err := persistAuditLogs(hcp, pod); err != nil {
+		return err
+	}
 	if ok, _ := encrypted(ctx); ok {
 		raw, _, err := AESConfig(ctx)
 		if err != nil {
@@ -105,6 +109,21 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	for i, cert := range settings.APIServer(hcp).ServingCerts.NamedCertificates {
 		component.AddVolume(pod, container, component.SecretVolume(namedVolume(i), cert.ServingCertificate.Name), namedDir(i))
 	}
+	return nil
+}
+
+// persistAuditLogs gives the Pod a volume for audit logs that outlives it, and larger files, where that is asked for.
+func persistAuditLogs(hcp *hyperv1.HostedControlPlane, pod *corev1.PodSpec) error {
+	s, err := settings.PersistentAuditLogs(hcp)
+	if s == nil || err != nil {
+		return err
+	}
+	main := component.Container(pod, container)
+	for flag, value := range map[string]int32{"--audit-log-maxsize=": s.MaxSize, "--audit-log-maxbackup=": s.MaxBackup} {
+		i := slices.IndexFunc(main.Args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
+		main.Args[i] = flag + fmt.Sprint(value)
+	}
+	component.Volume(pod, auditlogs.Volume).VolumeSource = s.Source(Name)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/testenv"
@@ -170,5 +171,36 @@ func TestBootstrap(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		NewWithT(t).Expect(Bootstrap(ctx, env.Kubeconfig(t))).To(MatchError(ContainSubstring(HCCOClusterAdmin)))
+	})
+}
+
+func TestPersistAuditLogs(t *testing.T) {
+	pod := func() *corev1.PodSpec {
+		return &corev1.PodSpec{
+			Containers: []corev1.Container{{Name: container, Args: []string{"--audit-log-maxbackup=1", "--audit-log-maxsize=10", "--v=2"}}},
+			Volumes:    []corev1.Volume{{Name: auditlogs.Volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+		}
+	}
+	settings := auditlogs.Settings{Size: "5Gi", StorageClass: "fast", MaxSize: 200, MaxBackup: 10}
+	t.Run("When audit logs are to outlive their Pods they should lie on a volume of their own, in larger files", func(t *testing.T) {
+		g, hcp, p := NewWithT(t), &hyperv1.HostedControlPlane{}, pod()
+		hcp.Annotations = map[string]string{auditlogs.SettingsAnnotation: settings.Encode()}
+		g.Expect(persistAuditLogs(hcp, p)).To(Succeed())
+		g.Expect(p.Containers[0].Args).To(Equal([]string{"--audit-log-maxbackup=10", "--audit-log-maxsize=200", "--v=2"}), "in their places")
+		g.Expect(p.Volumes[0].EmptyDir).To(BeNil())
+		g.Expect(p.Volumes[0].Ephemeral.VolumeClaimTemplate.Spec.StorageClassName).To(Equal(ptr.To("fast")))
+	})
+	t.Run("When nobody asks for it or nothing is audited nothing should change", func(t *testing.T) {
+		g, hcp, p := NewWithT(t), &hyperv1.HostedControlPlane{}, pod()
+		g.Expect(persistAuditLogs(hcp, p)).To(Succeed())
+		hcp.Annotations = map[string]string{auditlogs.SettingsAnnotation: settings.Encode()}
+		hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &configv1.APIServerSpec{Audit: configv1.Audit{Profile: configv1.NoneAuditProfileType}}}
+		g.Expect(persistAuditLogs(hcp, p)).To(Succeed())
+		g.Expect(p).To(Equal(pod()))
+	})
+	t.Run("When the annotation can't be read it should be named", func(t *testing.T) {
+		hcp := &hyperv1.HostedControlPlane{}
+		hcp.Annotations = map[string]string{auditlogs.SettingsAnnotation: "x"}
+		NewWithT(t).Expect(persistAuditLogs(hcp, pod())).To(MatchError(ContainSubstring(auditlogs.SettingsAnnotation)))
 	})
 }

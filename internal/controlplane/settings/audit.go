@@ -10,6 +10,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/auditlogs"
 )
 
 // Keys of a ConfigMap that holds an audit policy.
@@ -42,6 +43,14 @@ func profileOf(audit configv1.Audit) configv1.AuditProfileType {
 		return configv1.DefaultAuditProfileType
 	}
 	return audit.Profile
+}
+
+// PersistentAuditLogs says how audit logs outlive their Pods; nil: they don't, or there are none.
+func PersistentAuditLogs(hcp *hyperv1.HostedControlPlane) (*auditlogs.Settings, error) {
+	if !Auditing(hcp) {
+		return nil, nil
+	}
+	return auditlogs.Parse(hcp.Annotations)
 }
 
 // Auditing says whether anything is logged at all.

@@ -148,6 +148,14 @@ func arguments(ctx component.WorkloadContext, gates []string) (map[string][]stri
 	for _, s := range kit.AuditWebhookSettings(ctx) {
 		set(s[0], s[1])
 	}
+	logs, err := settings.PersistentAuditLogs(hcp)
+	if err != nil {
+		return nil, err
+	}
+	if logs != nil {
+		set("audit-log-maxsize", fmt.Sprint(logs.MaxSize))
+		set("audit-log-maxbackup", fmt.Sprint(logs.MaxBackup))
+	}
 	admissionPlugins(hcp, set)
 	switch {
 	case kit.OAuthEnabled(hcp):

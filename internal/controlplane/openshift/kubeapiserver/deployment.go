@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
@@ -51,6 +52,13 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	}
 	if err := kit.Audit(ctx, pod, Name, "kas-audit-webhook"); err != nil {
 		return err
+	}
+	logs, err := settings.PersistentAuditLogs(hcp)
+	if err != nil {
+		return err
+	}
+	if logs != nil {
+		component.Volume(pod, auditlogs.Volume).VolumeSource = logs.Source(Name)
 	}
 	for i, cert := range settings.APIServer(hcp).ServingCerts.NamedCertificates {
 		kit.Mount(pod, Name, component.SecretVolume(fmt.Sprintf("named-cert-%d", i+1), cert.ServingCertificate.Name), namedDir(i))

@@ -13,6 +13,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/kube/static"
@@ -83,6 +84,15 @@ func TestConfig(t *testing.T) {
 		ctx.HCP.Namespace = "elsewhere"
 		NewWithT(t).Expect(adaptConfig(ctx, &corev1.ConfigMap{})).To(MatchError(ContainSubstring("featuregate-generator")))
 	})
+}
+
+func TestAuditLogsThatOutliveTheirPods(t *testing.T) {
+	g := NewWithT(t)
+	args := configOf(t, contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Annotations = map[string]string{auditlogs.SettingsAnnotation: auditlogs.Settings{Size: "5Gi", MaxSize: 200, MaxBackup: 11}.Encode()}
+	}))["apiServerArguments"].(map[string]any)
+	g.Expect(args["audit-log-maxsize"]).To(Equal([]any{"200"}))
+	g.Expect(args["audit-log-maxbackup"]).To(Equal([]any{"11"}))
 }
 
 func TestKMS(t *testing.T) {

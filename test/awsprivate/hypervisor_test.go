@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/testenv"
 	"hcp.internal/platform/test/awsemulator"
 	"hcp.internal/platform/test/awshypervisor"
+	"hcp.internal/platform/test/machinepods"
 )
 
 // There is no kubelet here, so no pod runs; the live test has one.
@@ -36,7 +37,7 @@ func TestHypervisor(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		awshypervisor.Run(ctx, api, awshypervisor.Pods{Client: c, Namespace: ns, Image: "r/node:1", API: api, Log: t.Logf})
+		awshypervisor.Run(ctx, api, awshypervisor.Pods{Pods: machinepods.Pods{Client: c, Namespace: ns, Image: "r/node:1"}, API: api, Log: t.Logf})
 	}()
 	t.Cleanup(func() { stop(); <-ended })
 	const data = `{"ignition":{"version":"3.2.0"}}`

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -22,25 +21,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/aws/iam"
 	"hcp.internal/platform/internal/aws/infra"
 	"hcp.internal/platform/internal/aws/session"
-	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/local/builds"
 	"hcp.internal/platform/test/awsemulator"
 	"hcp.internal/platform/test/awshypervisor"
+	"hcp.internal/platform/test/machinepods"
 )
 
 const (
@@ -158,32 +152,9 @@ func (c *cloudy) start(t *testing.T) {
 	}
 }
 
-// privateTypes tells whether the local cluster stores the objects of Cluster API in HyperShift's own groups.
-func privateTypes(t *testing.T) bool {
-	out, err := management().try(t, "get", "crd", "machines.cluster.hypershift.openshift.io", "--ignore-not-found", "-o", "name")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(out) != ""
-}
-
-func managementConfig(t *testing.T) *rest.Config {
-	cfg, err := clientcmd.BuildConfigFromFlags("", management().kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
-}
-
 // tellOperator gives the operator the endpoint, and the definitions that local mode leaves out.
 func (c *cloudy) tellOperator(t *testing.T) {
-	crds, err := config.ProviderCRDs("aws", privateTypes(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := envtest.InstallCRDs(managementConfig(t), envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	installProviderCRDs(t, "aws")
 	management().run(t, "set", "env", "-n", "hypershift", "deployment/operator", "-c", "operator", "AWS_ENDPOINT_URL=http://"+awsAddress+":5566")
 	t.Cleanup(func() {
 		_, _ = management().try(t, "set", "env", "-n", "hypershift", "deployment/operator", "-c", "operator", "AWS_ENDPOINT_URL-")
@@ -198,7 +169,7 @@ func (c *cloudy) makeCluster(t *testing.T) {
 	if err := os.WriteFile(pullSecret, []byte(`{"auths":{"registry.example.com":{"auth":"bm9ib2R5Om5vdGhpbmc="}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", awsName, "--infra-id", awsName, "--release-image", newestAWSRelease(), "--external-api-server-address", node,
+	run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", awsName, "--infra-id", awsName, "--release-image", newestRelease(), "--external-api-server-address", node,
 		"--pull-secret", pullSecret, "--node-pool-replicas=-1", kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
 	content, err := os.ReadFile(manifest)
 	if err != nil {
@@ -218,7 +189,7 @@ func (c *cloudy) makeCluster(t *testing.T) {
 		}
 		hc.Annotations["hypershift.openshift.io/machines-are-containers"] = "true"
 		// The provider runs beside the cluster: this one only has to be an image.
-		hc.Annotations[hyperv1.ClusterAPIProviderAWSImage] = "10.244.0.1:5000/hypershift/pause:local"
+		hc.Annotations[hyperv1.ClusterAPIProviderAWSImage] = noProvider
 		hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, AWS: &hyperv1.AWSPlatformSpec{
 			Region: awsRegion, RolesRef: c.rolesRef(), CloudProviderConfig: &hyperv1.AWSCloudProviderConfig{VPC: c.network.VPCID, Subnet: &hyperv1.AWSResourceReference{ID: ptr.To(c.network.Zones[0].SubnetID)}},
 		}}
@@ -239,7 +210,7 @@ func (c *cloudy) makeCluster(t *testing.T) {
 		}
 	})
 	management().applyYAML(t, strings.Join(docs, "\n---\n"))
-	management().applyYAML(t, fmt.Sprintf(awsPool, awsName, newestAWSRelease(), c.roles.ProfileName, c.ami, c.network.Zones[0].SubnetID))
+	management().applyYAML(t, fmt.Sprintf(awsPool, awsName, newestRelease(), c.roles.ProfileName, c.ami, c.network.Zones[0].SubnetID))
 	eventually(t, 8*time.Minute, "the hosted cluster and its security group", func() error {
 		got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", awsName, "-o",
 			"jsonpath={.status.conditions[?(@.type=='Available')].status} {.status.platform.aws.defaultWorkerSecurityGroupID}")
@@ -256,14 +227,6 @@ func (c *cloudy) rolesRef() hyperv1.AWSRolesRef {
 		IngressARN: r.IngressARN, ImageRegistryARN: r.ImageRegistryARN, StorageARN: r.StorageARN, NetworkARN: r.NetworkARN, KubeCloudControllerARN: r.KubeCloudControllerARN,
 		NodePoolManagementARN: r.NodePoolManagementARN, ControlPlaneOperatorARN: r.ControlPlaneOperatorARN,
 	}
-}
-
-// newestAWSRelease is the reference of the release that up built.
-func newestAWSRelease() string {
-	if ref := os.Getenv("E2E_RELEASE"); ref != "" {
-		return ref
-	}
-	return "10.244.0.1:5000/hypershift/release:1.36.3"
 }
 
 const awsPool = `
@@ -283,21 +246,7 @@ spec:
 
 // runProvider runs the stock provider beside the cluster. Where objects are stored in HyperShift's groups it sees standard ones through the proxy.
 func (c *cloudy) runProvider(t *testing.T) {
-	cfg := managementConfig(t)
-	server := *cfg
-	if privateTypes(t) {
-		tls, err := rest.TLSConfigFor(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		up, err := proxy.NewUpstream(proxy.UpstreamConfig{URL: cfg.Host, TLS: tls})
-		if err != nil {
-			t.Fatal(err)
-		}
-		front := httptest.NewServer(proxy.New(proxy.Config{Upstream: up}))
-		t.Cleanup(func() { front.CloseClientConnections(); front.Close() })
-		server = rest.Config{Host: front.URL}
-	}
+	server := standardAPI(t)
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
@@ -334,19 +283,12 @@ func (c *cloudy) bootInstances(t *testing.T) {
 	m := management()
 	m.applyYAML(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}\n", awsMachines))
 	t.Cleanup(func() { _, _ = m.try(t, "delete", "namespace", awsMachines, "--wait=false") })
-	image := "10.244.0.1:5000/hypershift/node:1.36.3"
-	if ref := os.Getenv("E2E_NODE_IMAGE"); ref != "" {
-		image = ref
-	}
-	api, err := client.New(managementConfig(t), client.Options{Scheme: clientgoscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := clientOf(t, managementConfig(t))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		awshypervisor.Run(ctx, c.ec2, awshypervisor.Pods{Client: api, Namespace: awsMachines, Image: image, API: c.ec2, Log: t.Logf})
+		awshypervisor.Run(ctx, c.ec2, awshypervisor.Pods{Pods: machinepods.Pods{Client: api, Namespace: awsMachines, Image: nodeImage()}, API: c.ec2, Log: t.Logf})
 	}()
 	t.Cleanup(func() { stop(); <-ended })
 }

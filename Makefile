@@ -242,6 +242,10 @@ crash: kubernetes ## Interrupt every reconciler at each of its writes; make test
 bench: kubernetes build ## Print what hosted clusters cost in time and memory, beside bare processes (as root, 20 minutes).
 	go test -count=1 -v -timeout 50m -tags bench -run '^$$' -bench . -benchtime 1x ./test/api ./test/bench ./test/bench/capiproxy ./test/bench/ignition ./test/bench/nodepools ./test/bench/packages ./test/bench/rollout $(TEST_FLAGS)
 
+.PHONY: bench-compare
+bench-compare: ## Build BASE=ref and this tree, run BENCH alternately RUNS times, fail for what got 10 % worse beyond noise (as root, 45 minutes).
+	BASE='$(BASE)' RUNS='$(RUNS)' BENCH='$(BENCH)' hack/bench-compare.sh
+
 .PHONY: schema-diff
 schema-diff: ## Compare the definitions with every line of the tables of field facts in TABLES=FOLDER, which come with the specification.
 	cd tools && go run ./schemadiff -crds ../config/crd -tables '$(abspath $(TABLES))' -reasons schemadiff/reasons.tsv ../config/packageoperator

@@ -5,6 +5,7 @@ go 1.26.0
 tool sigs.k8s.io/controller-tools/cmd/controller-gen
 
 require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794
 	github.com/evanw/esbuild v0.28.2
 	github.com/google/licensecheck v0.3.1
 	go.yaml.in/yaml/v3 v3.0.4

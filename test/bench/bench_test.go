@@ -18,6 +18,8 @@ const (
 	targetAvailable = 3.0  // × the floor's time until the API server is ready
 	targetMemory    = 1.25 // × the floor's four processes
 	targetFleet     = 1.3  // × the floor's CPU seconds for all of them, on all cores
+	targetDeleted   = 5.0  // seconds
+	targetRest      = 2.5  // % of a core, all pods of a control plane
 	targetOperator  = 150  // MiB of the hypershift-operator
 	targetIdle      = 2.0  // % of a core, all our operators together
 	targetWorker    = 2.5  // × a bare kubelet and containerd in the same kind of pod

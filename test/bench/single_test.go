@@ -23,29 +23,45 @@ const singleTimeout = 5 * time.Minute
 func BenchmarkSingle(b *testing.B) {
 	f := floor(b)
 	c := local(b)
-	var all []*stages
+	var all, ends []*stages
 	var used map[string]memory
+	var busy []float64
+	var resting map[string]float64
 	for i := range runs {
 		fmt.Printf("single: run %d of %d\n", i+1, runs)
 		name := numbered("single-", i)
+		before, err := cpuOfNode()
+		if err != nil {
+			b.Fatal(err)
+		}
 		all = append(all, c.createOne(b, name))
+		after, err := cpuOfNode()
+		if err != nil {
+			b.Fatal(err)
+		}
+		busy = append(busy, after-before)
 		if i == runs-1 {
 			pause(b, settle)
 			used = c.memoryOfPods(b, client.InNamespace(controlPlane(name)))
+			resting = c.idleOfPods(b, client.InNamespace(controlPlane(name)))
 		}
-		if err := c.destroy(name); err != nil {
-			b.Fatal(err)
-		}
+		ends = append(ends, c.destroyOne(b, name))
 	}
 	printStages("Stages, since the HostedCluster was stored", all, stageOrder)
+	printStages("Stages of the deletion", ends, endOrder)
+	rest := printIdle("Processor time of one hosted control plane while nothing happens", resting)
 	total := printMemory("Memory of one hosted control plane", used)
 	took := medianStage(all, stageApplied, stageAvailable)
 	t := figures(fmt.Sprintf("One hosted cluster (time: median of %d runs; memory: %s after Available)", runs, settle))
 	t.compare("HostedCluster applied → Available; floor: API server ready", took, f.ready, targetAvailable, seconds)
 	t.compare("memory, RSS of all processes added", total.rss, f.memory.rss, targetMemory, mib)
 	t.compare("memory, PSS (shared pages counted once)", total.pss, f.memory.pss, targetMemory, mib)
+	t.compare("CPU seconds of node, management cluster and all pods until Available", median(busy), f.cpu, 0, seconds)
+	deleted := medianStage(ends, stageDeleted, stageEnd)
+	t.limit("deleted → HostedCluster gone", seconds(deleted), seconds(targetDeleted))
+	t.limit("CPU at rest, of one core", percent(rest), percent(targetRest))
 	t.print()
-	report(b, map[string]float64{"available-s": took, "rss-MiB": total.rss / mebi, "pss-MiB": total.pss / mebi})
+	report(b, map[string]float64{"available-s": took, "cpu-s": median(busy), "deleted-s": deleted, "rest-percent": rest, "rss-MiB": total.rss / mebi, "pss-MiB": total.pss / mebi})
 }
 
 // createOne returns when the hosted cluster is available.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,10 @@ func (r Remover) Apply(ctx context.Context, left Observed, next Plan) error {
 	}
 	for _, pod := range next.hurry {
 		remove(pod, client.GracePeriodSeconds(podGrace))
+	}
+	if next.poke {
+		poked := patch.Annotation(pokedAnnotation, ptr.To("true"))
+		errs = append(errs, client.IgnoreNotFound(r.Client.Patch(ctx, left.namespace, poked)))
 	}
 	if next.stripFinalizers {
 		if err := kubeapiserver.End(ctx, r.Client, left.hcp.Namespace); err != nil { // as the control-plane-operator would have

@@ -34,6 +34,8 @@ type Plan struct {
 	annotateCleanup bool
 	// stripFinalizers of the HostedControlPlane: nobody else will.
 	stripFinalizers bool
+	// poke calls the controller of namespaces, which would look at this one later.
+	poke bool
 	// orphans: nobody removes the finalizers of machines that are being deleted.
 	orphans bool
 	// unpauseCluster lets Cluster API remove what belongs to the Cluster.
@@ -95,14 +97,17 @@ func PlanFor(r Observed, now time.Time) Plan {
 		// it looks again. It shall find none. On the way there, everything that would make new ones goes.
 		t.empty = true
 		t.RecheckAfter = emptyPoll
-		if endingFor(r.pods, now) < emptyLongest {
+		// The pods of a contained cluster end while the controller waits for namespaceDelay. Should one not, the controller is poked
+		// when it has.
+		if !r.contained && endingFor(r.pods, now) < emptyLongest {
 			t.hurry = inHurry(r)
 			t.Waiting = []string{waitingForPods(r.pods)}
 			return t
 		}
 		t.delete = []client.Object{r.namespace}
-		t.RecheckAfter = time.Second
 	}
+	t.RecheckAfter = emptyPoll
+	t.poke = pokes(r, now)
 	// Whoever would have removed finalizers in it ends with it.
 	t.orphans = r.contained && !r.namespace.DeletionTimestamp.IsZero()
 	t.hurry = inHurry(r)
@@ -110,11 +115,24 @@ func PlanFor(r Observed, now time.Time) Plan {
 	return t
 }
 
+// pokedAnnotation says that the pods of a namespace that is being deleted have ended. It is there to be an event for the controller of namespaces.
+const pokedAnnotation = "hypershift.openshift.io/pods-have-ended"
+
+// pokes says that the controller of namespaces has probably found pods, and waits for longer than they took. Once is enough: it finds none then.
+func pokes(r Observed, now time.Time) bool {
+	deleted := r.namespace.DeletionTimestamp
+	return r.contained && !deleted.IsZero() && len(r.pods) == 0 && now.Sub(deleted.Time) >= pokeAfter && r.namespace.Annotations[pokedAnnotation] == ""
+}
+
 const (
+	// namespaceDelay is for how long a controller of namespaces leaves one alone that is deleted (namespaceDeletionGracePeriod).
+	namespaceDelay = 5 * time.Second
+	// pokeAfter leaves it the time to remove what is in a namespace without pods.
+	pokeAfter = namespaceDelay + 3*time.Second
 	// emptyPoll is how often the pods of a namespace are looked at that is about to be deleted.
 	emptyPoll = time.Second
-	// emptyLongest is how long pods that were told to end are waited for before the namespace is deleted all the same: their node may be
-	// gone. It is many times what they take on a busy one.
+	// emptyLongest is how long pods that were told to end are waited for, where a cluster is not contained, before the namespace is deleted
+	// all the same: their node may be gone. It is many times what they take on a busy one.
 	emptyLongest = 20 * time.Second
 )
 

@@ -49,6 +49,9 @@ func TestPlanTeardown(t *testing.T) {
 	terminating := ours.DeepCopy()
 	terminating.DeletionTimestamp = ago(time.Minute)
 	terminating.Status.Conditions = []corev1.NamespaceCondition{{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "Some resources are remaining: pods. has 1 resource instances"}}
+	poked, fresh := terminating.DeepCopy(), terminating.DeepCopy()
+	poked.Annotations[pokedAnnotation] = "true"
+	fresh.DeletionTimestamp = ago(pokeAfter - time.Second)
 	pool := hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "np"}}
 
 	for name, tc := range map[string]struct {
@@ -57,6 +60,7 @@ func TestPlanTeardown(t *testing.T) {
 		strips  bool
 		hurries int
 		empties bool
+		pokes   bool
 		waits   string // empty: nothing is left
 	}{
 		"When nothing is left it should be done":                    {left: Observed{}},
@@ -69,11 +73,16 @@ func TestPlanTeardown(t *testing.T) {
 		"When there is no operator it should go on soon":            {left: Observed{hcp: controlPlane(ago(removerGone)), contained: true}, strips: true, waits: "HostedControlPlane"},
 		"When things lie outside the namespace it should only wait": {left: Observed{hcp: controlPlane(ago(time.Hour))}, waits: "HostedControlPlane"},
 		"When only the namespace is left it should delete it":       {left: Observed{namespace: ours}, deletes: 1, empties: true, waits: "Namespace clusters-demo"},
-		"When pods are left in it they should end before the namespace is deleted": {left: Observed{namespace: ours, contained: true,
-			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](1))}}, empties: true, hurries: 1, waits: "pods p, p to end"},
-		"When pods that were told to end do not it should delete the namespace all the same": {left: Observed{namespace: ours, contained: true,
+		"When pods are left in it they should end while the controller of namespaces waits": {left: Observed{namespace: ours, contained: true,
+			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](1))}}, empties: true, hurries: 1, deletes: 1, waits: "Namespace clusters-demo"},
+		"When pods may take their time they should end before the namespace is deleted": {left: Observed{namespace: ours,
+			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](1))}}, empties: true, waits: "pods p, p to end"},
+		"When pods that were told to end do not it should delete the namespace all the same": {left: Observed{namespace: ours,
 			pods: []metav1.PartialObjectMetadata{toldToEnd(noon.Add(-time.Minute))}}, empties: true, deletes: 1, waits: "Namespace clusters-demo"},
-		"When the namespace is going it should say what is left in it": {left: Observed{namespace: terminating}, waits: "Some resources are remaining: pods"},
+		"When pods ended too late for the controller of namespaces it should be called": {left: Observed{namespace: terminating, contained: true}, pokes: true, waits: "Namespace clusters-demo"},
+		"When the controller was called it should not be called again":                  {left: Observed{namespace: poked, contained: true}, waits: "Namespace clusters-demo"},
+		"When the controller has not looked yet it should be left alone":                {left: Observed{namespace: fresh, contained: true}, waits: "Namespace clusters-demo"},
+		"When the namespace is going it should say what is left in it":                  {left: Observed{namespace: terminating}, waits: "Some resources are remaining: pods"},
 		"When pods end slowly it should not give them that long": {left: Observed{namespace: terminating, contained: true,
 			pods: []metav1.PartialObjectMetadata{endingIn(nil), endingIn(ptr.To[int64](135)), endingIn(ptr.To[int64](1))}}, hurries: 2, waits: "Namespace clusters-demo"},
 		"When things lie outside the namespace its pods should have their time": {left: Observed{namespace: terminating,
@@ -92,6 +101,7 @@ func TestPlanTeardown(t *testing.T) {
 			g.Expect(got.delete).To(HaveLen(tc.deletes))
 			g.Expect(got.hurry).To(HaveLen(tc.hurries))
 			g.Expect(got.empty).To(Equal(tc.empties))
+			g.Expect(got.poke).To(Equal(tc.pokes))
 			g.Expect(got.stripFinalizers).To(Equal(tc.strips))
 			g.Expect(got.Done()).To(Equal(tc.waits == ""))
 			g.Expect(fmt.Sprint(got.Waiting)).To(ContainSubstring(tc.waits))

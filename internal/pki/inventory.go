@@ -71,6 +71,19 @@ const (
 	NextForgotten = "forgotten"
 )
 
+// EndsSoon tells that a certificate has less than within to live although it should have been replaced before. One that lives for days only always ends soon:
+// it counts when less than a tenth of its life is left. An authority that signs nothing any more harms nobody by its end.
+func (c Certificate) EndsSoon(now time.Time, within time.Duration) bool {
+	left, life := c.NotAfter.Sub(now), c.NotAfter.Sub(c.NotBefore)
+	switch {
+	case c.Kind == Previous:
+		return false
+	case life < shortLived:
+		return left < life/10
+	}
+	return left < within
+}
+
 // Inventory lists the certificates in the Secrets of a control plane namespace, the one that ends first at the beginning. renewShare is that of
 // RenewalAnnotation, 0 for the default. It is pure, and never fails: what can't be read is left out.
 func Inventory(secrets []corev1.Secret, renewShare float64) []Certificate {

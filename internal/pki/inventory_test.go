@@ -122,3 +122,25 @@ func (o Observed) mustSince(g *WithT) time.Time {
 	g.Expect(err).NotTo(HaveOccurred())
 	return at
 }
+
+func TestEndsSoon(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, tc := range map[string]struct {
+		kind       Kind
+		life, left time.Duration
+		want       bool
+	}{
+		"When a certificate of a year has a month to live it should not count":                {Leaf, 365 * day, 30 * day, false},
+		"When a certificate of a year has a week to live it should count":                     {Leaf, 365 * day, 7 * day, true},
+		"When a certificate has ended it should count":                                        {Leaf, 365 * day, -day, true},
+		"When a certificate of a week has two days to live it should not count":               {Leaf, 7 * day, 2 * day, false},
+		"When a certificate of a week has less than a tenth of its life left it should count": {Leaf, 7 * day, 12 * time.Hour, true},
+		"When an authority ends in a week it should count":                                    {Authority, 3650 * day, 7 * day, true},
+		"When an authority that signs nothing any more ends in a week it should not count":    {Previous, 3650 * day, 7 * day, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Certificate{Kind: tc.kind, NotBefore: noon.Add(tc.left - tc.life), NotAfter: noon.Add(tc.left)}
+			NewWithT(t).Expect(c.EndsSoon(noon, 14*day)).To(Equal(tc.want))
+		})
+	}
+}

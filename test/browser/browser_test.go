@@ -68,7 +68,7 @@ const pictures = "../../docs/images/console"
 
 // console is one that runs, and can be stopped and started again at the same address.
 type console struct {
-	t       *testing.T
+	t       testing.TB
 	world   *world.World
 	gate    *access.Own
 	address string
@@ -91,16 +91,18 @@ func (c *console) stop() { _ = c.srv.Close() }
 // tab is a page of Chromium, with what it complained about and whom it asked.
 type tab struct {
 	ctx   context.Context
-	t     *testing.T
+	t     testing.TB
 	c     *console
 	mu    sync.Mutex
 	bad   []string
 	asked map[string]bool
+	// received are the bytes of all answers, as they came over the wire.
+	received float64
 }
 
 const patience = 90 * time.Second
 
-func open(t *testing.T, c *console) *tab {
+func open(t testing.TB, c *console) *tab {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -138,6 +140,8 @@ func (b *tab) hear(e any) {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
 		b.bad = append(b.bad, "exception: "+text)
+	case *network.EventLoadingFinished:
+		b.received += e.EncodedDataLength
 	case *network.EventRequestWillBeSent:
 		b.asked[e.Request.URL] = true
 	}
@@ -242,7 +246,7 @@ func (b *tab) shoot(name string) {
 }
 
 // small is a picture with the 256 colours that it has most of: a third of the bytes, and nobody sees it.
-func small(t *testing.T, raw []byte) []byte {
+func small(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	from, err := png.Decode(bytes.NewReader(raw))
 	if err != nil {
@@ -298,7 +302,7 @@ func (b *tab) findings() []string {
 
 var (
 	once   sync.Once
-	seeded client.Client
+	seeded client.WithWatch
 )
 
 // newConsole starts one of the seeded fleet.
@@ -333,6 +337,9 @@ var pages = []struct{ name, path, until string }{
 	{"_whatif", "/rollout/logging-agent?fail=production%2Fsearch", ".cell.fails"},
 	{"_packages", "/packages", ".table tbody tr"},
 	{"package", "/pkg/production-routing/logging-agent", ".phase.failing"},
+	{"_certificates-of", "/hc/production/payments-eu?tab=certificates", ".certificates tbody tr"},
+	{"_list", "/hc/production/payments-eu?graph=list", ".table tbody tr"},
+	{"_certificates", "/certificates", ".certificates tbody tr"},
 	{"_events", "/events", ".events li"},
 	{"_about", "/about", ".facts"},
 	{"_nothing", "/hc/production/nobody", ".empty h1"},

@@ -8,11 +8,20 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Reader reads objects, and follows what becomes of them.
+type Reader interface {
+	client.Reader
+	Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error)
+}
 
 // Viewer is somebody who looks.
 type Viewer struct {
@@ -21,9 +30,13 @@ type Viewer struct {
 	// ID is the same for requests of the same person with the same credentials. It says nothing about them.
 	ID string
 	// Client reads with the viewer's own rights.
-	Client client.Reader
+	Client Reader
+	// Writer changes things with the viewer's own rights, so that the API server's audit log names them. Ask MayChange first.
+	Writer client.Writer
 	// may answers what they may do; nil: all that Client may.
 	may func(ctx context.Context, verb string, resource Resource, namespace string) (bool, error)
+	// mayChange answers whether they may do something to one object; nil: nothing can be changed.
+	mayChange func(ctx context.Context, what authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error)
 }
 
 // Resource is a resource of the API server, in the plural.
@@ -45,6 +58,28 @@ func (v *Viewer) May(ctx context.Context, verb string, resource Resource, namesp
 		return true, nil
 	}
 	return v.may(ctx, verb, resource, namespace)
+}
+
+// ErrRefused is that of somebody who may not change an object.
+var ErrRefused = errors.New("you may not do this")
+
+// MayChange asks the API server whether the viewer may do something, such as patch, to one object; namespace is empty for objects without one. Nothing is
+// remembered: what was true half a minute ago is good enough for what is shown, and not for what is done. Its error is ErrRefused with what to ask for, or
+// that the API server could not be asked.
+func (v *Viewer) MayChange(ctx context.Context, verb string, resource Resource, namespace, name string) error {
+	if v.mayChange == nil || v.Writer == nil {
+		return fmt.Errorf("%w: this console changes nothing", ErrRefused)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reviewTime)
+	defer cancel()
+	status, err := v.mayChange(ctx, authorizationv1.ResourceAttributes{Verb: verb, Group: resource.Group, Resource: resource.Name, Namespace: namespace, Name: name})
+	if err != nil {
+		return fmt.Errorf("asking whether %s may %s %s: %w", v.Name, verb, resource, err)
+	}
+	if !status.Allowed {
+		return fmt.Errorf("%w: ask for a role with verb %s on %s", ErrRefused, verb, resource)
+	}
+	return nil
 }
 
 // ErrNobody is that of a request whose sender can't be told.

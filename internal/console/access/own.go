@@ -1,11 +1,13 @@
 package access
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"net/http"
 	"sync"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -14,8 +16,8 @@ import (
 type Own struct {
 	// User names the person for the page.
 	User string
-	// Client reads with their kubeconfig.
-	Client client.Reader
+	// Client reads and writes with their kubeconfig.
+	Client client.WithWatch
 
 	mu      sync.Mutex
 	ticket  string
@@ -52,5 +54,11 @@ func (o *Own) Viewer(r *http.Request) (*Viewer, error) {
 	if session == "" || subtle.ConstantTimeCompare([]byte(bearer(r)), []byte(session)) != 1 {
 		return nil, ErrNobody
 	}
-	return &Viewer{Name: o.User, ID: "own", Client: o.Client}, nil
+	return &Viewer{Name: o.User, ID: "own", Client: o.Client, Writer: o.Client, mayChange: o.mayChange}, nil
+}
+
+func (o *Own) mayChange(ctx context.Context, what authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	err := o.Client.Create(ctx, review)
+	return review.Status, err
 }

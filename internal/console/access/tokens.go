@@ -123,7 +123,7 @@ func (t *Tokens) review(ctx context.Context, id, token string) (*Viewer, error) 
 	}
 	config := rest.CopyConfig(t.config)
 	config.BearerToken, config.UserAgent, config.QPS = token, "hypershift-console", -1
-	own, err := client.New(config, client.Options{Scheme: t.scheme, Mapper: t.mapper})
+	own, err := client.NewWithWatch(config, client.Options{Scheme: t.scheme, Mapper: t.mapper})
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
@@ -132,9 +132,22 @@ func (t *Tokens) review(ctx context.Context, id, token string) (*Viewer, error) 
 		extra[k] = authorizationv1.ExtraValue(v)
 	}
 	subject := authorizationv1.SubjectAccessReviewSpec{User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra}
-	return &Viewer{Name: user.Username, ID: id, Client: own, may: func(ctx context.Context, verb string, resource Resource, namespace string) (bool, error) {
+	return &Viewer{Name: user.Username, ID: id, Client: own, Writer: own, mayChange: func(ctx context.Context, what authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+		return t.mayChange(ctx, subject, what)
+	}, may: func(ctx context.Context, verb string, resource Resource, namespace string) (bool, error) {
 		return t.may(ctx, id, subject, verb, resource, namespace)
 	}}, nil
+}
+
+func (t *Tokens) mayChange(ctx context.Context, subject authorizationv1.SubjectAccessReviewSpec, what authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+	if err := t.enter(ctx); err != nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, err
+	}
+	defer t.leave()
+	subject.ResourceAttributes = &what
+	review := &authorizationv1.SubjectAccessReview{Spec: subject}
+	err := t.client.Create(ctx, review)
+	return review.Status, err
 }
 
 func (t *Tokens) may(ctx context.Context, id string, subject authorizationv1.SubjectAccessReviewSpec, verb string, resource Resource, namespace string) (bool, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,10 @@ func Local() *cobra.Command {
 		Use:   "console",
 		Short: "Show the fleet in a browser: hosted clusters, rollouts and packages, live, and why something is not well",
 		Long: `Serve the web console on this machine alone, with the rights of your kubeconfig, until it is interrupted. It prints a link that is good for one
-tab; each time that a link was used it prints another one. The console writes nothing, and reads no Secrets.
+tab; each time that a link was used it prints another one.
+
+It changes nothing but what you tell it to: you may pause and resume rollouts, after you have seen what would come of it. Secrets are read for one page, that
+of certificates, which shows when they end and never their keys.
 
 It needs no other network, and nothing to be installed. For a console that others reach, too: hypershift install --console.`,
 		Example: `  hypershift console
@@ -71,7 +75,7 @@ func (o *localOptions) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("--port %d: %w; give another one, or 0 for any that is free", o.port, err)
 	}
 	where, user := o.who(config.Host)
-	gate := &access.Own{User: user, Client: c}
+	gate := &access.Own{User: user, Client: endless{c, w}}
 	address := l.Addr().String()
 	_, port, _ := net.SplitHostPort(address)
 	link := func() string { return fmt.Sprintf("http://%s/#ticket=%s", address, gate.Ticket()) }
@@ -81,6 +85,17 @@ func (o *localOptions) run(ctx context.Context, out io.Writer) error {
 	s := &server.Server{World: picture, Gate: gate, Log: logr.Discard(), Clock: clock.RealClock{}, Hosts: []string{address, "localhost:" + port}, Where: where,
 		OnTicket: func() { fmt.Fprintf(out, "For another tab: %s\n", link()) }}
 	return s.Run(ctx, l)
+}
+
+// endless is a client whose watches have no end, whatever --request-timeout says of requests.
+type endless struct {
+	client.WithWatch
+	watching client.WithWatch
+}
+
+// Watch implements client.WithWatch.
+func (e endless) Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+	return e.watching.Watch(ctx, list, opts...)
 }
 
 // who names the management cluster and the user, as the kubeconfig does.

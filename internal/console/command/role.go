@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +41,22 @@ func Role() *cobra.Command {
 	return cmd
 }
 
+// garbage is how much of it may gather, in percent of what is in use: the console does little, and its memory is what it costs.
+const garbage = 40
+
+// frugal gives back what the first lists have needed, which is more than is ever needed again.
+func frugal(ctx context.Context, w *world.World) {
+	for !w.Synced() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.Moved():
+		case <-time.After(time.Second): // a kind that is listed, and has nothing, moves nothing
+		}
+	}
+	debug.FreeOSMemory()
+}
+
 // serve runs the console with what s says of the place.
 func serve(ctx context.Context, address string, s server.Server) error {
 	config, err := ctrl.GetConfig()
@@ -55,6 +73,10 @@ func serve(ctx context.Context, address string, s server.Server) error {
 		return fmt.Errorf("--addr %s: %w", address, err)
 	}
 	s.World, s.Gate, s.Log, s.Clock = world.New(), access.NewTokens(c, config, clock.RealClock{}), ctrl.Log.WithName("console"), clock.RealClock{}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
+	go frugal(ctx, s.World)
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.World.Run(ctx, c, "", s.Log) }()
 	err = s.Run(ctx, l)

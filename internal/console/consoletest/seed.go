@@ -52,6 +52,8 @@ type World struct {
 	Client client.Client
 	t      testing.TB
 	now    time.Time
+	// bare leaves out the namespaces of control planes.
+	bare bool
 }
 
 // cluster is one of the fleet.
@@ -111,6 +113,7 @@ func Fleet(t testing.TB, env *testenv.Env, c client.Client) *World {
 	w.upgrading()
 	w.rollout()
 	w.revisions()
+	w.certificates()
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "supported-versions"}, Data: map[string]string{"server-version": "0123456789ab", "server-semantic-version": "0.1.0"}})
 	return w
 }
@@ -181,6 +184,9 @@ func (w *World) cluster(f *cluster) {
 	hc.Status.Version = v
 	hc.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "api." + f.name + ".example.com", Port: 6443}
 	w.create(hc)
+	if w.bare {
+		return
+	}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.ns + "-" + f.name, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: f.ns + "/" + f.name}}})
 	for i, p := range f.pools {
 		w.pool(f, fmt.Sprintf("%s-%s", f.name, []string{"workers", "gpu"}[i]), p[0], p[1])

@@ -45,6 +45,7 @@ type clusterPage struct {
 	Pools        []poolEntry      `json:"pools"`
 	Packages     []*world.Package `json:"packages"`
 	Warnings     []event          `json:"warnings"`
+	Commands     []Command        `json:"commands"`
 	Notes        []string         `json:"notes,omitempty"` // what could not be read
 }
 
@@ -120,7 +121,7 @@ func (s *Server) cluster(r *request) (any, error) {
 	key := world.Key{Namespace: hc.Namespace, Name: hc.Name}
 	page := &clusterPage{Cluster: world.ClusterOf(hc), ControlPlane: key.ControlPlane(), Release: hc.Spec.Release.Image, Why: cleaned(why.Explain(snap, of)),
 		Command: fmt.Sprintf("hypershift why hostedcluster/%s -n %s", hc.Name, hc.Namespace), Graph: graphOf(snap), Conditions: conditionsOf(hc.Status.Conditions), Stages: stagesOf(hc),
-		Versions: versionsOf(hc), Endpoints: endpointsOf(hc), Packages: []*world.Package{}, Warnings: warningsOf(snap)}
+		Versions: versionsOf(hc), Endpoints: endpointsOf(hc), Packages: []*world.Package{}, Warnings: warningsOf(snap), Commands: Commands(hc.Namespace, hc.Name)}
 	page.Timeline = s.timeline(ctx, r.viewer.Client, "hostedcluster", hc, hc.Status.Conditions)
 	page.Pools = poolsOf(snap)
 	for _, p := range page.Pools {

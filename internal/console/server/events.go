@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ const (
 	eventPage   = 500
 	maxShown    = 500
 	maxWarnings = 50
+	// maxParts bounds the objects that a row remembers.
+	maxParts = 50
 )
 
 // event is one for people. Repeats are one, with Count.
@@ -33,6 +36,8 @@ type event struct {
 	Name      string    `json:"name"`
 	Message   string    `json:"message"`
 	Count     int32     `json:"count"`
+	// Parts are the objects that were put together, with how often each of them happened: a change of one is added up anew.
+	Parts map[string]int32 `json:"parts,omitempty"`
 }
 
 func eventOf(e *corev1.Event) event {
@@ -48,6 +53,7 @@ func eventOf(e *corev1.Event) event {
 		out.First = cmp.Or(e.EventTime.Time, out.At)
 	}
 	out.At, out.First = out.At.UTC(), out.First.UTC()
+	out.Parts = map[string]int32{string(e.UID): out.Count}
 	return out
 }
 
@@ -60,6 +66,11 @@ func grouped(list []event) []event {
 		key := same{e.Kind, e.Namespace, e.Name, e.Reason, e.Message}
 		if i, ok := at[key]; ok {
 			out[i].Count += e.Count
+			for id, n := range e.Parts {
+				if len(out[i].Parts) < maxParts {
+					out[i].Parts[id] = n
+				}
+			}
 			if e.First.Before(out[i].First) {
 				out[i].First = e.First
 			}
@@ -80,46 +91,66 @@ func warningsOf(snap *why.Snapshot) []event {
 	return out[:min(len(out), maxWarnings)]
 }
 
-// events are those of a namespace (ns), of a hosted cluster with its control plane (hc=NAMESPACE/NAME), or of all namespaces; type restricts them to
-// Warning or Normal, and q to those that contain each word. They are read with the rights of whoever asks.
-func (s *Server) events(r *request) (any, error) {
-	query := r.URL.Query()
-	of, kind := query.Get("hc"), query.Get("type")
-	if kind != "" && kind != corev1.EventTypeWarning && kind != corev1.EventTypeNormal {
-		return nil, badRequest("type: must be Warning or Normal")
+// eventQuery is which events somebody wants to see.
+type eventQuery struct {
+	kind   string   // Warning, Normal or empty
+	words  []string // in the object, reason or message
+	places []eventPlace
+}
+
+// eventPlace is a namespace, or all of them, and what is read of it.
+type eventPlace struct {
+	namespace string
+	fields    client.MatchingFields
+}
+
+func parseEvents(v url.Values) (eventQuery, error) {
+	q := eventQuery{kind: v.Get("type"), words: strings.Fields(strings.ToLower(v.Get("q")))}
+	if q.kind != "" && q.kind != corev1.EventTypeWarning && q.kind != corev1.EventTypeNormal {
+		return q, badRequest("type: must be Warning or Normal")
 	}
-	type place struct {
-		namespace string
-		fields    client.MatchingFields
-	}
-	places := []place{{query.Get("ns"), client.MatchingFields{}}}
-	if of != "" {
+	q.places = []eventPlace{{v.Get("ns"), client.MatchingFields{}}}
+	if of := v.Get("hc"); of != "" {
 		ns, name, ok := strings.Cut(of, "/")
 		if !ok || ns == "" || name == "" {
-			return nil, badRequest("hc: write it as namespace/name")
+			return q, badRequest("hc: write it as namespace/name")
 		}
-		places = []place{{ns, client.MatchingFields{"involvedObject.name": name}}, {world.Key{Namespace: ns, Name: name}.ControlPlane(), client.MatchingFields{}}}
+		q.places = []eventPlace{{ns, client.MatchingFields{"involvedObject.name": name}}, {world.Key{Namespace: ns, Name: name}.ControlPlane(), client.MatchingFields{}}}
+	}
+	if q.kind != "" {
+		for _, p := range q.places {
+			p.fields["type"] = q.kind
+		}
+	}
+	return q, nil
+}
+
+func (q eventQuery) matches(e event) bool {
+	text := strings.ToLower(e.Kind + " " + e.Namespace + "/" + e.Name + " " + e.Reason + " " + e.Message)
+	return !slices.ContainsFunc(q.words, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// events are those of a namespace (ns), of a hosted cluster with its control plane (hc=NAMESPACE/NAME), or of all namespaces; type restricts them to
+// Warning or Normal, and q to those that contain each word. They are read with the rights of whoever asks. The answer says with what to follow them.
+func (s *Server) events(r *request) (any, error) {
+	q, err := parseEvents(r.URL.Query())
+	if err != nil {
+		return nil, err
 	}
 	ctx, done, err := s.detail(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	all, more := []event{}, false
-	words := strings.Fields(strings.ToLower(query.Get("q")))
-	for _, p := range places {
-		if kind != "" {
-			p.fields["type"] = kind
-		}
+	all, more, since := []event{}, false, []string{}
+	for _, p := range q.places {
 		list, read := &corev1.EventList{}, 0
 		for {
 			if err := r.viewer.Client.List(ctx, list, client.InNamespace(p.namespace), p.fields, client.Limit(eventPage), client.Continue(list.Continue)); err != nil {
 				return nil, err
 			}
 			for i := range list.Items {
-				e := eventOf(&list.Items[i])
-				text := strings.ToLower(e.Kind + " " + e.Namespace + "/" + e.Name + " " + e.Reason + " " + e.Message)
-				if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+				if e := eventOf(&list.Items[i]); q.matches(e) {
 					all = append(all, e)
 				}
 			}
@@ -128,8 +159,9 @@ func (s *Server) events(r *request) (any, error) {
 				break
 			}
 		}
+		since = append(since, list.ResourceVersion)
 	}
 	all = grouped(all)
 	more = more || len(all) > maxShown
-	return map[string]any{"rows": all[:min(len(all), maxShown)], "more": more}, nil
+	return map[string]any{"rows": all[:min(len(all), maxShown)], "more": more, "since": strings.Join(since, ".")}, nil
 }

@@ -134,6 +134,8 @@ type summary struct {
 	StuckDeletions int     `json:"stuckDeletions"`
 	HeldRollouts   int     `json:"heldRollouts"`
 	Rollouts       int     `json:"rollouts"`
+	// GroupBy is the label by which most rollouts group hosted clusters; empty: none does.
+	GroupBy string `json:"groupBy,omitempty"`
 }
 
 // fleetAnswer is a list with what stands above it.
@@ -197,7 +199,11 @@ func (s *Server) addRollouts(ctx context.Context, viewer *access.Viewer, to *sum
 	if ok, err := viewer.May(ctx, "list", rollouts, ""); err != nil || !ok {
 		return err
 	}
+	keys := map[string]int{}
 	s.World.EachRollout(func(r *world.Rollout) {
+		if r.GroupBy != "" {
+			keys[r.GroupBy]++
+		}
 		if r.Health != health.Healthy {
 			to.Rollouts++
 		}
@@ -205,6 +211,9 @@ func (s *Server) addRollouts(ctx context.Context, viewer *access.Viewer, to *sum
 			to.HeldRollouts++
 		}
 	})
+	if by := counts(keys); len(by) > 0 {
+		to.GroupBy = by[0].Name
+	}
 	return nil
 }
 

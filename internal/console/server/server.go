@@ -59,6 +59,7 @@ type Server struct {
 	epoch   string
 	limits  *limits
 	details chan struct{}
+	sweeps  *sweeps
 }
 
 // Run serves until ctx ends.
@@ -76,18 +77,23 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 // Handler is all of it. Call it once.
 func (s *Server) Handler() http.Handler {
 	s.epoch, s.limits, s.details = rand.Text()[:8], newLimits(s.Clock), make(chan struct{}, maxDetails)
+	s.sweeps = &sweeps{of: map[string]*sweep{}}
 	mux := http.NewServeMux()
 	api := func(pattern string, h func(*request) (any, error)) { mux.Handle("GET /api/v1/"+pattern, s.api(h)) }
 	api("me", s.me)
 	api("fleet", s.fleet)
 	api("hc/{ns}/{name}", s.cluster)
 	api("hc/{ns}/{name}/yaml", s.yaml)
+	api("hc/{ns}/{name}/certificates", s.certificates)
+	api("certificates", s.ending)
 	api("rollouts", s.rollouts)
 	api("rollout/{name}", s.rollout)
 	api("packages", s.packages)
 	api("pkg/{ns}/{name}", s.pkg)
 	api("events", s.events)
 	api("about", s.about)
+	mux.Handle("POST /api/v1/rollout/{name}", s.api(s.changeRollout))
+	mux.Handle("GET /api/v1/events/stream", s.guard(s.eventStream))
 	mux.Handle("GET /api/v1/stream", s.guard(s.stream))
 	mux.HandleFunc("POST /api/v1/session", s.session)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -149,7 +155,9 @@ func (s *Server) guard(next func(http.ResponseWriter, *request)) http.Handler {
 		log := s.Log.WithValues("path", r.URL.Path)
 		switch {
 		case errors.Is(err, access.ErrNobody):
-			log.V(1).Info("refused a request without a valid token")
+			if s.limits.allow("nobody") { // so that nobody fills the log
+				log.Info("refused a request without a valid token")
+			}
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			fail(w, http.StatusUnauthorized, err.Error())
 			return
@@ -164,7 +172,7 @@ func (s *Server) guard(next func(http.ResponseWriter, *request)) http.Handler {
 			fail(w, http.StatusTooManyRequests, "too many requests: wait a second")
 			return
 		}
-		log.V(1).Info("answered", "user", viewer.Name)
+		log.Info("let a request in", "user", viewer.Name, "method", r.Method)
 		next(w, &request{r, viewer})
 	})
 }
@@ -211,6 +219,12 @@ func explain(err error) (int, string) {
 	switch {
 	case errors.As(err, &p):
 		return p.code, p.text
+	case errors.Is(err, access.ErrRefused):
+		return http.StatusForbidden, health.Line(err.Error())
+	case apierrors.IsConflict(err):
+		return http.StatusConflict, "somebody else is changing it: look at it again, and repeat"
+	case apierrors.IsInvalid(err):
+		return http.StatusUnprocessableEntity, health.Line(err.Error())
 	case apierrors.IsNotFound(err):
 		return http.StatusNotFound, "there is no such object"
 	case apierrors.IsForbidden(err):

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ type flow struct {
 // stream sends what changes: of the fleet (topic=fleet, with the parameters of its list), of a hosted cluster (hc/NAMESPACE/NAME), a rollout
 // (rollout/NAME), a package (pkg/NAMESPACE/NAME), or of lists that are small (rollouts, packages). since=EPOCH-SEQ goes on where another stream ended.
 func (s *Server) stream(w http.ResponseWriter, r *request) {
-	f := &flow{Server: s, request: r, w: w, out: http.NewResponseController(w), topic: r.URL.Query().Get("topic"), due: true}
+	f := &flow{Server: s, request: r, w: w, topic: r.URL.Query().Get("topic"), due: true}
 	var err error
 	if f.query, err = parseFleet(r.URL.Query()); err != nil {
 		code, text := explain(err)
@@ -71,9 +72,7 @@ func (s *Server) stream(w http.ResponseWriter, r *request) {
 		return
 	}
 	defer closed()
-	_ = f.out.SetReadDeadline(time.Time{}) // not all writers have deadlines; those of net/http do
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies must not wait for more
+	f.out = begin(w)
 	epoch, since, _ := strings.Cut(r.URL.Query().Get("since"), "-")
 	seq, err := strconv.ParseUint(since, 10, 64)
 	if err != nil || epoch != s.epoch {
@@ -236,13 +235,27 @@ func (f *flow) mayRead(kind, namespace string) bool {
 
 // event sends a message.
 func (f *flow) event(name string, p patch) error {
-	raw, err := json.Marshal(p)
+	return message(f.w, f.out, name, fmt.Sprintf("%s-%d", f.epoch, p.Seq), p)
+}
+
+// message sends one, with the number to go on with.
+func message(w io.Writer, out *http.ResponseController, name, id string, body any) error {
+	raw, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	_ = f.out.SetWriteDeadline(time.Now().Add(patience)) // as above
-	if _, err := fmt.Fprintf(f.w, "event: %s\nid: %s-%d\ndata: %s\n\n", name, f.epoch, p.Seq, raw); err != nil {
+	_ = out.SetWriteDeadline(time.Now().Add(patience)) // not all writers have deadlines; those of net/http do
+	if _, err := fmt.Fprintf(w, "event: %s\nid: %s\ndata: %s\n\n", name, id, raw); err != nil {
 		return err
 	}
-	return f.out.Flush()
+	return out.Flush()
+}
+
+// begin makes an answer a stream.
+func begin(w http.ResponseWriter) *http.ResponseController {
+	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // as above
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies must not wait for more
+	return out
 }

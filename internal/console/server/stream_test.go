@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -135,5 +138,62 @@ func TestStream(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(resp.StatusCode).To(Equal(http.StatusBadRequest))
 		g.Expect(body).To(ContainSubstring("hc/NAMESPACE/NAME"))
+	})
+}
+
+func TestEventStream(t *testing.T) {
+	env, c := fleet(t)
+	w := picture(t, c)
+	srv, token := own(t, c, w)
+	happen := func(t *testing.T, ns, name, message string) *corev1.Event {
+		t.Helper()
+		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "stream-"}, InvolvedObject: corev1.ObjectReference{Kind: "HostedCluster", Namespace: ns, Name: name}, Type: "Warning", Reason: "Stream", Message: message,
+			Count: 1, FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Source: corev1.EventSource{Component: "test"}}
+		NewWithT(t).Expect(c.Create(t.Context(), e)).To(Succeed())
+		t.Cleanup(func() { _ = c.Delete(context.Background(), e) })
+		return e
+	}
+	since := func(t *testing.T, srv *httptest.Server, query, token string) string {
+		t.Helper()
+		resp, body := ask(t, srv, "/api/v1/events?"+query, token)
+		var out struct{ Since string }
+		g := NewWithT(t)
+		g.Expect(resp.StatusCode).To(Equal(http.StatusOK), body)
+		g.Expect(json.Unmarshal([]byte(body), &out)).To(Succeed())
+		return out.Since
+	}
+	t.Run("When something happens it should be told to who follows, and what does not match should not", func(t *testing.T) {
+		g := NewWithT(t)
+		query := "hc=production/stock&q=told"
+		events := follow(t, srv, "/api/v1/events/stream?"+query+"&since="+since(t, srv, query, token), token)
+		g.Eventually(events, patience).Should(Receive(HavePrefix("hello ")))
+		happen(t, "production", "orders", "told of another")
+		happen(t, "production", "stock", "something else")
+		e := happen(t, "production", "stock", "told first")
+		var said string
+		g.Eventually(events, patience).Should(Receive(&said))
+		g.Expect(said).To(And(HavePrefix("patch "), ContainSubstring("told first"), Not(ContainSubstring("another")), Not(ContainSubstring("else")), ContainSubstring(string(e.UID))))
+		e.Count = 7
+		g.Expect(c.Update(t.Context(), e)).To(Succeed())
+		g.Eventually(events, patience).Should(Receive(&said))
+		g.Expect(said).To(ContainSubstring(`"count":7`))
+		// Another reader goes on where this one is.
+		at := said[strings.LastIndex(said, " ")+1:]
+		happen(t, "production", "stock", "told meanwhile")
+		again := follow(t, srv, "/api/v1/events/stream?"+query+"&since="+at, token)
+		g.Eventually(again, patience).Should(Receive(HavePrefix("hello ")))
+		g.Eventually(again, patience).Should(Receive(And(ContainSubstring("told meanwhile"), Not(ContainSubstring("told first")))))
+	})
+	t.Run("When the number is none of the list's it should say so", func(t *testing.T) {
+		resp, body := ask(t, srv, "/api/v1/events/stream?hc=production/stock&since=12", token)
+		g := NewWithT(t)
+		g.Expect(resp.StatusCode).To(Equal(http.StatusBadRequest), body)
+		g.Expect(body).To(ContainSubstring("that of the list of events"))
+	})
+	t.Run("When somebody may not watch events it should refuse them", func(t *testing.T) {
+		other := serve(t, w, access.NewTokens(c, env.Config, clock.RealClock{}))
+		who := person(t, c, "stream-lists", everywhere("stream-lists", readAll))
+		resp, body := ask(t, other, "/api/v1/events/stream?since="+since(t, other, "", who), who)
+		NewWithT(t).Expect(resp.StatusCode).To(Equal(http.StatusForbidden), body)
 	})
 }

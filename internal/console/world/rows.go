@@ -104,6 +104,7 @@ type Rollout struct {
 	Available int32         `json:"available"`
 	InFlight  int           `json:"inFlight"`
 	Strategy  string        `json:"strategy"`
+	GroupBy   string        `json:"groupBy,omitempty"` // the label of HostedClusters by which it groups them
 	Image     string        `json:"image"`
 	Created   time.Time     `json:"created"`
 }
@@ -157,6 +158,9 @@ func RolloutOf(p *packagesv1.HostedClusterPackage) *Rollout {
 	s := p.Status
 	row := &Rollout{Name: p.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Total: s.TotalPackages, Updated: s.UpdatedPackages, Available: s.AvailablePackages,
 		InFlight: len(s.Processing), Image: text(p.Spec.Template.Spec.Image), Strategy: "all at once", Created: p.CreationTimestamp.Time}
+	if p.Spec.Partition != nil {
+		row.GroupBy = text(p.Spec.Partition.LabelKey)
+	}
 	if r := p.Spec.Strategy.RollingUpgrade; r != nil && p.Spec.Strategy.Instant == nil {
 		row.Strategy = fmt.Sprintf("at most %d unavailable", r.MaxUnavailable)
 	}

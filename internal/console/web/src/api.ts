@@ -25,6 +25,16 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return body;
 }
 
+// post asks for something to be done. Nothing is done without a token, so no other site can ask in somebody's name.
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  let r: Response;
+  try {
+    r = await fetch('/api/v1/' + path, { method: 'POST', headers: { Authorization: 'Bearer ' + token.value, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  } catch { throw new Failure(0, 'The console does not answer.'); }
+  if (!r.ok) throw await failure(r);
+  return await r.json() as T;
+}
+
 async function failure(r: Response): Promise<Failure> {
   let text = r.statusText;
   try { text = (await r.json() as { error: string }).error; } catch { /* no JSON */ }
@@ -46,7 +56,8 @@ export async function whoami(): Promise<void> {
 export interface Stream { close(): void }
 
 // follow reads a stream for as long as it is not closed: cut, it goes on where it ended, and says so on the page until it is back.
-export function follow(path: string, since: string, take: (kind: string, p: Patch) => void): Stream {
+// One that is refused, because of who asks or what for, is "denied" and ends.
+export function follow<P = Patch>(path: string, since: string, take: (kind: string, p: P) => void): Stream {
   const control = new AbortController();
   let last = since, wait = 1000;
   const run = async () => {
@@ -55,7 +66,7 @@ export function follow(path: string, since: string, take: (kind: string, p: Patc
         const r = await fetch('/api/v1/' + path + (last ? '&since=' + last : ''), { headers: { Authorization: 'Bearer ' + token.value }, signal: control.signal });
         if (!r.ok || !r.body) {
           const f = await failure(r);
-          if (f.status === 401 || f.status === 403 || f.status === 400) return;
+          if (f.status === 401 || f.status === 403 || f.status === 400) { take('denied', {} as P); return; }
           throw f;
         }
         const reader = r.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -65,14 +76,14 @@ export function follow(path: string, since: string, take: (kind: string, p: Patc
           if (done) break;
           text += value;
           for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-            const message = parse(text.slice(0, end));
+            const message = parse<P>(text.slice(0, end));
             text = text.slice(end + 2);
             if (!message) continue;
             stale.value = null;
             wait = 1000;
             last = message.id;
-            if (message.kind === 'denied') return;
             take(message.kind, message.data);
+            if (message.kind === 'denied') return;
           }
         }
       } catch { /* cut: below */ }
@@ -86,14 +97,14 @@ export function follow(path: string, since: string, take: (kind: string, p: Patc
   return { close() { control.abort(); stale.value = null; } };
 }
 
-function parse(block: string): { kind: string; id: string; data: Patch } | null {
+function parse<P>(block: string): { kind: string; id: string; data: P } | null {
   let kind = '', id = '', data = '';
   for (const line of block.split('\n')) {
     if (line.startsWith('event: ')) kind = line.slice(7);
     else if (line.startsWith('id: ')) id = line.slice(4);
     else if (line.startsWith('data: ')) data = line.slice(6);
   }
-  return kind && data ? { kind, id, data: JSON.parse(data) as Patch } : null;
+  return kind && data ? { kind, id, data: JSON.parse(data) as P } : null;
 }
 
 export interface Loaded<T> { data: T | null; error: Failure | null; reload(): void }
@@ -102,9 +113,11 @@ export interface Loaded<T> { data: T | null; error: Failure | null; reload(): vo
 const every = 10000;
 
 // useApi reads a page, and again when the stream of its topic says that it changed.
-export function useApi<T>(path: string, topic: string): Loaded<T> {
+export function useApi<T>(path: string, topic: string, pace: (data: T | null) => number = () => every): Loaded<T> {
   const [state, set] = useState<{ path: string; data: T | null; error: Failure | null }>({ path, data: null, error: null });
-  const again = useRef(() => {});
+  const again = useRef(() => {}), paced = useRef(pace), shown = useRef<T | null>(null);
+  paced.current = pace;
+  shown.current = state.path === path ? state.data : null;
   useEffect(() => {
     const control = new AbortController();
     let busy = false, due = false, last = 0;
@@ -131,9 +144,10 @@ export function useApi<T>(path: string, topic: string): Loaded<T> {
     };
     again.current = () => void load();
     void load();
-    const timer = setInterval(() => { if (!document.hidden) void load(); }, every);
+    const tick = () => { if (!document.hidden) void load(); timer = window.setTimeout(tick, paced.current(shown.current)); };
+    let timer = window.setTimeout(tick, paced.current(null));
     const stream = topic ? follow('stream?topic=' + encodeURIComponent(topic), '', (kind, p) => { if (kind === 'reset' || p.touched) void load(); }) : null;
-    return () => { control.abort(); clearInterval(timer); stream?.close(); };
+    return () => { control.abort(); clearTimeout(timer); stream?.close(); };
   }, [path, topic]);
   return { data: state.path === path ? state.data : null, error: state.path === path ? state.error : null, reload: () => again.current() };
 }

@@ -1,22 +1,26 @@
 // A hosted cluster's story: why it is as it is, its parts, and what became of it.
 import { useState } from 'preact/hooks';
 import { get, useApi } from './api';
+import { CertificatesOf } from './certificates';
 import { EventList } from './events';
 import { GraphView } from './graph';
 import { PoolsView } from './pools';
 import { query, setQuery } from './state';
 import { TimelineView } from './timeline';
 import type { ClusterPage } from './types';
-import { A, Badge, Card, Conditions, Copy, Nodes, Notes, Page, Since, span, Tabs, Version, WhyPanel } from './ui';
+import { A, Badge, Card, Command, Conditions, Copy, Nodes, Notes, Page, Since, span, Tabs, Version, WhyPanel } from './ui';
+
+// pace is how often the page is read again for what no stream tells: soon while something is wrong, when people wait for the cause or the cure.
+const pace = (p: ClusterPage | null) => p && p.why.state !== 'Well' ? 3000 : 10000;
 
 export function ClusterView({ ns, name }: { ns: string; name: string }) {
   const id = `${encodeURIComponent(ns)}/${encodeURIComponent(name)}`;
-  const of = useApi<ClusterPage>('hc/' + id, `hc/${ns}/${name}`);
+  const of = useApi<ClusterPage>('hc/' + id, `hc/${ns}/${name}`, pace);
   const tab = query().get('tab') ?? 'overview';
   return <Page of={of}>{(p: ClusterPage) => {
     const c = p.cluster;
     const tabs = [{ key: 'overview', title: 'Overview' }, { key: 'pools', title: 'NodePools', count: p.pools.length }, { key: 'conditions', title: 'Conditions', count: p.conditions.length },
-      { key: 'packages', title: 'Packages', count: p.packages.length }, { key: 'events', title: 'Events' }, { key: 'yaml', title: 'YAML' }];
+      { key: 'packages', title: 'Packages', count: p.packages.length }, { key: 'certificates', title: 'Certificates' }, { key: 'events', title: 'Events' }, { key: 'yaml', title: 'YAML' }];
     const at = tabs.some((t) => t.key === tab) ? tab : 'overview';
     return <>
       <header class="head">
@@ -38,6 +42,7 @@ export function ClusterView({ ns, name }: { ns: string; name: string }) {
         {at === 'pools' ? <PoolsView pools={p.pools} /> : null}
         {at === 'conditions' ? <Card title="Conditions"><Conditions list={p.conditions} /></Card> : null}
         {at === 'packages' ? <Packages p={p} /> : null}
+        {at === 'certificates' ? <CertificatesOf id={id} /> : null}
         {at === 'events' ? <Events p={p} /> : null}
         {at === 'yaml' ? <Yaml path={`hc/${id}/yaml`} /> : null}
       </div>
@@ -49,7 +54,7 @@ export function ClusterView({ ns, name }: { ns: string; name: string }) {
 function Overview({ p }: { p: ClusterPage }) {
   const up = p.stages.every((s) => s.at);
   return <div class="columns">
-    <Card title="Timeline" class="wide"><TimelineView timeline={p.timeline} /></Card>
+    <Card title="Timeline" class="wide"><TimelineView timeline={p.timeline} events={p.warnings} /></Card>
     <Card title="Components" class="wide" aside={<span class="quiet">{p.graph.nodes.filter((n) => n.health === 'Healthy').length} of {p.graph.nodes.length} well</span>}><GraphView graph={p.graph} /></Card>
     <Card title="On the way up" aside={up ? null : <span class="quiet">not there yet</span>}>
       <ol class="stages">{p.stages.map((s) => <li key={s.name} class={s.at ? 'done' : ''}><span>{s.name}</span><span class="num">{s.at ? s.took >= 0 && s.took < 86400 ? '+' + span(s.took) : <Since at={s.at} prefix="since " /> : 'waiting'}</span></li>)}</ol>
@@ -60,6 +65,7 @@ function Overview({ p }: { p: ClusterPage }) {
           <td class="num">{v.completed ? span((Date.parse(v.completed) - Date.parse(v.started)) / 1000) : 'under way'}</td></tr>)}</tbody></table></div> : <p class="quiet">No version was rolled out yet.</p>}
       <p class="image"><code>{p.release}</code></p>
     </Card>
+    <Card title="As commands" class="wide"><div class="commands">{p.commands.map((c) => <div key={c.what}><p class="eyebrow">{c.what}</p><Command text={c.text} /></div>)}</div></Card>
   </div>;
 }
 

@@ -2,9 +2,10 @@
 import { memo } from './memo';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Failure, follow, get } from './api';
+import { useSweep } from './certificates';
 import { go, now, query, route, say, setQuery } from './state';
-import type { Cluster, Count, Fleet, Health, Summary } from './types';
-import { A, ago, Badge, Nodes, Page, Search, Select, Trouble, Version } from './ui';
+import type { Cluster, Count, Fleet, Health, Summary, Sweep } from './types';
+import { A, ago, Badge, Copy, Nodes, Page, Search, Select, Trouble, Version } from './ui';
 
 const filters = ['q', 'health', 'ns', 'version', 'platform', 'label', 'show', 'sort'];
 const severity: Record<string, number> = { Blocked: 0, Degraded: 1, Unknown: 2, Deleting: 3, Progressing: 4, Paused: 5, Healthy: 6 };
@@ -68,17 +69,19 @@ export function FleetView() {
     for (const f of filters) { const v = q.get(f); if (v) p.set(f, v); }
     return p.toString();
   }, [route.value]);
-  const of = useFleet(search);
+  const of = useFleet(search), { sweep } = useSweep();
+  const rows = useRef<Cluster[]>([]);
+  rows.current = of.data?.rows ?? [];
   return <Page of={of}>{(fleet: Fleet) => <>
     <h1 class="visually-hidden">Fleet</h1>
-    <Overview s={fleet.summary} />
+    <Overview s={fleet.summary} sweep={sweep} />
     {fleet.trouble ? <Trouble text={fleet.trouble} /> : null}
-    <Toolbar fleet={fleet} />
+    <Toolbar s={fleet.summary} show={fleet.show} rows={rows} at={route.value} />
     <Table fleet={fleet} sort={q.get('sort') ?? 'health'} search={search} />
   </>}</Page>;
 }
 
-function Overview({ s }: { s: Summary }) {
+const Overview = memo(({ s, sweep }: { s: Summary; sweep: Sweep | null }) => {
   const tile = (n: number | string, what: string, href: string, mood = '') => <A href={href} class={'tile ' + mood}><b>{n}</b><span>{what}</span></A>;
   return <section class="overview" aria-label="Overview">
     <div class="tiles">
@@ -87,11 +90,12 @@ function Overview({ s }: { s: Summary }) {
       {tile(s.upgrading, 'changing version', '/?show=all&health=Progressing', s.upgrading ? 'busy' : '')}
       {tile(s.stuckDeletions, s.stuckDeletions === 1 ? 'stuck deletion' : 'stuck deletions', '/?show=all&health=Deleting', s.stuckDeletions ? 'bad' : '')}
       {tile(s.heldRollouts, s.heldRollouts === 1 ? 'rollout held' : 'rollouts held', '/rollouts', s.heldRollouts ? 'warn' : '')}
+      {sweep && sweep.checked ? tile(sweep.rows.length + (sweep.left ? '…' : ''), sweep.rows.length === 1 ? 'certificate ends soon' : 'certificates end soon', '/certificates', sweep.rows.length ? 'bad' : '') : null}
       {tile(`${s.nodes}/${s.nodesWanted}`, 'nodes ready', '/?show=all&sort=nodes', s.nodes < s.nodesWanted ? 'warn' : '')}
     </div>
     <div class="bars"><Health s={s} /><Versions versions={s.versions} total={s.total} /></div>
   </section>;
-}
+});
 
 function Health({ s }: { s: Summary }) {
   return <figure class="stack"><figcaption>Health</figcaption><div class="bar">{s.health.map((h) => <A key={h.name} href={'/?show=all&health=' + h.name} class={'h-' + h.name}
@@ -107,13 +111,14 @@ function Versions({ versions, total }: { versions: Count[]; total: number }) {
     <ul>{shown.map((v, i) => <li key={v.name}><i class={'v' + i} aria-hidden="true" />{v.name} <b>{v.count}</b></li>)}{rest > 0 ? <li>others <b>{rest}</b></li> : null}</ul></figure>;
 }
 
-function Toolbar({ fleet }: { fleet: Fleet }) {
-  const q = query(), s = fleet.summary;
+// Toolbar is drawn again when counts or the address change, and not with each row; rows are those to download.
+const Toolbar = memo(({ s, show, rows }: { s: Summary; show: string; rows: { current: Cluster[] }; at: string }) => {
+  const q = query();
   const pick = (name: string) => (v: string) => setQuery({ [name]: v });
   const any = filters.some((f) => f !== 'show' && f !== 'sort' && q.get(f));
   return <div class="toolbar" role="search">
     <div class="segments" role="group" aria-label="Which">{([['notwell', 'Not well', s.notWell], ['all', 'All', s.total]] as const).map(([k, title, n]) =>
-      <button type="button" key={k} aria-pressed={fleet.show === k} onClick={() => setQuery({ show: k })}>{title}<span class="count">{n}</span></button>)}</div>
+      <button type="button" key={k} aria-pressed={show === k} onClick={() => setQuery({ show: k })}>{title}<span class="count">{n}</span></button>)}</div>
     <Search value={q.get('q') ?? ''} onInput={pick('q')} label="Search names, causes, labels" />
     <Select label="Health" value={q.get('health') ?? ''} options={s.health} onPick={pick('health')} />
     <Select label="Version" value={q.get('version') ?? ''} options={s.versions} onPick={pick('version')} />
@@ -122,10 +127,11 @@ function Toolbar({ fleet }: { fleet: Fleet }) {
     {s.labels.length > 0 || q.get('label') ? <Select label="Label" value={q.get('label') ?? ''} options={s.labels} onPick={pick('label')} /> : null}
     {any ? <button type="button" class="plain" onClick={() => setQuery({ q: '', health: '', ns: '', version: '', platform: '', label: '' })}>Clear</button> : null}
     <span class="grow" />
-    <button type="button" class="plain" onClick={() => download(fleet.rows, 'csv')}>CSV</button>
-    <button type="button" class="plain" onClick={() => download(fleet.rows, 'json')}>JSON</button>
+    <Copy text={q.get('ns') ? `hypershift get clusters -n ${q.get('ns')}` : 'hypershift get clusters -A'} label="Copy command" />
+    <button type="button" class="plain" onClick={() => download(rows.current, 'csv')}>CSV</button>
+    <button type="button" class="plain" onClick={() => download(rows.current, 'json')}>JSON</button>
   </div>;
-}
+});
 
 function download(rows: Cluster[], kind: 'csv' | 'json') {
   const cell = (v: unknown) => { const t = String(v ?? ''); return '"' + (/^[=+\-@\t]/.test(t) ? "'" + t : t).replace(/"/g, '""') + '"'; };
@@ -166,7 +172,7 @@ function Table({ fleet, sort, search }: { fleet: Fleet; sort: string; search: st
   useEffect(() => { setAt(-1); }, [search]);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
-      if ((e.target as HTMLElement).matches('input, select, textarea, [role=tab]') || e.metaKey || e.ctrlKey || e.altKey) return;
+      if ((e.target as HTMLElement).matches('input, select, textarea, [role=tab]') || e.metaKey || e.ctrlKey || e.altKey || document.querySelector('dialog[open]')) return;
       if (e.key !== 'j' && e.key !== 'k') return;
       e.preventDefault();
       setAt((i) => {
@@ -191,18 +197,18 @@ function Table({ fleet, sort, search }: { fleet: Fleet; sort: string; search: st
     <div role="rowgroup" class="ghead"><div role="row" class="grow-row">{columns.map(([k, title]) => <span role="columnheader" key={title} aria-sort={k && sort.replace('-', '') === k ? sort.startsWith('-') ? 'descending' : 'ascending' : undefined}>
       {k ? <button type="button" onClick={() => setQuery({ sort: sort === k ? '-' + k : k === 'health' ? '' : k })}>{title}<i aria-hidden="true">{sort.replace('-', '') === k ? sort.startsWith('-') ? '↓' : '↑' : ''}</i></button> : title}</span>)}</div></div>
     <div role="rowgroup" class="gbody" ref={body} style={{ height: rows.length * height + 'px' }}>
-      {rows.slice(from, to).map((c, i) => <Row key={key(c)} c={c} top={(from + i) * height} index={from + i} chosen={from + i === at} minute={Math.floor(now.value / 10000)} />)}
+      {rows.slice(from, to).map((c, i) => <Row key={key(c)} c={c} top={(from + i) * height} index={from + i} chosen={from + i === at} group={fleet.summary.groupBy ? c.labels?.[fleet.summary.groupBy] : undefined} minute={Math.floor(now.value / 10000)} />)}
     </div>
     {fleet.matching > rows.length ? <p class="more">{rows.length} of {fleet.matching} are shown: narrow the search to see the others.</p> : null}
   </div>;
 }
 
-const Row = memo(({ c, top, index, chosen }: { c: Cluster; top: number; index: number; chosen: boolean; minute: number }) => {
+const Row = memo(({ c, top, index, chosen, group }: { c: Cluster; top: number; index: number; chosen: boolean; group?: string | undefined; minute: number }) => {
   const href = `/hc/${encodeURIComponent(c.ns)}/${encodeURIComponent(c.name)}`;
   return <div role="row" class={'grow-row row h-' + c.health + (chosen ? ' chosen' : '')} aria-rowindex={index + 2} data-row={index} style={{ transform: `translateY(${top}px)` }}
     onClick={(e) => { if (!(e.target as HTMLElement).closest('a') && !getSelection()?.toString()) go(href); }}>
     <span role="cell"><Badge health={c.health} /></span>
-    <span role="cell" class="name"><A href={href}>{c.name}</A><span class="quiet">{c.ns}</span></span>
+    <span role="cell" class="name"><A href={href}>{c.name}</A><span class="quiet">{c.ns}{group ? <> · <span title="group of rollouts">{group}</span></> : null}</span></span>
     <span role="cell" class="cause" title={c.cause}>{c.cause ? <>{c.since ? <b>{ago(c.since)}</b> : null}<Cause text={c.cause} /></> : null}</span>
     <span role="cell"><Version version={c.version} target={c.target} /></span>
     <span role="cell">{c.pools ? <Nodes ready={c.ready} wanted={c.wanted} /> : <span class="quiet">no pool</span>}</span>

@@ -1,12 +1,13 @@
 // The components of a control plane: those that others need on the left, so that a line for each need would say nothing. What waits is drawn as a line.
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import { query, setQuery } from './state';
 import type { Graph } from './types';
 import { Badge, Since } from './ui';
 
 const wide = 208, high = 40, gapX = 72, gapY = 10, rows = 8;
 
 export function GraphView({ graph }: { graph: Graph }) {
-  const [list, setList] = useState(false);
+  const list = query().get('graph') === 'list', setList = (l: boolean) => setQuery({ graph: l ? 'list' : '' });
   const layout = useMemo(() => {
     const at = new Map<string, { x: number; y: number }>();
     const layers = [...new Set(graph.nodes.map((n) => n.layer))].sort((a, b) => a - b);

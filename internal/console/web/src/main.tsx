@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { exchange, Failure, whoami } from './api';
 import { About } from './about';
+import { CertificatesView } from './certificates';
 import { ClusterView } from './cluster';
 import { EventsView } from './events';
 import { FleetView } from './fleet';
@@ -13,7 +14,7 @@ import { A } from './ui';
 
 const nav = [
   { href: '/', title: 'Fleet', key: 'f' }, { href: '/rollouts', title: 'Rollouts', key: 'r' }, { href: '/packages', title: 'Packages', key: 'p' },
-  { href: '/events', title: 'Events', key: 'e' }, { href: '/about', title: 'About', key: 'a' },
+  { href: '/certificates', title: 'Certificates', key: 'c' }, { href: '/events', title: 'Events', key: 'e' }, { href: '/about', title: 'About', key: 'a' },
 ];
 
 function view(path: string) {
@@ -25,6 +26,7 @@ function view(path: string) {
     case 'rollout': if (part[2]) return { at: '/rollouts', title: part[2], page: <RolloutView name={part[2]} /> }; break;
     case 'packages': return { at: '/packages', title: 'Packages', page: <PackagesView /> };
     case 'pkg': if (part[2] && part[3]) return { at: '/packages', title: part[3], page: <PackageView ns={part[2]} name={part[3]} /> }; break;
+    case 'certificates': return { at: '/certificates', title: 'Certificates', page: <CertificatesView /> };
     case 'events': return { at: '/events', title: 'Events', page: <EventsView /> };
     case 'about': return { at: '/about', title: 'About', page: <About /> };
   }
@@ -39,7 +41,7 @@ function Shell() {
     let lead = 0;
     const keys = (e: KeyboardEvent) => {
       const t = e.target as HTMLElement;
-      if (e.metaKey || e.ctrlKey || e.altKey) return;
+      if (e.metaKey || e.ctrlKey || e.altKey || document.querySelector('dialog[open]')) return;
       if (e.key === 'Escape') { setHelp(false); if (t.matches('input')) t.blur(); return; }
       if (t.matches('input, select, textarea')) return;
       if (Date.now() - lead < 1000) {
@@ -81,7 +83,7 @@ function Live() {
 
 function Help({ close }: { close: () => void }) {
   useEffect(() => { document.querySelector<HTMLElement>('.help button')?.focus(); }, []);
-  const keys = [['/', 'search'], ['j  k', 'next, previous row'], ['Enter', 'open the row'], ['g f', 'fleet'], ['g r', 'rollouts'], ['g p', 'packages'], ['g e', 'events'], ['←  →', 'next, previous tab'], ['Esc', 'close, leave the search'], ['?', 'this']];
+  const keys = [['/', 'search'], ['j  k', 'next, previous row'], ['Enter', 'open the row'], ['g f', 'fleet'], ['g r', 'rollouts'], ['g p', 'packages'], ['g c', 'certificates'], ['g e', 'events'], ['←  →', 'next, previous tab'], ['Esc', 'close, leave the search'], ['?', 'this']];
   return <div class="veil" onClick={close}><div class="help" role="dialog" aria-modal="true" aria-label="Keys" onClick={(e) => e.stopPropagation()} onKeyDown={(e) => { if (e.key === 'Tab') e.preventDefault(); }}>
     <header><h2>Keys</h2><button type="button" class="icon" aria-label="Close" onClick={close}>×</button></header>
     <dl>{keys.map(([k, what]) => <div key={k}><dt>{k!.split(/\s+/).map((one) => <kbd>{one}</kbd>)}</dt><dd>{what}</dd></div>)}</dl></div></div>;

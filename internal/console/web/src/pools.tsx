@@ -9,7 +9,7 @@ const stepNames = ['Machine is made', 'Its configuration is ready', 'The platfor
 export function PoolsView({ pools }: { pools: Pool[] }) {
   const at = query().get('pool') ?? '';
   if (!pools.length) return <div class="empty"><h2>No NodePools</h2><p>Make one: <code>hypershift create nodepool --help</code></p></div>;
-  return <>{pools.map((p) => <PoolView key={p.name} p={p} open={at === p.name || pools.length === 1} />)}</>;
+  return <>{pools.map((p) => <PoolView key={p.name} p={p} open={at === p.name} />)}</>;
 }
 
 function PoolView({ p, open }: { p: Pool; open: boolean }) {
@@ -20,7 +20,7 @@ function PoolView({ p, open }: { p: Pool; open: boolean }) {
     {p.machines.length ? <div class="scroll" tabIndex={0} role="region" aria-label={'Machines of ' + p.name}><table class="table machines"><thead><tr><th scope="col">Health</th><th scope="col">Machine</th><th scope="col">How far</th><th scope="col">Node</th><th scope="col">Why</th><th scope="col">Version</th><th scope="col">Age</th></tr></thead>
       <tbody>{p.machines.map((m) => <MachineRow key={m.name} m={m} />)}</tbody></table></div> : <p class="quiet">No machines.</p>}
     {p.more ? <p class="quiet">{p.more} more machines are not shown; <code>hypershift get machines --cluster {p.cluster}</code> lists all.</p> : null}
-    <details class="notes" open={open && p.why.state !== 'Well' && false} onToggle={(e) => { if (e.currentTarget.open) setQuery({ pool: p.name }); }}><summary>Conditions ({p.conditions.length})</summary><Conditions list={p.conditions} of={p.name} /></details>
+    <details class="notes" open={open} onToggle={(e) => { if (e.currentTarget.open) setQuery({ pool: p.name }); }}><summary>Conditions ({p.conditions.length})</summary><Conditions list={p.conditions} of={p.name} /></details>
     {p.why.state === 'Well' ? <Command text={`hypershift get machines --cluster ${p.cluster} -n ${p.ns}`} /> : null}
   </Card>;
 }

@@ -1,5 +1,6 @@
 // Rollouts over the fleet: groups in their order, who uses up the budget, and what the planner says will happen.
 import { useMemo } from 'preact/hooks';
+import { RolloutAction } from './actions';
 import { useApi } from './api';
 import { query, setQuery } from './state';
 import { TimelineView } from './timeline';
@@ -40,7 +41,7 @@ export function RolloutView({ name }: { name: string }) {
   const of = useApi<RolloutPage>(path, 'rollout/' + name);
   return <Page of={of}>{(p: RolloutPage) => <>
     <header class="head"><p class="crumbs"><A href="/rollouts">Rollouts</A></p>
-      <div class="title"><h1>{p.rollout.name}</h1><Badge health={p.rollout.health} /></div>
+      <div class="title"><h1>{p.rollout.name}</h1><Badge health={p.rollout.health} /><span class="grow" /><RolloutAction name={p.rollout.name} paused={p.paused} onDone={of.reload} /></div>
       <dl class="facts"><div><dt>Updated</dt><dd>{p.rollout.updated} of {p.rollout.total}</dd></div><div><dt>Available</dt><dd>{p.rollout.available} of {p.rollout.total}</dd></div>
         <div><dt>Strategy</dt><dd>{p.rollout.strategy}</dd></div>{p.current ? <div><dt>Group</dt><dd>{p.current}{p.soaks ? ', the one before soaks' : ''}</dd></div> : null}
         <div><dt>Image</dt><dd><code>{p.rollout.image}</code></dd></div></dl></header>
@@ -53,7 +54,7 @@ export function RolloutView({ name }: { name: string }) {
       <Card title="Forecast" aside={<span class="quiet">{p.finished ? 'nothing left to do' : p.forecast.finished ? 'ends in ' + span(p.forecast.seconds) : `stops after ${span(p.forecast.seconds)}, ${p.forecast.left} left`}</span>}><Forecast p={p} fail={fail} per={per} /></Card>
       <Card title="Timeline" class="wide"><TimelineView timeline={p.timeline} /></Card>
       <Card title="Conditions" class="wide"><Conditions list={p.conditions} /></Card>
-      <Card title="Do it yourself" class="wide"><p class="quiet">The console writes nothing. These commands do:</p><div class="commands">{Object.entries(p.commands).filter(([k]) => k !== (p.paused ? 'pause' : 'resume')).map(([k, text]) => <div key={k}><p class="eyebrow">{k}</p><Command text={text} /></div>)}</div></Card>
+      <Card title="As commands" class="wide"><div class="commands">{Object.entries(p.commands).filter(([k]) => k !== (p.paused ? 'pause' : 'resume')).map(([k, text]) => <div key={k}><p class="eyebrow">{k}</p><Command text={text} /></div>)}</div></Card>
     </div>
   </>}</Page>;
 }

@@ -1,14 +1,17 @@
 // What became of conditions: a row each, a bar for each stretch of time with one status. The table below has the same content.
 import { useMemo, useState } from 'preact/hooks';
 import { now, query, setQuery } from './state';
-import type { Entry, Timeline } from './types';
+import type { Entry, Event, Timeline } from './types';
 import { Since } from './ui';
 
 const spans: [string, string, number][] = [['15m', '15 min', 900], ['1h', '1 h', 3600], ['24h', '24 h', 86400], ['all', 'All', 0]];
 
 interface Stretch { from: number; to: number; entry: Entry }
 
-export function TimelineView({ timeline }: { timeline: Timeline }) {
+// What warnings are drawn at most; all are in the table.
+const mostTicks = 60;
+
+export function TimelineView({ timeline, events = [] }: { timeline: Timeline; events?: Event[] }) {
   const [picked, pick] = useState<Entry | null>(null);
   const entries = timeline.entries, end = now.value;
   const oldest = entries.length ? Date.parse(entries[0]!.at) : end;
@@ -25,9 +28,10 @@ export function TimelineView({ timeline }: { timeline: Timeline }) {
     const rank = (r: (typeof out)[0]) => r.last.counts && !r.last.good && r.last.to ? 0 : r.list.some((e) => e.counts && !e.good && e.to) ? 1 : r.last.counts ? 2 : 3;
     return out.sort((a, b) => rank(a) - rank(b) || a.type.localeCompare(b.type));
   }, [entries]);
-  const [all, setAll] = useState(false);
+  const all = query().get('lanes') === 'all', setAll = (v: boolean) => setQuery({ lanes: v ? 'all' : '' });
   const shown = all ? rows : rows.slice(0, 12);
   const at = (t: number) => Math.max(0, Math.min(100, 100 * (t - start) / length));
+  const happened = events.filter((e) => { const t = Date.parse(e.at); return t >= start && t <= end; });
   if (!entries.length) return <p class="quiet">Nothing has happened yet.</p>;
   const first = timeline.first >= 0 ? entries[timeline.first] : undefined;
   return <div class="timeline">
@@ -39,6 +43,7 @@ export function TimelineView({ timeline }: { timeline: Timeline }) {
         {stretches(r.list, start, end).map((s) => <button type="button" tabIndex={-1} key={s.from + s.entry.at} class={'bar ' + mood(s.entry)} style={{ left: at(s.from) + '%', width: Math.max(0.4, at(s.to) - at(s.from)) + '%' }}
           title={`${s.entry.type}=${s.entry.to || 'gone'} (${s.entry.reason ?? ''}) since ${new Date(s.entry.at).toLocaleString()}\n${s.entry.message ?? ''}`} onClick={() => pick(s.entry)} />)}
         {first && first.type === r.type ? <i class="mark" style={{ left: at(Date.parse(first.at)) + '%' }} /> : null}</span></div>)}
+      {happened.length ? <div class="lane warnings"><span class="label">Warning events</span><span class="track">{happened.slice(0, mostTicks).map((e, i) => <i key={i} style={{ left: at(Date.parse(e.at)) + '%' }} title={`${e.reason} ${e.kind} ${e.name}, ${new Date(e.at).toLocaleString()}\n${e.message}`} />)}</span></div> : null}
       <div class="lane axis"><span class="label" /><span class="track">{ticks(start, end).map((t) => <span key={t.at} style={{ left: at(t.at) + '%' }}>{t.text}</span>)}</span></div>
     </div>
     {rows.length > 12 ? <button type="button" class="plain" onClick={() => setAll(!all)}>{all ? 'Fewer conditions' : `All ${rows.length} conditions`}</button> : null}
@@ -46,6 +51,9 @@ export function TimelineView({ timeline }: { timeline: Timeline }) {
     <details class="notes"><summary>The same as a table ({entries.length} changes)</summary><div class="scroll" tabIndex={0} role="region" aria-label="Changes of conditions"><table class="table">
       <thead><tr><th scope="col">Time</th><th scope="col">Condition</th><th scope="col">From</th><th scope="col">To</th><th scope="col">Reason and message</th></tr></thead>
       <tbody>{[...entries].reverse().map((e, i) => <tr key={i} class={e === first ? 'bad' : ''}><td class="num"><time dateTime={e.at}>{new Date(e.at).toLocaleString()}</time></td><th scope="row">{e.type}</th><td>{e.from ?? ''}</td><td>{e.to ?? 'gone'}</td><td><b>{e.reason}</b> <span class="message">{e.message}</span></td></tr>)}</tbody></table></div></details>
+    {events.length ? <details class="notes"><summary>Warning events ({events.length})</summary><div class="scroll" tabIndex={0} role="region" aria-label="Warning events"><table class="table">
+      <thead><tr><th scope="col">Time</th><th scope="col">Object</th><th scope="col">Reason and message</th></tr></thead>
+      <tbody>{events.map((e, i) => <tr key={i}><td class="num"><time dateTime={e.at}>{new Date(e.at).toLocaleString()}</time></td><th scope="row">{e.kind} {e.name}{e.count > 1 ? ` ×${e.count}` : ''}</th><td><b>{e.reason}</b> <span class="message">{e.message}</span></td></tr>)}</tbody></table></div></details> : null}
   </div>;
 }
 

@@ -10,7 +10,7 @@ export interface Cluster extends Finding {
 export interface Count { name: string; count: number }
 export interface Summary {
   total: number; notWell: number; health: Count[]; versions: Count[]; platforms: Count[]; namespaces: Count[]; labels: Count[]; nodes: number; nodesWanted: number;
-  upgrading: number; stuckDeletions: number; heldRollouts: number; rollouts: number;
+  upgrading: number; stuckDeletions: number; heldRollouts: number; rollouts: number; groupBy?: string;
 }
 export interface Fleet { epoch: string; seq: number; show: string; rows: Cluster[]; matching: number; summary: Summary; trouble?: string }
 export interface Patch { seq: number; rows?: Cluster[]; gone?: string[]; summary?: Summary; trouble?: string; touched?: boolean }
@@ -26,7 +26,12 @@ export interface Timeline { entries: Entry[]; first: number; note?: string }
 export interface Node extends Finding { name: string; layer: number; version?: string; waits?: string[] }
 export interface Edge { from: string; to: string; waits?: boolean }
 export interface Graph { nodes: Node[]; edges: Edge[]; more?: number }
-export interface Event { at: string; first: string; type: string; reason: string; kind: string; ns: string; name: string; message: string; count: number }
+export interface Event { at: string; first: string; type: string; reason: string; kind: string; ns: string; name: string; message: string; count: number; parts?: Record<string, number> }
+export interface Certificate {
+  ns: string; name: string; secret: string; key: string; kind: string; keeper: string; subject: string; issuer: string; notBefore: string; notAfter: string; next?: string; nextAt?: string; soon?: boolean;
+}
+export interface Sweep { checked: number; left: number; refused: number; at: string; days: number; rows: Certificate[]; clusters: number; trouble?: string }
+export interface Outcome { action: string; uid: string; dryRun?: boolean; already?: boolean; field: string; from?: string; to?: string; effects: string[]; command: string; paused: boolean }
 export interface Machine extends Finding {
   name: string; set?: string; phase: string; node?: string; version?: string; address?: string; created: string; booted: string; drain?: string;
 }
@@ -39,7 +44,7 @@ export interface Package extends Finding { ns: string; name: string; revision?: 
 export interface ClusterPage {
   cluster: Cluster; controlPlane: string; release: string; why: Why; command: string; graph: Graph; conditions: Condition[]; timeline: Timeline;
   stages: { name: string; at?: string; took: number }[]; versions: { version: string; state: string; started: string; completed?: string; image: string }[];
-  endpoints: { name: string; host: string }[]; pools: Pool[]; packages: Package[]; warnings: Event[]; notes?: string[];
+  endpoints: { name: string; host: string }[]; pools: Pool[]; packages: Package[]; warnings: Event[]; commands: { what: string; text: string }[]; notes?: string[];
 }
 export interface Rollout extends Finding {
   name: string; total: number; updated: number; available: number; inFlight: number; strategy: string; image: string; created: string;

@@ -1,0 +1,132 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/console/access"
+	"hcp.internal/platform/internal/console/consoletest"
+	"hcp.internal/platform/internal/console/world"
+	"hcp.internal/platform/internal/testenv"
+)
+
+// BenchmarkPage measures the list of fleets of 1,000 and 5,000 hosted clusters with three NodePools each, in Chromium: when the first rows are there with a
+// processor four times as slow, how many bytes that takes, and frames while one scrolls and 100 rows change in a second.
+//
+//	cd test/browser && go test -run '^$' -bench Page -benchtime 1x .
+func BenchmarkPage(b *testing.B) {
+	for _, n := range []int{1000, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) { pageOf(b, n) })
+	}
+}
+
+// frames scrolls for some seconds and gives the time between frames, in milliseconds.
+const frames = `new Promise(done => {
+	const out = [], end = performance.now() + 15000; let last = 0, y = scrollY, way = 24;
+	const step = t => {
+		if (last) out.push(t - last);
+		last = t;
+		if (y + innerHeight >= document.documentElement.scrollHeight || y + way < 0) way = -way;
+		y += way; scrollTo(0, y);
+		t < end ? requestAnimationFrame(step) : done(out);
+	};
+	requestAnimationFrame(step);
+})`
+
+// firstRows notes when there are rows.
+const firstRows = `const look = () => { if (document.querySelector('.row .badge')) window.rowsAt = performance.now(); else requestAnimationFrame(look) }; requestAnimationFrame(look)`
+
+func pageOf(b *testing.B, n int) {
+	env := testenv.Start(b)
+	c := &console{t: b, world: world.New(), gate: &access.Own{User: "alice", Client: env.Client(b, consoletest.Scheme())}, address: "127.0.0.1:0"}
+	now := time.Now()
+	names := make([]world.Key, n)
+	for i := range names {
+		names[i] = world.Key{Namespace: fmt.Sprintf("team-%d", i%20), Name: fmt.Sprintf("cluster-%04d", i)}
+		c.world.Put(world.Clusters, names[i], row(names[i], i, now))
+		for p := range 3 {
+			key := world.Key{Namespace: names[i].Namespace, Name: fmt.Sprintf("%s-%d", names[i].Name, p)}
+			c.world.Put(world.Pools, key, &world.Pool{Namespace: key.Namespace, Name: key.Name, Cluster: names[i].Name, Health: health.Healthy, Ready: 3, Wanted: 3, Created: now})
+		}
+	}
+	c.start()
+	b.Cleanup(c.stop)
+	t := open(b, c)
+	for b.Loop() {
+		t.received = 0
+		t.run(send(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: firstRows}), send(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4}),
+			chromedp.Navigate("http://"+c.address+"/?show=all#ticket="+c.gate.Ticket()), shown(".row .badge"))
+		b.ReportMetric(eval[float64](t, `rowsAt`), "first-rows-ms")
+		b.ReportMetric(eval[float64](t, `performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1`), "first-paint-ms")
+		t.mu.Lock()
+		b.ReportMetric(t.received/1000, "kB-first")
+		t.mu.Unlock()
+		t.run(send(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1}))
+		still := eval[[]float64](t, frames, chromedp.EvalAwaitPromise)
+		report(b, "still", still)
+		stop := change(b.Context(), c.world, names, now)
+		report(b, "live", eval[[]float64](t, frames, chromedp.EvalAwaitPromise))
+		stop()
+	}
+}
+
+func row(key world.Key, i int, now time.Time) *world.Cluster {
+	out := &world.Cluster{Namespace: key.Namespace, Name: key.Name, Health: health.Healthy, Version: fmt.Sprintf("1.36.%d", i%4), Platform: "AWS", Created: now, Labels: map[string]string{"tier": fmt.Sprint(i % 4)}}
+	if i%25 == 0 {
+		out.Health, out.Cause, out.Since = health.Degraded, fmt.Sprintf("EtcdAvailable=False (EtcdWaitingForQuorum): %d of 3 etcd members are ready", i%3), &now
+	}
+	return out
+}
+
+// change has a hundred rows change in a second, until it is stopped: some of them move to another place of the list.
+func change(ctx context.Context, w *world.World, names []world.Key, now time.Time) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			i := rand.IntN(len(names)) //nolint:gosec // a measurement
+			changed := row(names[i], i, now)
+			changed.Version = fmt.Sprintf("1.36.%d", rand.IntN(9)) //nolint:gosec // as above
+			if rand.IntN(10) == 0 {                                //nolint:gosec // as above
+				changed.Health, changed.Cause = health.Progressing, "Progressing=True (RolloutPartiallyComplete): under way"
+			}
+			w.Put(world.Clusters, names[i], changed)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func report(b *testing.B, what string, list []float64) {
+	b.Helper()
+	if len(list) == 0 {
+		b.Fatal("no frame was drawn")
+	}
+	slices.Sort(list)
+	long := 0
+	for _, ms := range list {
+		if ms > 50 {
+			long++
+		}
+	}
+	b.ReportMetric(1000/list[len(list)/2], "fps-"+what)
+	b.ReportMetric(list[len(list)*99/100], "p99-ms-"+what)
+	b.ReportMetric(list[len(list)-1], "max-ms-"+what)
+	b.ReportMetric(float64(long), "over-50ms-"+what)
+}

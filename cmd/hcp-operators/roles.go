@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/etcdbackup/job"
 	"hcp.internal/platform/internal/etcdrecovery"
 	"hcp.internal/platform/internal/fleet"
+	"hcp.internal/platform/internal/fleet/gateway"
 	"hcp.internal/platform/internal/hostedcluster"
 	"hcp.internal/platform/internal/hostedcontrolplane"
 	"hcp.internal/platform/internal/ignition"
@@ -95,7 +96,7 @@ var roles = []role{
 		name:  "hypershift-operator",
 		short: "Operator of the management cluster: hosted clusters and their workers",
 		commands: func() []*cobra.Command {
-			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup, fleet.Setup, auditlogs.Setup), etcdrecovery.Command(), sharedingress.Command()}
+			return []*cobra.Command{hostedcluster.Command(nodepool.Setup, conversionWebhook, etcdbackup.Setup, fleet.Setup, auditlogs.Setup, gateway.Setup), etcdrecovery.Command(), sharedingress.Command()}
 		},
 	},
 	{

@@ -104,13 +104,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return false
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named("sharedingress").
-		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(publishedBy))).
+		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(PublishedBy))).
 		Watches(&corev1.Service{}, all, builder.WithPredicates(served, changes.Of(changes.Content))).
 		WithOptions(process.Workers(1, minBackoff, maxBackoff)).Complete(outcome.Wrap(r))
 }
 
-// publishedBy is what the table reads of a HostedCluster.
-func publishedBy(obj client.Object) any {
+// PublishedBy is what the table reads of a HostedCluster.
+func PublishedBy(obj client.Object) any {
 	hc, ok := obj.(*hyperv1.HostedCluster)
 	if !ok {
 		return nil

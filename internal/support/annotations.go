@@ -74,7 +74,7 @@ var annotations = func() []Entry {
 	add(Written, onObjects, hyperv1.HostedClusterScheduledAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, "hypershift.openshift.io/size-effects")
 	add(Heeded, onlySized, hyperv1.ClusterSizeLabel, hyperv1.PairedNodesLabel, "hypershift.openshift.io/request-serving-gomemlimit")
 	add(Written, onObjects, "hypershift.openshift.io/pairlabel", "hypershift.openshift.io/component", "hypershift.openshift.io/placeholder")
-	add(Written, onObjects, auditlogs.SettingsAnnotation, auditlogs.ClaimLabel, "hypershift.openshift.io/last-observed-restart-count", "hypershift.openshift.io/last-snapshot-time")
+	add(Written, onObjects, auditlogs.SettingsAnnotation, auditlogs.ClaimLabel, "hypershift.openshift.io/shared-gateway", "hypershift.openshift.io/last-observed-restart-count", "hypershift.openshift.io/last-snapshot-time")
 	add(NotHeeded, "profiling of control planes is always off", hyperv1.DisableProfilingAnnotation)
 	add(NotHeeded, noForwarding, hyperv1.EnableMetricsForwarding)
 	add(NotHeeded, noOAuth, hyperv1.IDPOverridesAnnotationPrefix+"*", hyperv1.OauthLoginURLOverrideAnnotation)

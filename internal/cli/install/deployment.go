@@ -229,6 +229,9 @@ func operatorEnv(o Options) []corev1.EnvVar {
 	if o.SizeTagging {
 		env = append(env, corev1.EnvVar{Name: "ENABLE_SIZE_TAGGING", Value: "1"})
 	}
+	if o.SharedGateway != "" {
+		env = append(env, corev1.EnvVar{Name: "SHARED_GATEWAY", Value: o.SharedGateway})
+	}
 	if o.AuditLogs {
 		env = append(env, corev1.EnvVar{Name: "ENABLE_AUDIT_LOG_PERSISTENCE", Value: "true"})
 	}

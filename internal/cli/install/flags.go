@@ -55,6 +55,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringToStringVar(&o.RegistryOverride, "registry-overrides", o.RegistryOverride, "Registry prefixes to replace when images are pulled, as source=mirror,…")
 	fs.BoolVar(&o.EtcdRecovery, "enable-etcd-recovery", o.EtcdRecovery, "Replace a member of a hosted cluster's etcd that can't start any more")
 	fs.BoolVar(&o.SharedIngress, "shared-ingress", o.SharedIngress, "Also install one endpoint for the API servers of all hosted clusters, which are told apart by server name, in namespace "+SharedIngressNamespace)
+	fs.StringVar(&o.SharedGateway, "shared-gateway", o.SharedGateway, "Lead the names of hosted clusters through a Gateway of Gateway API, NAMESPACE/NAME, whose listener passes TLS through: the operator makes a TLSRoute for each")
 	fs.BoolVar(&o.SizeTagging, "enable-size-tagging", o.SizeTagging, "Give hosted clusters sizes by their number of nodes, and what ClusterSizingConfiguration cluster says that follows from a size")
 	fs.BoolVar(&o.AuditLogs, "enable-audit-log-persistence", o.AuditLogs, "Keep audit logs of hosted API servers on volumes, as AuditLogPersistenceConfig cluster says")
 	fs.BoolVar(&o.DedicatedNodes, "enable-dedicated-request-serving-isolation", o.DedicatedNodes, "With --enable-size-tagging: give hosted clusters that ask for it by annotation hypershift.openshift.io/topology nodes of their own")

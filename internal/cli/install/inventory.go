@@ -64,6 +64,7 @@ func everyOption(namespace string) []Options {
 	o.Namespace, o.Image = namespace, "inventory"
 	o.PullSecret, o.TrustBundle, o.SignaturePolicy = []byte(`{"auths":{}}`), []byte("certificates"), []byte("rules: []")
 	o.AdminRBAC, o.PackageOperator, o.Console, o.Replicas, o.SharedIngress, o.SizeTagging, o.AuditLogs = true, true, true, 2, true, true, true
+	o.SharedGateway = "inventory/inventory"
 	o.Monitoring = Monitoring{Platform: MonitorAll, Objects: true, SLOAlerts: true}
 	o.Metrics.Secure = true
 	o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.Credentials = dnsAWS, "inventory.example.com", []byte("[default]")

@@ -159,7 +159,7 @@ func subjects(o Options) []rbacv1.Subject {
 
 func clusterRBAC(o Options) []client.Object {
 	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: slices.Concat(clusterRules(*o.capi), o.Metrics.reviewRules(), o.sizeRules(), o.auditLogRules())},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: roleName}, Rules: slices.Concat(clusterRules(*o.capi), o.Metrics.reviewRules(), o.sizeRules(), o.auditLogRules(), o.gatewayRules())},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName},

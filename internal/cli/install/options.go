@@ -56,6 +56,7 @@ type Options struct {
 	RegistryOverride map[string]string // image prefix → the prefix to pull from instead
 	EtcdRecovery     bool              // a member of etcd that fails is replaced
 	SharedIngress    bool              // one endpoint for the API servers of all hosted clusters
+	SharedGateway    string            // NAMESPACE/NAME of a Gateway that leads to all hosted clusters by name; empty: none
 	SizeTagging      bool              // hosted clusters get sizes
 	AuditLogs        bool              // audit logs of hosted API servers outlive their Pods, as AuditLogPersistenceConfig cluster says
 	DedicatedNodes   bool              // with SizeTagging: and nodes of their own if they ask for them
@@ -141,6 +142,9 @@ func (o Options) Validate() error {
 	}
 	if o.Image == "" && o.Scope != ScopeCRDs {
 		errs = append(errs, errors.New("--hypershift-image is required: name the image that holds the operator, or use --install-scope crds"))
+	}
+	if namespace, name, ok := strings.Cut(o.SharedGateway, "/"); o.SharedGateway != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
+		errs = append(errs, fmt.Errorf("--shared-gateway %q: write NAMESPACE/NAME of a Gateway", o.SharedGateway))
 	}
 	if strings.ContainsAny(o.Image, " \t\n") {
 		errs = append(errs, fmt.Errorf("--hypershift-image %q: must be an image reference without blanks", o.Image))

@@ -111,6 +111,14 @@ func (o Options) auditLogRules() []rbacv1.PolicyRule {
 	}
 }
 
+// gatewayRules let the operator lead names of hosted clusters through a Gateway.
+func (o Options) gatewayRules() []rbacv1.PolicyRule {
+	if o.SharedGateway == "" {
+		return nil
+	}
+	return []rbacv1.PolicyRule{rule(group("gateway.networking.k8s.io"), "tlsroutes", read, write)}
+}
+
 // namespacedRules are the operator's rights in its own namespace beyond clusterRules: none now, because leases, ConfigMaps
 // and events are granted everywhere. They are listed so that narrowing clusterRules can't break leader election.
 func namespacedRules() []rbacv1.PolicyRule {

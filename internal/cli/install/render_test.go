@@ -51,6 +51,7 @@ func TestRender(t *testing.T) {
 				o.Namespace = "operators"
 				o.PullSecret = []byte(`{"auths":{"registry.example.com":{"auth":"c2VjcmV0"}}}`)
 				o.TechPreview, o.AdminRBAC, o.CIDebugOutput, o.SizeTagging, o.SharedIngress, o.AuditLogs = true, true, true, true, true, true
+				o.SharedGateway = "infra/public"
 				o.CertRotation = time.Hour
 				o.RegistryOverride = map[string]string{"quay.io": "mirror.example.com/quay", "docker.io": "mirror.example.com/docker"}
 				o.TrustBundle = []byte("certificates")

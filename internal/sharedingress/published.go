@@ -1,0 +1,59 @@
+package sharedingress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+)
+
+// Published is a name by which a hosted cluster is to be reached.
+type Published struct {
+	// Cluster is the HostedCluster.
+	Cluster *hyperv1.HostedCluster
+	// Host is the name, in small letters.
+	Host string
+	// Services of the control plane's namespace, of which the first that exists serves it, and their usual port.
+	Services []string
+	Port     int32
+}
+
+// Names are all names of hosted clusters, each once, and what is wrong with some, in words. As at the shared endpoint, a name that several ask for is that of the oldest.
+func Names(clusters []hyperv1.HostedCluster) (list []Published, problems []string) {
+	sorted := slices.Clone(clusters)
+	slices.SortFunc(sorted, func(a, b hyperv1.HostedCluster) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
+	owners := map[string]string{}
+	for i := range sorted {
+		hc := &sorted[i]
+		if !hc.DeletionTimestamp.IsZero() {
+			continue
+		}
+		owner := names.BackReference(hc)
+		for _, h := range namesOf(hc) {
+			if other, taken := owners[h.host]; taken {
+				problems = append(problems, fmt.Sprintf("%s: name %s is that of %s already: choose another", owner, h.host, other))
+				continue
+			}
+			owners[h.host] = owner
+			s := services[h.kind]
+			list = append(list, Published{Cluster: hc, Host: h.host, Services: s.names, Port: s.port})
+		}
+	}
+	return list, problems
+}
+
+// PortOf is the port of a Service that a client is led to: the usual one, or the only one that it has; 0: it has none.
+func PortOf(ports []int32, usual int32) int32 {
+	switch {
+	case len(ports) == 0:
+		return 0
+	case slices.Contains(ports, usual):
+		return usual
+	default:
+		return ports[0]
+	}
+}

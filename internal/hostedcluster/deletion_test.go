@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -99,6 +100,41 @@ func TestDeletion(t *testing.T) {
 		}, patience, often).Should(Succeed())
 		g.Expect(refused).To(BeNumerically(">", 0))
 		gone(g, t, w)
+	})
+
+	t.Run("When a pod takes longer to end than the controller of namespaces waits it should be gone soon after the pod", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.env.StartControllers(t)
+		w.start(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		g.Expect(w.client.Create(ctx, w.hostedCluster())).To(Succeed())
+		g.Eventually(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
+		g.Expect(w.client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "default"}})).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
+		// Nobody but us ends it: it is on a node that there is not.
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "lingering"}, Spec: corev1.PodSpec{
+			NodeName: "nowhere", TerminationGracePeriodSeconds: ptr.To[int64](135),
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers: []corev1.Container{{Name: "c", Image: "i", SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			}}},
+		}}
+		g.Expect(w.client.Create(ctx, pod)).To(Succeed())
+		deleteCluster(t, w)
+		begin := time.Now()
+		g.Eventually(func(g Gomega) {
+			g.Expect(w.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+			g.Expect(pod.DeletionGracePeriodSeconds).To(HaveValue(BeEquivalentTo(1)), "it was told how little time it has")
+			ns := &corev1.Namespace{}
+			g.Expect(w.client.Get(ctx, client.ObjectKey{Name: pod.Namespace}, ns)).To(Succeed())
+			g.Expect(ns.DeletionTimestamp.IsZero()).To(BeFalse())
+			g.Expect(ns.Status.Conditions).NotTo(BeEmpty(), "the controller has looked")
+		}, patience, often).Should(Succeed())
+		t.Logf("the controller of namespaces looked after %v", time.Since(begin))
+		g.Expect(w.client.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+		expectGone(t, w)
+		t.Logf("gone after %v", time.Since(begin))
 	})
 
 	t.Run("When there is a grace period it should keep the object that long", func(t *testing.T) {

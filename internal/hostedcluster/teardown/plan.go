@@ -106,7 +106,9 @@ func PlanFor(r Observed, now time.Time) Plan {
 		}
 		t.delete = []client.Object{r.namespace}
 	}
-	t.RecheckAfter = emptyPoll
+	if deleted := r.namespace.DeletionTimestamp; deleted.IsZero() || now.Sub(deleted.Time) < emptyLongest {
+		t.RecheckAfter = emptyPoll // later, something holds it, and nobody is in a hurry
+	}
 	t.poke = pokes(r, now)
 	// Whoever would have removed finalizers in it ends with it.
 	t.orphans = r.contained && !r.namespace.DeletionTimestamp.IsZero()

@@ -109,6 +109,19 @@ func TestPlanTeardown(t *testing.T) {
 	}
 }
 
+func TestRecheckOfNamespace(t *testing.T) {
+	left := Observed{hc: hostedclustertest.Example("clusters", "x"), contained: true,
+		namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}}
+	t.Run("When the namespace has just been deleted it should be looked at again soon", func(t *testing.T) {
+		left.namespace.DeletionTimestamp = ago(3 * time.Second)
+		NewWithT(t).Expect(PlanFor(left, noon).RecheckAfter).To(Equal(emptyPoll))
+	})
+	t.Run("When something holds the namespace it should not be looked at each second for ever", func(t *testing.T) {
+		left.namespace.DeletionTimestamp = ago(emptyLongest)
+		NewWithT(t).Expect(PlanFor(left, noon).RecheckAfter).To(Equal(deletionPoll))
+	})
+}
+
 // A deletion on a contained platform ends for every history of its operator: whatever is left, some move follows that does not depend on it.
 func TestTeardownEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

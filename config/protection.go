@@ -14,15 +14,16 @@ import (
 const ProtectionPolicyName = "protected.hypershift.openshift.io"
 
 // ProtectionPolicy returns a policy that refuses to delete a HostedCluster or NodePool while it bears annotation delete-protection, and the binding that puts it
-// in force. What is being deleted already may be deleted again. The garbage collector and the operator may delete NodePools, so that they go with their
-// HostedCluster, which has its own protection.
-func ProtectionPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+// in force. What is being deleted already may be deleted again. The garbage collector and the hypershift-operator, ServiceAccount "operator" of
+// operatorNamespace, may delete NodePools, so that they go with their HostedCluster, which has its own protection. No account of a control plane's namespace
+// may: none of its programs deletes NodePools.
+func ProtectionPolicy(operatorNamespace string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	annotation := hyperv1.DeleteProtectionAnnotation
 	policy, binding := policyOn(ProtectionPolicyName, hyperv1.GroupVersion.Group, []string{"hostedclusters", "nodepools"}, []admissionv1.OperationType{admissionv1.Delete}, admissionv1.Deny)
 	policy.Spec.Variables = []admissionv1.Variable{
 		{Name: "protected", Expression: fmt.Sprintf("has(oldObject.metadata.annotations) && '%[1]s' in oldObject.metadata.annotations && oldObject.metadata.annotations['%[1]s'] == 'true'", annotation)},
 		{Name: "follows", Expression: "request.resource.resource == 'nodepools' && (request.userInfo.username == 'system:serviceaccount:kube-system:generic-garbage-collector' || " +
-			"request.userInfo.username.startsWith('system:serviceaccount:') && request.userInfo.username.endsWith(':operator'))"},
+			"request.userInfo.username == 'system:serviceaccount:" + operatorNamespace + ":operator')"},
 	}
 	policy.Spec.Validations = []admissionv1.Validation{{
 		Expression: "!variables.protected || variables.follows || has(oldObject.metadata.deletionTimestamp)",

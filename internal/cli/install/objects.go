@@ -67,7 +67,7 @@ func Resources(o Options) []client.Object {
 	policy, binding := config.NamePolicy()
 	unserved, unservedBinding := config.UnservedPolicy(o.off()...)
 	overrides, overridesBinding := config.OverridePolicy(o.overrideAction())
-	protected, protectedBinding := config.ProtectionPolicy()
+	protected, protectedBinding := config.ProtectionPolicy(o.Namespace)
 	objs := []client.Object{policy, binding, unserved, unservedBinding, overrides, overridesBinding, protected, protectedBinding, namespace(o)}
 	for _, class := range priorityClasses {
 		objs = append(objs, class.object())

@@ -51,6 +51,7 @@ var defaults = []func(*scope) error{
 	nodeAffinity,
 	colocation,
 	resourceOverrides,
+	processors,
 	antiAffinity,
 	sleep,
 	hibernate,

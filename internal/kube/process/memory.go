@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -22,8 +23,9 @@ const Settled = 40
 const startPercent = 400
 
 // SpareTime lets the heap grow while a process starts. Near what is live, the collector would run every few megabytes, and with many hosted clusters that
-// start at once, processors are what is short. The function that it returns ends that: it sets the percentage of $GOGC, else settled, and gives memory back to the
-// system. It may be called several times and concurrently; only the first call does something.
+// start at once, processors are what is short. The function that it returns ends that: it sets the percentage of $GOGC, else settled, gives memory back to the
+// system, and, unless $GOMAXPROCS says otherwise, keeps to one processor: an idle process wakes for a timer now and then, and with several processors each
+// time wakes a second thread that looks for work, too. It may be called several times and concurrently; only the first call does something.
 func SpareTime(settled int) (end func()) {
 	if fromEnv := debug.SetGCPercent(startPercent); os.Getenv("GOGC") != "" {
 		settled = fromEnv
@@ -31,6 +33,9 @@ func SpareTime(settled int) (end func()) {
 	return sync.OnceFunc(func() {
 		debug.SetGCPercent(settled)
 		debug.FreeOSMemory()
+		if os.Getenv("GOMAXPROCS") == "" {
+			runtime.GOMAXPROCS(1)
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -16,6 +17,23 @@ func percent() int {
 
 func TestSpareTime(t *testing.T) {
 	defer debug.SetGCPercent(percent())
+	t.Setenv("GOMAXPROCS", "keep") // for the tests beside this one
+	t.Run("When the process has started it should keep to one processor", func(t *testing.T) {
+		g := NewWithT(t)
+		t.Setenv("GOMAXPROCS", "")
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+		end := SpareTime(40)
+		g.Expect(runtime.GOMAXPROCS(0)).To(Equal(3))
+		end()
+		g.Expect(runtime.GOMAXPROCS(0)).To(Equal(1))
+	})
+	t.Run("When somebody says how many processors it may use it should leave that", func(t *testing.T) {
+		g := NewWithT(t)
+		t.Setenv("GOMAXPROCS", "3") // read by the runtime when the process starts; here by hand
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+		SpareTime(40)()
+		g.Expect(runtime.GOMAXPROCS(0)).To(Equal(3))
+	})
 	t.Run("When the process has started it should go back to the setting of a settled one", func(t *testing.T) {
 		g := NewWithT(t)
 		t.Setenv("GOGC", "")

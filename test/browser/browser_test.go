@@ -323,7 +323,7 @@ func newConsole(t *testing.T) *console {
 
 // pages are all that there are, and what is on them once they are read.
 var pages = []struct{ name, path, until string }{
-	{"fleet", "/?show=all", ".row .badge"},
+	{"fleet", "/?show=all", ".tile[href='/certificates']"},
 	{"cluster", "/hc/production/payments-eu?span=all", ".why.broken .chain"},
 	{"_pools", "/hc/production/payments-eu?tab=pools", ".machines tbody tr"},
 	{"_conditions", "/hc/production/payments-eu?tab=conditions", ".conditions tbody tr"},

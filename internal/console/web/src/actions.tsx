@@ -27,6 +27,7 @@ function Confirm({ name, what, close }: { name: string; what: string; close: (do
   const path = 'rollout/' + encodeURIComponent(name), text = words[what]!;
   useEffect(() => {
     box.current?.showModal();
+    box.current?.querySelector<HTMLElement>('.buttons button')?.focus(); // the one that does nothing
     let gone = false;
     post<Outcome>(path, { action: what, dryRun: true }).then((p) => { if (!gone) setPlan(p); }, (f: Failure) => { if (!gone) setError(f); }).finally(() => { if (!gone) setBusy(false); });
     return () => { gone = true; };
@@ -42,7 +43,7 @@ function Confirm({ name, what, close }: { name: string; what: string; close: (do
       {!plan && !error ? <p class="quiet">Asking the API server what would come of it…</p> : null}
       {plan ? plan.already ? <p>{plan.paused ? 'It is paused already.' : 'It is not paused.'}</p> : <>
         <ul class="effects">{plan.effects.map((e) => <li key={e}>{e}</li>)}</ul>
-        <p class="written"><code>{plan.field}</code><span><s>{plan.from || 'not set'}</s> <span class="arrow" aria-hidden="true">→</span><span class="visually-hidden"> becomes </span> <b>{plan.to || 'not set'}</b></span></p>
+        <p class="written"><code>{plan.field}</code><span>{plan.from ? <s>{plan.from}</s> : 'not set'} <span class="arrow" aria-hidden="true">→</span><span class="visually-hidden"> becomes </span> <b>{plan.to || 'not set'}</b></span></p>
         {error ? null : <p class="quiet">A dry run in your name went through. Nothing is changed yet.</p>}</> : null}
     </div>
     <p class="eyebrow">The same as a command</p>

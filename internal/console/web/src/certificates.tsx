@@ -35,11 +35,18 @@ function left(c: Certificate): string {
   return seconds > 0 ? span(seconds) : 'ended';
 }
 
+// next is what becomes of it by itself; what should have happened already is told as such.
+function next(c: Certificate): string {
+  if (!c.next || !c.nextAt) return '';
+  const day = new Date(c.nextAt).toLocaleDateString();
+  return Date.parse(c.nextAt) < now.value ? `was to be ${c.next} ${day}` : `${c.next} ${day}`;
+}
+
 function Table({ rows, fleet }: { rows: Certificate[]; fleet?: boolean }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label="Table of certificates"><table class="table certificates"><thead><tr>{fleet ? <th scope="col">Hosted cluster</th> : null}<th scope="col">Ends in</th><th scope="col">Secret</th><th scope="col">Subject</th><th scope="col">Kind</th><th scope="col">Kept by</th><th scope="col">Next</th></tr></thead>
     <tbody>{rows.map((c) => <tr key={c.ns + c.name + c.secret + c.key} class={c.soon ? 'bad' : ''}>{fleet ? <th scope="row" class="name"><A href={`/hc/${encodeURIComponent(c.ns)}/${encodeURIComponent(c.name)}?tab=certificates`}>{c.name}</A><span class="quiet">{c.ns}</span></th> : null}
       <td class="num"><time dateTime={c.notAfter} title={new Date(c.notAfter).toLocaleString()} class={c.soon ? 'status bad' : ''}>{left(c)}</time></td>{fleet ? <td><code>{c.secret}</code> <span class="quiet">{c.key}</span></td> : <th scope="row"><code>{c.secret}</code> <span class="quiet">{c.key}</span></th>}
-      <td class="message">{c.subject}{c.issuer && c.issuer !== c.subject ? <span class="quiet"> by {c.issuer}</span> : null}</td><td>{c.kind}</td><td>{c.keeper === 'user' ? 'you' : c.keeper}</td><td class="num">{c.next ? `${c.next} ${c.nextAt ? new Date(c.nextAt).toLocaleDateString() : ''}` : ''}</td></tr>)}</tbody></table></div>;
+      <td class="message">{c.subject}{c.issuer && c.issuer !== c.subject ? <span class="quiet"> by {c.issuer}</span> : null}</td><td>{c.kind}</td><td>{c.keeper === 'user' ? 'you' : c.keeper}</td><td class="num">{next(c)}</td></tr>)}</tbody></table></div>;
 }
 
 export function CertificatesView() {
@@ -49,7 +56,7 @@ export function CertificatesView() {
     {error ? <Trouble text={error.message} /> : null}
     {sweep?.trouble ? <Trouble text={sweep.trouble} /> : null}
     {!sweep ? error ? null : <div class="skeleton" role="status" aria-label="Loading"><i /><i /></div> : <>
-      {sweep.rows.length ? <Card title="The first to end at the top" aside={<span class="quiet">{sweep.rows.length} of {sweep.clusters} {sweep.clusters === 1 ? 'hosted cluster' : 'hosted clusters'}</span>}><Table rows={sweep.rows} fleet /></Card>
+      {sweep.rows.length ? <Card title="The first to end at the top" aside={<span class="quiet">{sweep.rows.length} {sweep.rows.length === 1 ? 'certificate' : 'certificates'} of {sweep.clusters} {sweep.clusters === 1 ? 'hosted cluster' : 'hosted clusters'}</span>}><Table rows={sweep.rows} fleet /></Card>
         : sweep.left ? null : sweep.checked ? <div class="empty"><h2>No certificate ends soon</h2></div> : null}
       <p class="more swept">{sweep.left ? `Looking: ${sweep.left} hosted clusters are left.` : <>{sweep.checked} hosted {sweep.checked === 1 ? 'cluster' : 'clusters'} looked at, <Since at={sweep.at} /> ago.</>}
         {sweep.refused ? ` The Secrets of ${sweep.refused} you may not list, so nothing is known of theirs.` : ''}</p></>}

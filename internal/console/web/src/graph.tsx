@@ -45,7 +45,7 @@ export function GraphView({ graph }: { graph: Graph }) {
             {n.health === 'Healthy' ? null : <text class="sub" x="20" y="31">{n.waits?.length ? 'waits for ' + short(n.waits) : n.health}</text>}</g>;
         })}
       </svg></div>}
-    <div class={list ? 'scroll' : 'visually-hidden'} tabIndex={list ? 0 : undefined} role={list ? 'region' : undefined} aria-label={list ? 'Components' : undefined}><table class="table"><caption class="visually-hidden">Components of the control plane</caption>
+    <div class={list ? 'scroll' : 'visually-hidden'} tabIndex={list ? 0 : undefined} role={list ? 'region' : undefined} aria-label={list ? 'List of components' : undefined}><table class="table"><caption class="visually-hidden">Components of the control plane</caption>
       <thead><tr><th scope="col">Health</th><th scope="col">Component</th><th scope="col">Why</th><th scope="col">Waits for</th><th scope="col">Version</th></tr></thead>
       <tbody>{graph.nodes.map((n) => <tr key={n.name}><td><Badge health={n.health} /></td><th scope="row">{n.name}</th><td class="message">{n.since && n.cause ? <><b><Since at={n.since} /></b> </> : null}{n.cause}</td><td>{n.waits?.join(', ')}</td><td>{n.version}</td></tr>)}</tbody></table></div>
     {list ? null : <p class="hint">Each column needs those left of it. A dashed line: it waits.</p>}

@@ -39,14 +39,14 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// nodeAddress is where the management cluster's only node answers at node ports.
-const nodeAddress = "10.244.0.1"
+// nodeOfUp is where the management cluster's only node answers at node ports.
+const nodeOfUp = "10.244.0.1"
 
 // twoClusters makes a second hosted cluster, published by node ports, and a fleet of both.
 func twoClusters(t *testing.T) {
 	release := management().run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.spec.release.image}")
 	run(t, clusterStart, "hypershift", "create", "cluster", "local", "--name", second, "--release-image", release, "--labels", "fleet=e2e", "--labels", "risk=canary",
-		"--external-api-server-address", nodeAddress, "--wait", kubeconfigFlag())
+		"--external-api-server-address", nodeOfUp, "--wait", kubeconfigFlag())
 	management().run(t, "label", "hostedcluster", "-n", "clusters", "demo", "fleet=e2e", "risk=early")
 	hostedKubectl(t, second)
 	// The service, the status and the kubeconfig speak of the same port.
@@ -54,8 +54,8 @@ func twoClusters(t *testing.T) {
 	status := management().run(t, "get", "hostedcluster", "-n", "clusters", second, "-o", "jsonpath={.status.controlPlaneEndpoint.host} {.status.controlPlaneEndpoint.port}")
 	server := secondCluster().run(t, "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
 	number, isNodePort := strings.CutPrefix(port, "NodePort ")
-	if !isNodePort || status != nodeAddress+" "+number || server != "https://"+nodeAddress+":"+number {
-		t.Errorf("the API is published at %s, its status is %q, its kubeconfig names %s; want node port of %s", port, status, server, nodeAddress)
+	if !isNodePort || status != nodeOfUp+" "+number || server != "https://"+nodeOfUp+":"+number {
+		t.Errorf("the API is published at %s, its status is %q, its kubeconfig names %s; want node port of %s", port, status, server, nodeOfUp)
 	}
 	if got := secondCluster().run(t, "get", "--raw", "/readyz"); got != "ok" {
 		t.Errorf("/readyz at the node port says %q", got)

@@ -55,8 +55,8 @@ addressType: IPv4
 endpoints: [{addresses: [%s], conditions: {ready: true}}]
 `
 
-// newestRelease is the reference of the release that up built.
-func newestRelease() string {
+// releaseOfUp is the reference of the release that up built.
+func releaseOfUp() string {
 	if ref := os.Getenv("E2E_RELEASE"); ref != "" {
 		return ref
 	}
@@ -85,7 +85,7 @@ func bringNode(t *testing.T, node string) {
 	if err := os.WriteFile(pullSecret, []byte(`{"auths":{"registry.example.com":{"auth":"bm9ib2R5Om5vdGhpbmc="}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", byOwn, "--release-image", newestRelease(), "--external-api-server-address", apiName, "--pull-secret", pullSecret,
+	run(t, time.Minute, "hypershift", "create", "cluster", "none", "--name", byOwn, "--release-image", releaseOfUp(), "--external-api-server-address", apiName, "--pull-secret", pullSecret,
 		"--network-type", "Other", "--disable-multi-network", "--allocate-node-cidrs", "--node-pool-replicas=-1", kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
 	content, err := os.ReadFile(manifest)
 	if err != nil {
@@ -192,7 +192,7 @@ func workerByName(t *testing.T, node string) {
 	t.Cleanup(func() {
 		run(t, 5*time.Minute, "hypershift", "destroy", "cluster", "local", "--name", workersByName, kubeconfigFlag())
 	})
-	run(t, 10*time.Minute, "hypershift", "create", "cluster", "local", "--name", workersByName, "--release-image", newestRelease(), "--external-api-server-address", apiName,
+	run(t, 10*time.Minute, "hypershift", "create", "cluster", "local", "--name", workersByName, "--release-image", releaseOfUp(), "--external-api-server-address", apiName,
 		"--node-pool-replicas", "1", kubeconfigFlag(), "--wait", "--timeout", "9m")
 	podsReachAPI(t, reachByAddress(t, workersByName, node), usualAddress)
 }

@@ -32,7 +32,7 @@ func TestProviders(t *testing.T) {
 		"self-managed Azure": {hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: azure}, "azure-cluster-api-controllers", 2, 0},
 		"Azure Red Hat":      {hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: aro}, "azure-cluster-api-controllers", 1, 0},
 		"Google Cloud":       {hyperv1.PlatformSpec{Type: hyperv1.GCPPlatform, GCP: &hyperv1.GCPPlatformSpec{}}, "gcp-cluster-api-controllers", 1, 0},
-		"OpenStack":          {hyperv1.PlatformSpec{Type: hyperv1.OpenStackPlatform, OpenStack: &hyperv1.OpenStackPlatformSpec{}}, "openstack-cluster-api-controllers", 1, 2},
+		"OpenStack":          {hyperv1.PlatformSpec{Type: hyperv1.OpenStackPlatform, OpenStack: &hyperv1.OpenStackPlatformSpec{}}, "openstack-cluster-api-controllers", 2, 2},
 	} {
 		t.Run("When the platform is "+name+" its provider should run as it wants", func(t *testing.T) {
 			g := NewWithT(t)
@@ -45,6 +45,18 @@ func TestProviders(t *testing.T) {
 			g.Expect(role.Rules).To(HaveLen(tc.rules))
 		})
 	}
+	t.Run("When a payload brings the manager of OpenStack's images it should run beside the provider, and not before 4.19", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(hyperv1.PlatformSpec{Type: hyperv1.OpenStackPlatform, OpenStack: &hyperv1.OpenStackPlatformSpec{}})
+		d := &appsv1.Deployment{}
+		g.Expect(adaptDeployment(ctx, d)).To(Succeed())
+		orc := component.Container(&d.Spec.Template.Spec, "orc-manager")
+		g.Expect(orc.Image).To(Equal("openstack-resource-controller"))
+		g.Expect(orc.ReadinessProbe.HTTPGet.Port.String()).To(Equal(orc.Ports[0].Name))
+		ctx.Release.Version = "4.18.9"
+		g.Expect(adaptDeployment(ctx, d)).To(Succeed())
+		g.Expect(d.Spec.Template.Spec.Containers).To(HaveLen(1))
+	})
 	t.Run("When nobody names the image of a provider that payloads lack it should be said", func(t *testing.T) {
 		err := adaptDeployment(contextOf(hyperv1.PlatformSpec{Type: hyperv1.KubevirtPlatform}), &appsv1.Deployment{})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(hyperv1.ClusterAPIKubeVirtProviderImage)))

@@ -82,7 +82,7 @@ func providerOf(hcp *hyperv1.HostedControlPlane) *provider {
 		return &provider{
 			tag: "openstack-cluster-api-controllers", annotation: hyperv1.ClusterAPIOpenStackProviderImage, memory: "100Mi", probed: true,
 			args:  []string{namespaceFlag, "--leader-elect", "--v=2", "--skip-crd-migration-phases=StorageVersionMigration", "--skip-crd-migration-phases=CleanupManagedFields"},
-			rules: []rbacv1.PolicyRule{everything("ipam.cluster.x-k8s.io", "*"), everything("openstack.k-orc.cloud", "*")},
+			rules: []rbacv1.PolicyRule{everything("ipam.cluster.x-k8s.io", "*"), everything("openstack.k-orc.cloud", "*")}, complete: completeOpenStack,
 		}
 	case platform.Type == hyperv1.PowerVSPlatform && platform.PowerVS != nil:
 		return &provider{
@@ -157,6 +157,29 @@ func completeAzure(ctx component.WorkloadContext, pod *corev1.PodSpec) {
 	kit.SetEnv(main, "AZURE_CLIENT_ID", string(identity.NodePoolManagement.ClientID))
 	kit.SetEnv(main, "AZURE_TENANT_ID", ctx.HCP.Spec.Platform.Azure.TenantID)
 	addTokenMinter(pod, "cloud-token-minter", "cloud-token", Name)
+}
+
+// completeOpenStack adds the manager of images, which payloads have from 4.19 on: machines boot from what it imports, and nobody else removes that.
+func completeOpenStack(ctx component.WorkloadContext, pod *corev1.PodSpec) {
+	if !kit.AtLeast(ctx.Release.Version, 19) {
+		return
+	}
+	c := corev1.Container{
+		Name: "orc-manager", Image: "openstack-resource-controller", Command: []string{"/manager"},
+		Args:      []string{namespaceFlag, "--leader-elect", "--health-probe-bind-address=:8081"},
+		Env:       append([]corev1.EnvVar{}, component.Container(pod, manager).Env...),
+		Ports:     []corev1.ContainerPort{{Name: "orc-healthz", ContainerPort: 8081, Protocol: corev1.ProtocolTCP}},
+		Resources: requests("10m", "64Mi"),
+	}
+	c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
+	probe := func(path string, delay, period int32) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler:        corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("orc-healthz")}},
+			InitialDelaySeconds: delay, PeriodSeconds: period,
+		}
+	}
+	c.LivenessProbe, c.ReadinessProbe = probe("/healthz", 15, 20), probe("/readyz", 5, 10)
+	pod.Containers = append(pod.Containers, c)
 }
 
 // addTokenMinter keeps a token of a ServiceAccount of the hosted cluster in a file of the provider.

@@ -103,6 +103,11 @@ func (r *Reconciler) observePayload(ctx context.Context, hcp *hyperv1.HostedCont
 	if in.Control, err = openshift.ObserveControl(ctx, r.Management, hcp); err != nil {
 		return in, err
 	}
+	infra := client.Reader(r.Management)
+	if r.Payload.Infra != nil {
+		infra = r.Payload.Infra
+	}
+	in.Control.Mirrors, in.Control.MirrorsErr = openshift.ObserveMirrors(ctx, infra, hcp)
 	if in.MetricsHost, err = openshift.ObserveMetricsHost(ctx, r.Management, hcp); err != nil {
 		return in, err
 	}

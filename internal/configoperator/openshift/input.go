@@ -49,8 +49,11 @@ type Control struct {
 	Services   map[string]*corev1.Service
 	// Kubelets are the ConfigMaps with settings of kubelets.
 	Kubelets []corev1.ConfigMap
-	// Machines are those of a KubeVirt cluster whose applications are reached on them, by name.
+	// Machines are those of a KubeVirt cluster, on which applications and load balancers are reached, by name.
 	Machines []clusterv1.Machine
+	// Mirrors are Services beside its virtual machines that stand for load balancers of the hosted cluster; MirrorsErr says why they can't be read.
+	Mirrors    []corev1.Service
+	MirrorsErr error
 }
 
 // Hosted is what of the hosted cluster decides about more than the object that it is in. All of it may be anything.

@@ -30,6 +30,7 @@ var steps = []Step{
 	{"image registry", imageRegistry},
 	{"ingress", ingress},
 	{"passthrough of applications", passthrough},
+	{"load balancers beside virtual machines", balancers},
 	{"external login", externalLogin},
 	{"signers", signers},
 	{"tunnel", tunnel},

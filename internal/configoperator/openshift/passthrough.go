@@ -76,7 +76,7 @@ func passthrough(in Input) ([]Action, error) {
 	route.SetLabels(labels)
 	actions := apply(service)
 	for _, family := range []string{"IPv4", "IPv6"} {
-		actions = append(actions, slice(in, ns, name, family, port))
+		actions = append(actions, slice(in, ns, name, family, []any{map[string]any{"name": passthroughPort, "protocol": "TCP", "port": port}}))
 	}
 	actions = append(actions, apply(route)...)
 	for i := range actions {
@@ -89,7 +89,7 @@ func passthrough(in Input) ([]Action, error) {
 }
 
 // slice has the addresses of one family, or says that there is none.
-func slice(in Input, namespace, service, family string, port int64) Action {
+func slice(in Input, namespace, service, family string, ports []any) Action {
 	var list []any
 	for _, m := range in.Control.Machines {
 		if address := machineAddress(m, family); address != "" {
@@ -101,7 +101,7 @@ func slice(in Input, namespace, service, family string, port int64) Action {
 		return remove("discovery.k8s.io/v1", "EndpointSlice", namespace, name)
 	}
 	u := object("discovery.k8s.io/v1", "EndpointSlice", namespace, name, map[string]any{
-		"addressType": family, "endpoints": list, "ports": []any{map[string]any{"name": passthroughPort, "protocol": "TCP", "port": port}},
+		"addressType": family, "endpoints": list, "ports": ports,
 	})
 	u.SetLabels(map[string]string{
 		"kubernetes.io/service-name": service, "endpointslice.kubernetes.io/managed-by": "hosted-cluster-config-operator.hypershift.openshift.io", hyperv1.InfraIDLabel: in.HCP.Spec.InfraID,
@@ -137,9 +137,9 @@ func routerPort(service map[string]any) int64 {
 	return 0
 }
 
-// observeMachines reads the machines of a hosted cluster whose applications pass through, by name.
+// observeMachines reads the machines of a hosted cluster whose applications or load balancers are reached on them, by name.
 func observeMachines(ctx context.Context, c client.Reader, hcp *hyperv1.HostedControlPlane) ([]clusterv1.Machine, error) {
-	if !passesThrough(hcp) {
+	if hcp.Spec.Platform.Type != hyperv1.KubevirtPlatform {
 		return nil, nil
 	}
 	machines := &clusterv1.MachineList{}

@@ -87,6 +87,14 @@ func For(t hyperv1.PlatformType) (Platform, error) {
 	return nil, &UnsupportedError{Type: t}
 }
 
+// ForControlPlane is For, by a HostedControlPlane: what runs in a control plane takes platform Agent for None, but for its machines.
+func ForControlPlane(hcp *hyperv1.HostedControlPlane) (Platform, error) {
+	if of := hcp.Spec.Platform; of.Type == hyperv1.NonePlatform && of.Agent != nil {
+		return For(hyperv1.AgentPlatform)
+	}
+	return For(hcp.Spec.Platform.Type)
+}
+
 // Supported lists the platform types that For knows, sorted.
 func Supported() []string {
 	var types []string

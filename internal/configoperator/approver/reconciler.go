@@ -49,7 +49,7 @@ func Managed(hcp *hyperv1.HostedControlPlane) bool {
 	if _, disabled := hcp.Annotations[hyperv1.DisableMachineManagement]; disabled {
 		return false
 	}
-	p, err := platform.For(hcp.Spec.Platform.Type)
+	p, err := platform.ForControlPlane(hcp)
 	return err == nil && p.Traits().Managed
 }
 

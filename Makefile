@@ -145,7 +145,7 @@ test-modules:
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
-	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,backup,install ./...
+	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  go test -race -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
@@ -193,6 +193,11 @@ e2e-aws: kubernetes capi capa ## An emulated AWS: network, zones and roles made,
 e2e-aws-live: kubernetes build capa ## Nodes that boot from instances of an emulated AWS, in one local cluster (as root, 40 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 75m -tags e2e,aws -run '^TestAWS$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-hosts
+e2e-hosts: kubernetes build ## Nodes on platforms Agent and KubeVirt, whose hosts and virtual machines stand-ins boot as pods, in one local cluster (as root, 20 minutes).
+	bin/hypershift local up --state-dir /tmp/hcp-e2e --skip-demo
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,hosts -run '^TestHosts$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-backup
 e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of a hosted cluster that is written to (as root, 30 minutes).

@@ -25,7 +25,7 @@ import (
 	"hcp.internal/platform/internal/capigroup/proxy"
 )
 
-// noProvider is the image of a provider that runs beside the cluster: the pod of it only has to be one.
+// noProvider is the image of a provider that runs beside the cluster: it only has to be one, as annotation debug-deployments keeps its pod away.
 const noProvider = "10.244.0.1:5000/hypershift/pause:local"
 
 // newestRelease is the reference of the release that up built.

@@ -30,6 +30,7 @@ func (s *scene) withKey() bundle.Key {
 	g.Expect(s.c.Update(s.Context(), secret)).To(Succeed())
 	for _, o := range []*corev1.Secret{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "root-ca"}, Data: map[string][]byte{"ca.key": []byte("hush-authority")}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "kas-secret-encryption-config"}, Data: map[string][]byte{"config.yaml": []byte("hush-keys")}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "leaf"}, Data: map[string][]byte{"tls.key": []byte("hush-leaf")}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: s.hc.Namespace, Name: "pull", Annotations: map[string]string{hyperv1.ReferencedResourceAnnotationPrefix + "demo": "true"}}, Data: map[string][]byte{"x": []byte("hush-pull")}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: s.hc.Namespace, Name: "others"}, Data: map[string][]byte{"x": []byte("hush-other")}},
@@ -62,7 +63,7 @@ func TestBundle(t *testing.T) {
 	objects, err := bundle.DecodeObjects(packed)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects.HostedCluster.Name).To(Equal("demo"))
-	g.Expect(objects.Authorities).To(HaveLen(1), "leaves are made anew")
+	g.Expect(objects.Authorities).To(HaveLen(2), "leaves are made anew")
 	g.Expect(objects.Secrets).To(HaveLen(1), "Secrets of others are not ours to save")
 	g.Expect(s.jobs()[0].Spec.Template.Spec.Containers[0].Args).To(ContainElements("--encryption-key-file", "--objects", "--meta"))
 

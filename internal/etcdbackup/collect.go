@@ -17,6 +17,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pki"
@@ -102,7 +103,8 @@ func (r *Reconciler) collect(ctx context.Context, o observed) (bundle.Objects, e
 	secrets := &corev1.SecretList{}
 	err := r.pages(ctx, secrets, o.hcp.Namespace, func() error {
 		for _, s := range secrets.Items {
-			if len(s.Data[pki.CAKeyKey]) > 0 || len(s.Data[pki.ServiceAccountPrivateKeyKey]) > 0 {
+			// While keys of encryption change, the configuration is all that has both.
+			if len(s.Data[pki.CAKeyKey]) > 0 || len(s.Data[pki.ServiceAccountPrivateKeyKey]) > 0 || s.Name == encryption.ConfigSecret {
 				out.Authorities = append(out.Authorities, s)
 			}
 		}

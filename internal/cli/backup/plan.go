@@ -18,6 +18,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 )
 
@@ -65,12 +66,14 @@ func build(o bundle.Objects, t target) (made, error) {
 	access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: controlPlane, Name: backups.Secret}, Data: t.access}
 	m.secrets = append(m.secrets, access)
 	m.way = wayTo(t.access[backups.CredentialsKey], controlPlane)
-	if !t.clone {
-		for _, s := range o.Authorities {
-			c := s.DeepCopy()
-			c.ObjectMeta = fresh(c.ObjectMeta, controlPlane, c.Name)
-			m.secrets = append(m.secrets, c)
+	for _, s := range o.Authorities {
+		// A clone has authorities of its own. What it reads was encrypted by the other cluster.
+		if t.clone && s.Name != encryption.ConfigSecret {
+			continue
 		}
+		c := s.DeepCopy()
+		c.ObjectMeta = fresh(c.ObjectMeta, controlPlane, c.Name)
+		m.secrets = append(m.secrets, c)
 	}
 	renamed := map[string]string{}
 	name := func(old string) string {

@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -86,6 +87,18 @@ func TestBuild(t *testing.T) {
 		g.Expect(m.pools[0].Name).To(Equal("copy-demo"))
 		g.Expect(m.pools[0].Spec.ClusterName).To(Equal("copy"))
 		g.Expect(m.cluster.Annotations).To(HaveKeyWithValue("hypershift.openshift.io/clone-of", "clusters/demo"))
+	})
+	t.Run("When keys of encryption were changing both should be there, also in a clone", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, to := range []target{restored(), copied()} {
+			s := demo()
+			s.objects.Authorities = append(s.objects.Authorities, corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: encryption.ConfigSecret}, Data: map[string][]byte{encryption.ConfigKey: []byte("both")}})
+			m, err := build(s.objects, to)
+			g.Expect(err).NotTo(HaveOccurred())
+			last := m.secrets[len(m.secrets)-1]
+			g.Expect(last.Namespace + "/" + last.Name).To(Equal(m.namespace.Name + "/" + encryption.ConfigSecret))
+			g.Expect(last.Data).To(HaveKeyWithValue(encryption.ConfigKey, []byte("both")))
+		}
 	})
 	t.Run("When the storage has an address of its own etcd should get a way to its port, and to no other", func(t *testing.T) {
 		g := NewWithT(t)

@@ -19,6 +19,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/contract/capiproxy"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/trouble"
@@ -30,6 +31,7 @@ import (
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/support"
+	"hcp.internal/platform/internal/version"
 )
 
 // observed is everything that the plan and the conditions may look at.
@@ -245,7 +247,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 }
 
 // ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that.
-var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true"}
+var ownLabels = map[string]string{labelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true", images.LabelVersion: version.Semver()}
 
 // operatorImage: the annotation beats the release, and the release beats our own image. What an OpenShift payload has under that tag is another project's,
 // which knows nothing of what this one hands over.

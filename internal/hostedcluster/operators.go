@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	semver "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/capiprovider"
 	"hcp.internal/platform/internal/controlplane/clusterapi"
@@ -85,7 +87,7 @@ func (c clusterAPI) payloadComponents(hcp *hyperv1.HostedControlPlane) []compone
 // payloadOptions are those of the control-plane-operator in the form of OpenShift payloads.
 func payloadOptions(o cpo.Options) controlplaneoperator.Options {
 	return controlplaneoperator.Options{
-		CertRotationScale: o.CertRotationScale, FeatureSet: o.FeatureSet, DefaultIngressDomain: o.DefaultIngressDomain, Management: true,
+		CertRotationScale: o.CertRotationScale, FeatureSet: o.FeatureSet, DefaultIngressDomain: o.DefaultIngressDomain, Management: true, Version: o.Version,
 	}
 }
 
@@ -149,8 +151,18 @@ func operatorStep(obs *observed, o operatorSettings) step {
 	}
 	options := o.controlPlaneOperator
 	options.ImageOverrides = obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]
+	options.Version = operatorVersion(obs.operatorLabels)
 	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.troubles, controlPlaneOperator: &options}
 	return s
+}
+
+// operatorVersion is what the labels of a control-plane-operator's image say of its version; empty when that is none, as in images of before.
+func operatorVersion(labels map[string]string) string {
+	v, err := semver.ParseSemantic(labels[images.LabelVersion])
+	if err != nil {
+		return ""
+	}
+	return v.String()
 }
 
 // capiOperatorsStep deploys Cluster API and the platform's provider, with what they need, or takes them away.

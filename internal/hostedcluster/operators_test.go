@@ -3,12 +3,15 @@ package hostedcluster
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/version"
 )
 
 func TestPlanOperators(t *testing.T) {
@@ -63,4 +66,21 @@ func deployedBy(s step) (all []string) {
 		all = append(all, c.Name())
 	}
 	return all
+}
+
+func TestOperatorVersion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   string
+	}{
+		"When the image is our own it should be our version":       {ownLabels, version.Semver()},
+		"When another image tells its version it should be that":   {map[string]string{images.LabelVersion: "1.2.3"}, "1.2.3"},
+		"When the label is no version nothing should be noted":     {map[string]string{images.LabelVersion: strings.Repeat("x", 300)}, ""},
+		"When the image is of before labels nothing should be":     {map[string]string{}, ""},
+		"When labels can't be read nothing should be noted either": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(operatorVersion(tc.labels)).To(Equal(tc.want))
+		})
+	}
 }

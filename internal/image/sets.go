@@ -7,6 +7,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"hcp.internal/platform/internal/contract/capiproxy"
+	"hcp.internal/platform/internal/contract/images"
+	"hcp.internal/platform/internal/version"
 )
 
 const stickyTmp = 0o777 | fs.ModeSticky
@@ -39,7 +41,7 @@ func Platform(b Binaries) (v1.Image, error) {
 	for _, n := range operatorNames {
 		operators = append(operators, File{Path: "/usr/bin/" + n, Link: "hcp-operators"})
 	}
-	return static(Config{Entrypoint: []string{"/usr/bin/hypershift"}, Labels: map[string]string{capiproxy.ImageLabel: "true"}},
+	return static(Config{Entrypoint: []string{"/usr/bin/hypershift"}, Labels: map[string]string{capiproxy.ImageLabel: "true", images.LabelVersion: version.Semver()}},
 		Base(b.CABundle),
 		sidecar(b),
 		operators,

@@ -71,7 +71,8 @@ var annotations = func() []Entry {
 	for _, k := range []string{hyperv1.ClusterSizeOverrideAnnotation, hyperv1.ResourceBasedControlPlaneAutoscalingAnnotation} {
 		list = append(list, Entry{Path: k, Verdict: Heeded, Text: onlySized, Needs: SizeTagging})
 	}
-	add(Written, onObjects, hyperv1.HostedClusterScheduledAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, "hypershift.openshift.io/size-effects")
+	add(Written, onObjects, hyperv1.HostedClusterScheduledAnnotation, hyperv1.RecommendedClusterSizeAnnotation, hyperv1.HostedClusterSizeLabel, "hypershift.openshift.io/size-effects",
+		"hypershift.openshift.io/installed-version", "hypershift.openshift.io/control-plane-operator-version")
 	add(Heeded, onlySized, hyperv1.ClusterSizeLabel, hyperv1.PairedNodesLabel, "hypershift.openshift.io/request-serving-gomemlimit")
 	add(Written, onObjects, "hypershift.openshift.io/pairlabel", "hypershift.openshift.io/component", "hypershift.openshift.io/placeholder")
 	add(Written, onObjects, auditlogs.SettingsAnnotation, auditlogs.ClaimLabel, "hypershift.openshift.io/shared-gateway", "hypershift.openshift.io/last-observed-restart-count", "hypershift.openshift.io/last-snapshot-time")

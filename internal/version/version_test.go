@@ -86,3 +86,52 @@ func TestCompareManagement(t *testing.T) {
 		})
 	}
 }
+
+func TestCompareUpgrade(t *testing.T) {
+	for name, tc := range map[string]struct {
+		installed, next string
+		want            Verdict
+		message         string
+	}{
+		"When the version stays it should be supported":              {"1.2.0", "1.2.0", Supported, "may be replaced"},
+		"When the next minor follows it should be supported":         {"1.2.3", "1.3.0-dev", Supported, "may be replaced"},
+		"When it goes back by one minor it should be supported":      {"1.3.0", "1.2.9", Supported, "may be replaced"},
+		"When the next major begins it should be supported":          {"0.9.1", "1.0.0", Supported, "may be replaced"},
+		"When a minor is left out it should name the one to take":    {"1.2.3", "1.4.0", Unsupported, "install v1.3 first"},
+		"When it goes back by two it should say so":                  {"1.4.0", "1.2.0", Unsupported, "go back one minor version after the other"},
+		"When the beginning of a major is left out it should say so": {"1.4.0", "2.1.0", Unsupported, "then to v2.0"},
+		"When nothing is noted it should be replaced":                {"", "1.2.0", Undetermined, "isn't known"},
+		"When what is noted is nonsense it should be replaced":       {"new", "1.2.0", Undetermined, `"new"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			skew := CompareUpgrade(tc.installed, tc.next)
+			g.Expect(skew.Verdict).To(Equal(tc.want), skew.Message)
+			g.Expect(skew.Message).To(ContainSubstring(tc.message))
+		})
+	}
+}
+
+func TestCompareControlPlane(t *testing.T) {
+	for name, tc := range map[string]struct {
+		operator, controlPlane string
+		want                   Verdict
+		message                string
+	}{
+		"When both are of one minor it should be supported":          {"1.2.0", "1.2.3", Supported, "the operator's minor"},
+		"When it is one behind it should be supported":               {"1.3.0", "1.2.3", Supported, "one minor version behind"},
+		"When it is two behind it should say what to do":             {"1.4.0", "1.2.3", Unsupported, "release of v1.4"},
+		"When it is ahead it should say what to do":                  {"1.2.0", "1.3.0", Unsupported, "upgrade the operator"},
+		"When it is of the major before it should say what to do":    {"2.0.0", "1.9.0", Unsupported, "release of v2.0"},
+		"When its image doesn't tell it should say so":               {"1.2.0", "", Undetermined, "image"},
+		"When the operator doesn't tell its version it should, too":  {"", "1.2.0", Undetermined, "operator"},
+		"When it is of the first minor of all it should not go wild": {"1.0.0", "1.0.0", Supported, "the operator's minor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			skew := CompareControlPlane(tc.operator, tc.controlPlane)
+			g.Expect(skew.Verdict).To(Equal(tc.want), skew.Message)
+			g.Expect(skew.Message).To(ContainSubstring(tc.message))
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -12,6 +13,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/testenv"
+	"hcp.internal/platform/internal/version"
 )
 
 type props = map[string]apiextensionsv1.JSONSchemaProps
@@ -104,4 +106,44 @@ func TestRefusePruning(t *testing.T) {
 	// Once nobody uses the field it may go.
 	g.Expect(c.Delete(t.Context(), obj.DeepCopy())).To(Succeed())
 	g.Eventually(func() error { return refusePruning(t.Context(), c, []client.Object{older}) }).Should(Succeed())
+}
+
+func TestRefuseSkew(t *testing.T) {
+	g := NewWithT(t)
+	c := testenv.Start(t).Client(t, connect.Scheme())
+	key := client.ObjectKey{Name: hostedClusters}
+	note := func(version string) {
+		ctx := context.WithoutCancel(t.Context()) // also at the end
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		g.Expect(c.Get(ctx, key, live)).To(Succeed())
+		before := live.DeepCopy()
+		if live.Annotations == nil {
+			live.Annotations = map[string]string{}
+		}
+		if live.Annotations[installedVersion] = version; version == "" {
+			delete(live.Annotations, installedVersion)
+		}
+		g.Expect(c.Patch(ctx, live, client.MergeFrom(before))).To(Succeed())
+	}
+	t.Cleanup(func() { note("") })
+	note("")
+	g.Expect(refuseSkew(t.Context(), c)).To(Succeed(), "of before versions were noted")
+	note(version.Semver())
+	g.Expect(refuseSkew(t.Context(), c)).To(Succeed())
+	note("7.1.0")
+	err := refuseSkew(t.Context(), c)
+	g.Expect(err).To(MatchError(ErrSkew))
+	g.Expect(err).To(MatchError(ContainSubstring("v7.1.0 is installed")))
+}
+
+func TestDefinitionsHaveTheVersion(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := NewOptions()
+	o.PackageOperator, o.TechPreview = true, true
+	crds, err := CRDs(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, crd := range crds {
+		g.Expect(crd.GetAnnotations()).To(HaveKeyWithValue(installedVersion, version.Semver()), crd.GetName())
+	}
 }

@@ -55,7 +55,7 @@ func CRDs(o Options) ([]client.Object, error) {
 		}
 	}
 	packages, err := packageOperatorCRDs(o)
-	return append(objs, packages...), err
+	return marked(append(objs, packages...)), err
 }
 
 // Resources returns everything but the CRDs, nothing when o's scope leaves it out.

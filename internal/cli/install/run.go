@@ -86,7 +86,7 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if crds, err = leaveProviders(ctx, c, o, p, crds); err != nil {
 		return err
 	}
-	if err := errors.Join(refusePruning(ctx, c, crds), refuseStranding(ctx, c, o)); err != nil {
+	if err := errors.Join(refuseSkew(ctx, c), refusePruning(ctx, c, crds), refuseStranding(ctx, c, o)); err != nil {
 		return err
 	}
 	if err := applyAll(ctx, c, p, crds); err != nil {

@@ -39,6 +39,8 @@ type Report struct {
 	Skew   *version.Skew `json:"skew,omitempty"`   // nil without a server
 	// Management is the management cluster; nil when it wasn't asked, or didn't answer.
 	Management *Management `json:"management,omitempty"`
+	// ControlPlaneOperators are those of hosted clusters, by their versions, oldest first; nil when they weren't asked for, or may not be listed.
+	ControlPlaneOperators []ControlPlaneOperators `json:"controlPlaneOperators,omitempty"`
 }
 
 // Management is the Kubernetes that the operator runs on.
@@ -65,7 +67,7 @@ func Command() *cobra.Command {
 		Short: "Print the versions of the CLI and of the installed operator",
 		Long: `Print the version of this program and of the operator that is installed in the management cluster, the minor versions of the
 releases that the operator can host, and whether the two may work together: they may be one minor version apart, either way. The management cluster
-needs Kubernetes ` + version.OldestManagement + ` or newer.
+needs Kubernetes ` + version.OldestManagement + ` or newer, and the control-plane-operators of hosted clusters may be one minor version behind the operator.
 
 Ends with exit code 3 when versions are too far apart.`,
 		Example: `  hypershift version
@@ -89,6 +91,9 @@ Ends with exit code 3 when versions are too far apart.`,
 				}
 				report.judge(server)
 				report.Management = management(flags)
+				if server != nil {
+					report.ControlPlaneOperators = controlPlaneOperators(cmd.Context(), flags, server.Version)
+				}
 			}
 			if err := report.print(cmd.OutOrStdout(), format); err != nil {
 				return err
@@ -98,6 +103,11 @@ Ends with exit code 3 when versions are too far apart.`,
 			}
 			if m := report.Management; m != nil && m.Skew.Verdict == version.Unsupported {
 				return exit.With(exit.Skew, errors.New(m.Skew.Message))
+			}
+			for _, o := range report.ControlPlaneOperators {
+				if o.Skew.Verdict == version.Unsupported {
+					return exit.With(exit.Skew, errors.New(o.Skew.Message))
+				}
 			}
 			return nil
 		},
@@ -185,6 +195,9 @@ func (r Report) print(w io.Writer, format output.Format) error {
 	fmt.Fprintf(w, "Server Version: %s\n", r.Server)
 	for _, kind := range kinds(r.Server.SupportedVersions) {
 		fmt.Fprintf(w, "Server Supports %s: %s\n", kind.name, strings.Join(kind.minors, ", "))
+	}
+	for _, o := range r.ControlPlaneOperators {
+		fmt.Fprintf(w, "Control Plane Operator: %s\n", o)
 	}
 	_, err := fmt.Fprintf(w, "Version Skew: %s: %s\n", r.Skew.Verdict, r.Skew.Message)
 	return err

@@ -51,6 +51,7 @@ func TestParse(t *testing.T) {
 func TestPrint(t *testing.T) {
 	report := Report{Client: version.Build{Version: "1.2.0", Commit: "0123456789ab", Go: "go1.26.0", Platform: "linux/amd64"}}
 	report.judge(&Server{Version: "1.1.4", Commit: "ba9876543210", SupportedVersions: []string{"5.1", "4.22", "1.36", "1.35"}})
+	report.ControlPlaneOperators = judgeControlPlanes("1.1.4", map[string]int{"1.1.0": 1, "": 2})
 	for name, tc := range map[string]struct {
 		format output.Format
 		want   string
@@ -59,6 +60,8 @@ func TestPrint(t *testing.T) {
 Server Version: v1.1.4, commit ba9876543210
 Server Supports Kubernetes: 1.36, 1.35
 Server Supports OpenShift: 5.1, 4.22
+Control Plane Operator: version unknown (2 hosted clusters): Undetermined: its image doesn't say its version
+Control Plane Operator: v1.1.0 (1 hosted cluster): Supported: it has the operator's minor version
 Version Skew: Supported: client and server are one minor version apart, which is supported
 `},
 		"When YAML is asked for it should have all of it": {output.YAML, `client:
@@ -66,6 +69,16 @@ Version Skew: Supported: client and server are one minor version apart, which is
   go: go1.26.0
   platform: linux/amd64
   version: 1.2.0
+controlPlaneOperators:
+- hostedClusters: 2
+  skew:
+    message: its image doesn't say its version
+    verdict: Undetermined
+- hostedClusters: 1
+  skew:
+    message: it has the operator's minor version
+    verdict: Supported
+  version: 1.1.0
 server:
   commit: ba9876543210
   supportedVersions:

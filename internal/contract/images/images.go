@@ -5,6 +5,9 @@ package images
 // Env is the variable.
 const Env = "RELEASE_IMAGES"
 
+// LabelVersion is the label of an image with the version of what it holds; of our own image it is a semantic version without "v".
+const LabelVersion = "org.opencontainers.image.version"
+
 // Tags of images that run on nodes.
 const (
 	KubeProxy    = "kube-proxy"

@@ -48,5 +48,9 @@ const OwnedByLabel = "hypershift.openshift.io/owned-by"
 // has virtual ones: where a cloud is emulated, for tests and development. Machines of platform Local need it not.
 const ContainerMachinesAnnotation = "hypershift.openshift.io/machines-are-containers"
 
+// ControlPlaneOperatorVersion is an annotation of the Deployment of a control-plane-operator: the semantic version, without "v", of its image. It is missing
+// where the image doesn't tell.
+const ControlPlaneOperatorVersion = "hypershift.openshift.io/control-plane-operator-version"
+
 // ManagedByLabel with value ControlPlaneOperator is on the workload of every component of a control plane.
 const ManagedByLabel = "hypershift.openshift.io/managed-by"

@@ -40,6 +40,8 @@ type Options struct {
 	FeatureSet, ManagedService, DefaultIngressDomain string
 	// EnableSizeTagging counts the nodes of hosted clusters.
 	EnableSizeTagging bool
+	// Version is that of the image that is deployed, which is noted on the Deployment; empty: unknown.
+	Version string
 }
 
 // NewComponent makes the component.
@@ -59,6 +61,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 	if ctx.OperatorImage == "" {
 		return errors.New("no image for the control-plane-operator: Context.OperatorImage is empty")
 	}
+	NoteVersion(d, o.Version)
 	main := component.Container(&d.Spec.Template.Spec, Name)
 	main.Image = ctx.OperatorImage
 	main.Args = append(main.Args,
@@ -107,6 +110,17 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		}
 	}
 	return nil
+}
+
+// NoteVersion notes the version of an operator's image on its Deployment, and not on its Pods, which would start anew for it; empty: unknown.
+func NoteVersion(d *appsv1.Deployment, version string) {
+	if version == "" {
+		return
+	}
+	if d.Annotations == nil {
+		d.Annotations = map[string]string{}
+	}
+	d.Annotations[names.ControlPlaneOperatorVersion] = version
 }
 
 // Environment by which the operators of hosted control planes learn of the management cluster, of which they see one

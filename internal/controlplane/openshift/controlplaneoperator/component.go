@@ -40,6 +40,8 @@ type Options struct {
 	FeatureSet, DefaultIngressDomain string
 	// Management also tells the operator what this project's asks to know of the management cluster, besides what the published one does.
 	Management bool
+	// Version is as that of cpo.Options.
+	Version string
 }
 
 // NewComponent makes the component.
@@ -58,6 +60,7 @@ func (o Options) adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deploy
 		return errors.New("no image for the control-plane-operator: Context.OperatorImage is empty")
 	}
 	kit.RefersToHostedCluster(ctx, d)
+	cpo.NoteVersion(d, o.Version)
 	hcp, pod := ctx.HCP, &d.Spec.Template.Spec
 	main := component.Container(pod, Name)
 	main.Image = ctx.OperatorImage

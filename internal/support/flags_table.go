@@ -139,7 +139,7 @@ var Programs = []Program{
 		{Command: "hypershift images list",
 			Heeded: "from output release"},
 		{Command: "hypershift images push",
-			Heeded: "from plain-http release to"},
+			Heeded: "from plain-http release replace-releases to"},
 		{Command: "hypershift images save",
 			Heeded: "bundle from release"},
 		{Command: "hypershift images sign",

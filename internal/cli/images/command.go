@@ -50,8 +50,8 @@ func (o *options) open() (*bundle.Bundle, []bundle.Entry, error) {
 
 // target are flags of commands that talk to a registry.
 type target struct {
-	to        string
-	plainHTTP bool
+	to                         string
+	plainHTTP, replaceReleases bool
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {
@@ -60,7 +60,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 }
 
 func (t *target) registry() (bundle.Registry, error) {
-	r := bundle.Registry{Prefix: t.to, PlainHTTP: t.plainHTTP, Options: []remote.Option{remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("hypershift")}}
+	r := bundle.Registry{Prefix: t.to, PlainHTTP: t.plainHTTP, ReplaceReleases: t.replaceReleases, Options: []remote.Option{remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("hypershift")}}
 	if err := r.Check(); err != nil {
 		return r, fmt.Errorf("--to: %w", err)
 	}
@@ -129,7 +129,10 @@ func pushCommand() *cobra.Command {
 		Long: `Push what a bundle holds to a registry.
 
 What the registry has isn't sent again: a push that was interrupted goes on where it was when it is run again. Credentials are those of docker login,
-podman login and helm registry login. A release is pushed after everything that it names, and names it in your registry.`,
+podman login and helm registry login. A release is pushed after everything that it names, and names it in your registry.
+
+The tag of a release never moves by itself, because hosted clusters that name it would be rolled out: where the registry has the release of another
+version of this product, that one stays, and the new one gets the tag VERSION-DIGEST, which is printed.`,
 		Example: `  hypershift images push --from dist/images --to registry.example.com/team
   hypershift images push --from hypershift.tar --to registry.example.com/team --release 1.36`,
 		Args: cobra.NoArgs,
@@ -148,6 +151,7 @@ podman login and helm registry login. A release is pushed after everything that 
 	}
 	o.addFlags(cmd)
 	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&t.replaceReleases, "replace-releases", false, "Move the tags of releases that the registry has with other content; hosted clusters that name them are rolled out")
 	return cmd
 }
 
@@ -157,11 +161,15 @@ func push(cmd *cobra.Command, b *bundle.Bundle, r bundle.Registry, entries []bun
 	display := progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{})
 	display.Number(len(entries))
 	there := 0
-	for _, e := range entries {
+	for i, e := range entries {
 		err := display.Do(cmd.Context(), "pushing "+e.Name(), func(ctx context.Context, say func(string, ...any)) error {
 			p, err := b.Push(ctx, r, e, func(total int64) { say("%s of %s", size(total), size(max(total, e.Bytes))) })
 			if p.There {
 				there++
+			}
+			if p.Beside && err == nil {
+				display.Show("%s has other content and stays, for hosted clusters that run it; this one is %s", r.Reference(e), r.Reference(p.Entry))
+				entries[i] = p.Entry
 			}
 			return err
 		})

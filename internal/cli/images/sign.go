@@ -102,7 +102,11 @@ func (t *target) references(o options, args []string) ([]name.Reference, error) 
 		}
 		defer b.Close()
 		for _, e := range entries {
-			args = append(args, r.Reference(e))
+			ref, err := b.DigestIn(r, e)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, ref)
 		}
 	}
 	var refs []name.Reference

@@ -25,8 +25,8 @@ import (
 	"hcp.internal/platform/internal/image"
 )
 
-// make2 writes a bundle with two releases of two platforms, whose parts are small.
-func make2(t *testing.T, dir string) {
+// make2 writes a bundle with two releases of two platforms, whose parts are small. Another edition has other programs.
+func make2(t *testing.T, dir string, edition ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	w, err := NewWriter(dir)
@@ -48,7 +48,7 @@ func make2(t *testing.T, dir string) {
 	}
 	program := func(name, repository, tag string, kind Kind) v1.Descriptor {
 		d := both(func(arch string) (v1.Image, error) {
-			l, err := image.NewLayer(image.File{Path: "/" + name, Data: []byte(strings.Repeat(name+arch, 1000))})
+			l, err := image.NewLayer(image.File{Path: "/" + name, Data: []byte(strings.Repeat(name+arch+strings.Join(edition, ""), 1000))})
 			g.Expect(err).NotTo(HaveOccurred())
 			return image.New(image.Config{Entrypoint: []string{"/" + name}}, l)
 		})
@@ -280,6 +280,44 @@ func TestPush(t *testing.T) {
 		raw, err := io.ReadAll(r)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(raw).To(Equal(chart(t, "image: "+reg.Prefix+"/hypershift/hypershift:1.0.0\n")))
+	})
+	t.Run("When the registry has a release with other content that one should stay, and the new one be beside it", func(t *testing.T) {
+		g := NewWithT(t)
+		const released = "/hypershift/release:1.36.3"
+		before, err := image.PublishedRelease(t.Context(), reg.Prefix+released)
+		g.Expect(err).NotTo(HaveOccurred())
+		next := filepath.Join(t.TempDir(), "images")
+		make2(t, next, "next")
+		b, err := Open(next)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer b.Close()
+		entries, err := Select(b.Entries, "1.36")
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, again := range []bool{false, true} {
+			for _, e := range entries {
+				p, err := b.Push(t.Context(), reg, e, nil)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(p.Beside).To(Equal(e.Kind == Release), e.Name())
+				if e.Kind == Release {
+					g.Expect(p.There).To(Equal(again))
+					digest, err := b.DigestIn(reg, e)
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(p.Reference).To(Equal(digest))
+					tags, err := image.PublishedRelease(t.Context(), reg.Reference(p.Entry))
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(tags).NotTo(Equal(before))
+				}
+				g.Expect(b.Verify(t.Context(), reg, e)).To(Succeed(), e.Name())
+			}
+			g.Expect(image.PublishedRelease(t.Context(), reg.Prefix+released)).To(Equal(before), "hosted clusters run it")
+		}
+		replacing := reg
+		replacing.ReplaceReleases = true
+		for _, e := range entries {
+			_, err := b.Push(t.Context(), replacing, e, nil)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		g.Expect(image.PublishedRelease(t.Context(), reg.Prefix+released)).NotTo(Equal(before))
 	})
 	t.Run("When a tag was moved verify should say to what", func(t *testing.T) {
 		g := NewWithT(t)

@@ -30,6 +30,9 @@ type Registry struct {
 	Prefix string
 	// PlainHTTP talks HTTP; for a registry on a loopback or private address that isn't necessary.
 	PlainHTTP bool
+	// ReplaceReleases moves the tag of a release that has another content, such as parts of another version of ours. Hosted clusters that name it by that
+	// tag are then rolled out; without it the release that is there stays, and the new one gets a tag of its own.
+	ReplaceReleases bool
 	// Options are credentials, and the transport.
 	Options []remote.Option
 }
@@ -69,9 +72,16 @@ func (r Registry) options(ctx context.Context) []remote.Option {
 
 // Pushed is what became of an entry.
 type Pushed struct {
-	Entry     Entry
+	Entry     Entry  // with the tag that it has in the registry
 	Reference string // by digest: "registry.example.com/a/b@sha256:…"
 	There     bool   // already; nothing was sent
+	Beside    bool   // beside another content that has the tag of the bundle
+}
+
+// beside is the entry with a tag that only this content has: "1.36.3-0123456789ab".
+func (e Entry) beside(digest v1.Hash) Entry {
+	e.Tag += "-" + digest.Hex[:12]
+	return e
 }
 
 // Push uploads an entry. What the registry has isn't sent again, so that a push that was interrupted goes on where it was. sent is told how many
@@ -92,14 +102,34 @@ func (b *Bundle) Push(ctx context.Context, r Registry, e Entry, sent func(total 
 	}
 	done := Pushed{Entry: e, Reference: ref.Context().Digest(want.String()).String()}
 	have, err := remote.Head(ref, r.options(ctx)...)
+	if err == nil && have.Digest != want && e.Kind == Release && !r.ReplaceReleases {
+		done.Beside, done.Entry = true, e.beside(want)
+		if ref, err = r.parse(done.Entry); err != nil {
+			return Pushed{}, err
+		}
+		have, err = remote.Head(ref, r.options(ctx)...)
+	}
 	if err == nil && have.Digest == want {
 		done.There = true
 		return done, nil
 	}
 	if err := remote.Push(ref, what, r.options(ctx)...); err != nil {
-		return Pushed{}, fmt.Errorf("pushing %s: %w", r.Reference(e), explain(err))
+		return Pushed{}, fmt.Errorf("pushing %s: %w", r.Reference(done.Entry), explain(err))
 	}
 	return done, nil
+}
+
+// DigestIn is an entry in a registry by its digest there: "registry.example.com/a/b@sha256:…". The registry isn't asked.
+func (b *Bundle) DigestIn(r Registry, e Entry) (string, error) {
+	what, err := b.taggable(e, r.Prefix)
+	if err != nil {
+		return "", fmt.Errorf("reading %s from the bundle: %w", e.Name(), err)
+	}
+	digest, err := digestOf(what)
+	if err != nil {
+		return "", err
+	}
+	return r.Prefix + "/" + e.Repository + "@" + digest.String(), nil
 }
 
 func digestOf(t remote.Taggable) (v1.Hash, error) {
@@ -139,6 +169,13 @@ func (b *Bundle) Verify(ctx context.Context, r Registry, e Entry) error {
 		return err
 	}
 	found, err := remote.Get(ref, r.options(ctx)...)
+	if err == nil && found.Digest != want && e.Kind == Release { // which may be beside another
+		if own, ownErr := r.parse(e.beside(want)); ownErr == nil {
+			if beside, besideErr := remote.Get(own, r.options(ctx)...); besideErr == nil {
+				ref, found = own, beside
+			}
+		}
+	}
 	switch {
 	case isMissing(err):
 		return fmt.Errorf("%s is missing", ref)

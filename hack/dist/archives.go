@@ -22,6 +22,27 @@ type system struct{ os, arch string }
 
 var systems = []system{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
 
+// chooseSystems looks systems up; none named means all.
+func chooseSystems(list string) ([]system, error) {
+	if list == "" {
+		return systems, nil
+	}
+	var chosen []system
+	for name := range strings.SplitSeq(list, ",") {
+		goos, goarch, _ := strings.Cut(name, "/")
+		if s := (system{goos, goarch}); slices.Contains(systems, s) {
+			chosen = append(chosen, s)
+			continue
+		}
+		var known []string
+		for _, s := range systems {
+			known = append(known, s.os+"/"+s.arch)
+		}
+		return nil, fmt.Errorf("-systems: unknown system %q: use some of %s", name, strings.Join(known, ", "))
+	}
+	return chosen, nil
+}
+
 // exe is what programs end with.
 func (s system) exe() string {
 	if s.os == "windows" {
@@ -89,7 +110,7 @@ func (d *distribution) makeArchives(ctx context.Context, say func(string, ...any
 	if err != nil {
 		return err
 	}
-	for _, s := range systems {
+	for _, s := range d.systems {
 		target := cli(d.root, s)
 		if err := d.build(ctx, say, target); err != nil {
 			return err

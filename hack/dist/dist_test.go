@@ -13,10 +13,15 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/images"
+	"hcp.internal/platform/internal/image"
 	"hcp.internal/platform/internal/image/bundle"
 	"hcp.internal/platform/internal/local/builds"
 	"k8s.io/utils/clock"
@@ -35,6 +40,7 @@ func cheap(t *testing.T, names string) string {
 	d := &distribution{
 		root: root, out: out, version: "1.2.3", url: "https://downloads.example.com/v1.2.3", operatorImage: "registry.example.com/hypershift/hypershift:1.2.3",
 		created:  time.Unix(1_700_000_000, 0).UTC(),
+		systems:  systems,
 		licences: func(context.Context, ...string) ([]byte, error) { return []byte("licences"), nil },
 	}
 	g.Expect(os.MkdirAll(out, 0o755)).To(Succeed())
@@ -155,6 +161,11 @@ func TestChoose(t *testing.T) {
 	chosen, err := choose("checksums,chart")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chosen[0].name).To(Equal("chart"), "in their order")
+	some, err := chooseSystems("windows/arm64,linux/amd64")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(some).To(Equal([]system{{"windows", "arm64"}, {"linux", "amd64"}}))
+	_, err = chooseSystems("plan9/amd64")
+	g.Expect(err).To(MatchError(ContainSubstring("darwin/amd64, darwin/arm64, linux/amd64")))
 	_, err = choose("charts")
 	g.Expect(err).To(MatchError(ContainSubstring("archives, chart, manifests")))
 }
@@ -176,4 +187,69 @@ func TestTargets(t *testing.T) {
 		}
 		g.Expect(seen).To(And(HaveKey("bin/dist/linux_arm64/capi-manager"), HaveKey("bin/dist/linux_amd64/kubernetes/v1.36.3/kube"), HaveKey("bin/dist/linux_amd64/coredns")))
 	})
+}
+
+// TestImagesHaveLicences packs an image of a stand-in as makeImages does, and looks into what a registry would get.
+func TestImagesHaveLicences(t *testing.T) {
+	g := NewWithT(t)
+	d := &distribution{
+		root: filepath.Join("..", ".."), version: "1.2.3", created: time.Unix(1_700_000_000, 0).UTC(),
+		licences: func(_ context.Context, programs ...string) ([]byte, error) {
+			return []byte("licences of " + strings.Join(programs, " ")), nil
+		},
+	}
+	dir := filepath.Join(t.TempDir(), "images")
+	w, err := bundle.NewWriter(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, r := range d.repositories() {
+		r.build = func(onArch) (v1.Image, error) { return image.New(image.Config{Entrypoint: []string{"/program"}}) }
+		_, err := d.add(t.Context(), w, r, []onArch{{arch: "amd64"}, {arch: "arm64"}})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(w.Close()).To(Succeed())
+	index, err := layout.ImageIndexFromPath(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	entries, err := index.IndexManifest()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(entries.Manifests).To(HaveLen(len(d.repositories())))
+	for _, entry := range entries.Manifests {
+		of, err := index.ImageIndex(entry.Digest)
+		g.Expect(err).NotTo(HaveOccurred())
+		platforms, err := of.IndexManifest()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(platforms.Manifests).To(HaveLen(2))
+		for _, m := range platforms.Manifests {
+			img, err := of.Image(m.Digest)
+			g.Expect(err).NotTo(HaveOccurred())
+			content := textsOf(t, img)
+			g.Expect(content).To(HaveKeyWithValue("usr/share/doc/hypershift/LICENSE", ContainSubstring("Apache License")))
+			g.Expect(content).To(HaveKey("usr/share/doc/hypershift/NOTICE"))
+			g.Expect(content).To(HaveKeyWithValue("usr/share/doc/hypershift/THIRD_PARTY_LICENSES", HavePrefix("licences of ")))
+			config, err := img.ConfigFile()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(config.Config.Labels).To(And(HaveKeyWithValue("org.opencontainers.image.licenses", "Apache-2.0"), HaveKey(images.LabelVersion)))
+		}
+	}
+}
+
+// textsOf are the files of an image.
+func textsOf(t *testing.T, img v1.Image) map[string]string {
+	t.Helper()
+	r := mutate.Extract(img)
+	defer r.Close()
+	out := map[string]string{}
+	for tr := tar.NewReader(r); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[h.Name] = string(data)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"hcp.internal/platform/internal/cli/install"
+	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/image"
 	"hcp.internal/platform/internal/image/bundle"
 	"hcp.internal/platform/internal/local/builds"
@@ -183,7 +184,7 @@ func (d *distribution) add(ctx context.Context, w *bundle.Writer, r repository, 
 		files = append(files, image.File{Path: docs + f.name, Data: f.data, Source: f.source})
 	}
 	labels := map[string]string{
-		"org.opencontainers.image.version": r.tag, "org.opencontainers.image.revision": builds.Commit(d.root), "org.opencontainers.image.title": r.name,
+		images.LabelVersion: r.tag, "org.opencontainers.image.revision": builds.Commit(d.root), "org.opencontainers.image.title": r.name,
 		"org.opencontainers.image.licenses": "Apache-2.0",
 	}
 	return index(w, bundle.Entry{Repository: r.name, Tag: r.tag, Kind: r.kind}, all, func(a onArch) (v1.Image, error) {

@@ -1,6 +1,6 @@
 // Command dist makes a distribution of a checkout: everything that somebody needs who has no checkout.
 //
-//	go run ./hack/dist [-out dist] [-parts archives,chart,…] [-releases 1.36.3,1.35.4] [-architectures amd64,arm64]
+//	go run ./hack/dist [-out dist] [-parts archives,chart,…] [-releases 1.36.3,1.35.4] [-architectures amd64,arm64] [-systems linux/amd64,…]
 //
 //	dist/hypershift-VERSION-OS-ARCH.tar.gz   the command line, for six systems (zip for Windows)
 //	dist/images/                             an OCI layout: operators, chart, and releases with all that they name; see hypershift images
@@ -53,6 +53,7 @@ type distribution struct {
 	version       string
 	releases      []string // of Kubernetes, without v
 	architectures []string
+	systems       []system // of archives
 	// url is where the archives will be, without a slash at its end.
 	url string
 	// operatorImage is what manifests name.
@@ -87,6 +88,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	wanted := flags.String("parts", "", "parts to make, separated by commas (default: all)")
 	releases := flags.String("releases", strings.Join(builds.KnownReleases(), ","), "Kubernetes releases, separated by commas")
 	architectures := flags.String("architectures", "amd64,arm64", "architectures of images, separated by commas")
+	archived := flags.String("systems", "", "systems of the command line's archives, as linux/amd64,darwin/arm64 (default: all six)")
 	flags.StringVar(&d.url, "url", "https://downloads.example.com/hypershift/v"+d.version, "where the archives will be; manifests of krew name it")
 	flags.StringVar(&d.operatorImage, "image", "registry.example.com/hypershift/hypershift:"+d.version, "image of the operators in manifests; images push puts your registry's into the chart")
 	if err := flags.Parse(args); err != nil {
@@ -94,6 +96,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	d.releases, d.architectures = strings.Split(*releases, ","), strings.Split(*architectures, ",")
 	var err error
+	if d.systems, err = chooseSystems(*archived); err != nil {
+		return err
+	}
 	if d.root, err = builds.FindRoot("."); err != nil {
 		return err
 	}

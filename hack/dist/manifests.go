@@ -114,7 +114,7 @@ var plugins = []struct{ name, short, description string }{
 func (d *distribution) makeKrew(context.Context, func(string, ...any)) error {
 	for _, p := range plugins {
 		var platforms []any
-		for _, s := range systems {
+		for _, s := range d.systems {
 			sum, err := sumOf(filepath.Join(d.out, d.archive(s)))
 			if err != nil {
 				return fmt.Errorf("krew needs the archives, which part archives makes: %w", err)

@@ -99,8 +99,15 @@ DIST_FLAGS ?=
 dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and 20 GB at first; see docs/release.md).
 	go run -trimpath ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
 
-dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte.
-	hack/dist-verify.sh
+dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte; DIST_PARTS as for dist.
+	DIST_PARTS='$(DIST_PARTS)' DIST_ARCHS='$(DIST_ARCHS)' DIST_FLAGS='$(DIST_FLAGS)' hack/dist-verify.sh
+
+##? Address of the repository, for make module-paths: github.com/acme/hcp.
+ROOT ?=
+
+.PHONY: module-paths
+module-paths: ## Give the Go modules the address ROOT, with their folders behind it, in all files that name them.
+	go run ./hack/modulepaths -root '$(ROOT)'
 
 .PHONY: site
 site: ## Make a static site of docs/ in dist/site, which needs no network and can be searched.
@@ -210,11 +217,16 @@ e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS)
 
+##? Commit that make e2e-install takes as the version before, and upgrades from; without one it upgrades to the same.
+BEFORE ?=
+
 .PHONY: e2e-install
 e2e-install: kubernetes capi build flannel ## docs/install.md, followed word by word on a hosted cluster as the management cluster (as root, 25 minutes).
 	$(MAKE) dist DIST_PARTS=images DIST_ARCHS=$$(go env GOARCH) DIST_FLAGS='-releases 1.36.3'
+	$(if $(BEFORE),hack/before.sh $(BEFORE) .cache/before)
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; $(if $(BEFORE),INSTALL_BEFORE=$(CURDIR)/.cache/before) \
+	  go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-monitoring
 e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targets, rules, and every query of every dashboard (as root, 12 minutes; builds Prometheus at first).

@@ -18,8 +18,6 @@ const (
 	scaleTime = 6 * time.Minute
 )
 
-const demoNamespace = "clusters-demo"
-
 // TestLiveFaults harms a demo cluster that runs already, from "hypershift local up --state-dir /tmp/hcp-e2e", and leaves it healthy.
 func TestLiveFaults(t *testing.T) {
 	t.Run("When the makers of machines are killed in the middle of a scale-up no machine should be too many or lost", makersKilled)

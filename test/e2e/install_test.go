@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,96 +15,121 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"hcp.internal/platform/internal/local/components"
 	"hcp.internal/platform/internal/version"
 )
 
-// blocksToRun are the fenced blocks of a page that are marked run, in their order.
-func blocksToRun(page string) []string {
-	var blocks []string
-	var block *strings.Builder
+// beforeVariable names a folder with the distribution and the programs of the version before, which hack/before.sh makes; without it nothing is upgraded.
+const beforeVariable = "INSTALL_BEFORE"
+
+// first is the hosted cluster of the page.
+const first = "first"
+
+// block is a fenced block of a page that is marked run, and the heading that it stands under.
+type block struct{ heading, commands string }
+
+// blocksToRun are the blocks of a page, in their order.
+func blocksToRun(page string) []block {
+	var blocks []block
+	var inside *strings.Builder
+	heading := ""
 	for line := range strings.Lines(page) {
 		switch {
-		case block == nil && strings.HasPrefix(line, "```sh run"):
-			block = &strings.Builder{}
-		case block != nil && strings.HasPrefix(line, "```"):
-			blocks, block = append(blocks, block.String()), nil
-		case block != nil:
-			block.WriteString(line)
+		case inside == nil && strings.HasPrefix(line, "## "):
+			heading = strings.TrimSpace(strings.TrimPrefix(line, "## "))
+		case inside == nil && strings.HasPrefix(line, "```sh run"):
+			inside = &strings.Builder{}
+		case inside != nil && strings.HasPrefix(line, "```"):
+			blocks, inside = append(blocks, block{heading, inside.String()}), nil
+		case inside != nil:
+			inside.WriteString(line)
 		}
 	}
 	return blocks
 }
 
 // TestInstall follows docs/install.md on the demo cluster of "hypershift local up --state-dir /tmp/hcp-e2e" as the management cluster, with the images
-// of dist/images. It leaves the demo cluster as it was.
+// of dist/images and a registry that wants a password: first with a node of its own and an upgrade, then beside a Cluster API of somebody else. It leaves
+// the demo cluster as it was.
 func TestInstall(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile(filepath.Join(root(t), "docs", "install.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	blocks := blocksToRun(string(page))
-	g.Expect(len(blocks)).To(BeNumerically(">=", 4))
+	var headings []string
+	for _, b := range blocks {
+		headings = append(headings, b.heading)
+	}
+	g.Expect(headings).To(Equal([]string{"1. Images", "2. The operator", "3. A hosted cluster", "Upgrade", "Remove it"}))
 	if _, err := os.Stat(filepath.Join(root(t), "dist", "images", "index.json")); err != nil {
 		t.Fatal("no dist/images: run make dist DIST_PARTS=images first, as make e2e-install does")
 	}
-	k := hosted()
-	before := k.run(t, "get", "crds,namespaces,clusterroles,priorityclasses,validatingadmissionpolicies", "-o", "name")
+	s := newSite(t)
+	before := s.objects()
 
-	reader := newReader(t)
-	for i, block := range blocks {
-		t.Run(fmt.Sprintf("When block %d of the page is run it should do what the page says", i+1), func(t *testing.T) {
-			begin := time.Now()
-			out, err := reader.run(block)
-			t.Logf("%s after %s:\n%s", block, time.Since(begin).Round(time.Second), out)
-			if err != nil {
-				t.Fatal(err)
-			}
+	t.Run("When the page is followed it should do what it says", func(t *testing.T) {
+		r := newReader(t, s)
+		r.use(os.Getenv(beforeVariable))
+		r.follow(blocks, map[string]func(){
+			"3. A hosted cluster": func() { r.looksAtSecurity(); r.joinsNode() },
+			"Upgrade":             func() { r.nodeIsReady() },
 		})
-		if t.Failed() {
-			out, _ := reader.run("kubectl get hostedclusters -A; hypershift why first; kubectl get pods -A -o wide; kubectl get events -A --sort-by=.lastTimestamp | tail -40")
-			t.Fatalf("the rest of the page needs this block:\n%s", out)
-		}
+		s.nothingLeft(before)
+	})
+	if t.Failed() {
+		return
 	}
-	t.Run("When the page has been followed to its end nothing should be left", func(t *testing.T) {
-		eventually(t, 5*time.Minute, "what is left", func() error {
-			now, err := k.try(t, "get", "crds,namespaces,clusterroles,priorityclasses,validatingadmissionpolicies", "-o", "name")
-			if err != nil {
-				return err
-			}
-			var left []string
-			for name := range strings.SplitSeq(strings.TrimSpace(now), "\n") {
-				// The namespace of the HostedCluster was the user's.
-				if !strings.Contains(before+"\n", name+"\n") && name != "namespace/clusters" {
-					left = append(left, name)
-				}
-			}
-			if len(left) > 0 {
-				return fmt.Errorf("%s", strings.Join(left, ", "))
-			}
-			return nil
+	t.Run("When Cluster API of somebody else is there it should not be touched", func(t *testing.T) {
+		theirs := installTheirs(t)
+		r := newReader(t, s)
+		r.use("")
+		r.follow(blocks, map[string]func(){
+			"2. The operator":     theirs.works,
+			"3. A hosted cluster": theirs.works,
+			"Remove it":           theirs.works,
 		})
-		_, _ = k.try(t, "delete", "namespace", "clusters", "--ignore-not-found", "--wait=false") // a courtesy to who looks at the cluster next
+		theirs.untouched()
+		theirs.remove()
+		s.nothingLeft(before)
 	})
 }
 
 // reader is somebody at a terminal, in a folder of their own.
 type reader struct {
-	t   *testing.T
-	dir string
-	env []string
+	*testing.T
+	site *site
+	dir  string
+	env  []string
 }
 
-func newReader(t *testing.T) *reader {
+func newReader(t *testing.T, s *site) *reader {
 	t.Helper()
 	g := NewWithT(t)
-	r := &reader{t: t, dir: t.TempDir()}
-	g.Expect(os.Symlink(filepath.Join(root(t), "dist"), filepath.Join(r.dir, "dist"))).To(Succeed())
-	g.Expect(os.WriteFile(filepath.Join(r.dir, "pull-secret.json"), []byte(`{"auths":{}}`), 0o600)).To(Succeed())
+	r := &reader{T: t, site: s, dir: t.TempDir()}
+	g.Expect(os.WriteFile(filepath.Join(r.dir, "pull-secret.json"), s.credentials(), 0o600)).To(Succeed())
+	g.Expect(os.Mkdir(filepath.Join(r.dir, ".docker"), 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(r.dir, ".docker", "config.json"), s.credentials(), 0o600)).To(Succeed()) // docker login
+	return r
+}
+
+// use makes a distribution the reader's own; empty: that of this checkout.
+func (r *reader) use(folder string) {
+	r.Helper()
+	g := NewWithT(r.T)
+	semver := version.Semver()
+	if folder == "" {
+		folder = root(r.T)
+	} else {
+		raw, err := os.ReadFile(filepath.Join(folder, "internal", "version", "VERSION"))
+		g.Expect(err).NotTo(HaveOccurred())
+		semver = strings.TrimSpace(string(raw))
+	}
+	_ = os.Remove(filepath.Join(r.dir, "dist")) // that of before
+	g.Expect(os.Symlink(filepath.Join(folder, "dist"), filepath.Join(r.dir, "dist"))).To(Succeed())
 	kubeconfig, err := filepath.Abs(hosted().kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	r.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(root(t), "bin")+":"+os.Getenv("PATH"), "HOME="+r.dir,
-		"REGISTRY="+components.RegistryHost+"/carried", "VERSION="+version.Semver())
-	return r
+	r.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(folder, "bin")+":"+filepath.Join(root(r.T), "bin")+":"+os.Getenv("PATH"), "HOME="+r.dir,
+		"REGISTRY="+r.site.registry+"/team", "VERSION="+semver)
+	r.Logf("the reader has version %s", semver)
 }
 
 // run has a shell run commands, which ends at the first that fails.
@@ -114,4 +140,86 @@ func (r *reader) run(commands string) (string, error) {
 	cmd.Dir, cmd.Env, cmd.WaitDelay = r.dir, r.env, 10*time.Second
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// follow runs blocks one after the other, and what is to be looked at behind each. Before the upgrade the reader gets the version of this checkout.
+func (r *reader) follow(blocks []block, behind map[string]func()) {
+	r.Helper()
+	for _, b := range blocks {
+		pods := ""
+		if b.heading == "Upgrade" {
+			r.use("")
+			pods = r.controlPlane()
+		}
+		begin := time.Now()
+		out, err := r.run(b.commands)
+		r.Logf("%s, %s after %s:\n%s", b.heading, b.commands, time.Since(begin).Round(time.Second), out)
+		if err != nil {
+			state, _ := r.run("kubectl get hostedclusters -A; hypershift why first; kubectl get pods -A -o wide; kubectl get events -A --sort-by=.lastTimestamp | tail -40; kubectl logs -n hypershift deployment/operator --tail=40")
+			r.Fatalf("block %q: %v; the rest of the page needs it:\n%s", b.heading, err, state)
+		}
+		if b.heading == "Upgrade" {
+			if now := r.controlPlane(); now != pods {
+				r.Errorf("the upgrade of the operator changed pods of the hosted cluster:\n%s\nthey were\n%s", now, pods)
+			}
+		}
+		if look := behind[b.heading]; look != nil {
+			look()
+		}
+	}
+}
+
+// controlPlane names the pods of the hosted cluster that only its release decides on.
+func (r *reader) controlPlane() string {
+	r.Helper()
+	return hosted().run(r.T, "get", "pods", "-n", "clusters-"+first, "-l", "hypershift.openshift.io/control-plane-component in (etcd,kube-apiserver,kube-controller-manager,kube-scheduler)",
+		"-o", `jsonpath={range .items[*]}{.metadata.name}={.metadata.uid}{"\n"}{end}`)
+}
+
+// looksAtSecurity expects that control planes run where only the strictest of Pod Security's levels is let in.
+func (r *reader) looksAtSecurity() {
+	r.Helper()
+	for _, namespace := range []string{"hypershift", "clusters-" + first} {
+		if level := hosted().run(r.T, "get", "namespace", namespace, "-o", `jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}`); level != "restricted" {
+			r.Errorf("namespace %s enforces %q of Pod Security, want restricted", namespace, level)
+		}
+	}
+}
+
+// joinsNode brings a machine to the hosted cluster, as docs/bring-your-own-nodes.md says.
+func (r *reader) joinsNode() {
+	r.Helper()
+	g := NewWithT(r.T)
+	k := kubectl{filepath.Join(r.dir, "first.kubeconfig")}
+	w := bootMachine(r.T)
+	on := func(line string) { w.run(r.T, "exec", "-n", "named", "mine", "--", "bash", "-c", line) }
+	on(r.site.trusted())
+	on("mkdir -p /var/lib/kubelet && cat > /var/lib/kubelet/config.json <<'END'\n" + string(r.site.credentials()) + "\nEND")
+	server := k.run(r.T, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	g.Expect(server).To(HavePrefix("https://"))
+	joinByHand(r.T, k, w, server)
+	k.run(r.T, append([]string{"certificate", "approve"}, awaitRequests(r.T, k, "kube-apiserver-client-kubelet")...)...)
+	k.run(r.T, append([]string{"certificate", "approve"}, awaitRequests(r.T, k, "kubelet-serving")...)...)
+	r.nodeIsReady()
+}
+
+// nodeIsReady expects a Ready node that runs pods, whose images the registry gives for a password only.
+func (r *reader) nodeIsReady() {
+	r.Helper()
+	k := kubectl{filepath.Join(r.dir, "first.kubeconfig")}
+	eventually(r.T, 5*time.Minute, "a Ready node", func() error {
+		out, err := k.try(r.T, "get", "nodes", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}")
+		if err != nil || strings.TrimSpace(out) != "True" {
+			return errors.Join(fmt.Errorf("Ready is %q", out), err)
+		}
+		return nil
+	})
+	eventually(r.T, 5*time.Minute, "DNS in the hosted cluster", func() error {
+		out, err := k.try(r.T, "get", "deployment", "-n", "kube-system", "coredns", "-o", "jsonpath={.status.availableReplicas}")
+		if err != nil || out == "" || out == "0" {
+			pods, _ := k.try(r.T, "get", "pods", "-A", "-o", "wide")
+			return errors.Join(fmt.Errorf("%q replicas are available\n%s", out, pods), err)
+		}
+		return nil
+	})
 }

@@ -86,6 +86,7 @@ func TestReadmeTour(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	block, err := readmeBlock(string(readme), tourHeading)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.Count(string(readme), "\n")).To(BeNumerically("<", 120), "the README stays short: what is longer has a page in docs")
 	lines := tourLines(block)
 	g.Expect(lines).To(HaveLen(len(tourPromises)), "each command of the tour says in tourPromises what it prints")
 	for i, line := range lines {

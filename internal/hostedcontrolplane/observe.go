@@ -17,13 +17,13 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
 	"hcp.internal/platform/internal/endpoints"
-	"hcp.internal/platform/internal/ignition/clusterconfig"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
@@ -133,7 +133,7 @@ func (r *Reconciler) askIssuers(wctx component.WorkloadContext, obs *Observed) e
 	if err != nil {
 		return fmt.Errorf("finding out what to ask issuers of identity providers: %w", err)
 	}
-	path := issuers.Path{Reader: r.Client, HCP: obs.HCP, NoProxy: strings.Join(clusterconfig.NoProxy(obs.HCP), ","), Server: r.tunnel}
+	path := issuers.Path{Reader: r.Client, HCP: obs.HCP, NoProxy: strings.Join(payload.NoProxy(obs.HCP), ","), Server: r.tunnel}
 	obs.OpenID, obs.AskAgain = r.Issuers.Answers(r.Background, questions, func() (issuers.Asker, error) { return path.Asker(wctx.Context) })
 	return nil
 }

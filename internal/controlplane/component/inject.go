@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/payload"
 )
 
 // AvailabilityProber asks for an init container that ends when the hosted API server answers.
@@ -286,7 +287,7 @@ func (k *KonnectivityProxy) args(hcp *hyperv1.HostedControlPlane, mode ProxyMode
 		args = append(args, "--serving-port="+strconv.Itoa(int(port)))
 	}
 	if c := hcp.Spec.Configuration; mode == HTTPSProxy && c != nil && c.Proxy != nil {
-		args = append(args, "--http-proxy", c.Proxy.HTTPProxy, "--https-proxy", c.Proxy.HTTPSProxy, "--no-proxy", c.Proxy.NoProxy)
+		args = append(args, "--http-proxy", c.Proxy.HTTPProxy, "--https-proxy", c.Proxy.HTTPSProxy, "--no-proxy", strings.Join(payload.NoProxy(hcp), ","))
 	}
 	for _, flag := range []struct {
 		name string

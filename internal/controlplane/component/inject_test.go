@@ -97,7 +97,7 @@ func TestInjection(t *testing.T) {
 		})
 		pod := render(t, plain().InjectKonnectivityContainer(KonnectivityProxy{Mode: HTTPSProxy}), ctx)
 		c := Container(&pod, "konnectivity-proxy-https")
-		g.Expect(c.Args).To(Equal([]string{"run", "--http-proxy", "", "--https-proxy", "http://p", "--no-proxy", ""}))
+		g.Expect(c.Args).To(Equal([]string{"run", "--http-proxy", "", "--https-proxy", "http://p", "--no-proxy", ".cluster.local,.hypershift.local,.svc,127.0.0.1,localhost"}))
 		g.Expect(c.VolumeMounts).To(ContainElements(
 			corev1.VolumeMount{Name: "proxy-additional-trust-bundle", MountPath: "/etc/pki/tls/certs/additional-ca-bundle.pem", SubPath: "additional-ca-bundle.pem"},
 			corev1.VolumeMount{Name: "proxy-additional-trust-bundle", MountPath: "/etc/pki/tls/certs/proxy-trusted-ca.pem", SubPath: "proxy-trusted-ca.pem"}))

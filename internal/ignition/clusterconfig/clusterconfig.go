@@ -254,24 +254,8 @@ func NoProxy(hcp *hyperv1.HostedControlPlane) []string {
 	for _, e := range n.ServiceNetwork {
 		list = append(list, string(e.CIDR))
 	}
-	switch p := hcp.Spec.Platform; {
-	case p.Type == hyperv1.AWSPlatform && p.AWS != nil:
-		list = append(list, "169.254.169.254")
-		if p.AWS.Region == "us-east-1" {
-			list = append(list, ".ec2.internal")
-		} else {
-			list = append(list, "."+p.AWS.Region+".compute.internal")
-		}
-	case p.Type == hyperv1.AzurePlatform:
-		list = append(list, "169.254.169.254")
-	}
-	if c := hcp.Spec.Configuration; c != nil && c.Proxy != nil {
-		for own := range strings.SplitSeq(c.Proxy.NoProxy, ",") {
-			if own = strings.TrimSpace(own); own != "" {
-				list = append(list, own)
-			}
-		}
-	}
+	list = append(list, payload.CloudDestinations(hcp)...)
+	list = append(list, payload.OwnNoProxy(hcp)...)
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -76,7 +76,7 @@ var payloadDefaults = []func(*scope) error{
 	payloadRestrictions,
 	keepLiveResources,
 	priorityClass,
-	nodeSelector,
+	payloadNodeSelector,
 	podLabels,
 	podAnnotations,
 	payloadTolerations,

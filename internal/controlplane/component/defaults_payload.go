@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,8 +80,23 @@ func payloadRestrictions(s *scope) error {
 	return nil
 }
 
-// payloadTolerations replace those of the component.
+// payloadTolerations replace those of the component. Etcd keeps what it was given: its members may be wanted on nodes of their own.
 func payloadTolerations(s *scope) error {
-	s.template.Spec.Tolerations = nil
+	if !isEtcd(s.c.name) {
+		s.template.Spec.Tolerations = nil
+	}
 	return tolerations(s)
+}
+
+// payloadNodeSelector is the control plane's wherever it has one, whatever the component says. That of etcd holds as well.
+func payloadNodeSelector(s *scope) error {
+	if len(s.ctx.HCP.Spec.NodeSelector) == 0 {
+		return nil
+	}
+	selector := maps.Clone(s.ctx.HCP.Spec.NodeSelector)
+	if isEtcd(s.c.name) {
+		maps.Copy(selector, s.template.Spec.NodeSelector)
+	}
+	s.template.Spec.NodeSelector = selector
+	return nil
 }

@@ -223,6 +223,21 @@ func TestManifests(t *testing.T) {
 		})
 	}
 
+	t.Run("When monitors are switched off it should not report one among the resources", func(t *testing.T) {
+		g := NewWithT(t)
+		kinds := func(mutate func(*hyperv1.HostedControlPlane)) (all []string) {
+			ctx := contextOf(t, mutate)
+			ctx.Capabilities = served(true)
+			list, err := NewDeploymentComponent("web", folder(files), Options{}).Build().resources(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, r := range list {
+				all = append(all, r.Kind)
+			}
+			return all
+		}
+		g.Expect(kinds(nil)).To(Equal([]string{"ServiceMonitor", "PodDisruptionBudget", "RoleBinding", "ServiceAccount"}), "also before they are written")
+		g.Expect(kinds(annotate(hyperv1.DisableMonitoringServices, ""))).To(Equal([]string{"PodDisruptionBudget", "RoleBinding", "ServiceAccount"}))
+	})
 	t.Run("When others gave a ServiceAccount pull secrets it should keep them", func(t *testing.T) {
 		g := NewWithT(t)
 		live := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "theirs"}}}

@@ -128,7 +128,7 @@ func (c *WorkloadComponent) resources(ctx WorkloadContext) ([]hyperv1.ComponentR
 		if err != nil {
 			return nil, err
 		}
-		if usable && wanted && !skipped {
+		if usable && wanted && !skipped && (monitored(ctx) || !isMonitor(m.object)) {
 			list = append(list, hyperv1.ComponentResource{Kind: gvk.Kind, Group: gvk.Group, Name: c.adapters[m.file].nameOf(ctx.HCP, m)})
 		}
 	}

@@ -27,9 +27,9 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{}).
 		WithDependencies("openshift-apiserver").
 		WithAdaptFunction(adaptDeployment).
-		WithManifestAdapter("role.yaml", component.When(readsMetrics)).
-		WithManifestAdapter("rolebinding.yaml", component.When(readsMetrics)).
-		WithManifestAdapter("serviceaccount.yaml", component.When(readsMetrics)).
+		WithManifestAdapter("role.yaml", component.When(kit.WithManagementMetrics)).
+		WithManifestAdapter("rolebinding.yaml", component.When(kit.WithManagementMetrics)).
+		WithManifestAdapter("serviceaccount.yaml", component.When(kit.WithManagementMetrics)).
 		WithManifestAdapter("service.yaml", component.DisableIfAnnotationExist(hyperv1.DisableMonitoringServices)).
 		InjectAvailabilityProber(component.AvailabilityProber{KubeconfigVolume: "kubeconfig"}).
 		Build()
@@ -56,7 +56,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	if url := hcp.Spec.UpdateService; url != "" {
 		main.Args = append(main.Args, "--update-service", url)
 	}
-	if ok, _ := readsMetrics(ctx); ok {
+	if kit.ReadsManagementMetrics(ctx) {
 		main.Args = append(main.Args,
 			"--use-dns-for-services=true", "--metrics-ca-bundle-file=/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "--metrics-url="+metricsURL(ctx))
 		pod.ServiceAccountName = Name
@@ -103,22 +103,12 @@ func clusterVersion(hcp *hyperv1.HostedControlPlane) (string, error) {
 	return string(raw), nil
 }
 
-// rosa is the managed service whose management clusters have a monitoring stack of their own.
-func rosa(ctx component.WorkloadContext) bool {
-	return ctx.Environment.RHOBSMonitoring && ctx.Environment.ManagedService == "ROSA-HCP"
-}
-
-// readsMetrics says whether the operator asks the monitoring of the management cluster about the hosted cluster, to judge the risks of updates.
-func readsMetrics(ctx component.WorkloadContext) (bool, error) {
-	return ctx.Environment.CVOMetricsAccess || rosa(ctx), nil
-}
-
 // metricsURL is where that monitoring answers.
 func metricsURL(ctx component.WorkloadContext) string {
 	switch {
 	case ctx.Environment.CVOPrometheusURL != "":
 		return ctx.Environment.CVOPrometheusURL
-	case rosa(ctx):
+	case kit.RHOBSOfROSA(ctx):
 		return "http://hypershift-monitoring-stack-prometheus.openshift-observability-operator.svc:9090"
 	}
 	return "https://thanos-querier.openshift-monitoring.svc:9092?namespace=" + ctx.HCP.Namespace

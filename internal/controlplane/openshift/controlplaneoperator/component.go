@@ -179,7 +179,7 @@ func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
 	add := func(group, resource string, verbs ...string) {
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs})
 	}
-	if ctx.Environment.CVOMetricsAccess {
+	if kit.ReadsManagementMetrics(ctx) { // the cluster-version-operator gets it from this one, who gives away only what it has
 		add("metrics.k8s.io", "pods", "get")
 	}
 	if ctx.HCP.Spec.Platform.Type == hyperv1.GCPPlatform {

@@ -24,7 +24,7 @@ func ARO(ctx component.WorkloadContext) bool {
 	if azure == nil {
 		return ctx.Environment.ManagedService == component.AROHCP
 	}
-	return azure.AzureAuthenticationConfig.AzureAuthenticationConfigType == hyperv1.AzureAuthenticationTypeManagedIdentities
+	return ctx.HCP.Spec.Platform.Type == hyperv1.AzurePlatform && azure.AzureAuthenticationConfig.AzureAuthenticationConfigType == hyperv1.AzureAuthenticationTypeManagedIdentities
 }
 
 // SelfManagedAzure says whether a control plane is on Azure, and the installation no managed service.
@@ -79,7 +79,8 @@ func SecretProviderClass(of func(*hyperv1.HostedControlPlane) *hyperv1.ManagedId
 			if all == nil || identity == nil {
 				return fmt.Errorf("spec.platform.azure.azureAuthenticationConfig.managedIdentities lacks the identity that SecretProviderClass %s is for", u.GetName())
 			}
-			if !vaultName.MatchString(identity.CredentialsSecretName) || !vaultName.MatchString(string(identity.ObjectEncoding)) {
+			allowed := func(s string) bool { return vaultName.MatchString(s) || s == "" && ctx.Preview() }
+			if !allowed(identity.CredentialsSecretName) || !allowed(string(identity.ObjectEncoding)) {
 				return fmt.Errorf("the identity of SecretProviderClass %s: credentialsSecretName %q and objectEncoding %q must be letters, digits and dashes", u.GetName(), identity.CredentialsSecretName, identity.ObjectEncoding)
 			}
 			return unstructured.SetNestedField(u.Object, map[string]any{

@@ -88,3 +88,25 @@ func TestVaultName(t *testing.T) {
 		})
 	}
 }
+
+func TestARO(t *testing.T) {
+	managed := &hyperv1.AzurePlatformSpec{AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{
+		AzureAuthenticationConfigType: hyperv1.AzureAuthenticationTypeManagedIdentities,
+	}}
+	for name, tc := range map[string]struct {
+		platform hyperv1.PlatformSpec
+		service  string
+		want     bool
+	}{
+		"When components on Azure have managed identities it should be ARO":         {platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: managed}, want: true},
+		"When the control plane is on another platform it should not, nevertheless": {platform: hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, Azure: managed}},
+		"When components have workload identities the service should not count":     {platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{}}, service: component.AROHCP},
+		"When the platform says nothing the service should decide":                  {service: component.AROHCP, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := component.WorkloadContext{HCP: &hyperv1.HostedControlPlane{}}
+			ctx.HCP.Spec.Platform, ctx.Environment.ManagedService = tc.platform, tc.service
+			NewWithT(t).Expect(ARO(ctx)).To(Equal(tc.want))
+		})
+	}
+}

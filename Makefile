@@ -80,6 +80,10 @@ capi: ## Build the stock Cluster API manager and clusterctl, unmodified, from th
 capa: ## Build the stock Cluster API provider for AWS, unmodified, from its module, for e2e-aws alone (4 minutes at first, then cached).
 	@$(BUILD) capa
 
+.PHONY: karpenter
+karpenter: ## Build Karpenter's core with machines of platform Local, from its module (10 minutes at first, then cached).
+	cd karpenter && CGO_ENABLED=0 go build -trimpath -o ../bin/hcp-karpenter ./cmd/hcp-karpenter
+
 .PHONY: flannel
 flannel: ## Build the pod network of hosted clusters from flannel's libraries (a minute at first, then cached).
 	@$(BUILD) flannel
@@ -145,13 +149,17 @@ test-modules:
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
-	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install ./...
+	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,sizes ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  go test -race -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
 	  $(PLAIN) -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
 	  $(PLAIN) -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)
+
+.PHONY: test-karpenter
+test-karpenter: kubernetes ## Karpenter's core with our machines on a real API server: from nothing to machines and back (10 minutes at first).
+	cd karpenter && CGO_ENABLED=0 go vet -trimpath ./... && $(PLAIN) -vet=off -count=1 -timeout 30m ./... $(TEST_FLAGS)
 
 .PHONY: test-browser
 test-browser: deps kubernetes ## The web console in a real Chromium, every page of it; UPDATE=true writes the pictures of docs/console.md (4 minutes).
@@ -169,6 +177,10 @@ e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35
 .PHONY: e2e-fleet
 e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version, a dead API, its end; clusters destroyed at odd moments (as root, 10 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,fleet -run '^TestFleet$$' ./test/e2e $(TEST_FLAGS)
+
+.PHONY: e2e-sizes
+e2e-sizes: kubernetes build karpenter ## Sizes, the shared endpoint with clients by name, nodes by Karpenter, audit logs on volumes; three hosted clusters (as root, 20 minutes).
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,sizes -run '^TestSizes$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-brownfield
 e2e-brownfield: kubernetes build ## From standard Cluster API types to private ones, with a hosted cluster from before (as root, 6 minutes).

@@ -31,7 +31,7 @@ import (
 	"hcp.internal/platform/internal/aws/iam"
 	"hcp.internal/platform/internal/aws/infra"
 	"hcp.internal/platform/internal/aws/session"
-	"hcp.internal/platform/internal/contract/names"
+	contract "hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/local/builds"
 	"hcp.internal/platform/test/awsemulator"
 	"hcp.internal/platform/test/awshypervisor"
@@ -190,7 +190,7 @@ func (c *cloudy) makeCluster(t *testing.T) {
 		}
 		hc.Annotations["hypershift.openshift.io/machines-are-containers"] = "true"
 		// The provider runs beside the cluster, instead of this one.
-		hc.Annotations[hyperv1.ClusterAPIProviderAWSImage], hc.Annotations[hyperv1.DebugDeploymentsAnnotation] = noProvider, names.CAPIProvider
+		hc.Annotations[hyperv1.ClusterAPIProviderAWSImage], hc.Annotations[hyperv1.DebugDeploymentsAnnotation] = noProvider, contract.CAPIProvider
 		hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, AWS: &hyperv1.AWSPlatformSpec{
 			Region: awsRegion, RolesRef: c.rolesRef(), CloudProviderConfig: &hyperv1.AWSCloudProviderConfig{VPC: c.network.VPCID, Subnet: &hyperv1.AWSResourceReference{ID: ptr.To(c.network.Zones[0].SubnetID)}},
 		}}

@@ -1,4 +1,4 @@
-//go:build e2e && (aws || backup || brownfield || fleet || hosts || live || migration || openshift || upgrade)
+//go:build e2e && (aws || backup || brownfield || fleet || hosts || live || migration || openshift || sizes || upgrade)
 
 package e2e
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/contract/names"
+	contract "hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/test/agents"
 	"hcp.internal/platform/test/machinepods"
 	"hcp.internal/platform/test/objects"
@@ -71,7 +71,7 @@ metadata: {name: clusters}
 func providerOf(t *testing.T, cluster string) client.Client {
 	t.Helper()
 	cfg := standardAPI(t)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:clusters-" + cluster + ":" + names.CAPIProvider}
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:clusters-" + cluster + ":" + contract.CAPIProvider}
 	return clientOf(t, &cfg)
 }
 
@@ -80,8 +80,8 @@ func createOn(t *testing.T, platform, name, providerImage string, args ...string
 	t.Helper()
 	run(t, 2*time.Minute, "hypershift", append([]string{"create", "cluster", platform, "--name", name, "--infra-id", name, "--release-image", newestRelease(),
 		"--pull-secret", pullSecretFile(t), "--base-domain", "example.com", "--network-type", "Other", "--allocate-node-cidrs", "--node-upgrade-type", "Replace",
-		"--api-server-address", nodeAddress(t), "--annotations", names.ContainerMachinesAnnotation + "=true", "--annotations", providerImage + "=" + noProvider,
-		"--annotations", hyperv1.DebugDeploymentsAnnotation + "=" + names.CAPIProvider, kubeconfigFlag()}, args...)...)
+		"--api-server-address", nodeAddress(t), "--annotations", contract.ContainerMachinesAnnotation + "=true", "--annotations", providerImage + "=" + noProvider,
+		"--annotations", hyperv1.DebugDeploymentsAnnotation + "=" + contract.CAPIProvider, kubeconfigFlag()}, args...)...)
 	eventually(t, 8*time.Minute, "the control plane of "+name, func() error {
 		got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", name, "-o", "jsonpath={.status.conditions[?(@.type=='Available')].status}")
 		if err != nil || got != "True" {

@@ -30,9 +30,6 @@ type Text struct {
 	Data []byte
 }
 
-// ours are modules of this repository; their licence is the file LICENSE of it.
-const ours = "hcp.internal/"
-
 // standardLibrary is what Go's own packages are called in a list of modules.
 const standardLibrary = "std"
 
@@ -124,7 +121,7 @@ func standard(ctx context.Context) (*found, error) {
 // note adds the module of a package.
 func note(pkg listed, all map[string]*found) {
 	m := pkg.Module
-	if pkg.Standard || m == nil || m.Main || strings.HasPrefix(m.Path, ours) {
+	if pkg.Standard || m == nil || m.Main || m.Replace != nil && m.Replace.Version == "" { // of this repository, which has the file LICENSE
 		return
 	}
 	version, dir := m.Version, m.Dir

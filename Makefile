@@ -106,6 +106,13 @@ dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM,
 dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte; DIST_PARTS as for dist.
 	DIST_PARTS='$(DIST_PARTS)' DIST_ARCHS='$(DIST_ARCHS)' DIST_FLAGS='$(DIST_FLAGS)' hack/dist-verify.sh
 
+##? Address of the repository, for make module-paths: github.com/acme/hcp.
+ROOT ?=
+
+.PHONY: module-paths
+module-paths: ## Give the Go modules the address ROOT, with their folders behind it, in all files that name them.
+	go run ./hack/modulepaths -root '$(ROOT)'
+
 .PHONY: site
 site: ## Make a static site of docs/ in dist/site, which needs no network and can be searched.
 	cd tools && go run ./site -out ../dist/site

@@ -72,6 +72,10 @@ func newWorld(t *testing.T, env *testenv.Env, namespace string) *world {
 func (w *world) helm() *action.Configuration {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig, flags.Namespace = &w.kubeconfig, &w.namespace
+	flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
+		c.QPS = -1 // five requests a second make minutes of the chart's definitions
+		return c
+	})
 	cfg := &action.Configuration{}
 	w.Expect(cfg.Init(flags, w.namespace, "secret", func(format string, v ...any) { w.Logf("helm: "+format, v...) })).To(Succeed())
 	return cfg
@@ -236,6 +240,7 @@ func describes(crd *apiextensionsv1.CustomResourceDefinition, text string) bool 
 }
 
 func TestLife(t *testing.T) {
+	t.Parallel()
 	env := testenv.StartOther(t) // which knows nothing of us
 	env.StartControllers(t)
 	for _, tc := range []struct{ name, namespace string }{

@@ -3,7 +3,9 @@ package helm
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -21,10 +23,7 @@ import (
 // load is the chart as Helm reads it, after a change of its files.
 func load(t *testing.T, o install.Options, change func(files map[string][]byte)) *chart.Chart {
 	t.Helper()
-	files, err := install.Chart(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := filesOf(t, o)
 	if change != nil {
 		change(files)
 	}
@@ -37,6 +36,31 @@ func load(t *testing.T, o install.Options, change func(files map[string][]byte))
 		t.Fatal(err)
 	}
 	return c
+}
+
+// charts are those that were made, by their options: each takes seconds, most of them for definitions that all have.
+var charts struct {
+	sync.Mutex
+	made map[string]map[string][]byte
+}
+
+// filesOf are the files of a chart, for the caller to change.
+func filesOf(t *testing.T, o install.Options) map[string][]byte {
+	t.Helper()
+	charts.Lock()
+	defer charts.Unlock()
+	key := fmt.Sprintf("%+v", o)
+	if charts.made[key] == nil {
+		files, err := install.Chart(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if charts.made == nil {
+			charts.made = map[string]map[string][]byte{}
+		}
+		charts.made[key] = files
+	}
+	return maps.Clone(charts.made[key])
 }
 
 func options() install.Options {
@@ -105,6 +129,7 @@ func applied(g Gomega, o install.Options) map[string]map[string]any {
 }
 
 func TestRender(t *testing.T) {
+	t.Parallel() // beside the life of a chart, which waits for its API server
 	for name, change := range map[string]func(*install.Options){
 		"When values are as they come it should be what install applies":           func(*install.Options) {},
 		"When packages are asked for it should have their operator":                func(o *install.Options) { o.PackageOperator, o.PullSecret = true, []byte(`{"auths":{}}`) },
@@ -112,12 +137,16 @@ func TestRender(t *testing.T) {
 		"When platforms and mirrors are given the operator should be told of them": func(o *install.Options) {
 			o.Platforms, o.RegistryOverride = []string{"None", "Local"}, map[string]string{"quay.io": "mirror.example.com/quay", "docker.io": "mirror.example.com/docker"}
 		},
+		"When signatures are required every operator should know of whom": func(o *install.Options) {
+			o.PackageOperator, o.SignaturePolicy = true, []byte(signatures(`{"scope":"*","keys":["`+publicKey+`"]}`))
+		},
 		"When everything is monitored it should have rules, monitors and dashboards": func(o *install.Options) {
 			o.PackageOperator, o.Metrics.Secure = true, true
 			o.Monitoring.Platform, o.Monitoring.SLOAlerts, o.Monitoring.Dashboards, o.Monitoring.Objects = install.MonitorAll, true, true, true
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			o := options()
 			change(&o)
@@ -139,7 +168,20 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// publicKey is any, as JSON writes it in a string.
+const publicKey = `-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n`
+
+// signatures is a policy of one rule, in the form that Helm gives it.
+func signatures(rule string) string {
+	raw, err := yaml.JSONToYAML([]byte(`{"rules":[` + rule + `]}`))
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(string(raw), "\n")
+}
+
 func TestValues(t *testing.T) {
+	t.Parallel()
 	c := load(t, options(), nil)
 	t.Run("When values are given every Pod should heed them", func(t *testing.T) {
 		g := NewWithT(t)
@@ -164,6 +206,20 @@ func TestValues(t *testing.T) {
 		g.Expect(program["resources"]).To(HaveKeyWithValue("limits", HaveKeyWithValue("memory", "4Gi")))
 		g.Expect(program["env"]).To(ContainElements(map[string]any{"name": "METRICS_SET", "value": "SRE"}, map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}))
 	})
+	t.Run("When a policy of signatures is given by a value it should be as one that install is given", func(t *testing.T) {
+		g := NewWithT(t)
+		policy := signatures(`{"scope":"*","keys":["` + publicKey + `"]}`)
+		value := map[string]any{}
+		g.Expect(yaml.Unmarshal([]byte(policy), &value)).To(Succeed())
+		o := options()
+		o.SignaturePolicy = []byte(policy)
+		with, err := render(load(t, o, nil), nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		got, err := render(c, map[string]any{"imageSignaturePolicy": value})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(BeComparableTo(with))
+		g.Expect(got).To(HaveKey("ConfigMap hypershift/image-signature-policy"))
+	})
 	t.Run("When there is one Pod no drain should wait for it", func(t *testing.T) {
 		g := NewWithT(t)
 		got, err := render(c, map[string]any{"replicas": 1})
@@ -180,6 +236,7 @@ func TestValues(t *testing.T) {
 		"When there are too many Pods it should name the bound":     {map[string]any{"replicas": 50}, "replicas"},
 		"When a platform is unknown it should list those there are": {map[string]any{"platforms": []any{"Moon"}}, "KubeVirt"},
 		"When a pull secret has no name it should say so":           {map[string]any{"imagePullSecrets": []any{map[string]any{"secret": "x"}}}, "name"},
+		"When a policy has a rule without keys it should say so":    {map[string]any{"imageSignaturePolicy": map[string]any{"rules": []any{map[string]any{"scope": "*"}}}}, "keys"},
 		"When resources are misspelt it should say so":              {map[string]any{"resources": map[string]any{"limit": map[string]any{}}}, "limit"},
 	} {
 		t.Run(name, func(t *testing.T) {

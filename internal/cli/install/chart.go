@@ -43,6 +43,7 @@ const (
 	chartPlatforms   = "chart-values-platforms"
 	chartEnv         = "CHART_VALUES_EXTRA_ENV"
 	chartOverrides   = "chart-values-registry"
+	chartSignatures  = "chart-values-signature-policy"
 	replicasStandIn  = 987654321 // no number of ours
 	chartReplicas    = 2         // what a chart has unless told otherwise
 	manyReplicas     = "gt (int .Values.replicas) 1"
@@ -55,6 +56,7 @@ var chartValues = map[string]string{
 	chartMetrics: "{{ .Values.metricsSet | toJson }}", chartNodes: "{{ .Values.nodeSelector | toJson }}", chartTolerated: "{{ .Values.tolerations | toJson }}",
 	chartAffinity: "{{ .Values.affinity | toJson }}", chartPulls: "{{ .Values.imagePullSecrets | toJson }}",
 	chartResources: "{{ .Values.resources | toJson }}", chartPackageRes: "{{ .Values.packageOperator.resources | toJson }}",
+	chartSignatures:             "{{ toYaml .Values.imageSignaturePolicy | toJson }}",
 	fmt.Sprint(replicasStandIn): "{{ .Values.replicas }}",
 }
 
@@ -69,7 +71,16 @@ var chartBlocks = []struct {
 	{regexp.MustCompile(`(?m)^( *)- --registry-overrides=` + chartOverrides + `=` + chartOverrides + `\n`),
 		"$1{{- $$pairs := list }}\n$1{{- range $$from, $$to := .Values.registryOverrides }}{{ $$pairs = append $$pairs (printf \"%s=%s\" $$from $$to) }}{{ end }}\n" +
 			"$1{{- with $$pairs }}\n$1- {{ printf \"--registry-overrides=%s\" (join \",\" .) | quote }}\n$1{{- end }}\n"},
+	// What makes a Pod heed the policy of signatures. The hash is that of requireSignatures.
+	{regexp.MustCompile(`(?m)^( *)annotations:\n *` + regexp.QuoteMeta(signaturePolicyHash) + `: .*\n`),
+		"$1{{- with .Values.imageSignaturePolicy }}\n${1}annotations:\n$1  " + signaturePolicyHash + ": {{ toYaml . | sha256sum | trunc 16 | quote }}\n$1{{- end }}\n"},
+	{regexp.MustCompile(`(?m)^( *)(- --image-signature-policy=.*\n)`), withSignatures},
+	{regexp.MustCompile(`(?m)^( *)(- mountPath: ` + signaturePolicyFolder + `\n *name: .*\n *readOnly: true\n)`), withSignatures},
+	{regexp.MustCompile(`(?m)^( *)(- configMap:\n *name: ` + signaturePolicyName + `\n *name: ` + signaturePolicyName + `\n)`), withSignatures},
 }
+
+// withSignatures keeps an item of a list only where there is a policy of signatures.
+const withSignatures = "$1{{- if .Values.imageSignaturePolicy }}\n$1$2$1{{- end }}\n"
 
 // chartToggles are values that decide whether objects are there at all.
 var chartToggles = []struct {
@@ -135,7 +146,7 @@ type chartObject struct {
 func chartObjects(o Options) ([]chartObject, error) {
 	o.Scope, o.Namespace, o.Image, o.ImagePullPolicy, o.MetricsSet = ScopeResources, chartNamespace, chartImage, chartPullPolicy, chartMetrics
 	o.Replicas, o.Platforms = chartReplicas, []string{chartPlatforms}
-	o.RegistryOverride = map[string]string{chartOverrides: chartOverrides}
+	o.RegistryOverride, o.SignaturePolicy = map[string]string{chartOverrides: chartOverrides}, []byte(chartSignatures)
 	o.OperatorEnv = maps.Clone(o.OperatorEnv)
 	if o.OperatorEnv == nil {
 		o.OperatorEnv = map[string]string{}
@@ -172,8 +183,11 @@ func chartObjects(o Options) ([]chartObject, error) {
 			}
 			seen[key] = true
 			conditions := slices.Clone(when)
-			if u.GetKind() == "PodDisruptionBudget" {
+			switch {
+			case u.GetKind() == "PodDisruptionBudget":
 				conditions = append(conditions, manyReplicas)
+			case u.GetKind() == "ConfigMap" && u.GetName() == signaturePolicyName:
+				conditions = append(conditions, ".Values.imageSignaturePolicy")
 			}
 			out = append(out, chartObject{u, conditions})
 		}
@@ -235,11 +249,16 @@ func chartTexts(o Options) (map[string][]byte, error) {
 	}
 	asked := o.Monitoring.asked()
 	o.Replicas = chartReplicas
+	signatures := map[string]any{}
+	if err := yaml.Unmarshal(o.SignaturePolicy, &signatures); err != nil {
+		return nil, fmt.Errorf("reading the policy of signatures: %w", err)
+	}
 	insert := map[string]any{
 		"image": o.Image, "pullPolicy": o.ImagePullPolicy, "resources": container(o).Resources, "platforms": append([]string{}, o.Platforms...),
 		"registryOverrides": o.RegistryOverride, "metricsSet": o.MetricsSet, "monitoring": asked, "sloAlerts": o.Monitoring.SLOAlerts,
 		"dashboards": o.Monitoring.Dashboards, "packageOperator": o.PackageOperator, "console": o.Console, "packageResources": packageOperatorContainer(o).Resources,
 		"platformNames": limitable, "groups": groups, "state": capiStateName, "namespace": o.Namespace, "podSecurity": podSecurity(o), "security": containerSecurity(),
+		"signatures": signatures,
 	}
 	if o.RegistryOverride == nil {
 		insert["registryOverrides"] = map[string]string{}

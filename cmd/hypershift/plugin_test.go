@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"hcp.internal/platform/internal/testenv"
 )
 
 // asProgram is the variable that makes the test binary be the program, with the name and arguments that it holds, one a line.
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Main(m))
 }
 
 // TestPlugin runs the plugin of kubectl as a process: what it prints where, and its exit codes.

@@ -149,7 +149,7 @@ func (d desk) folder(t *testing.T) string {
 	dir := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(dir, "pull-secret.json"), []byte(`{"auths":{}}`), 0o600)).To(Succeed())
 	inputs := filepath.Join("..", "..", "internal", "cli", "render", "testdata", "input")
-	for name, from := range map[string]string{"hcp.yaml": "none-nodeport.yaml", "release.json": "release.json"} {
+	for name, from := range map[string]string{"hcp.yaml": "local-hosted-cluster.yaml", "release.json": "release.json"} {
 		data, err := os.ReadFile(filepath.Join(inputs, from))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.WriteFile(filepath.Join(dir, name), data, 0o600)).To(Succeed())

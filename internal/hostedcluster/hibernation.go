@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pause"
 )
 
 // A cluster falls asleep from its edges: NodePools give up their machines, then the control plane is told, which stops everything but its operators.
@@ -64,6 +65,8 @@ func hibernated(obs *observed) *metav1.Condition {
 	case obs.hibernation.Invalid:
 		c = conditions.False(kind, hyperv1.InvalidHibernateValueReason, fmt.Sprintf("annotation %s is %q, which is neither true or false nor a time: write it like 2027-01-31T12:00:00Z",
 			hyperv1.HibernateAnnotation, obs.hc.Annotations[hyperv1.HibernateAnnotation]))
+	case obs.hibernation.Problem != "":
+		c = conditions.False(kind, hyperv1.InvalidHibernateValueReason, fmt.Sprintf("annotation %s: %s", pause.ScheduleAnnotation, obs.hibernation.Problem))
 	default:
 		return nil
 	}

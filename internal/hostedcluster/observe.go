@@ -93,7 +93,7 @@ type observed struct {
 	lacking bool
 
 	// hibernation is what the annotation of that name asks for.
-	hibernation pause.Pause
+	hibernation pause.Sleep
 
 	// admission is what became of the question whether there is room; nil: nobody asked.
 	admission *admission.Decision

@@ -9,10 +9,26 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 )
 
-// Hibernation is what annotation hypershift.openshift.io/hibernate asks for, in the words of spec.pausedUntil: Active says that the cluster is to sleep.
-func Hibernation(annotations map[string]string, now time.Time) Pause {
-	value := annotations[hyperv1.HibernateAnnotation]
-	return At(&value, now)
+// Hibernation is what annotations hypershift.openshift.io/hibernate and hibernate-schedule ask for. What was ordered last holds: "true" and "false" until somebody
+// changes them, a time to come until then, and from a time that has passed on what the schedule says after it.
+func Hibernation(annotations map[string]string, now time.Time) Sleep {
+	value, text := annotations[hyperv1.HibernateAnnotation], annotations[ScheduleAnnotation]
+	ordered := Sleep{Pause: At(&value, now)}
+	if text == "" {
+		return ordered
+	}
+	schedule, err := ParseSchedule(text)
+	if err != nil {
+		ordered.Problem = err.Error()
+		return ordered
+	}
+	woken := time.Time{}
+	if value != "" {
+		if woken, err = time.Parse(time.RFC3339, value); err != nil || ordered.Active {
+			return ordered // a boolean, a time to come, or nonsense
+		}
+	}
+	return schedule.scheduled(woken, now)
 }
 
 // WorkersOff says whether a HostedCluster is to have no machines now: it sleeps, is going to, or is not up again.

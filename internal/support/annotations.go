@@ -6,6 +6,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/pause"
 )
 
 // Texts that several annotations share.
@@ -47,7 +48,7 @@ var annotations = func() []Entry {
 		hyperv1.KubeAPIServerMaximumMutatingRequestsInFlight, hyperv1.KubeAPIServerVerbosityLevelAnnotation, hyperv1.KubeAPIServerGoAwayChance,
 		hyperv1.KubeAPIServerServiceAccountTokenMaxExpiration, hyperv1.DisableMonitoringServices, hyperv1.DisableIgnitionServerAnnotation,
 		hyperv1.DisableClusterAutoscalerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation)
-	add(Heeded, "", hyperv1.HibernateAnnotation)
+	add(Heeded, "", hyperv1.HibernateAnnotation, pause.ScheduleAnnotation)
 	add(Heeded, "", hyperv1.DisablePKIReconciliationAnnotation,
 		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal",
 		"hypershift.openshift.io/rotate-authorities-before", "hypershift.openshift.io/revoke-authorities-before", "hypershift.openshift.io/rotate-authorities-without-nodes", "hypershift.openshift.io/machines-are-containers")

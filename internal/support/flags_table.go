@@ -16,7 +16,7 @@ var Programs = []Program{
 		{Command: "hypershift etcd recover",
 			Heeded: "context etcd from kubeconfig name namespace yes"},
 		{Command: "hypershift hibernate",
-			Heeded: "context dry-run for kubeconfig name namespace until"},
+			Heeded: "context dry-run for kubeconfig name namespace no-schedule sleep time-zone until wake"},
 		{Command: "hypershift wake",
 			Heeded: "context dry-run kubeconfig name namespace"},
 		{Command: "hypershift events",

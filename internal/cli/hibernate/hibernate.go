@@ -16,6 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/pause"
 )
 
 // until is what the flags say of the end of sleep.
@@ -46,59 +47,139 @@ func (u until) value(now time.Time) (string, error) {
 	return at.UTC().Format(time.RFC3339), nil
 }
 
+// times are what the flags say of a schedule.
+type times struct {
+	sleep, wake, zone string
+	none              bool
+}
+
+func (t times) asked() bool { return t.sleep != "" || t.wake != "" || t.zone != "" }
+
+// order is what a command writes and says.
+type order struct {
+	annotations map[string]any
+	said        string
+}
+
+// order is that of the flags. A new schedule ends what was ordered before.
+func (t times) order(u until, now time.Time) (order, error) {
+	if !t.asked() {
+		value, err := u.value(now)
+		if err != nil {
+			return order{}, err
+		}
+		o := order{annotations: map[string]any{hyperv1.HibernateAnnotation: value}, said: "goes to sleep; `hypershift wake` wakes it"}
+		if value != "true" {
+			o.said = "goes to sleep, and wakes at " + value
+		}
+		return o, nil
+	}
+	switch {
+	case t.none || u.at != "" || u.span != 0:
+		return order{}, errors.New("a schedule says when the cluster sleeps and wakes: leave out --no-schedule, --until and --for")
+	case t.sleep == "" || t.wake == "":
+		return order{}, errors.New("a schedule needs --sleep and --wake, such as --sleep \"0 20 * * 1-5\" --wake \"0 7 * * 1-5\"")
+	}
+	text := "sleep " + t.sleep + "; wake " + t.wake
+	if t.zone != "" {
+		text += "; zone " + t.zone
+	}
+	if _, err := pause.ParseSchedule(text); err != nil {
+		return order{}, fmt.Errorf("--sleep, --wake, --time-zone: %w", err)
+	}
+	annotations := map[string]any{pause.ScheduleAnnotation: text, hyperv1.HibernateAnnotation: nil}
+	return order{annotations, nextChange(map[string]string{pause.ScheduleAnnotation: text}, now)}, nil
+}
+
+// nextChange says what a schedule does next.
+func nextChange(annotations map[string]string, now time.Time) string {
+	sleep := pause.Hibernation(annotations, now)
+	switch at := sleep.Next.UTC().Format(time.RFC3339); {
+	case sleep.Next.IsZero():
+		return "has no schedule"
+	case sleep.Active:
+		return "goes to sleep, and wakes at " + at + " by its schedule"
+	default:
+		return "sleeps at " + at + " by its schedule"
+	}
+}
+
 // Command is `hypershift hibernate`.
 func Command() *cobra.Command {
 	var u until
+	var t times
 	cmd := command("hibernate", "Put a hosted cluster to sleep: no machines, no control plane, all data kept", `Put a hosted cluster to sleep. Its machines are drained and removed, then its control plane is stopped, etcd last. Data of etcd, addresses, certificates and the
 sizes of NodePools are kept, and volumes of the hosted cluster, too; what nodes have on their own disks is lost with them. Nobody reaches the API until it wakes, and no
-alert fires. Condition Hibernated of the HostedCluster says how far it is.`,
+alert fires. Condition Hibernated of the HostedCluster says how far it is.
+
+With --sleep and --wake it sleeps by schedule. What was ordered last holds: a cluster that is woken stays awake until its schedule puts it to sleep the next time, and
+one that is put to sleep by hand sleeps until it is woken by hand, or until the time that was given.`,
 		`  hypershift hibernate demo
   hypershift hibernate demo --for 12h
-  hypershift hibernate demo --until 2027-01-04T07:00:00Z`,
-		func(now time.Time) (any, string, error) {
-			value, err := u.value(now)
-			if err != nil {
-				return nil, "", err
+  hypershift hibernate demo --until 2027-01-04T07:00:00Z
+  hypershift hibernate demo --sleep "0 20 * * 1-5" --wake "0 7 * * 1-5" --time-zone Europe/Berlin
+  hypershift hibernate demo --no-schedule`,
+		func(_ map[string]string, now time.Time) (order, error) {
+			if t.none && !t.asked() && u == (until{}) {
+				return order{map[string]any{pause.ScheduleAnnotation: nil}, "has no schedule any more"}, nil
 			}
-			said := "goes to sleep; `hypershift wake` wakes it"
-			if value != "true" {
-				said = "goes to sleep, and wakes at " + value
-			}
-			return value, said, nil
+			return t.order(u, now)
 		})
-	cmd.Flags().StringVar(&u.at, "until", "", "Time at which it wakes by itself, such as 2027-01-04T07:00:00Z; never by default")
-	cmd.Flags().DurationVar(&u.span, "for", 0, "How long it sleeps, such as 12h; until it is woken by default")
+	f := cmd.Flags()
+	f.StringVar(&u.at, "until", "", "Time at which it wakes by itself, such as 2027-01-04T07:00:00Z; never by default")
+	f.DurationVar(&u.span, "for", 0, "How long it sleeps, such as 12h; until it is woken by default")
+	f.StringVar(&t.sleep, "sleep", "", "When it falls asleep by schedule: five fields of cron (minute, hour, day of month, month, day of week)")
+	f.StringVar(&t.wake, "wake", "", "When it wakes by schedule, as for --sleep")
+	f.StringVar(&t.zone, "time-zone", "", "Whose clocks the schedule goes by, such as Europe/Berlin (default UTC)")
+	f.BoolVar(&t.none, "no-schedule", false, "Take the schedule away: a cluster that sleeps by it wakes")
 	return cmd
 }
 
 // WakeCommand is `hypershift wake`.
 func WakeCommand() *cobra.Command {
-	return command("wake", "Wake a hosted cluster that sleeps", `Wake a hosted cluster: etcd comes first, then kube-apiserver, then the rest of the control plane, and once that is available the machines of its NodePools are made.`,
+	return command("wake", "Wake a hosted cluster that sleeps", `Wake a hosted cluster: etcd comes first, then kube-apiserver, then the rest of the control plane, and once that is available the machines of its NodePools are made.
+One with a schedule stays awake until that puts it to sleep the next time.`,
 		`  hypershift wake demo
   hypershift describe demo`,
-		func(time.Time) (any, string, error) { return nil, "wakes", nil })
+		func(live map[string]string, now time.Time) (order, error) {
+			if live[pause.ScheduleAnnotation] == "" {
+				return order{map[string]any{hyperv1.HibernateAnnotation: nil}, "wakes"}, nil
+			}
+			// Since when it is awake: the schedule counts from there.
+			woken := now.UTC().Truncate(time.Second).Format(time.RFC3339)
+			next := nextChange(map[string]string{pause.ScheduleAnnotation: live[pause.ScheduleAnnotation], hyperv1.HibernateAnnotation: woken}, now)
+			return order{map[string]any{hyperv1.HibernateAnnotation: woken}, "wakes, and " + next}, nil
+		})
 }
 
-// command annotates a HostedCluster with what wanted says, nil for no annotation.
-func command(use, short, long, example string, wanted func(now time.Time) (value any, said string, err error)) *cobra.Command {
+// command annotates a HostedCluster with what wanted says about the annotations that it has.
+func command(use, short, long, example string, wanted func(live map[string]string, now time.Time) (order, error)) *cobra.Command {
 	var flags connect.Flags
 	name, namespace := "", connect.DefaultNamespace
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			value, said, err := wanted(time.Now())
-			if err != nil {
-				return err
+			now := time.Now()
+			if _, err := wanted(nil, now); err != nil {
+				return err // before anybody is asked
 			}
 			c, err := flags.Client()
 			if err != nil {
 				return err
 			}
 			cluster := client.ObjectKey{Namespace: namespace, Name: name}
-			if err := annotate(cmd.Context(), c, cluster, value); err != nil {
+			hc, err := read(cmd.Context(), c, cluster)
+			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s%s\n", cluster, said, flags.DryRun.Suffix())
+			o, err := wanted(hc.Annotations, now)
+			if err != nil {
+				return err
+			}
+			if err := annotate(cmd.Context(), c, cluster, o.annotations); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s%s\n", cluster, o.said, flags.DryRun.Suffix())
 			return err
 		},
 	}
@@ -114,19 +195,30 @@ func command(use, short, long, example string, wanted func(now time.Time) (value
 	return cmd
 }
 
-func annotate(ctx context.Context, c client.Client, cluster client.ObjectKey, value any) error {
+func read(ctx context.Context, c client.Client, cluster client.ObjectKey) (*hyperv1.HostedCluster, error) {
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, cluster, hc); err != nil {
+		return nil, told(cluster, "reading", err)
+	}
+	return hc, nil
+}
+
+func annotate(ctx context.Context, c client.Client, cluster client.ObjectKey, annotations map[string]any) error {
 	hc := &hyperv1.HostedCluster{}
 	hc.Namespace, hc.Name = cluster.Namespace, cluster.Name
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{hyperv1.HibernateAnnotation: value}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	err = c.Patch(ctx, hc, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(connect.FieldOwner))
+	if err := c.Patch(ctx, hc, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(connect.FieldOwner)); err != nil {
+		return told(cluster, "annotating", err)
+	}
+	return nil
+}
+
+func told(cluster client.ObjectKey, doing string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return exit.With(exit.NotFound, fmt.Errorf("there is no HostedCluster %s: `kubectl get hostedclusters -A` lists them", cluster))
 	}
-	if err != nil {
-		return fmt.Errorf("annotating HostedCluster %s: %w", cluster, err)
-	}
-	return nil
+	return fmt.Errorf("%s HostedCluster %s: %w", doing, cluster, err)
 }

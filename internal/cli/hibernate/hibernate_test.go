@@ -12,6 +12,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/pause"
 )
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -53,11 +54,43 @@ func TestAnnotate(t *testing.T) {
 		g.Expect(c.Get(t.Context(), key, hc)).To(Succeed())
 		return hc.Annotations
 	}
-	g.Expect(annotate(t.Context(), c, key, "true")).To(Succeed())
+	g.Expect(annotate(t.Context(), c, key, map[string]any{hyperv1.HibernateAnnotation: "true"})).To(Succeed())
 	g.Expect(annotations()).To(Equal(map[string]string{"mine": "x", hyperv1.HibernateAnnotation: "true"}))
-	g.Expect(annotate(t.Context(), c, key, nil)).To(Succeed())
+	g.Expect(annotate(t.Context(), c, key, map[string]any{hyperv1.HibernateAnnotation: nil})).To(Succeed())
 	g.Expect(annotations()).To(Equal(map[string]string{"mine": "x"}))
-	g.Expect(annotate(t.Context(), c, key, nil)).To(Succeed(), "waking one that is awake changes nothing")
-	err := annotate(t.Context(), c, client.ObjectKey{Namespace: "clusters", Name: "other"}, "true")
+	g.Expect(annotate(t.Context(), c, key, map[string]any{hyperv1.HibernateAnnotation: nil})).To(Succeed(), "waking one that is awake changes nothing")
+	err := annotate(t.Context(), c, client.ObjectKey{Namespace: "clusters", Name: "other"}, map[string]any{hyperv1.HibernateAnnotation: "true"})
 	g.Expect(exit.Code(err)).To(Equal(exit.NotFound))
+}
+
+func TestOrder(t *testing.T) {
+	weekdays := times{sleep: "0 20 * * 1-5", wake: "0 7 * * 1-5", zone: "Europe/Berlin"}
+	for name, c := range map[string]struct {
+		times   times
+		until   until
+		want    map[string]any
+		said    string
+		problem string
+	}{
+		"When nothing is said it should sleep until it is woken": {want: map[string]any{hyperv1.HibernateAnnotation: "true"}, said: "`hypershift wake` wakes it"},
+		"When a schedule is given it should end what was ordered": {times: weekdays, said: "wakes at 2026-11-02T06:00:00Z by its schedule",
+			want: map[string]any{hyperv1.HibernateAnnotation: nil, pause.ScheduleAnnotation: "sleep 0 20 * * 1-5; wake 0 7 * * 1-5; zone Europe/Berlin"}},
+		"When half of a schedule is given it should ask for the other": {times: times{sleep: "0 20 * * *"}, problem: "needs --sleep and --wake"},
+		"When a zone alone is given it should ask for times":           {times: times{zone: "UTC"}, problem: "needs --sleep and --wake"},
+		"When a schedule is wrong it should say what":                  {times: times{sleep: "0 20 * *", wake: "0 7 * * *"}, problem: "five fields"},
+		"When a schedule and a time are given it should refuse":        {times: weekdays, until: until{span: time.Hour}, problem: "leave out"},
+		"When a schedule is given and taken away it should refuse":     {times: times{sleep: "0 20 * * *", wake: "0 7 * * *", none: true}, problem: "leave out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := c.times.order(c.until, noon)
+			if c.problem != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.problem)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.annotations).To(Equal(c.want))
+			g.Expect(got.said).To(ContainSubstring(c.said))
+		})
+	}
 }

@@ -35,6 +35,7 @@ import (
 	"hcp.internal/platform/internal/platform/local/provider"
 	"hcp.internal/platform/internal/sharedingress"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
+	"hcp.internal/platform/internal/sidecar/kmsplugin"
 )
 
 // role is one of the programs that this binary stands for.
@@ -103,7 +104,7 @@ var roles = []role{
 		name:  "control-plane-operator",
 		short: "Operator of one hosted control plane",
 		commands: func() []*cobra.Command {
-			return append([]*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(job.FetchSnapshot), ignition.Command()}, job.Commands()...)
+			return append([]*cobra.Command{hostedcontrolplane.Command(), configoperator.Command(), etcdrestore.Command(job.FetchSnapshot), ignition.Command(), kmsplugin.Command()}, job.Commands()...)
 		},
 		helpers: map[string][]string{"hcp-sidecar": sidecarHelpers, "hcp-cloud": {"etcd-upload", "etcd-verify", "etcd-fetch"}},
 	},

@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
+	"hcp.internal/platform/internal/configoperator/kmshealth"
 	"hcp.internal/platform/internal/configoperator/nodecount"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/nodetrust"
@@ -40,7 +41,7 @@ const resourcesController = "resources"
 const authoritiesController = "controller-manager-ca"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, nodecount.Controller, nodes.Controller, nodetrust.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, kmshealth.Controller, nodecount.Controller, nodes.Controller, nodetrust.Controller, reencryption.Controller}
 
 // Options are the settings of the process.
 type Options struct {

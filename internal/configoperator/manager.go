@@ -44,6 +44,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
 	"hcp.internal/platform/internal/configoperator/inplace"
+	"hcp.internal/platform/internal/configoperator/kmshealth"
 	"hcp.internal/platform/internal/configoperator/nodecount"
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/nodetrust"
@@ -132,6 +133,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	}
 	if o.enabled(hcpstatus.Controller) && isPayload(o.Version) {
 		if err := addStatus(mgr, uncached, hostedAPI, o); err != nil {
+			return nil, err
+		}
+	}
+	if o.enabled(kmshealth.Controller) {
+		if err := addKMSHealth(mgr, uncached, hosted, o); err != nil {
 			return nil, err
 		}
 	}
@@ -401,6 +407,23 @@ func addReencryption(mgr manager.Manager, management, hosted client.Client, o Op
 		return fmt.Errorf("adding controller %s: %w", reencryption.Controller, err)
 	}
 	r.Watch = watchKeys(mgr, c, o)
+	return nil
+}
+
+// addKMSHealth adds the controller that asks whether the plugins which hold encryption keys answer. It goes by time: they change by themselves.
+func addKMSHealth(mgr manager.Manager, management client.Client, cfg *rest.Config, o Options) error {
+	probe, err := kmshealth.Ask(bounded(cfg))
+	if err != nil {
+		return err
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(kmshealth.Controller).
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WithOptions(oneByOne()).
+		Complete(outcome.Wrap(&kmshealth.Reconciler{Management: management, Probe: probe, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", kmshealth.Controller, err)
+	}
 	return nil
 }
 

@@ -13,6 +13,8 @@
 //	                    ▲   │ the target's bytes were lost before any server got them
 //	     another target └───┘ Interrupted
 //
+// A key is in one of three forms: in kube-apiserver's configuration, in a plugin of ours, or in a service of a cloud, which a plugin of that cloud asks.
+//
 // The invariant: status.activeKey and the keys of the live configuration together read everything that is stored, and a key
 // leaves the configuration only when there is no target and status.activeKey writes, that is, when everything was written
 // again with it. Both decisions are pure; a test plays them against servers that are replaced one by one.

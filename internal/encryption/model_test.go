@@ -14,12 +14,19 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// key is the one of a letter; the dot is no encryption.
+// key is the one of a letter; the dot is no encryption, and a capital the same bytes held by a plugin.
 func key(letter string) Key {
 	if letter == "." {
 		return Plain
 	}
-	return NewKey([]byte(strings.Repeat(letter, KeySize)))
+	if letter >= "1" && letter <= "9" {
+		return CloudKey(Ref{Provider: hyperv1.SecretEncryptionProviderAWS, AWS: &hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/" + letter}}, "")
+	}
+	k := NewKey([]byte(strings.Repeat(strings.ToLower(letter), KeySize)))
+	if letter != strings.ToLower(letter) {
+		return k.In(InPlugin)
+	}
+	return k
 }
 
 func keys(letters string) []Key {
@@ -33,9 +40,14 @@ func keys(letters string) []Key {
 func letters(list []Key) string {
 	var s strings.Builder
 	for _, k := range list {
-		if k.plain() {
+		switch {
+		case k.plain():
 			s.WriteByte('.')
-		} else {
+		case k.Form == InCloud:
+			s.WriteString(letterOf(k.Name))
+		case k.Form == InPlugin:
+			s.WriteString(strings.ToUpper(string(k.Data[:1])))
+		default:
 			s.WriteByte(k.Data[0])
 		}
 	}
@@ -44,7 +56,7 @@ func letters(list []Key) string {
 
 // letterOf finds the key of a fingerprint.
 func letterOf(hash string) string {
-	for _, letter := range "abcdefgh" {
+	for _, letter := range "abcdefghABCDEFGH123456789" {
 		if key(string(letter)).Hash() == hash {
 			return string(letter)
 		}
@@ -52,8 +64,13 @@ func letterOf(hash string) string {
 	return ""
 }
 
-func named(letter string) *hyperv1.AESCBCKeyStatus {
-	return &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: "key-" + letter}, DataHash: key(letter).Hash()}
+// named is the key of a letter as a status names it. Digits are keys of a cloud.
+func named(letter string) *Ref {
+	ref := AESCBCRef("key-"+letter, key(letter))
+	if key(letter).Form == InCloud {
+		ref = *key(letter).Ref
+	}
+	return &ref
 }
 
 // model is a hosted cluster with both operators, reduced to keys, which are letters here.
@@ -81,10 +98,10 @@ func ptrKey(letter string) *Key {
 }
 
 func statusLetter(k hyperv1.SecretEncryptionKeyStatus) string {
-	if k.AESCBC == nil {
+	if !isSet(k) {
 		return ""
 	}
-	return letterOf(k.AESCBC.DataHash)
+	return letterOf(HashOf(k, ""))
 }
 
 func (m *model) converged() bool {
@@ -114,7 +131,7 @@ func (m *model) controlPlaneOperator(t *rapid.T) {
 		target = ptrKey(m.live[:1])
 	}
 	active := ptrKey(statusLetter(m.status.ActiveKey))
-	if active == nil && m.status.TargetKey.AESCBC != nil {
+	if active == nil && isSet(m.status.TargetKey) {
 		active = &Plain
 	}
 	next, err := Order(Wanted{
@@ -137,9 +154,9 @@ type look struct {
 }
 
 func (m *model) look() *look {
-	backup := ""
+	backup := Ref{}
 	if m.backup != "" {
-		backup = key(m.backup).Hash()
+		backup = *named(m.backup)
 	}
 	obs := Observed{Status: *m.status.DeepCopy(), Spec: named(m.spec), Backup: backup, Live: keys(m.live), Converged: m.converged(), TargetReadable: !m.unreadable()}
 	return &look{obs, m.version, m.liveVersion}
@@ -193,7 +210,7 @@ func (m *model) check(t *rapid.T) {
 
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := []string{"a", "b", "c", "d"}
+		names := []string{"a", "b", "c", "d", "A", "B", "1", "2"}
 		m := &model{spec: "a", servers: make([]string, rapid.IntRange(1, 3).Draw(t, "replicas")), silent: rapid.Bool().Draw(t, "silent")}
 		m.backup = rapid.SampledFrom([]string{"", "", "b"}).Draw(t, "backup")
 		if rapid.Bool().Draw(t, "encrypted later") {
@@ -254,7 +271,7 @@ func TestModel(t *testing.T) {
 		if m.backup != m.spec {
 			want += m.backup
 		}
-		if m.live != want || m.status.TargetKey.AESCBC != nil || statusLetter(m.status.ActiveKey) != m.spec {
+		if m.live != want || isSet(m.status.TargetKey) || statusLetter(m.status.ActiveKey) != m.spec {
 			t.Fatalf("it does not end at %q: %+v", want, *m)
 		}
 		for _, by := range m.stored {

@@ -1,7 +1,6 @@
 package encryption
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,10 +14,12 @@ type Observed struct {
 	// Status is status.secretEncryption as it is.
 	Status hyperv1.SecretEncryptionStatus
 	// Spec is the active key of the spec; nil when its Secret holds none, and then SpecProblem says what to do.
-	Spec        *hyperv1.AESCBCKeyStatus
+	Spec        *Ref
 	SpecProblem string
-	// Backup is the fingerprint of the backup key of the spec, which may stay in the configuration; may be empty.
-	Backup string
+	// Backup is the backup key of the spec, which may stay in the configuration; zero: none.
+	Backup Ref
+	// Vault is that of the spec.
+	Vault hyperv1.AzureKeyVaultType
 	// Live are the keys that kube-apiserver is configured with, the writing one first.
 	Live []Key
 	// Converged is true when every server that runs has exactly the live configuration.
@@ -47,55 +48,71 @@ func Next(obs Observed, now time.Time) Step {
 	switch {
 	case len(obs.Live) == 0:
 		return waiting(obs.Status, "kube-apiserver has no encryption configuration yet")
-	case obs.Status.TargetKey.AESCBC != nil:
+	case isSet(obs.Status.TargetKey):
 		return follow(obs, now)
 	case obs.Spec == nil:
 		return Step{Status: obs.Status, Reason: hyperv1.ReEncryptionFailedReason, Message: obs.SpecProblem}
-	case obs.Status.ActiveKey.AESCBC == nil:
+	case !isSet(obs.Status.ActiveKey):
 		return adopt(obs, now)
 	}
-	active, writes := obs.Status.ActiveKey.AESCBC, obs.Live[0].Hash()
+	active, spec, writes := obs.hash(obs.Status.ActiveKey), obs.hash(*obs.Spec), obs.Live[0].Hash()
 	switch {
-	case writes != active.DataHash:
+	case writes != active:
 		// Nobody says how that came about (a status that was lost, or restored), so that anything may be stored.
 		return adopt(obs, now)
-	case active.DataHash == obs.Spec.DataHash:
+	case active == spec:
 		step := completed(obs.Status)
-		step.Status.ActiveKey = keyStatus(obs.Spec) // The same bytes may be in another Secret now.
+		step.Status.ActiveKey = *obs.Spec.DeepCopy() // The same bytes may be in another Secret now.
 		return step
 	case slices.ContainsFunc(obs.Live, func(k Key) bool {
 		h := k.Hash()
-		return h != active.DataHash && h != obs.Spec.DataHash && h != obs.Backup
+		return h != active && h != spec && h != obs.hash(obs.Backup)
 	}):
 		// One rotation ends completely before the next begins, or keys would pile up.
 		return waiting(obs.Status, "the keys of the last rotation are still being taken from kube-apiserver")
 	}
-	return begin(obs.Status, active, obs.Spec, now)
+	return begin(obs, obs.Status, obs.Status.ActiveKey, now)
 }
+
+// hash is Key.Hash of the key that is named.
+func (obs Observed) hash(r Ref) string { return HashOf(r, obs.Vault) }
 
 // adopt begins when no status says what is stored, or one that cannot be right. Secrets may have been stored before there was
 // a key, or with any of those that are live, so that everything is written again. In a new cluster that is next to nothing.
 func adopt(obs Observed, now time.Time) Step {
-	from := obs.Status.ActiveKey.AESCBC
-	if from == nil || from.DataHash == obs.Spec.DataHash {
-		from = nil
-		for _, key := range obs.Live {
-			if !key.plain() && key.Hash() != obs.Spec.DataHash {
-				// No Secret may have this key; the live configuration does, and keeps it until everything was written again.
-				from = &hyperv1.AESCBCKeyStatus{Secret: obs.Spec.Secret, DataHash: key.Hash()}
-				break
-			}
+	from, spec := obs.Status.ActiveKey, obs.hash(*obs.Spec)
+	if obs.hash(from) == spec {
+		from = Ref{}
+	}
+	for _, key := range obs.Live {
+		if isSet(from) {
+			break
+		}
+		switch {
+		case key.plain() || key.Hash() == spec:
+		case key.Hash() == obs.hash(obs.Backup):
+			from = obs.Backup
+		case key.Form != InCloud && obs.Spec.AESCBC != nil:
+			// No Secret may have this key; the live configuration does, and keeps it until everything was written again.
+			from = aescbc(&hyperv1.AESCBCKeyStatus{Secret: obs.Spec.AESCBC.Secret, DataHash: key.Hash()})
 		}
 	}
-	return begin(obs.Status, from, obs.Spec, now)
+	return begin(obs, obs.Status, from, now)
 }
 
-// begin makes to the target. What is stored counts as encrypted with from; nil: not encrypted.
-func begin(status hyperv1.SecretEncryptionStatus, from, to *hyperv1.AESCBCKeyStatus, now time.Time) Step {
+// begin makes for the key of the spec. What is stored counts as encrypted with from; zero: not encrypted.
+func begin(obs Observed, status hyperv1.SecretEncryptionStatus, from Ref, now time.Time) Step {
 	status = *status.DeepCopy()
-	status.ActiveKey, status.TargetKey = keyStatus(from), keyStatus(to)
+	status.ActiveKey, status.TargetKey = *from.DeepCopy(), *obs.Spec.DeepCopy()
+	provider := obs.Spec.Provider
+	if isSet(from) {
+		provider = from.Provider
+	}
 	entry := hyperv1.EncryptionMigrationHistory{
-		From: reference(from), To: reference(to), State: hyperv1.EncryptionMigrationReadOnlyDeploy, StartedTime: seconds(now),
+		// What is not encrypted has a fingerprint that no key can have.
+		From:  hyperv1.EncryptionKeyReference{Provider: provider, Fingerprint: fingerprint(from, obs.Vault)},
+		To:    hyperv1.EncryptionKeyReference{Provider: obs.Spec.Provider, Fingerprint: fingerprint(*obs.Spec, obs.Vault)},
+		State: hyperv1.EncryptionMigrationReadOnlyDeploy, StartedTime: seconds(now),
 	}
 	status.History = append([]hyperv1.EncryptionMigrationHistory{entry}, status.History...)
 	status.History = status.History[:min(len(status.History), maxHistory)]
@@ -105,7 +122,7 @@ func begin(status hyperv1.SecretEncryptionStatus, from, to *hyperv1.AESCBCKeySta
 // follow goes with what the live configuration does with the target.
 func follow(obs Observed, now time.Time) Step {
 	status := *obs.Status.DeepCopy()
-	target, at := status.TargetKey.AESCBC, index(obs.Live, status.TargetKey.AESCBC.DataHash)
+	at := index(obs.Live, obs.hash(status.TargetKey))
 	switch {
 	case at < 0 && !obs.TargetReadable:
 		if obs.Spec == nil {
@@ -113,7 +130,7 @@ func follow(obs Observed, now time.Time) Step {
 		}
 		// No server ever got it, so nothing is encrypted with it, and it is not to be had any more.
 		end(&status, hyperv1.EncryptionMigrationInterrupted, now)
-		return begin(status, status.ActiveKey.AESCBC, obs.Spec, now)
+		return begin(obs, status, status.ActiveKey, now)
 	case at != 0:
 		setState(&status, hyperv1.EncryptionMigrationReadOnlyDeploy)
 		return readOnly(status)
@@ -121,7 +138,7 @@ func follow(obs Observed, now time.Time) Step {
 		setState(&status, hyperv1.EncryptionMigrationMigrating)
 		return Step{
 			Status: status, Rewrite: true, Reason: hyperv1.ReEncryptionInProgressReason,
-			Message: fmt.Sprintf("Secrets are being written again with the key of Secret %s", target.Secret.Name),
+			Message: "Secrets are being written again with " + text(status.TargetKey),
 		}
 	case state(status) == hyperv1.EncryptionMigrationMigrating:
 		return waiting(status, "Secrets are written again once every kube-apiserver runs with the present encryption keys")
@@ -152,7 +169,7 @@ func waiting(status hyperv1.SecretEncryptionStatus, message string) Step {
 
 // Promoted says whether every server was seen writing with the target.
 func Promoted(status hyperv1.SecretEncryptionStatus) bool {
-	return status.TargetKey.AESCBC != nil && state(status) == hyperv1.EncryptionMigrationMigrating
+	return isSet(status.TargetKey) && state(status) == hyperv1.EncryptionMigrationMigrating
 }
 
 func state(status hyperv1.SecretEncryptionStatus) hyperv1.EncryptionMigrationState {
@@ -177,17 +194,12 @@ func end(status *hyperv1.SecretEncryptionStatus, s hyperv1.EncryptionMigrationSt
 // seconds is what the API stores of a time.
 func seconds(now time.Time) metav1.Time { return metav1.NewTime(now.UTC().Truncate(time.Second)) }
 
-func keyStatus(key *hyperv1.AESCBCKeyStatus) hyperv1.SecretEncryptionKeyStatus {
-	if key == nil {
-		return hyperv1.SecretEncryptionKeyStatus{}
-	}
-	return hyperv1.SecretEncryptionKeyStatus{Provider: hyperv1.SecretEncryptionProviderAESCBC, AESCBC: key.DeepCopy()}
+// aescbc names a key of a Secret.
+func aescbc(key *hyperv1.AESCBCKeyStatus) Ref {
+	return Ref{Provider: hyperv1.SecretEncryptionProviderAESCBC, AESCBC: key}
 }
 
-// reference names a key in the history; what is not encrypted has a fingerprint that no key can have.
-func reference(key *hyperv1.AESCBCKeyStatus) hyperv1.EncryptionKeyReference {
-	if key == nil {
-		return hyperv1.EncryptionKeyReference{Provider: hyperv1.SecretEncryptionProviderAESCBC, Fingerprint: unencrypted}
-	}
-	return hyperv1.EncryptionKeyReference{Provider: hyperv1.SecretEncryptionProviderAESCBC, Fingerprint: key.DataHash}
+// AESCBCRef names the key that a Secret holds.
+func AESCBCRef(secret string, key Key) Ref {
+	return aescbc(&hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: secret}, DataHash: key.Hash()})
 }

@@ -11,10 +11,10 @@ import (
 func TestNext(t *testing.T) {
 	status := func(active, target string, states ...hyperv1.EncryptionMigrationState) (s hyperv1.SecretEncryptionStatus) {
 		if active != "" {
-			s.ActiveKey = keyStatus(named(active))
+			s.ActiveKey = *named(active)
 		}
 		if target != "" {
-			s.TargetKey = keyStatus(named(target))
+			s.TargetKey = *named(target)
 		}
 		for _, state := range states {
 			s.History = append(s.History, hyperv1.EncryptionMigrationHistory{State: state})
@@ -36,7 +36,10 @@ func TestNext(t *testing.T) {
 		"When servers don't encrypt yet it should begin":                          {spec: "a", obs: Observed{Live: keys(".a")}, target: "a", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When servers don't encrypt yet it should wait for them":                  {spec: "a", obs: Observed{Status: status("", "a", ro), Live: keys(".a"), Converged: true}, target: "a", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When all servers encrypt it should write everything again":               {spec: "a", obs: Observed{Status: status("", "a", wp), Live: keys("a"), Converged: true}, target: "a", states: states(mi), reason: hyperv1.ReEncryptionInProgressReason, rewrite: true},
-		"When there is a backup key from before it should write everything again": {spec: "b", obs: Observed{Live: keys("ba"), Backup: key("a").Hash()}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When there is a backup key from before it should write everything again": {spec: "b", obs: Observed{Live: keys("ba"), Backup: *named("a")}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When a key of a cloud has another backup it should write all again":      {spec: "2", obs: Observed{Live: keys("21"), Backup: *named("1")}, active: "1", target: "2", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When a key of a cloud changed and nobody names it it should say nothing": {spec: "2", obs: Observed{Live: keys("1")}, target: "2", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
+		"When keys move into a cloud it should write all again":                   {spec: "1", obs: Observed{Status: status("a", "", done), Live: keys("a")}, active: "a", target: "1", states: states(ro, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When the key changed before anybody recorded one it should rotate":       {spec: "b", obs: Observed{Live: keys("a")}, active: "a", target: "b", states: states(ro), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When the spec has another key it should begin":                           {spec: "b", obs: Observed{Status: status("a", "", done), Live: keys("a")}, active: "a", target: "b", states: states(ro, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},
 		"When five changes are on record it should forget the oldest":             {spec: "b", obs: Observed{Status: status("a", "", done, done, done, done, stopped), Live: keys("a")}, active: "a", target: "b", states: states(ro, done, done, done, done), reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason},

@@ -38,7 +38,9 @@ func ReadKey(ctx context.Context, reader client.Reader, namespace, name string) 
 // LiveConfig is the configuration that kube-apiserver is given at present.
 type LiveConfig struct {
 	Keys []Key // the writing one first; none before the first time
-	Hash string
+	// Plugins are the names of all that plugins hold, also of other plugins than ours, in the order of kube-apiserver's health checks.
+	Plugins []string
+	Hash    string
 	// Version changes whenever anything about the configuration may have.
 	Version string
 	// ResourceVersion is that of the Secret; empty when there is none.
@@ -56,11 +58,11 @@ func ReadConfig(ctx context.Context, reader client.Reader, namespace string) (Li
 		return LiveConfig{}, fmt.Errorf("reading Secret %s: %w", ConfigSecret, err)
 	}
 	raw := secret.Data[ConfigKey]
-	keys, err := ParseKeys(raw)
+	keys, err := ParseKeys(secret.Data)
 	if err != nil {
 		return LiveConfig{}, err
 	}
-	return LiveConfig{Keys: keys, Hash: ConfigHash(raw), Version: string(secret.UID) + "/" + secret.ResourceVersion, ResourceVersion: secret.ResourceVersion}, nil
+	return LiveConfig{Keys: keys, Plugins: pluginNames(raw), Hash: ConfigHash(raw), Version: string(secret.UID) + "/" + secret.ResourceVersion, ResourceVersion: secret.ResourceVersion}, nil
 }
 
 // Deployed says whether there may be servers already: there is a Deployment of them.

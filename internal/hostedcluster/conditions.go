@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
@@ -46,7 +47,8 @@ var bubbled = []string{
 
 // bubbledIfPresent are copied while the HostedControlPlane has them (and knows their status), and removed when it has not.
 var bubbledIfPresent = []string{
-	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.NodesTrustAuthorities, hyperv1.EtcdBackupSucceeded, hyperv1.EtcdSnapshotRestored, hyperv1.HostedClusterRestoredFromBackup,
+	hyperv1.ClusterVersionRetrievedUpdates, hyperv1.EtcdDataEncryptionUpToDate, hyperv1.NodesTrustAuthorities, encryption.KeysAvailable,
+	hyperv1.EtcdBackupSucceeded, hyperv1.EtcdSnapshotRestored, hyperv1.HostedClusterRestoredFromBackup,
 }
 
 // conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome

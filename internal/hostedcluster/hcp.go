@@ -12,6 +12,7 @@ import (
 	"hcp.internal/platform/internal/auditlogs"
 	auditcontract "hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -39,7 +40,7 @@ var mirroredToHCP = []string{
 	hyperv1.ManagementPlatformAnnotation, hyperv1.AWSMachinePublicIPs,
 	hyperv1.AWSKarpenterDefaultInstanceProfile, hyperv1.KarpenterProviderAWSImage, hyperv1.KarpenterOperatorImage, hyperv1.KarpenterCoreE2EOverrideAnnotation,
 	hyperv1.AWSTerminationHandlerQueueURLAnnotation, hyperv1.HostedClusterRestoredFromBackupAnnotation, hyperv1.SwiftPodNetworkInstanceAnnotation,
-	hyperv1.ImageOverridesAnnotation, hyperv1.PrivateCAPITypesAnnotation,
+	hyperv1.ImageOverridesAnnotation, hyperv1.PrivateCAPITypesAnnotation, encryption.PluginAnnotation,
 	pki.ValidityAnnotation, pki.RenewalAnnotation, pki.RotateBeforeAnnotation, pki.RevokeBeforeAnnotation, pki.LeaveNodesAnnotation, names.ContainerMachinesAnnotation,
 }
 

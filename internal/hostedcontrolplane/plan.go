@@ -12,6 +12,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -129,7 +130,4 @@ func recheckAfter(obs Observed, now time.Time) time.Duration {
 
 // rotates says whether kube-apiserver's encryption keys are to change. The next step waits until the last pod with the present ones has ended,
 // which is no event here: pods are many, and not watched.
-func rotates(hcp *hyperv1.HostedControlPlane) bool {
-	spec, status := hcp.Spec.SecretEncryption, hcp.Status.SecretEncryption
-	return spec != nil && spec.AESCBC != nil && (status.TargetKey.AESCBC != nil || status.ActiveKey.AESCBC == nil)
-}
+func rotates(hcp *hyperv1.HostedControlPlane) bool { return encryption.UnderWay(hcp) }

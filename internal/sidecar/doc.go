@@ -5,5 +5,5 @@
 // linked, so none imports client-go, gRPC or etcd's client: package kubeapi has the few requests to API servers, and
 // package etcdinit those to etcd. A role is a package with func Command() *cobra.Command.
 //
-// The exception is etcdrestore, which needs etcd's storage code: it is linked into hcp-operators.
+// The exceptions are etcdrestore, which needs etcd's storage code, and kmsplugin, which needs gRPC: they are linked into hcp-operators.
 package sidecar

@@ -11,16 +11,17 @@ import (
 
 // Texts that several annotations share.
 const (
-	noCatalogs    = "Kubernetes releases have no operator catalogs"
-	onlySized     = "with an installation of --enable-size-tagging"
-	noIngress     = "Kubernetes releases have no ingress controller: install one in the hosted cluster"
-	noOAuth       = "Kubernetes releases have no OAuth server"
-	noKarpenter   = "there is no Karpenter here: size NodePools with spec.autoScaling"
-	cloudOnly     = "it is for a platform that this operator doesn't host"
-	onObjects     = "it marks objects that operators make"
-	noForwarding  = "metrics are not forwarded to the hosted cluster: scrape the control plane's namespace"
-	noMigration   = "an operator notes there how far a migration of machine objects is"
-	whichProvider = "this operator runs no such provider of Cluster API"
+	noCatalogs       = "Kubernetes releases have no operator catalogs"
+	onlySized        = "with an installation of --enable-size-tagging"
+	noIngress        = "Kubernetes releases have no ingress controller: install one in the hosted cluster"
+	noOAuth          = "Kubernetes releases have no OAuth server"
+	noKarpenter      = "there is no Karpenter here: size NodePools with spec.autoScaling"
+	cloudOnly        = "it is for a platform that this operator doesn't host"
+	onObjects        = "it marks objects that operators make"
+	noForwarding     = "metrics are not forwarded to the hosted cluster: scrape the control plane's namespace"
+	noMigration      = "an operator notes there how far a migration of machine objects is"
+	encryptionPlugin = "hypershift.openshift.io/secret-encryption-plugin"
+	whichProvider    = "this operator runs no such provider of Cluster API"
 )
 
 // annotations needs no By: a test looks for who reads a key.
@@ -48,7 +49,7 @@ var annotations = func() []Entry {
 		hyperv1.KubeAPIServerMaximumMutatingRequestsInFlight, hyperv1.KubeAPIServerVerbosityLevelAnnotation, hyperv1.KubeAPIServerGoAwayChance,
 		hyperv1.KubeAPIServerServiceAccountTokenMaxExpiration, hyperv1.DisableMonitoringServices, hyperv1.DisableIgnitionServerAnnotation,
 		hyperv1.DisableClusterAutoscalerAnnotation, hyperv1.AWSLoadBalancerTargetNodesAnnotation)
-	add(Heeded, "", hyperv1.HibernateAnnotation, pause.ScheduleAnnotation)
+	add(Heeded, "", hyperv1.HibernateAnnotation, pause.ScheduleAnnotation, encryptionPlugin)
 	add(Heeded, "", hyperv1.DisablePKIReconciliationAnnotation,
 		"hypershift.openshift.io/certificate-validity", "hypershift.openshift.io/certificate-renewal",
 		"hypershift.openshift.io/rotate-authorities-before", "hypershift.openshift.io/revoke-authorities-before", "hypershift.openshift.io/rotate-authorities-without-nodes", "hypershift.openshift.io/machines-are-containers")
@@ -154,6 +155,8 @@ func withPayloads(list []Entry) []Entry {
 		switch e := &list[i]; {
 		case slices.Contains(byPayloads, e.Path):
 			e.Payload = Heeded
+		case e.Path == encryptionPlugin:
+			e.Payload, e.PayloadText = Refused, "OpenShift payloads have plugins of clouds alone: remove it"
 		case e.Path == hyperv1.EnableMetricsForwarding:
 			e.Payload, e.PayloadText = NotHeeded, "metrics are forwarded with spec.monitoring.metricsForwarding: set that"
 		}

@@ -227,6 +227,8 @@ var Programs = []Program{
 		{Command: "hcp-operators control-plane-operator ignition-server",
 			Heeded:    "addr cert-file health-addr key-file kubeconfig metrics-addr namespace registry-overrides",
 			NotHeeded: "platform work-dir feature-gate-manifest"},
+		{Command: "hcp-operators control-plane-operator kms-plugin",
+			Heeded: "interval keys sockets"},
 		{Command: "hcp-operators control-plane-operator run",
 			Heeded:    "availability-prober-image deployment-name enable-ci-debug-output health-probe-addr hosted-cluster-config-operator-image image-overrides kubeconfig leader-elect metrics-addr namespace registry-overrides socks5-proxy-image token-minter-image",
 			NotHeeded: "feature-gates"},

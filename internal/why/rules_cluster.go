@@ -9,6 +9,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
 )
@@ -61,6 +62,8 @@ var clusterRules = []Rule{
 		Do: "do what the message says; docs/conditions.md tells more of its reason"},
 	{ID: "cluster-degraded", On: kindHostedCluster, Condition: hyperv1.HostedClusterDegraded, Is: yes, Ask: []edge{controlPlane}, State: Broken,
 		Do: "see why the Deployments in the message lack replicas: kubectl get pods in the control plane's namespace"},
+	{ID: "encryption-keys-away", On: kindHostedCluster, Condition: encryption.KeysAvailable, Is: no, Ask: []edge{controlPlaneNamespace}, State: Broken,
+		Do: "bring the key management back, as the message says: until then Secrets can't be written, and API servers must not be started anew"},
 	// A HostedCluster tells nothing of a control plane whose own operator is gone.
 	{ID: "control-plane", On: kindHostedCluster, See: hasControlPlane, Sees: "it has a control plane, to ask it", Ask: []edge{controlPlane}, Leads: true},
 	{ID: "etcd-backup-failed", On: kindHostedCluster, Condition: hyperv1.EtcdBackupSucceeded, Is: no, Reasons: []string{hyperv1.BackupFailedReason, hyperv1.BackupRejectedReason}, State: Broken,

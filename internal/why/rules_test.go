@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/why"
 )
 
@@ -121,6 +122,7 @@ var clusterRows = []row{
 		w.controlPlaneSays(hyperv1.EtcdAvailable, no, hyperv1.HostedClusterHibernated, "the hosted cluster hibernates")
 	}, why.Held, "nothing runs"},
 	{"cluster-falling-asleep", demo, hc(hyperv1.HostedClusterHibernated, no, hyperv1.FallingAsleepReason, "still running: etcd"), why.Waiting, "still running"},
+	{"encryption-keys-away", demo, hc(encryption.KeysAvailable, no, encryption.KeysAwayReason, "kms-plugin"), why.Broken, "kms-plugin"},
 	{"nodes-lack-authorities", demo, hc(hyperv1.NodesTrustAuthorities, no, hyperv1.NodesLackAuthoritiesReason, "worker-1"), why.Waiting, "worker-1"},
 	{"cluster-paused", demo, hc(hyperv1.ReconciliationActive, no, hyperv1.ReconciliationPausedReason, "paused until field removed"), why.Held, "paused until"},
 	{"etcd-recovering", demo, hc(hyperv1.EtcdRecoveryActive, yes, "Active", "replacing etcd-1"), why.Waiting, "etcd-1"},

@@ -1,5 +1,5 @@
 // Package reencryption is the controller that changes the key of a hosted cluster's Secrets: it records the rotation, and
-// writes every Secret again when all API servers write with the new key.
+// writes every Secret again when all API servers write with the new key; with keys of clouds every ConfigMap, too.
 //
 // What to do is decided by package encryption. This package is the only writer of status.secretEncryption and of condition
 // EtcdDataEncryptionUpToDate of the HostedControlPlane; both go out in one patch with the resourceVersion that was read, so

@@ -1,6 +1,7 @@
 package reencryption
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+	"unicode"
 
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,6 +29,7 @@ import (
 // hostedServers are an etcd, and a kube-apiserver that can be started again with other keys.
 type hostedServers struct {
 	dir, etcd string
+	sockets   string // of the plugin
 	port      int
 	api       *testenv.Process
 }
@@ -77,19 +80,12 @@ func (h *hostedServers) serve(t *testing.T, letters string) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.write(t, "encryption.yaml", raw)
+	h.write(t, "encryption.yaml", bytes.ReplaceAll(raw, []byte(encryption.PluginSocketDir), []byte(h.sockets)))
 	if h.api != nil {
 		h.api.Kill()
 	}
-	h.api, err = testenv.StartProcess(testenv.KubeBinary(t), h.dir, "kube-apiserver", nil,
-		"--etcd-servers="+h.etcd, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.port), "--cert-dir=certs",
-		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.key", "--service-account-signing-key-file=sa.key",
-		"--token-auth-file=tokens.csv", "--encryption-provider-config=encryption.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", h.port), BearerToken: "test-token", QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	h.api = h.start(t, h.port)
+	cfg := config(h.port)
 	var c client.Client
 	NewWithT(t).Eventually(func() error {
 		if c, err = client.New(cfg, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
@@ -100,12 +96,31 @@ func (h *hostedServers) serve(t *testing.T, letters string) client.Client {
 	return c
 }
 
-func keyOf(letter rune) encryption.Key {
-	data := make([]byte, encryption.KeySize)
-	for i := range data {
-		data[i] = byte(letter)
+// start starts a kube-apiserver with the configuration that was written.
+func (h *hostedServers) start(t *testing.T, port int) *testenv.Process {
+	t.Helper()
+	p, err := testenv.StartProcess(testenv.KubeBinary(t), h.dir, "kube-apiserver", nil,
+		"--etcd-servers="+h.etcd, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), fmt.Sprintf("--cert-dir=certs-%d", port),
+		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.key", "--service-account-signing-key-file=sa.key",
+		"--token-auth-file=tokens.csv", "--encryption-provider-config=encryption.yaml", "--encryption-provider-config-automatic-reload=false")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return encryption.NewKey(data)
+	return p
+}
+
+func config(port int) *rest.Config {
+	return &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", port), BearerToken: "test-token", QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+}
+
+// keyOf is the key of a letter; that of a capital is held by the plugin.
+func keyOf(letter rune) encryption.Key {
+	key := encryption.NewKey(bytes.Repeat([]byte{byte(unicode.ToLower(letter))}, encryption.KeySize))
+	if unicode.IsUpper(letter) {
+		return key.In(encryption.InPlugin)
+	}
+	return key
 }
 
 // TestStored looks at what etcd holds, which nothing but real servers can show.

@@ -10,7 +10,8 @@ const (
 	progressName = "secret-reencryption-progress"
 	// Its keys.
 	rotationKey  = "rotation"  // what the rest is about
-	continueKey  = "continue"  // where to go on in the list of Secrets
+	kindKey      = "kind"      // which kind is being written again, by its place
+	continueKey  = "continue"  // where to go on in its list
 	rewrittenKey = "rewritten" // how many are done
 	failedKey    = "failed"    // how many of those were refused
 

@@ -60,8 +60,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
 	}
-	if spec := hcp.Spec.SecretEncryption; spec == nil || spec.Type != hyperv1.AESCBC || spec.AESCBC == nil {
-		return ctrl.Result{}, nil // The keys of a KMS rotate with its provider.
+	if !encryption.Rotates(hcp) {
+		return ctrl.Result{}, nil
 	}
 	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
@@ -106,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // rewrite has everything written again, for the time of one pass, and says what came of it and when to go on.
 func (r *Reconciler) rewrite(ctx context.Context, hcp *hyperv1.HostedControlPlane, live encryption.LiveConfig, step encryption.Step) (encryption.Step, time.Duration) {
-	target := step.Status.TargetKey.AESCBC.DataHash
+	target := encryption.HashOf(step.Status.TargetKey, encryption.Vault(hcp))
 	out, err := r.writeAgain(ctx, hcp, target, rotationID(target, live))
 	if err == nil && out.done {
 		// What counts is what the servers were while it went on: a configuration that changed meanwhile starts it anew.
@@ -130,6 +130,11 @@ func (r *Reconciler) rewrite(ctx context.Context, hcp *hyperv1.HostedControlPlan
 }
 
 func (r *Reconciler) writeAgain(ctx context.Context, hcp *hyperv1.HostedControlPlane, target, rotation string) (outcome, error) {
+	kinds := kindsOf(hcp)
+	if len(kinds) > 1 {
+		// What others would do about one kind says nothing of the other: it is ours as a whole.
+		return r.writeHere(ctx, hcp, rotation, kinds)
+	}
 	v, err := r.migrate(ctx, target, rotation)
 	switch {
 	case err != nil:
@@ -139,7 +144,13 @@ func (r *Reconciler) writeAgain(ctx context.Context, hcp *hyperv1.HostedControlP
 	case v == running:
 		return outcome{message: "the storage version migrator of the hosted cluster writes Secrets again", after: waitingPause}, nil
 	}
-	out, err := r.rewriter().run(ctx, hcp, rotation) // also when the migrator failed: it does not try again
+	return r.writeHere(ctx, hcp, rotation, kinds) // also when the migrator failed: it does not try again
+}
+
+func (r *Reconciler) writeHere(ctx context.Context, hcp *hyperv1.HostedControlPlane, rotation string, kinds []string) (outcome, error) {
+	w := r.rewriter()
+	w.kinds = kinds
+	out, err := w.run(ctx, hcp, rotation)
 	if out.after == 0 {
 		out.after = time.Millisecond
 	}
@@ -178,41 +189,57 @@ func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane
 
 // observe reads what a step is decided from.
 func observe(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedControlPlane) (encryption.Observed, encryption.LiveConfig, error) {
-	spec, obs := hcp.Spec.SecretEncryption.AESCBC, encryption.Observed{Status: hcp.Status.SecretEncryption}
+	obs := encryption.Observed{Status: hcp.Status.SecretEncryption, Vault: encryption.Vault(hcp)}
 	live, err := encryption.ReadConfig(ctx, reader, hcp.Namespace)
 	if err != nil {
 		return obs, live, err
 	}
 	obs.Live = live.Keys
-	active, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.ActiveKey.Name)
-	switch {
-	case err == nil:
-		obs.Spec = &hyperv1.AESCBCKeyStatus{Secret: hyperv1.EncryptionSecretReference{Name: spec.ActiveKey.Name}, DataHash: active.Hash()}
-	case errors.Is(err, encryption.ErrKey):
-		obs.SpecProblem = fmt.Sprintf("spec.secretEncryption.aescbc.activeKey: %v", err)
-	default:
+	if active, backup, ok := encryption.CloudRefs(hcp); ok {
+		obs.Spec, obs.Backup = &active, backup
+	} else if err := observeSecrets(ctx, reader, hcp, &obs); err != nil {
 		return obs, live, err
-	}
-	if spec.BackupKey != nil && spec.BackupKey.Name != "" {
-		backup, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.BackupKey.Name)
-		if err == nil {
-			obs.Backup = backup.Hash()
-		} else if !errors.Is(err, encryption.ErrKey) {
-			return obs, live, err
-		}
 	}
 	if target := obs.Status.TargetKey.AESCBC; target != nil {
 		key, err := encryption.ReadKey(ctx, reader, hcp.Namespace, target.Secret.Name)
 		if err != nil && !errors.Is(err, encryption.ErrKey) {
 			return obs, live, err
 		}
-		obs.TargetReadable = err == nil && key.Hash() == target.DataHash
+		if err == nil {
+			_, obs.TargetReadable = key.Matching(target.DataHash)
+		}
+	} else {
+		obs.TargetReadable = true // the status has all that is needed of a key of a cloud
 	}
-	if len(live.Keys) == 0 || obs.Status.TargetKey.AESCBC == nil {
+	if len(live.Keys) == 0 || encryption.HashOf(obs.Status.TargetKey, obs.Vault) == "" {
 		return obs, live, nil // a key that can't be used is in obs, and no failure
 	}
 	obs.Converged, err = encryption.Converged(ctx, reader, hcp.Namespace, live.Hash)
 	return obs, live, err
+}
+
+// observeSecrets reads the keys that spec.secretEncryption.aescbc names.
+func observeSecrets(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedControlPlane, obs *encryption.Observed) error {
+	spec := hcp.Spec.SecretEncryption.AESCBC
+	active, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.ActiveKey.Name)
+	switch {
+	case err == nil:
+		ref := encryption.AESCBCRef(spec.ActiveKey.Name, active.In(encryption.FormOf(hcp)))
+		obs.Spec = &ref
+	case errors.Is(err, encryption.ErrKey):
+		obs.SpecProblem = fmt.Sprintf("spec.secretEncryption.aescbc.activeKey: %v", err)
+	default:
+		return err
+	}
+	if spec.BackupKey != nil && spec.BackupKey.Name != "" {
+		backup, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.BackupKey.Name)
+		if err == nil {
+			obs.Backup = encryption.AESCBCRef(spec.BackupKey.Name, backup.In(encryption.FormOf(hcp)))
+		} else if !errors.Is(err, encryption.ErrKey) {
+			return err
+		}
+	}
+	return nil
 }
 
 // IsKey says whether the Secret of this name, in the namespace of hcp, holds an encryption key that a step is decided from.
@@ -233,6 +260,6 @@ func Matters() predicate.Predicate {
 		before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
 		after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
 		return !ok1 || !ok2 || before.UID != after.UID || before.Generation != after.Generation ||
-			!equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption)
+			encryption.FormOf(before) != encryption.FormOf(after) || !equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption)
 	}}
 }

@@ -72,6 +72,49 @@ func TestReconcile(t *testing.T) {
 			return err
 		})
 	})
+	t.Run("When a plugin is to hold the key, and later not any more, it should write every Secret again each time", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		for _, step := range []struct{ plugin, keys string }{{encryption.PluginLocal, "A"}, {"", "a"}} {
+			hcp := w.read(t)
+			hcp.Annotations = map[string]string{encryption.PluginAnnotation: step.plugin}
+			g.Expect(w.client.Update(t.Context(), hcp)).To(Succeed())
+			_, err := w.reconcile(t, w.client)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(w.condition(t)).To(Equal("False ReadOnlyRolloutInProgress"))
+			g.Expect(w.settle(t, w.client)).To(Succeed())
+			g.Expect(w.keys(t)).To(Equal(step.keys))
+			for i := range 5 {
+				g.Expect(w.written).To(HaveKeyWithValue(fmt.Sprintf("%s/data-%d", w.hcp.Namespace, i), step.keys))
+			}
+		}
+	})
+	t.Run("When the key is a cloud's and changes it should write Secrets and ConfigMaps again", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		w.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "settings"}})
+		for _, letter := range []string{"1", "2"} {
+			hcp := w.read(t)
+			hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{
+				Region: "eu-west-1", ActiveKey: *cloudRef(letter).AWS, Auth: hyperv1.AWSKMSAuthSpec{AWSKMSRoleARN: "arn:aws:iam::123456789012:role/kms"}}}}
+			g.Expect(w.client.Update(t.Context(), hcp)).To(Succeed())
+			for range 60 {
+				w.operate(t, true)
+				_, err := w.reconcile(t, w.client)
+				g.Expect(err).NotTo(HaveOccurred())
+				if w.condition(t) == "True ReEncryptionCompleted" && w.keys(t) == letter {
+					break
+				}
+			}
+			g.Expect(w.keys(t)).To(Equal(letter))
+			g.Expect(w.condition(t)).To(Equal("True ReEncryptionCompleted"))
+			g.Expect(w.written).To(HaveKeyWithValue(w.hcp.Namespace+"/settings", letter))
+			g.Expect(w.written).To(HaveKeyWithValue(w.hcp.Namespace+"/data-0", letter))
+			g.Expect(w.read(t).Status.SecretEncryption.ActiveKey).To(Equal(cloudRef(letter)))
+		}
+		g.Expect(w.read(t).Status.SecretEncryption.History).To(HaveLen(2))
+	})
 	t.Run("When the next key is none it should say so, keep the present one, and heal", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/apply"
 )
 
@@ -30,9 +31,21 @@ const (
 	maxContinue = 4 << 10
 )
 
+// secretKind and configMapKind are what is encrypted: Secrets, and with keys of clouds ConfigMaps, too. What other servers store is not.
+const secretKind, configMapKind = "Secret", "ConfigMap"
+
+// kindsOf are the kinds that are encrypted in a hosted cluster.
+func kindsOf(hcp *hyperv1.HostedControlPlane) []string {
+	if _, _, ok := encryption.CloudRefs(hcp); ok {
+		return []string{secretKind, configMapKind}
+	}
+	return []string{secretKind}
+}
+
 // progress is how far the rewriting is.
 type progress struct {
 	rotation  string
+	kind      int    // the place among the kinds
 	next      string // where to go on; empty: at the beginning
 	rewritten int
 	failed    int
@@ -53,6 +66,23 @@ type rewriter struct {
 	clock      clock.PassiveClock
 	pageSize   int64
 	chunk      time.Duration
+	kinds      []string // to write again; none: Secrets
+}
+
+// what names the kinds in messages.
+func (r *rewriter) what() string {
+	if len(r.kinds) < 2 {
+		return "Secrets"
+	}
+	return "Secrets and ConfigMaps"
+}
+
+// of is the kind at a place.
+func (r *rewriter) of(place int) string {
+	if len(r.kinds) == 0 {
+		return secretKind
+	}
+	return r.kinds[place]
 }
 
 // run goes on where the last pass was, for one chunk.
@@ -71,21 +101,20 @@ func (r *rewriter) run(ctx context.Context, hcp *hyperv1.HostedControlPlane, rot
 			break
 		}
 		if r.clock.Since(began) >= r.chunk {
-			return outcome{message: fmt.Sprintf("%d Secrets were written again, more follow", p.rewritten)}, r.save(ctx, hcp, p)
+			return outcome{message: fmt.Sprintf("%d %s were written again, more follow", p.rewritten, r.what())}, r.save(ctx, hcp, p)
 		}
 	}
 	if p.failed == 0 {
 		return outcome{done: true}, nil
 	}
 	// Those that went through are quickly through again: the API server does not store them anew.
-	failed := fmt.Sprintf("%d of %d Secrets could not be written again, as the hosted API refuses it: look for webhooks in the hosted cluster that forbid changes of Secrets", p.failed, p.rewritten)
+	failed := fmt.Sprintf("%d of %d %[3]s could not be written again, as the hosted API refuses it: look for webhooks in the hosted cluster that forbid changes of %[3]s", p.failed, p.rewritten, r.what())
 	return outcome{failed: failed, after: failedPause}, r.save(ctx, hcp, progress{rotation: rotation})
 }
 
-// page rewrites one page of Secrets. An error leaves p where the page began.
+// page rewrites one page of objects of one kind. An error leaves p where the page began.
 func (r *rewriter) page(ctx context.Context, p *progress) (last bool, err error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := r.list(ctx, list, p); err != nil {
 		return false, err
 	}
@@ -102,16 +131,20 @@ func (r *rewriter) page(ctx context.Context, p *progress) (last bool, err error)
 	}
 	p.rewritten, p.failed = p.rewritten+len(list.Items), p.failed+failed
 	p.next = list.GetContinue()
-	if len(p.next) > maxContinue {
-		return false, fmt.Errorf("listing Secrets of the hosted cluster: the position has %d bytes, more than %d", len(p.next), maxContinue)
+	if p.next == "" {
+		p.kind++
 	}
-	return p.next == "", nil
+	if len(p.next) > maxContinue {
+		return false, fmt.Errorf("listing objects of the hosted cluster: the position has %d bytes, more than %d", len(p.next), maxContinue)
+	}
+	return p.kind >= max(len(r.kinds), 1), nil
 }
 
 // list reads the page at p. A position that the API server doesn't know any more is given up for the beginning.
 func (r *rewriter) list(ctx context.Context, list *unstructured.UnstructuredList, p *progress) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(r.of(p.kind) + "List"))
 	err := r.hosted.List(ctx, list, client.Limit(r.pageSize), client.Continue(p.next))
 	if p.next != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsBadRequest(err)) {
 		// An expired position comes with one that goes on in what is stored now. What was created since was encrypted with the
@@ -126,10 +159,11 @@ func (r *rewriter) list(ctx context.Context, list *unstructured.UnstructuredList
 			next = ""
 		}
 		p.next = next
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(r.of(p.kind) + "List"))
 		err = r.hosted.List(ctx, list, client.Limit(r.pageSize), client.Continue(p.next))
 	}
 	if err != nil {
-		return fmt.Errorf("listing Secrets of the hosted cluster: %w", err)
+		return fmt.Errorf("listing what is encrypted in the hosted cluster: %w", err)
 	}
 	return nil
 }
@@ -175,6 +209,11 @@ func (r *rewriter) load(ctx context.Context, hcp *hyperv1.HostedControlPlane, ro
 	if err1 != nil || err2 != nil {
 		return p, nil //nolint:nilerr // because it was not written by us, so that everything is rewritten
 	}
+	if text := cm.Data[kindKey]; text != "" {
+		if p.kind, err = strconv.Atoi(text); err != nil || p.kind < 0 || p.kind >= max(len(r.kinds), 1) {
+			return progress{rotation: rotation}, nil //nolint:nilerr // because it was not written by us, either
+		}
+	}
 	p.next, p.rewritten, p.failed = cm.Data[continueKey], rewritten, failed
 	return p, nil
 }
@@ -188,6 +227,7 @@ func (r *rewriter) save(ctx context.Context, hcp *hyperv1.HostedControlPlane, p 
 		}}},
 		Data: map[string]string{
 			rotationKey: p.rotation, continueKey: p.next, rewrittenKey: strconv.Itoa(p.rewritten), failedKey: strconv.Itoa(p.failed),
+			kindKey: strconv.Itoa(p.kind),
 		},
 	}
 	return apply.New(r.management, fieldOwner).Apply(ctx, cm)

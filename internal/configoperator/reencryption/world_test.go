@@ -49,7 +49,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{written: map[string]string{}}
 	w.client = interceptor.NewClient(env.Client(t, scheme), interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			if u, ok := obj.(*unstructured.Unstructured); ok && u.GetKind() == "Secret" {
+			if u, ok := obj.(*unstructured.Unstructured); ok && (u.GetKind() == "Secret" || u.GetKind() == "ConfigMap") {
 				if w.refuse != nil {
 					if err := w.refuse(obj.GetName()); err != nil {
 						return err
@@ -111,6 +111,14 @@ func (w *world) keys(t testing.TB) string {
 	for _, key := range live.Keys {
 		if key.Name == encryption.Plain.Name {
 			letters += "."
+		} else if key.Form == encryption.InCloud {
+			for _, letter := range []string{"1", "2"} {
+				if encryption.CloudKey(cloudRef(letter), "").Name == key.Name {
+					letters += letter
+				}
+			}
+		} else if key.Form == encryption.InPlugin {
+			letters += strings.ToUpper(string(key.Data[:1]))
 		} else {
 			letters += string(key.Data[:1])
 		}
@@ -143,42 +151,60 @@ func (w *world) operate(t testing.TB, rollout bool) {
 	hcp := w.read(t)
 	live, err1 := encryption.ReadConfig(t.Context(), w.client, ns)
 	converged, err2 := encryption.Converged(t.Context(), w.client, ns, live.Hash)
-	find := func(s *hyperv1.AESCBCKeyStatus) *encryption.Key {
-		if s == nil {
+	find := func(ref encryption.Ref) *encryption.Key {
+		if encryption.HashOf(ref, "") == "" {
 			return nil
 		}
+		if ref.AESCBC == nil {
+			return ptr.To(encryption.CloudKey(ref, ""))
+		}
 		for _, name := range []string{"key-a", "key-b", "key-c"} {
-			if key, err := encryption.ReadKey(t.Context(), w.client, ns, name); err == nil && key.Hash() == s.DataHash {
-				return &key
+			if key, err := encryption.ReadKey(t.Context(), w.client, ns, name); err == nil {
+				if found, ok := key.Matching(ref.AESCBC.DataHash); ok {
+					return &found
+				}
 			}
 		}
-		t.Fatalf("no Secret has key %s", s.DataHash)
+		t.Fatalf("no Secret has key %s", ref.AESCBC.DataHash)
 		return nil
 	}
-	spec, err3 := encryption.ReadKey(t.Context(), w.client, ns, hcp.Spec.SecretEncryption.AESCBC.ActiveKey.Name)
+	var spec encryption.Key
+	var err3 error
+	if active, _, ok := encryption.CloudRefs(hcp); ok {
+		spec = encryption.CloudKey(active, "")
+	} else {
+		spec, err3 = encryption.ReadKey(t.Context(), w.client, ns, hcp.Spec.SecretEncryption.AESCBC.ActiveKey.Name)
+		spec = spec.In(encryption.FormOf(hcp))
+	}
 	status := hcp.Status.SecretEncryption
-	active := find(status.ActiveKey.AESCBC)
-	if active == nil && status.TargetKey.AESCBC != nil {
+	active := find(status.ActiveKey)
+	if active == nil && encryption.HashOf(status.TargetKey, "") != "" {
 		active = &encryption.Plain
 	}
 	deployed, err6 := encryption.Deployed(t.Context(), w.client, ns)
 	next, err4 := encryption.Order(encryption.Wanted{
-		Live: live.Keys, Unencrypted: deployed, Converged: converged, Spec: &spec, Active: active, Target: find(status.TargetKey.AESCBC), Promoted: encryption.Promoted(status),
+		Live: live.Keys, Unencrypted: deployed, Converged: converged, Spec: &spec, Active: active, Target: find(status.TargetKey), Promoted: encryption.Promoted(status),
 	})
-	raw, err5 := encryption.Config(next)
+	raw, err5 := encryption.Layout{Resources: []string{"secrets"}, Socket: func(int) string { return "/run/kms.sock" }}.Config(next)
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
 	if encryption.ConfigHash(raw) != live.Hash {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: encryption.ConfigSecret}}
 		if _, err := ctrl.CreateOrUpdate(t.Context(), w.client, secret, func() error {
-			secret.Data = map[string][]byte{encryption.ConfigKey: raw}
+			secret.Data = encryption.Files(next)
+			secret.Data[encryption.ConfigKey] = raw
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.deploy(t, encryption.ConfigHash(raw), rollout)
+}
+
+// cloudRef names a key of a cloud.
+func cloudRef(letter string) encryption.Ref {
+	return encryption.Ref{Provider: hyperv1.SecretEncryptionProviderAWS, AWS: &hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/" + letter}}
 }
 
 func (w *world) deploy(t testing.TB, hash string, complete bool) {

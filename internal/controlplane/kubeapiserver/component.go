@@ -20,7 +20,6 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
-	"hcp.internal/platform/internal/encryption"
 )
 
 // Name of the component.
@@ -90,12 +89,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 		return err
 	}
 	if ok, _ := encrypted(ctx); ok {
-		raw, _, err := AESConfig(ctx)
-		if err != nil {
+		if err := addEncryption(ctx, d); err != nil {
 			return err
 		}
-		d.Spec.Template.Annotations = map[string]string{encryption.HashAnnotation: encryption.ConfigHash(raw)}
-		component.AddVolume(pod, container, component.SecretVolume("secret-encryption", encryption.ConfigSecret), encryptionDir)
 	}
 	if ok, _ := externalOIDC(ctx); ok {
 		component.AddVolume(pod, container, component.ConfigMapVolume(authenticationVolume, authenticationConfigMap), authenticationDir)

@@ -1,6 +1,7 @@
 package kubeapiserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,17 +118,63 @@ func TestEncryptionInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			raw, _, err := AESConfig(contextOf(t, tc.hcp, tc.objs...))
+			config, err := nextConfig(contextOf(t, tc.hcp, tc.objs...))
 			if tc.err != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			parsed, err := encryption.ParseKeys(raw)
+			parsed, err := encryption.ParseKeys(map[string][]byte{encryption.ConfigKey: config.raw})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(parsed).To(Equal([]encryption.Key{encryption.NewKey(make([]byte, 32))}))
 		})
 	}
+}
+
+func TestPlugin(t *testing.T) {
+	g := NewWithT(t)
+	data := bytes.Repeat([]byte("a"), encryption.KeySize)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "k"}, Data: map[string][]byte{"key": data}}
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{encryption.PluginAnnotation: encryption.PluginLocal}}}
+	hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "k"}}}
+	ctx := contextOf(t, hcp, secret)
+
+	config := &corev1.Secret{}
+	g.Expect(adaptEncryptionConfig(ctx, config)).To(Succeed())
+	name := encryption.NewKey(data).In(encryption.InPlugin).Name
+	g.Expect(config.Data).To(HaveLen(2))
+	g.Expect(config.Data).To(HaveKeyWithValue(name+".key", data))
+
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path}}}
+	}
+	d := &appsv1.Deployment{}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{
+		Name: container, StartupProbe: probe("/readyz"), ReadinessProbe: probe("/readyz"), LivenessProbe: probe("/livez?exclude=etcd"),
+	}}
+	g.Expect(addEncryption(ctx, d)).To(Succeed())
+	pod := &d.Spec.Template.Spec
+	main, plugin := component.Container(pod, container), component.Container(pod, "kms-plugin")
+	g.Expect(plugin).NotTo(BeNil())
+
+	t.Run("When a plugin holds the keys the server should not", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, v := range pod.Volumes {
+			if v.Name == "secret-encryption" {
+				g.Expect(v.Secret.Items).To(Equal([]corev1.KeyToPath{{Key: "config.yaml", Path: "config.yaml"}}))
+			}
+		}
+		g.Expect(main.VolumeMounts).To(ConsistOf(
+			corev1.VolumeMount{Name: "secret-encryption", MountPath: encryptionDir, ReadOnly: true}, corev1.VolumeMount{Name: "kms-sockets", MountPath: "/var/run/kms"}))
+		g.Expect(plugin.VolumeMounts).To(ConsistOf(
+			corev1.VolumeMount{Name: "kms-keys", MountPath: "/etc/kms", ReadOnly: true}, corev1.VolumeMount{Name: "kms-sockets", MountPath: "/var/run/kms"}))
+	})
+	t.Run("When the plugin is away a server that runs should go on, and one that starts should wait", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(main.StartupProbe.HTTPGet.Path).To(Equal("/readyz"))
+		g.Expect(main.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz?exclude=kms-providers&exclude=kms-provider-0"))
+		g.Expect(main.LivenessProbe.HTTPGet.Path).To(Equal("/livez?exclude=etcd&exclude=kms-providers&exclude=kms-provider-0"))
+	})
 }
 
 func TestBootstrap(t *testing.T) {

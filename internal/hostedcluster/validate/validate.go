@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -52,6 +53,7 @@ var validators = []validator{
 	networksMakeSense,
 	nodePortFits,
 	etcdShardsWork,
+	encryptionPluginIsUsable,
 	platformIsUsable,
 }
 
@@ -438,4 +440,24 @@ func nodePortFits(in *Input) []string {
 		}
 	}
 	return mistakes
+}
+
+// encryptionPluginIsUsable: it is heeded by releases of Kubernetes, beside keys of type aescbc, and another value would look like encryption in another way.
+func encryptionPluginIsUsable(in *Input) []string {
+	value, asked := in.HC.Annotations[encryption.PluginAnnotation]
+	if !asked {
+		return nil
+	}
+	e, wrong := in.HC.Spec.SecretEncryption, ""
+	switch {
+	case value != encryption.PluginLocal:
+		wrong = fmt.Sprintf("%q is no plugin: write %q, or remove the annotation", value, encryption.PluginLocal)
+	case in.Payload:
+		wrong = "OpenShift payloads have plugins of clouds alone: remove the annotation, and choose type kms with one of its providers, or type aescbc without a plugin"
+	case e == nil || e.Type != hyperv1.AESCBC:
+		wrong = "the plugin holds the keys of spec.secretEncryption with type aescbc, and there are none: name them, or remove the annotation"
+	default:
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: %s", encryption.PluginAnnotation, wrong)}
 }

@@ -12,6 +12,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 )
@@ -141,6 +142,41 @@ func TestValidate(t *testing.T) {
 				g.Expect(mistakes).To(BeEmpty())
 			} else {
 				g.Expect(mistakes).To(ContainElement(ContainSubstring(tc.says)))
+			}
+		})
+	}
+}
+
+func TestEncryptionPlugin(t *testing.T) {
+	const key = "metadata.annotations[hypershift.openshift.io/secret-encryption-plugin]: "
+	for name, tc := range map[string]struct {
+		value             string
+		payload, withKeys bool
+		says              string // empty: usable
+	}{
+		"When there is none it should be usable":                                     {value: "-"},
+		"When it is to hold the keys of a release of Kubernetes it should be usable": {value: encryption.PluginLocal, withKeys: true},
+		"When nobody knows it it should say which there is":                          {value: "vault", withKeys: true, says: key + `"vault" is no plugin: write "local-kms", or remove the annotation`},
+		"When the release is a payload it should say what there is":                  {value: encryption.PluginLocal, withKeys: true, payload: true, says: key + "OpenShift payloads have plugins of clouds alone: remove the annotation"},
+		"When there are no keys to hold it should ask for them":                      {value: encryption.PluginLocal, says: key + "the plugin holds the keys of spec.secretEncryption with type aescbc, and there are none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := seen(func(in *Input) {
+				in.Payload = tc.payload
+				if tc.value != "-" {
+					in.HC.Annotations = map[string]string{encryption.PluginAnnotation: tc.value}
+				}
+				if tc.withKeys {
+					in.HC.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "key"}}}
+				} else {
+					in.HC.Spec.SecretEncryption = nil
+				}
+			})
+			g := NewWithT(t)
+			if mistakes := encryptionPluginIsUsable(&in); tc.says == "" {
+				g.Expect(mistakes).To(BeEmpty())
+			} else {
+				g.Expect(mistakes).To(ConsistOf(HavePrefix(tc.says)))
 			}
 		})
 	}

@@ -1,17 +1,12 @@
 package kubeapiserver
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
-	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -48,83 +43,89 @@ func kmsOf(hcp *hyperv1.HostedControlPlane) *hyperv1.KMSSpec {
 }
 
 func adaptEncryption(ctx component.WorkloadContext, secret *corev1.Secret) error {
-	raw, version, err := encryptionConfig(ctx)
+	config, err := nextConfig(ctx)
 	if err != nil {
 		return err
 	}
-	secret.Data, secret.ResourceVersion = map[string][]byte{encryption.ConfigKey: raw}, version
+	secret.Data, secret.ResourceVersion = map[string][]byte{encryption.ConfigKey: config.raw}, config.version
 	return nil
 }
 
-// encryptionConfig is the encryption configuration, and the resourceVersion of the one that it was decided from.
-func encryptionConfig(ctx component.WorkloadContext) (raw []byte, version string, err error) {
-	if ctx.HCP.Spec.SecretEncryption.Type != hyperv1.KMS {
-		return kubernetes.AESConfig(ctx)
-	}
-	providers, err := kmsProviders(kmsOf(ctx.HCP))
-	if err != nil {
-		return nil, "", err
-	}
-	config := apiserverv1.EncryptionConfiguration{
-		TypeMeta:  metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
-		Resources: []apiserverv1.ResourceConfiguration{{Resources: kmsResources}},
-	}
-	plain := apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
-	config.Resources[0].Providers = append(providers, plain)
-	if raw, err = yaml.Marshal(config); err != nil {
-		return nil, "", fmt.Errorf("writing the encryption configuration: %w", err)
-	}
-	return raw, "", nil
+// encryptionConfig is the next encryption configuration, the resourceVersion of the one that it was decided from, and the keys of clouds in it, which need plugins.
+type encryptionConfig struct {
+	raw     []byte
+	version string
+	plugins []encryption.Key
 }
 
-// kmsProviders are the plugins of the active key and, if there is one, of the backup key.
-func kmsProviders(kms *hyperv1.KMSSpec) ([]apiserverv1.ProviderConfiguration, error) {
-	provider := func(name, socket string) apiserverv1.ProviderConfiguration {
-		return apiserverv1.ProviderConfiguration{KMS: &apiserverv1.KMSConfiguration{
-			APIVersion: "v2", Name: name, Endpoint: "unix://" + socket, Timeout: &metav1.Duration{Duration: kmsTimeout},
-		}}
+func nextConfig(ctx component.WorkloadContext) (encryptionConfig, error) {
+	kms, layout := kmsOf(ctx.HCP), encryption.Layout{Resources: []string{"secrets"}}
+	if ctx.HCP.Spec.SecretEncryption.Type == hyperv1.KMS {
+		if err := complete(kms); err != nil {
+			return encryptionConfig{}, err
+		}
+		layout = encryption.Layout{Resources: kmsResources, Socket: socketsOf(kms), Timeout: kmsTimeout}
 	}
-	var list []apiserverv1.ProviderConfiguration
+	if kms != nil && kms.IBMCloud != nil && kms.Provider == hyperv1.IBMCloud {
+		// One plugin has all keys, and chooses among them.
+		raw, err := layout.Config([]encryption.Key{{Name: "ibmv2", Form: encryption.InCloud}})
+		return encryptionConfig{raw: raw}, err
+	}
+	keys, version, err := kubernetes.NextKeys(ctx)
+	if err != nil {
+		return encryptionConfig{}, err
+	}
+	if keys, err = encryption.Resolve(keys, ctx.HCP); err != nil {
+		return encryptionConfig{}, err
+	}
+	config := encryptionConfig{version: version}
+	for _, key := range keys {
+		switch {
+		case key.Form == encryption.InPlugin:
+			return config, fmt.Errorf("annotation %s is for releases of Kubernetes: remove it", encryption.PluginAnnotation)
+		case key.Form == encryption.InCloud && kms == nil:
+			return config, errors.New("spec.secretEncryption.type can't change from kms to aescbc: what is stored needs the keys of the KMS; go back to kms")
+		case key.Form == encryption.InCloud:
+			config.plugins = append(config.plugins, key)
+		}
+	}
+	config.raw, err = layout.Config(keys)
+	return config, err
+}
+
+// complete refuses a KMS without its section.
+func complete(kms *hyperv1.KMSSpec) error {
 	switch {
 	case kms == nil:
-		return nil, errors.New("spec.secretEncryption.kms is missing")
-	case kms.Provider == hyperv1.AWS && kms.AWS != nil:
-		list = append(list, provider("awskmskey-"+fnv32([]byte(kms.AWS.ActiveKey.ARN)), awsSocketDir+awsActiveSocket))
-		if k := kms.AWS.BackupKey; k != nil {
-			list = append(list, provider("awskmskey-"+fnv32([]byte(k.ARN)), awsSocketDir+awsBackupSocket))
-		}
-	case kms.Provider == hyperv1.Azure && kms.Azure != nil:
-		list = append(list, provider(azureKeyName(kms.Azure, kms.Azure.ActiveKey), azureSocketDir+azureActiveSocket))
-		if k := kms.Azure.BackupKey; k != nil {
-			list = append(list, provider(azureKeyName(kms.Azure, *k), azureSocketDir+azureBackupSocket))
-		}
-	case kms.Provider == hyperv1.IBMCloud && kms.IBMCloud != nil:
-		list = append(list, provider("ibmv2", "/tmp/keyprotectprovider.sock"))
-	default:
-		return nil, fmt.Errorf("spec.secretEncryption.kms.provider is %q, and its section is missing", kms.Provider)
+		return errors.New("spec.secretEncryption.kms is missing")
+	case kms.Provider == hyperv1.AWS && kms.AWS != nil, kms.Provider == hyperv1.Azure && kms.Azure != nil, kms.Provider == hyperv1.IBMCloud && kms.IBMCloud != nil:
+		return nil
 	}
-	return list, nil
+	return fmt.Errorf("spec.secretEncryption.kms.provider is %q, and its section is missing", kms.Provider)
 }
 
-func azureKeyName(spec *hyperv1.AzureKMSSpec, key hyperv1.AzureKMSKey) string {
-	identity := struct {
-		KeyVaultName string `json:"keyVaultName,omitempty"`
-		KeyName      string `json:"keyName,omitempty"`
-		KeyVersion   string `json:"keyVersion,omitempty"`
-		KeyVaultType string `json:"keyVaultType,omitempty"`
-	}{KeyVaultName: key.KeyVaultName, KeyName: key.KeyName, KeyVersion: key.KeyVersion}
-	if spec.KeyVaultType == hyperv1.AzureManagedHSM {
-		identity.KeyVaultType = string(spec.KeyVaultType)
+// socketsOf are where the plugins listen, by the place of their keys: that which writes, then those which read.
+func socketsOf(kms *hyperv1.KMSSpec) func(place int) string {
+	return func(place int) string {
+		switch kms.Provider {
+		case hyperv1.AWS:
+			return awsSocketDir + placed(awsActiveSocket, awsBackupSocket, place)
+		case hyperv1.Azure:
+			return azureSocketDir + placed(azureActiveSocket, azureBackupSocket, place)
+		}
+		return "/tmp/keyprotectprovider.sock"
 	}
-	raw, _ := json.Marshal(identity) // texts alone
-	return "azure-" + fnv32(raw)
 }
 
-// fnv32 is the 32-bit FNV-1 hash of data, in decimal.
-func fnv32(data []byte) string {
-	h := fnv.New32()
-	_, _ = h.Write(data) // never fails
-	return fmt.Sprint(h.Sum32())
+// placed is the name of something of the plugin at a place. A third is needed only while keys change faster than what is stored is written again.
+func placed(active, backup string, place int) string {
+	switch place {
+	case 0:
+		return active
+	case 1:
+		return backup
+	}
+	return fmt.Sprintf("%s-%d", backup, place)
 }
 
 // addEncryption gives the server its encryption configuration, and the plugins of a KMS.
@@ -132,7 +133,7 @@ func addEncryption(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	if ctx.HCP.Spec.SecretEncryption == nil {
 		return nil
 	}
-	raw, _, err := encryptionConfig(ctx)
+	config, err := nextConfig(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,11 +141,11 @@ func addEncryption(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	main := component.Container(pod, Name)
 	main.Args = append(main.Args, "--encryption-provider-config="+encryptionDir+"/"+encryption.ConfigKey, "--encryption-provider-config-automatic-reload=false")
 	kit.Mount(pod, Name, component.SecretVolume(encryption.ConfigSecret, encryption.ConfigSecret), encryptionDir)
-	hash := encryption.ConfigHash(raw)
+	hash := encryption.ConfigHash(config.raw)
 	// The second is the one by which our own operators see that all servers have a configuration.
 	d.Spec.Template.Annotations = map[string]string{hashAnnotation: hash, encryption.HashAnnotation: hash}
 	if kms := kmsOf(ctx.HCP); kms != nil {
-		return addKMS(ctx, pod, kms)
+		return addKMS(ctx, pod, kms, config.plugins)
 	}
 	return nil
 }

@@ -12,7 +12,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
+	kubernetes "hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	"hcp.internal/platform/internal/encryption"
 )
 
 // Sockets of the plugins: their folder is a volume that the server has, too.
@@ -25,14 +27,16 @@ const (
 	tokenDir = "/var/run/secrets/openshift/serviceaccount"
 )
 
-// addKMS adds the plugins by which the server has its keys encrypted.
-func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMSSpec) error {
+// addKMS adds the plugins by which the server has its keys encrypted. While one does not answer, what the server has read before goes on being readable; so it is
+// neither started anew for it nor taken out of its Service.
+func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMSSpec, keys []encryption.Key) error {
+	kubernetes.WithoutPlugins(component.Container(pod, Name), max(len(keys), 1)) // IBM's has all keys
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: kmsSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	switch {
 	case kms.Provider == hyperv1.AWS && kms.AWS != nil:
-		addAWSKMS(ctx, pod, kms.AWS)
+		addAWSKMS(ctx, pod, kms.AWS, keys)
 	case kms.Provider == hyperv1.Azure && kms.Azure != nil:
-		addAzureKMS(ctx, pod, kms.Azure)
+		addAzureKMS(ctx, pod, kms.Azure, keys)
 		return aliasVault(ctx, pod)
 	case kms.Provider == hyperv1.IBMCloud && kms.IBMCloud != nil:
 		return addIBMKMS(ctx, pod, kms.IBMCloud)
@@ -68,7 +72,7 @@ func mountSocket(pod *corev1.PodSpec, dir string) {
 	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: kmsSocket, MountPath: dir})
 }
 
-func addAWSKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.AWSKMSSpec) {
+func addAWSKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.AWSKMSSpec, keys []encryption.Key) {
 	const credentials, token = "aws-kms-credentials", "aws-kms-token"
 	image := cmp.Or(ctx.HCP.Annotations[hyperv1.AWSKMSProviderImage], "aws-kms-encryption-provider")
 	add := func(name, arn, socket string, port int32) {
@@ -81,18 +85,16 @@ func addAWSKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.
 		pod.Containers = append(pod.Containers, c)
 	}
 	pod.Containers = append(pod.Containers, kmsTokenMinter("aws-kms-token-minter", token))
-	probe := component.Container(pod, Name).LivenessProbe.HTTPGet
-	add("aws-kms-active", kms.ActiveKey.ARN, awsActiveSocket, 8080)
-	probe.Path += "&exclude=kms-provider-0" // an outage of the KMS is no reason to restart the server
-	if kms.BackupKey != nil {
-		add("aws-kms-backup", kms.BackupKey.ARN, awsBackupSocket, 8081)
-		component.Container(pod, Name).LivenessProbe.HTTPGet.Path += "&exclude=kms-provider-1"
+	for place, key := range keys {
+		if key.Ref.AWS != nil {
+			add(placed("aws-kms-active", "aws-kms-backup", place), key.Ref.AWS.ARN, placed(awsActiveSocket, awsBackupSocket, place), 8080+int32(place))
+		}
 	}
 	pod.Volumes = append(pod.Volumes, component.SecretVolume(credentials, "kms-creds"), memoryVolume(token))
 	mountSocket(pod, awsSocketDir)
 }
 
-func addAzureKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.AzureKMSSpec) {
+func addAzureKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.AzureKMSSpec, keys []encryption.Key) {
 	const credentials, certs, token = "azure-kms-credentials", "kms-cert", "azure-kms-cloud-token"
 	aro := kit.ARO(ctx)
 	add := func(name string, key hyperv1.AzureKMSKey, socket string, health, metrics int32) {
@@ -119,9 +121,10 @@ func addAzureKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv
 		}
 		pod.Containers = append(pod.Containers, c)
 	}
-	add("azure-kms-provider-active", kms.ActiveKey, azureActiveSocket, 8787, 8095)
-	if kms.BackupKey != nil {
-		add("azure-kms-provider-backup", *kms.BackupKey, azureBackupSocket, 8788, 8096)
+	for place, key := range keys {
+		if key.Ref.Azure != nil {
+			add(placed("azure-kms-provider-active", "azure-kms-provider-backup", place), *key.Ref.Azure, placed(azureActiveSocket, azureBackupSocket, place), 8787+int32(place), 8095+int32(place))
+		}
 	}
 	file := component.SecretVolume(credentials, "azure-kms-config")
 	file.Secret.Items = []corev1.KeyToPath{{Key: "cloud.conf", Path: "azure.json"}}

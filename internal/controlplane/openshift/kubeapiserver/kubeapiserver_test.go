@@ -2,10 +2,12 @@ package kubeapiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/static"
 	"hcp.internal/platform/internal/release"
 )
@@ -30,7 +33,7 @@ func contextOf(t *testing.T, change func(*hyperv1.HostedControlPlane), objs ...c
 		change(hcp)
 	}
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	objs = append(objs, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kit.FeatureGateConfigMap, Namespace: "ns"}, Data: map[string]string{kit.FeatureGateKey: gates}})
@@ -106,13 +109,46 @@ func TestKMS(t *testing.T) {
 	t.Run("When there is a backup key both plugins should run, and the active key write", func(t *testing.T) {
 		g := NewWithT(t)
 		ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: hyperv1.AWSKMSKeyEntry{ARN: "a"}, BackupKey: &hyperv1.AWSKMSKeyEntry{ARN: "b"}}}))
-		raw, _, err := encryptionConfig(ctx)
+		config, err := nextConfig(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
+		raw := config.raw
 		g.Expect(strings.Index(string(raw), awsActiveSocket)).To(BeNumerically("<", strings.Index(string(raw), awsBackupSocket)))
 		pod := &corev1.PodSpec{Containers: []corev1.Container{{Name: Name, LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: httpGet("livez?exclude=etcd", 1, "HTTPS")}}}}}
-		g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP))).To(Succeed())
-		g.Expect(component.Container(pod, Name).LivenessProbe.HTTPGet.Path).To(Equal("livez?exclude=etcd&exclude=kms-provider-0&exclude=kms-provider-1"))
+		g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP), config.plugins)).To(Succeed())
+		g.Expect(component.Container(pod, Name).LivenessProbe.HTTPGet.Path).To(Equal("livez?exclude=etcd&exclude=kms-providers&exclude=kms-provider-0&exclude=kms-provider-1"))
 		g.Expect(component.Container(pod, "aws-kms-backup")).NotTo(BeNil())
+	})
+	t.Run("When the key is to change the old one should write until every server has the new one", func(t *testing.T) {
+		g := NewWithT(t)
+		old, next := hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/a"}, hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/b"}
+		first := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: old}}))
+		before, err := nextConfig(first)
+		g.Expect(err).NotTo(HaveOccurred())
+		live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: encryption.ConfigSecret, Namespace: "ns"}, Data: map[string][]byte{encryption.ConfigKey: before.raw}}
+		changed := func(status hyperv1.SecretEncryptionStatus) (arns []string) {
+			ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: next}}), live)
+			ctx.HCP.Status.SecretEncryption = status
+			config, err := nextConfig(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			pod := &corev1.PodSpec{Containers: []corev1.Container{{Name: Name}}}
+			g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP), config.plugins)).To(Succeed())
+			for _, name := range []string{"aws-kms-active", "aws-kms-backup"} {
+				if c := component.Container(pod, name); c != nil {
+					arns = append(arns, strings.TrimPrefix(c.Args[0], "--key="))
+				}
+			}
+			return arns
+		}
+		ref := func(key hyperv1.AWSKMSKeyEntry) encryption.Ref {
+			return encryption.Ref{Provider: hyperv1.SecretEncryptionProviderAWS, AWS: &key}
+		}
+		g.Expect(changed(hyperv1.SecretEncryptionStatus{ActiveKey: ref(old)})).To(Equal([]string{old.ARN}), "before anybody has said that it changes")
+		g.Expect(changed(hyperv1.SecretEncryptionStatus{ActiveKey: ref(old), TargetKey: ref(next)})).To(Equal([]string{old.ARN, next.ARN}))
+
+		// A cluster of before there was a status, whose old key nobody names any more.
+		ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: next}}), live)
+		_, err = nextConfig(ctx)
+		g.Expect(err).To(MatchError(ContainSubstring("into backupKey of spec.secretEncryption.kms")))
 	})
 	t.Run("When the vault is private the router should be its address", func(t *testing.T) {
 		g := NewWithT(t)
@@ -121,7 +157,7 @@ func TestKMS(t *testing.T) {
 			ActiveKey: hyperv1.AzureKMSKey{KeyVaultName: "v"}, KeyVaultAccess: hyperv1.AzureKeyVaultPrivate,
 		}}), router)
 		pod := &corev1.PodSpec{Containers: []corev1.Container{{Name: Name}}}
-		g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP))).To(Succeed())
+		g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP), nil)).To(Succeed())
 		g.Expect(pod.HostAliases).To(Equal([]corev1.HostAlias{{IP: "172.30.0.9", Hostnames: []string{"v.vault.azure.net"}}}))
 	})
 	for name, tc := range map[string]struct {
@@ -132,7 +168,7 @@ func TestKMS(t *testing.T) {
 		"has that of another cloud": {&hyperv1.KMSSpec{Provider: hyperv1.AWS, Azure: &hyperv1.AzureKMSSpec{}}, "spec.secretEncryption.kms.provider"},
 	} {
 		t.Run("When the KMS "+name+" it should be said", func(t *testing.T) {
-			_, _, err := encryptionConfig(contextOf(t, encrypted(tc.kms)))
+			_, err := nextConfig(contextOf(t, encrypted(tc.kms)))
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.says)))
 		})
 	}

@@ -1,0 +1,68 @@
+package kmshealth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+const (
+	// again is how long after a good pass the next one comes, sooner after another; kube-apiserver asks a plugin each minute, and each ten seconds once it
+	// has failed.
+	again, sooner = time.Minute, 15 * time.Second
+	// unused is how long after a pass without plugins the next one comes: the configuration follows a change of the spec within seconds.
+	unused = 10 * time.Minute
+)
+
+// Answer is what kube-apiserver says of a plugin.
+type Answer int
+
+// Answers. The server says nothing when it can't be asked, or has no such plugin yet, or any more.
+const (
+	Nothing Answer = iota
+	Well
+	Away
+)
+
+// judge makes the condition of the answers about plugins, nil when there are none; and says when to look again.
+func judge(plugins []string, answers []Answer, generation int64) (c *metav1.Condition, after time.Duration) {
+	if len(plugins) == 0 {
+		return nil, unused
+	}
+	var away []string
+	for i, name := range plugins {
+		if answers[i] == Away {
+			away = append(away, where(name))
+		}
+	}
+	switch {
+	case len(away) > 0:
+		slices.Sort(away)
+		said := conditions.False(encryption.KeysAvailable, encryption.KeysAwayReason, fmt.Sprintf(
+			"%s: what kube-apiserver has read before can be read, Secrets can't be written, and a kube-apiserver that starts does not get ready", strings.Join(slices.Compact(away), "; ")))
+		c, after = &said, sooner
+	case slices.Contains(answers, Nothing):
+		said := conditions.Unknown(encryption.KeysAvailable, hyperv1.StatusUnknownReason, "kube-apiserver does not say whether the plugins answer")
+		c, after = &said, sooner
+	default:
+		said := conditions.True(encryption.KeysAvailable, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
+		c, after = &said, again
+	}
+	c.ObservedGeneration = generation
+	return c, after
+}
+
+// where says what does not answer, and where to look.
+func where(name string) string {
+	if encryption.IsOurs(name) {
+		return "key " + name + " may not be had: see container kms-plugin in the pods of kube-apiserver"
+	}
+	return "key " + name + " may not be had: see its plugin's container in the pods of kube-apiserver, and the service behind it"
+}

@@ -1,0 +1,125 @@
+package kmshealth
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/testenv"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestJudge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		plugins []string
+		answers []Answer
+		status  metav1.ConditionStatus // empty: no condition
+		says    string
+		after   time.Duration
+	}{
+		"When no plugin holds keys there should be no condition": {after: unused},
+		"When all answer it should be True":                      {plugins: []string{"local-kms-a", "awskmskey-1"}, answers: []Answer{Well, Well}, status: metav1.ConditionTrue, says: hyperv1.AllIsWellMessage, after: again},
+		"When ours does not answer it should name it":            {plugins: []string{"local-kms-a"}, answers: []Answer{Away}, status: metav1.ConditionFalse, says: "key local-kms-a may not be had: see container kms-plugin in", after: sooner},
+		"When that of a cloud does not answer it should name it": {plugins: []string{"awskmskey-1", "awskmskey-2"}, answers: []Answer{Well, Away}, status: metav1.ConditionFalse, says: "key awskmskey-2 may not be had: see its plugin's container in", after: sooner},
+		"When one is away it should not wait for another":        {plugins: []string{"awskmskey-1", "awskmskey-2"}, answers: []Answer{Nothing, Away}, status: metav1.ConditionFalse, says: "awskmskey-2", after: sooner},
+		"When the server says nothing it should be Unknown":      {plugins: []string{"local-kms-a"}, answers: []Answer{Nothing}, status: metav1.ConditionUnknown, says: "does not say", after: sooner},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, after := judge(tc.plugins, tc.answers, 7)
+			g.Expect(after).To(Equal(tc.after))
+			if tc.status == "" {
+				g.Expect(c).To(BeNil())
+				return
+			}
+			g.Expect(c.Status).To(Equal(tc.status))
+			g.Expect(c.Message).To(ContainSubstring(tc.says))
+			g.Expect(c.ObservedGeneration).To(Equal(int64(7)))
+		})
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	g := NewWithT(t)
+	env, scheme := testenv.Start(t), runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, corev1.AddToScheme} {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	c := env.Client(t, scheme)
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "demo"}}
+	hcp.Spec.PullSecret.Name, hcp.Spec.InfraID, hcp.Spec.ReleaseImage = "pull-secret", "demo", "registry.example.com/release:1.36.3"
+	hcp.Spec.IssuerURL, hcp.Spec.Platform.Type = "https://kubernetes.default.svc", hyperv1.NonePlatform
+	hcp.Spec.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}}
+	hcp.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
+	for _, s := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
+		hcp.Spec.Services = append(hcp.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: s, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}})
+	}
+	hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "key"}}}
+	g.Expect(c.Create(t.Context(), hcp)).To(Succeed())
+	others := metav1.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: metav1.NewTime(noon)}
+	hcp.Status.Conditions = []metav1.Condition{others}
+	g.Expect(c.Status().Update(t.Context(), hcp)).To(Succeed())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: encryption.ConfigSecret}}
+	configure := func(form encryption.Form) {
+		keys := []encryption.Key{encryption.NewKey(make([]byte, encryption.KeySize)).In(form)}
+		raw, err := encryption.Config(keys)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = ctrl.CreateOrUpdate(t.Context(), c, secret, func() error {
+			secret.Data = encryption.Files(keys)
+			secret.Data[encryption.ConfigKey] = raw
+			return nil
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	answer := Well
+	pass := func(c client.Client) (ctrl.Result, error) {
+		r := &Reconciler{
+			Management: testenv.Uncached(c), Clock: clocktesting.NewFakePassiveClock(noon), Probe: func(context.Context, int) Answer { return answer },
+			Hold: func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration) { return "", 0 },
+		}
+		return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(hcp)})
+	}
+	expect := func(want string) {
+		t.Helper()
+		_, err := pass(c)
+		g.Expect(err).NotTo(HaveOccurred())
+		live := &hyperv1.HostedControlPlane{}
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(hcp), live)).To(Succeed())
+		got := ""
+		if found := conditions.Get(live.Status.Conditions, encryption.KeysAvailable); found != nil {
+			got = string(found.Status) + " " + found.Reason
+		}
+		g.Expect(got).To(Equal(want))
+		g.Expect(conditions.IsTrue(live.Status.Conditions, "Available")).To(BeTrue(), "others' conditions stay")
+	}
+	t.Run("When there is no configuration yet it should say nothing", func(t *testing.T) { expect("") })
+	t.Run("When kube-apiserver has the keys itself it should say nothing", func(t *testing.T) {
+		configure(encryption.InConfig)
+		expect("")
+	})
+	t.Run("When a plugin holds them it should say how it is, once", func(t *testing.T) {
+		configure(encryption.InPlugin)
+		expect("True " + hyperv1.AsExpectedReason)
+		answer = Away
+		expect("False " + encryption.KeysAwayReason)
+		testenv.ExpectQuiet(t, c, func(c client.WithWatch) error { _, err := pass(c); return err })
+		answer = Well
+		expect("True " + hyperv1.AsExpectedReason)
+	})
+	t.Run("When the plugin is not used any more it should say nothing", func(t *testing.T) {
+		configure(encryption.InConfig)
+		expect("")
+	})
+}

@@ -1,0 +1,147 @@
+package kmshealth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+const (
+	// Controller is the name of the controller.
+	Controller = "kms-health"
+	// FieldOwner owns the condition. It differs from that of the process, whose other conditions an apply would take away.
+	FieldOwner = "hosted-cluster-config-operator-kms-health"
+	// jitter spreads the passes of many clusters.
+	jitter = 0.2
+	// timeout bounds one question. The server asks the plugin when it has not for 20 s, which may take as long as the plugin's timeout: 35 s at most.
+	timeout = 40 * time.Second
+	// maxPlugins bounds the questions of a pass; a rotation needs two.
+	maxPlugins = encryption.MaxKeys
+)
+
+// Probe asks kube-apiserver about a plugin, by its place in the configuration.
+type Probe func(ctx context.Context, plugin int) Answer
+
+// Ask makes a Probe of the health checks of an API server. Only the code of its answer counts.
+func Ask(cfg *rest.Config) (Probe, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "/", &schema.GroupVersion{}
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	cfg.Timeout = timeout
+	c, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("building a client for health checks: %w", err)
+	}
+	// Not livez: it leaves these checks out by itself.
+	ask := func(ctx context.Context, check string) (a Answer, known bool) {
+		err := c.Get().AbsPath("readyz", check).MaxRetries(0).Do(ctx).Error()
+		var answer apierrors.APIStatus
+		switch {
+		case err == nil:
+			return Well, true
+		case apierrors.IsNotFound(err):
+			return Nothing, false
+		case errors.As(err, &answer) && answer.Status().Code == http.StatusInternalServerError:
+			return Away, true
+		}
+		return Nothing, true
+	}
+	return func(ctx context.Context, plugin int) Answer {
+		if a, known := ask(ctx, encryption.HealthCheck(plugin)); known {
+			return a
+		}
+		a, _ := ask(ctx, encryption.HealthChecks) // of all together: when it fails, it may be another one
+		return a
+	}, nil
+}
+
+// Reconciler keeps the condition of one HostedControlPlane. It is its only writer.
+type Reconciler struct {
+	Management client.Client // not cached: the decision whether to write needs what was written last
+	Probe      Probe
+	Clock      clock.PassiveClock
+	// Hold says why nothing is to be done, if so.
+	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+}
+
+// Reconcile asks once about each plugin.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	}
+	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	if hcp.Spec.SecretEncryption == nil {
+		return ctrl.Result{}, r.report(ctx, hcp, nil) // it can't be taken away once it is there
+	}
+	live, err := encryption.ReadConfig(ctx, r.Management, hcp.Namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plugins := live.Plugins[:min(len(live.Plugins), maxPlugins)]
+	answers := make([]Answer, len(plugins))
+	for i := range plugins {
+		answers[i] = r.Probe(ctx, i)
+	}
+	condition, after := judge(plugins, answers, hcp.Generation)
+	return ctrl.Result{RequeueAfter: wait.Jitter(after, jitter)}, r.report(ctx, hcp, condition)
+}
+
+// report writes the condition when it differs, or takes it away, by server-side apply, as the list has many writers.
+func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want *metav1.Condition) error {
+	old := conditions.Get(hcp.Status.Conditions, encryption.KeysAvailable)
+	items := []any{}
+	if want == nil {
+		if old == nil {
+			return nil
+		}
+	} else {
+		one := []metav1.Condition{}
+		if old != nil {
+			one = append(one, *old)
+		}
+		conditions.Set(&one, r.Clock.Now(), *want)
+		if old != nil && *old == one[0] {
+			return nil
+		}
+		c := one[0]
+		items = append(items, map[string]any{
+			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
+			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
+		})
+	}
+	status := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
+		"status":   map[string]any{"conditions": items},
+	}}
+	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
+	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", encryption.KeysAvailable, klog.KObj(hcp), err)
+	}
+	if want != nil {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", want.Type, "status", want.Status, "message", want.Message)
+	}
+	return nil
+}

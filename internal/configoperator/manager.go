@@ -18,7 +18,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -32,7 +31,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -390,68 +388,6 @@ func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Opti
 		}
 	}
 	return nil
-}
-
-// addReencryption adds the controller that rotates encryption keys.
-func addReencryption(mgr manager.Manager, management, hosted client.Client, o Options) error {
-	r := &reencryption.Reconciler{
-		Management: management, Hosted: hosted, Clock: clock.RealClock{},
-		Hold: holder(o.OperatesOn),
-	}
-	c, err := builder.ControllerManagedBy(mgr).
-		Named(reencryption.Controller).
-		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), reencryption.Matters())).
-		WithOptions(oneByOne()).
-		Build(outcome.Wrap(r))
-	if err != nil {
-		return fmt.Errorf("adding controller %s: %w", reencryption.Controller, err)
-	}
-	r.Watch = watchKeys(mgr, c, o)
-	return nil
-}
-
-// addKMSHealth adds the controller that asks whether the plugins which hold encryption keys answer. It goes by time: they change by themselves.
-func addKMSHealth(mgr manager.Manager, management client.Client, cfg *rest.Config, o Options) error {
-	probe, err := kmshealth.Ask(bounded(cfg))
-	if err != nil {
-		return err
-	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(kmshealth.Controller).
-		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(oneByOne()).
-		Complete(outcome.Wrap(&kmshealth.Reconciler{Management: management, Probe: probe, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
-	if err != nil {
-		return fmt.Errorf("adding controller %s: %w", kmshealth.Controller, err)
-	}
-	return nil
-}
-
-// watchKeys returns what begins, when it is first called, to watch the Secrets with encryption keys. Only metadata is held.
-func watchKeys(mgr manager.Manager, c controller.Controller, o Options) func() error {
-	began := false // the controller makes one pass at a time
-	return func() error {
-		if began {
-			return nil
-		}
-		secret := &metav1.PartialObjectMetadata{}
-		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		requests := func(ctx context.Context, s *metav1.PartialObjectMetadata) (found []reconcile.Request) {
-			list := &hyperv1.HostedControlPlaneList{}
-			if err := mgr.GetCache().List(ctx, list, client.InNamespace(o.Namespace)); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "listing the HostedControlPlane for a changed Secret")
-			}
-			for i := range list.Items {
-				if hcp := &list.Items[i]; reencryption.IsKey(hcp, s.Name) && (o.HostedControlPlane == "" || o.HostedControlPlane == hcp.Name) {
-					found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(hcp)})
-				}
-			}
-			return found
-		}
-		err := c.Watch(source.Kind(mgr.GetCache(), secret, handler.TypedEnqueueRequestsFromMapFunc(requests), predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{}))
-		began = err == nil
-		return err
-	}
 }
 
 func oneByOne() controller.Options { return process.Workers(1, minBackoff, maxBackoff) }

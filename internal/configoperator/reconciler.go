@@ -13,7 +13,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hcpconditions"
 	"hcp.internal/platform/internal/configoperator/openshift"
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/contract/names"
@@ -188,44 +188,13 @@ func replaceable(obj client.Object) bool {
 	}
 }
 
-// report writes our conditions, when one differs, by server-side apply: the list has many writers, and this way none
-// waits for another. All are written together: an apply takes away what it doesn't speak of.
+// report writes our conditions, when one differs.
 func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want ...metav1.Condition) error {
-	changed := false
-	var list []metav1.Condition
-	var items []any
-	for _, c := range want {
-		old := conditions.Get(hcp.Status.Conditions, c.Type)
-		one := []metav1.Condition{}
-		if old != nil {
-			one = append(one, *old)
-		}
-		conditions.Set(&one, r.Clock.Now(), c)
-		if old == nil || *old != one[0] {
-			changed, list = true, append(list, one[0])
-		}
-		items = append(items, map[string]any{
-			"type": one[0].Type, "status": string(one[0].Status), "reason": one[0].Reason, "message": one[0].Message,
-			"observedGeneration": one[0].ObservedGeneration,
-			"lastTransitionTime": one[0].LastTransitionTime.UTC().Format(time.RFC3339),
-		})
-	}
-	if !changed {
-		return nil
-	}
-	status := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
-		"status":   map[string]any{"conditions": items},
-	}}
-	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
-	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(names.ConfigOperator), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the conditions of HostedControlPlane %s: %w", klog.KObj(hcp), err)
-	}
-	for _, c := range list {
+	changed, err := hcpconditions.Apply(ctx, r.Management, names.ConfigOperator, r.Clock.Now(), hcp, want)
+	for _, c := range changed {
 		if old := conditions.Get(hcp.Status.Conditions, c.Type); c.Status != metav1.ConditionTrue || old != nil && old.Status != c.Status {
 			ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
 		}
 	}
-	return nil
+	return err
 }

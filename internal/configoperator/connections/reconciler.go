@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -14,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/configoperator/hcpconditions"
 )
 
 const (
@@ -52,40 +51,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: wait.Jitter(plan.RecheckAfter, jitter)}, nil
 }
 
-// report writes both conditions when one differs, by server-side apply, as the list has many writers.
+// report writes both conditions when one differs.
 func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want []metav1.Condition) error {
-	var list []metav1.Condition
-	changed := false
+	changed, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, want)
+	if len(changed) == 0 {
+		return err
+	}
 	for _, c := range want {
-		old := conditions.Get(hcp.Status.Conditions, c.Type)
-		one := []metav1.Condition{}
-		if old != nil {
-			one = append(one, *old)
-		}
-		conditions.Set(&one, r.Clock.Now(), c)
-		changed = changed || old == nil || *old != one[0]
-		list = append(list, one[0])
-	}
-	if !changed {
-		return nil
-	}
-	var items []any
-	for _, c := range list {
-		items = append(items, map[string]any{
-			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
-			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-		})
-	}
-	status := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
-		"status":   map[string]any{"conditions": items},
-	}}
-	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
-	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the conditions about connections of HostedControlPlane %s: %w", klog.KObj(hcp), err)
-	}
-	for _, c := range list {
 		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "reason", c.Reason)
 	}
 	return nil

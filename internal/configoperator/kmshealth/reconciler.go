@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -21,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hcpconditions"
 	"hcp.internal/platform/internal/encryption"
-	"hcp.internal/platform/internal/kube/conditions"
 )
 
 const (
@@ -108,40 +107,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: wait.Jitter(after, jitter)}, r.report(ctx, hcp, condition)
 }
 
-// report writes the condition when it differs, or takes it away, by server-side apply, as the list has many writers.
+// report writes the condition when it differs, or takes it away.
 func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want *metav1.Condition) error {
-	old := conditions.Get(hcp.Status.Conditions, encryption.KeysAvailable)
-	items := []any{}
 	if want == nil {
-		if old == nil {
-			return nil
-		}
-	} else {
-		one := []metav1.Condition{}
-		if old != nil {
-			one = append(one, *old)
-		}
-		conditions.Set(&one, r.Clock.Now(), *want)
-		if old != nil && *old == one[0] {
-			return nil
-		}
-		c := one[0]
-		items = append(items, map[string]any{
-			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
-			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-		})
+		_, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, nil, encryption.KeysAvailable)
+		return err
 	}
-	status := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
-		"status":   map[string]any{"conditions": items},
-	}}
-	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
-	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", encryption.KeysAvailable, klog.KObj(hcp), err)
+	changed, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, []metav1.Condition{*want})
+	for _, c := range changed {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
 	}
-	if want != nil {
-		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", want.Type, "status", want.Status, "message", want.Message)
-	}
-	return nil
+	return err
 }

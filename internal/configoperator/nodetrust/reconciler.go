@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -16,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hcpconditions"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/nodetrust"
 	"hcp.internal/platform/internal/kube/apply"
-	"hcp.internal/platform/internal/kube/conditions"
 )
 
 const (
@@ -156,40 +155,15 @@ func (r *Reconciler) pages(ctx context.Context, list client.ObjectList, each fun
 	}
 }
 
-// report writes the condition when it differs, or takes it away, by server-side apply, as the list has many writers.
+// report writes the condition when it differs, or takes it away.
 func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want *metav1.Condition) error {
-	old := conditions.Get(hcp.Status.Conditions, hyperv1.NodesTrustAuthorities)
-	items := []any{}
 	if want == nil {
-		if old == nil {
-			return nil
-		}
-	} else {
-		one := []metav1.Condition{}
-		if old != nil {
-			one = append(one, *old)
-		}
-		conditions.Set(&one, r.Clock.Now(), *want)
-		if old != nil && *old == one[0] {
-			return nil
-		}
-		c := one[0]
-		items = append(items, map[string]any{
-			"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message,
-			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-		})
+		_, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, nil, hyperv1.NodesTrustAuthorities)
+		return err
 	}
-	status := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": hcp.Namespace, "name": hcp.Name, "uid": string(hcp.UID)},
-		"status":   map[string]any{"conditions": items},
-	}}
-	status.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedControlPlane"))
-	err := r.Management.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(FieldOwner), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing condition %s of HostedControlPlane %s: %w", hyperv1.NodesTrustAuthorities, klog.KObj(hcp), err)
+	changed, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, []metav1.Condition{*want})
+	for _, c := range changed {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
 	}
-	if want != nil {
-		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", want.Type, "status", want.Status, "message", want.Message)
-	}
-	return nil
+	return err
 }

@@ -13,6 +13,11 @@ K8S_VERSION ?= v1.36.3
 TEST_FLAGS ?=
 ##? How long make fuzz works on each of its targets.
 FUZZTIME ?= 30s
+##? The seed that tests of properties draw from; 0 draws other cases each time.
+RAPID_SEED ?= 1
+export RAPID_SEED
+##? How many cases make properties tries of each property.
+CHECKS ?= 1000
 ##? How many fleets make sim plays, or seeds make adversary (1 unless told).
 SEEDS ?= 10000
 ##? The first seed of make adversary.
@@ -22,7 +27,7 @@ LENGTH ?= 20m
 ##? Folder of the tables that make schema-diff reads; they come with the specification.
 TABLES ?= ../shared/spec/schema
 
-export FUZZTIME
+export FUZZTIME CHECKS
 # Compiled as what it builds is, so that it costs next to nothing beside that.
 BUILD := CGO_ENABLED=0 go run -trimpath ./hack/build -kubernetes $(K8S_VERSION)
 # A program with the race detector waits a second at its end unless told; there are two hundred, and what goroutines do by then is over.
@@ -258,6 +263,10 @@ adversary-plan: ## Print what make adversary would do with SEED and LENGTH, as l
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME.
 	hack/fuzz.sh
+
+.PHONY: properties
+properties: kubernetes ## Try CHECKS new cases of every property (20 minutes).
+	hack/properties.sh
 
 .PHONY: sim
 sim: ## Play SEEDS simulated fleets with the planner of rollouts, and check each step.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -233,4 +234,40 @@ func proxyOf(hcp *hyperv1.HostedControlPlane) payload.Proxy {
 	}
 	slices.Sort(direct)
 	return payload.Proxy{HTTP: p.HTTPProxy, HTTPS: p.HTTPSProxy, No: strings.Join(slices.Compact(direct), ",")}
+}
+
+// lookupTimeout of the inputs, of which the release may come from a registry far away.
+const lookupTimeout = time.Minute
+
+// payload makes the payload, or takes the one that was made of the same inputs.
+func (r *Reconciler) payload(ctx context.Context, secret *corev1.Secret) ([]byte, error) {
+	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	in, kubernetes, err := r.inputs(lookup, secret)
+	if err != nil {
+		return nil, err
+	}
+	generator := r.OpenShift
+	if kubernetes {
+		generator = r.Kubernetes
+	}
+	key := in.Key()
+	if data, ok := r.payloads.get(secret.Name, key); ok {
+		r.Metrics.hit()
+		return data, nil
+	}
+	r.Metrics.missed()
+	start := r.Clock.Now()
+	data, err := generator.Generate(ctx, in) // which bounds itself: what takes a moment for one release takes minutes for another
+	if !kubernetes {
+		if err := r.reportRelease(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Metrics.generated(r.Clock.Since(start))
+	r.payloads.put(secret.Name, key, data)
+	return data, nil
 }

@@ -10,16 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/ignition/payload"
-	"hcp.internal/platform/internal/ignition/tools"
-	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -86,34 +81,4 @@ func featureGate(path string) ([]byte, error) {
 		return nil, fmt.Errorf("--feature-gate-manifest %s has more than %d bytes", path, maxFeatureGate)
 	}
 	return data, nil
-}
-
-// reportRelease says on the HostedControlPlane whether the release has the images that machines are made with. Nobody else writes that condition.
-func (r *Reconciler) reportRelease(ctx context.Context, generated error) error {
-	c := conditions.True(string(hyperv1.IgnitionServerValidReleaseInfo), hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
-	var lacking *tools.MissingImagesError
-	switch {
-	case errors.As(generated, &lacking):
-		c = conditions.False(c.Type, hyperv1.MissingReleaseImagesReason, lacking.Error())
-	case generated != nil:
-		return nil //nolint:nilerr // because it says nothing of the release
-	}
-	// The control-plane-operator writes the same status; what it has just written is read again.
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		hcp, err := r.hostedControlPlane(ctx)
-		if err != nil {
-			return err
-		}
-		before := hcp.DeepCopy()
-		c.ObservedGeneration = hcp.Generation
-		if known := conditions.Get(hcp.Status.Conditions, c.Type); known != nil && known.Status == c.Status && known.Reason == c.Reason && known.Message == c.Message {
-			return nil // a new generation alone is no news
-		}
-		conditions.Set(&hcp.Status.Conditions, r.Clock.Now(), c)
-		return patch.Status(ctx, r.Client, before, hcp)
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reporting the release on the HostedControlPlane: %w", err)
-	}
-	return nil
 }

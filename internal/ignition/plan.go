@@ -14,9 +14,6 @@ import (
 	"hcp.internal/platform/internal/ignition/tokens"
 )
 
-// maxMessage of a token Secret ends up in a condition of the NodePool.
-const maxMessage = 4096
-
 // retryInputs is after what time a payload is tried again that waits for something which has no event here, such as a registry.
 const retryInputs = 10 * time.Second
 
@@ -145,57 +142,6 @@ func recheck(born, expires time.Time, ends bool, now time.Time, err error) time.
 	return min(after, tokenRotation)
 }
 
-// report writes how the payload went, and the payload itself: under one key for pools that are upgraded in place, whose nodes get it from there, and under
-// another for the rest, for lastGood.
-func report(s *corev1.Secret, obs Observed) {
-	reason, message := reasonAsExpected, "Payload generated successfully"
-	var invalid *payload.InvalidError
-	refused := errors.As(obs.Err, &invalid)
-	switch {
-	case obs.Err == nil:
-	case refused:
-		reason, message = hyperv1.NodePoolInvalidConfigReason, invalid.Error()
-	case errors.Is(obs.Err, errOutdated):
-		reason, message = reasonCloudConfigPending, obs.Err.Error()
-	default:
-		reason, message = hyperv1.NodePoolFailedToGetReason, obs.Err.Error()
-	}
-	s.Data[token.ReasonKey], s.Data[token.MessageKey] = []byte(reason), []byte(message[:min(len(message), maxMessage)])
-
-	if s.Annotations[hyperv1.TokenSecretNodePoolUpgradeTypeAnnotation] != string(hyperv1.UpgradeTypeInPlace) {
-		delete(s.Data, token.PayloadKey)
-		switch {
-		case refused:
-			delete(s.Data, keyLast) // what is asked for now is something else
-		case obs.Err == nil && len(obs.Data) > 0:
-			keep(s, keyLast, obs.Data)
-		}
-		return
-	}
-	delete(s.Data, keyLast)
-	if obs.Err != nil {
-		return // what machines are being upgraded to stays until there is something better
-	}
-	if !keep(s, token.PayloadKey, obs.Data) {
-		s.Data[token.ReasonKey] = []byte(hyperv1.NodePoolInvalidConfigReason)
-		s.Data[token.MessageKey] = []byte("the payload does not fit into a Secret, which upgrades in place need: take files out of the MachineConfigs, or use upgradeType Replace")
-	}
-}
-
-// keep stores a payload, unless it is too large, and says whether it did.
-func keep(s *corev1.Secret, key string, data []byte) bool {
-	if stored, err := decodeConfig(s.Data[key]); err == nil && stored == string(data) && len(s.Data[key]) > 0 {
-		return true // also when another version of gzip would pack it otherwise
-	}
-	packed, err := encodePayload(data)
-	if err != nil || len(packed) > maxStoredPayload {
-		delete(s.Data, key)
-		return false
-	}
-	s.Data[key] = packed
-	return true
-}
-
 // lastGood is the payload that was stored, nil when there is none. A process that has just started serves it while what payloads are made of can't be
 // read, so that machines are made also while a registry is down.
 func lastGood(s *corev1.Secret) []byte {
@@ -206,9 +152,6 @@ func lastGood(s *corev1.Secret) []byte {
 	}
 	return nil
 }
-
-// maxStoredPayload leaves room for the other keys of a Secret, which may have 1 MiB.
-const maxStoredPayload = 700 << 10
 
 func sameData(a, b *corev1.Secret) bool {
 	if len(a.Data) != len(b.Data) {
@@ -221,4 +164,9 @@ func sameData(a, b *corev1.Secret) bool {
 		}
 	}
 	return true
+}
+
+func invalid(err error) bool {
+	var i *payload.InvalidError
+	return errors.As(err, &i)
 }

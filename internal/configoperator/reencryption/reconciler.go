@@ -2,24 +2,17 @@ package reencryption
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/encryption"
-	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/kube/patch"
 )
 
 const (
@@ -163,103 +156,4 @@ func (r *Reconciler) rewriter() *rewriter {
 		w.pageSize, w.chunk = r.PageSize, r.Chunk
 	}
 	return w
-}
-
-// report writes the status and the condition, in one patch, when they differ. A conflict means that somebody wrote the object
-// since, perhaps another process of ours: what was decided is void then, and decided again.
-func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, step encryption.Step) (wrote bool, err error) {
-	before := hcp.DeepCopy()
-	hcp.Status.SecretEncryption = step.Status
-	c := metav1.Condition{
-		Type: hyperv1.EtcdDataEncryptionUpToDate, Status: metav1.ConditionFalse,
-		Reason: step.Reason, Message: step.Message, ObservedGeneration: hcp.Generation,
-	}
-	if step.UpToDate {
-		c.Status = metav1.ConditionTrue
-	}
-	conditions.Set(&hcp.Status.Conditions, r.Clock.Now(), c)
-	if err := patch.Status(ctx, r.Management, before, hcp); err != nil {
-		return false, err
-	}
-	if old := conditions.Get(before.Status.Conditions, c.Type); old == nil || old.Reason != c.Reason {
-		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "reason", c.Reason, "message", c.Message)
-	}
-	return before.ResourceVersion != hcp.ResourceVersion, nil
-}
-
-// observe reads what a step is decided from.
-func observe(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedControlPlane) (encryption.Observed, encryption.LiveConfig, error) {
-	obs := encryption.Observed{Status: hcp.Status.SecretEncryption, Vault: encryption.Vault(hcp)}
-	live, err := encryption.ReadConfig(ctx, reader, hcp.Namespace)
-	if err != nil {
-		return obs, live, err
-	}
-	obs.Live = live.Keys
-	if active, backup, ok := encryption.CloudRefs(hcp); ok {
-		obs.Spec, obs.Backup = &active, backup
-	} else if err := observeSecrets(ctx, reader, hcp, &obs); err != nil {
-		return obs, live, err
-	}
-	if target := obs.Status.TargetKey.AESCBC; target != nil {
-		key, err := encryption.ReadKey(ctx, reader, hcp.Namespace, target.Secret.Name)
-		if err != nil && !errors.Is(err, encryption.ErrKey) {
-			return obs, live, err
-		}
-		if err == nil {
-			_, obs.TargetReadable = key.Matching(target.DataHash)
-		}
-	} else {
-		obs.TargetReadable = true // the status has all that is needed of a key of a cloud
-	}
-	if len(live.Keys) == 0 || encryption.HashOf(obs.Status.TargetKey, obs.Vault) == "" {
-		return obs, live, nil // a key that can't be used is in obs, and no failure
-	}
-	obs.Converged, err = encryption.Converged(ctx, reader, hcp.Namespace, live.Hash)
-	return obs, live, err
-}
-
-// observeSecrets reads the keys that spec.secretEncryption.aescbc names.
-func observeSecrets(ctx context.Context, reader client.Reader, hcp *hyperv1.HostedControlPlane, obs *encryption.Observed) error {
-	spec := hcp.Spec.SecretEncryption.AESCBC
-	active, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.ActiveKey.Name)
-	switch {
-	case err == nil:
-		ref := encryption.AESCBCRef(spec.ActiveKey.Name, active.In(encryption.FormOf(hcp)))
-		obs.Spec = &ref
-	case errors.Is(err, encryption.ErrKey):
-		obs.SpecProblem = fmt.Sprintf("spec.secretEncryption.aescbc.activeKey: %v", err)
-	default:
-		return err
-	}
-	if spec.BackupKey != nil && spec.BackupKey.Name != "" {
-		backup, err := encryption.ReadKey(ctx, reader, hcp.Namespace, spec.BackupKey.Name)
-		if err == nil {
-			obs.Backup = encryption.AESCBCRef(spec.BackupKey.Name, backup.In(encryption.FormOf(hcp)))
-		} else if !errors.Is(err, encryption.ErrKey) {
-			return err
-		}
-	}
-	return nil
-}
-
-// IsKey says whether the Secret of this name, in the namespace of hcp, holds an encryption key that a step is decided from.
-func IsKey(hcp *hyperv1.HostedControlPlane, name string) bool {
-	spec := hcp.Spec.SecretEncryption
-	if spec == nil || spec.AESCBC == nil || name == "" {
-		return false
-	}
-	target := hcp.Status.SecretEncryption.TargetKey.AESCBC
-	return spec.AESCBC.ActiveKey.Name == name || spec.AESCBC.BackupKey != nil && spec.AESCBC.BackupKey.Name == name ||
-		target != nil && target.Secret.Name == name
-}
-
-// Matters keeps the many status changes of a control plane from causing passes: only the spec and the rotation count. Our own
-// condition doesn't, or its change to a failure would end the pause after it.
-func Matters() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
-		after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
-		return !ok1 || !ok2 || before.UID != after.UID || before.Generation != after.Generation ||
-			encryption.FormOf(before) != encryption.FormOf(after) || !equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption)
-	}}
 }

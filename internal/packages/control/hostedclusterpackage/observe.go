@@ -2,6 +2,7 @@ package hostedclusterpackage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -220,6 +221,66 @@ func appliedAt(p client.Object) time.Time {
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
+	}
+	return err
+}
+
+// read is the HostedClusterPackage and the hash of its template; nil when it is gone. For a pass, the cache's state or our own last write is new enough:
+// if it isn't the newest, the API server refuses the pass's first write. Only a template that isn't in memory yet is read live, as it is going to be
+// stored as the newest revision: after a start of the process, the cache's may be older than the one that is stored.
+func (r *Reconciler) read(ctx context.Context, name types.NamespacedName) (*packagesv1.HostedClusterPackage, string, error) {
+	owner := &packagesv1.HostedClusterPackage{}
+	if err := r.Client.Get(ctx, name, owner); err != nil {
+		if ignoreNotFound(err) == nil {
+			r.memory.forget(name.Name)
+		}
+		return nil, "", ignoreNotFound(err)
+	}
+	owner = r.memory.newest(owner)
+	hash, err := templateOf(owner).hash()
+	if _, known := r.memory.get(owner, hash); known || err != nil {
+		return owner, hash, err
+	}
+	owner = &packagesv1.HostedClusterPackage{}
+	if err := r.Live.Get(ctx, name, owner); err != nil {
+		return nil, "", ignoreNotFound(err)
+	}
+	r.memory.saw(owner)
+	hash, err = templateOf(owner).hash()
+	return owner, hash, err
+}
+
+// readTimes finds out when the Packages that are in flight were changed, which caches don't keep. Only deadlines need it.
+func (r *Reconciler) readTimes(ctx context.Context, in *rollout.Observed, changes *applied) error {
+	if in.Settings.Options.Deadline == 0 {
+		return nil
+	}
+	var unknown []packagesv1.HostedClusterPackageRefStatus
+	for _, ref := range in.Processing {
+		p, ok := in.Packages[ref.Namespace]
+		if !ok || p.UID != ref.UID || p.Available && p.Progressed {
+			continue
+		}
+		if p.AppliedAt = changes.at(ref.Namespace, ref.UID); p.AppliedAt.IsZero() {
+			unknown = append(unknown, ref)
+			continue
+		}
+		in.Packages[ref.Namespace] = p
+	}
+	times := make([]time.Time, len(unknown))
+	err := errors.Join(atOnce(len(unknown), func(i int) error {
+		ref, obj := unknown[i], &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(packagesv1.GroupVersion.WithKind("Package"))
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, obj); ignoreNotFound(err) != nil {
+			return fmt.Errorf("reading package %s/%s: %w", ref.Namespace, ref.Name, err)
+		}
+		times[i] = appliedAt(obj)
+		return nil
+	})...)
+	for i, ref := range unknown {
+		p := in.Packages[ref.Namespace]
+		p.AppliedAt = times[i]
+		in.Packages[ref.Namespace] = p
 	}
 	return err
 }

@@ -99,20 +99,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: out.recheckAfter(os, now)}, nil
 }
 
-// report writes the status once, if it differs.
-func (r *Reconciler) report(ctx context.Context, os *v1alpha1.ObjectSet, change func(*v1alpha1.ObjectSet)) error {
-	before := *os.Status.DeepCopy()
-	os.Status.Revision = os.Spec.Revision
-	change(os)
-	if err := r.Status.Patch(ctx, os, before, os.Status); err != nil {
-		return err
-	}
-	if os.Spec.LifecycleState != v1alpha1.LifecycleStateArchived {
-		r.Events.Transitions(os, before.Conditions, os.Status.Conditions)
-	}
-	return nil
-}
-
 // ensureFinalizers stores the finalizers before the first object exists. An ObjectDeployment creates its ObjectSets with them.
 func (r *Reconciler) ensureFinalizers(ctx context.Context, os *v1alpha1.ObjectSet) error {
 	want := slices.Clone(os.Finalizers)

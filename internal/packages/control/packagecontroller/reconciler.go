@@ -120,19 +120,6 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.attempts.forget(key)
 }
 
-// deployment is the ObjectDeployment of a Package as the cache has it, nil when there is none of its own.
-func (r *Reconciler) deployment(ctx context.Context, p *v1alpha1.Package) (*v1alpha1.ObjectDeployment, error) {
-	od := &v1alpha1.ObjectDeployment{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(p), od)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(od, p) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the deployment of %s: %w", client.ObjectKeyFromObject(p), err)
-	}
-	return od, nil
-}
-
 // advance does what is to be done, sets p's status accordingly, and says when to look again.
 func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment) (again time.Duration, err error) {
 	if od != nil && od.Spec.Paused != p.Spec.Paused {
@@ -162,26 +149,6 @@ func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alp
 		p.Status.Revision = od.Status.Revision
 	}
 	return again, err
-}
-
-// stampPaused says about a paused Package's present generation that it is unpacked, when what is installed is what its spec says and merely the pause
-// was set. Who waits for the Package would wait for ever else, for nothing is unpacked until it is unpaused.
-func (r *Reconciler) stampPaused(p *v1alpha1.Package) error {
-	hash, err := r.specHash(p.Spec)
-	if err != nil {
-		return err
-	}
-	if recorded, _, _ := strings.Cut(p.Status.UnpackedHash, "-"); recorded == hash && conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionUnpacked) {
-		r.set(p, unpacked(p.Status.Conditions, true)...)
-	}
-	return nil
-}
-
-func (r *Reconciler) set(p *v1alpha1.Package, list ...metav1.Condition) {
-	for i := range list {
-		list[i].ObservedGeneration = p.Generation
-	}
-	conditions.Set(&p.Status.Conditions, r.Clock.Now(), list...)
 }
 
 func (r *Reconciler) pause(ctx context.Context, od *v1alpha1.ObjectDeployment, paused bool) (*v1alpha1.ObjectDeployment, error) {
@@ -281,18 +248,6 @@ func notNow(err error) time.Duration {
 		return pendingRecheck
 	}
 	return 0
-}
-
-func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, hash, envHash string, od *v1alpha1.ObjectDeployment, started time.Time) {
-	p.Status.UnpackedHash = hash
-	if got.environment {
-		p.Status.UnpackedHash += "-" + envHash
-	}
-	conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
-	r.set(p, unpacked(nil, false)...)
-	r.Deployments.Wrote(od, od.ResourceVersion)
-	r.attempts.forget(client.ObjectKeyFromObject(p))
-	r.Metrics.PackageLoaded(client.ObjectKeyFromObject(p), r.Clock.Since(started).Seconds())
 }
 
 func isViolation(err error) bool {

@@ -2,8 +2,10 @@ package packagecontroller
 
 import (
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/clip"
@@ -74,4 +76,36 @@ func unpacked(have []metav1.Condition, again bool) []metav1.Condition {
 		return []metav1.Condition{{Type: v1alpha1.ConditionUnpacked, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAlreadyUnpacked, Message: "Package already unpacked"}}
 	}
 	return []metav1.Condition{{Type: v1alpha1.ConditionUnpacked, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonUnpackSuccess, Message: "Unpack job succeeded"}}
+}
+
+// stampPaused says about a paused Package's present generation that it is unpacked, when what is installed is what its spec says and merely the pause
+// was set. Who waits for the Package would wait for ever else, for nothing is unpacked until it is unpaused.
+func (r *Reconciler) stampPaused(p *v1alpha1.Package) error {
+	hash, err := r.specHash(p.Spec)
+	if err != nil {
+		return err
+	}
+	if recorded, _, _ := strings.Cut(p.Status.UnpackedHash, "-"); recorded == hash && conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionUnpacked) {
+		r.set(p, unpacked(p.Status.Conditions, true)...)
+	}
+	return nil
+}
+
+func (r *Reconciler) set(p *v1alpha1.Package, list ...metav1.Condition) {
+	for i := range list {
+		list[i].ObservedGeneration = p.Generation
+	}
+	conditions.Set(&p.Status.Conditions, r.Clock.Now(), list...)
+}
+
+func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, hash, envHash string, od *v1alpha1.ObjectDeployment, started time.Time) {
+	p.Status.UnpackedHash = hash
+	if got.environment {
+		p.Status.UnpackedHash += "-" + envHash
+	}
+	conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
+	r.set(p, unpacked(nil, false)...)
+	r.Deployments.Wrote(od, od.ResourceVersion)
+	r.attempts.forget(client.ObjectKeyFromObject(p))
+	r.Metrics.PackageLoaded(client.ObjectKeyFromObject(p), r.Clock.Since(started).Seconds())
 }

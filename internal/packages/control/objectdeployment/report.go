@@ -1,6 +1,7 @@
 package objectdeployment
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -109,4 +110,12 @@ func (o observed) paused() *metav1.Condition {
 	}
 	out := phase.Condition(v1alpha1.ConditionPaused, metav1.ConditionTrue, v1alpha1.ReasonPaused, "Latest revision is paused: "+message)
 	return &out
+}
+
+func (r *Reconciler) report(ctx context.Context, before, after *v1alpha1.ObjectDeployment) error {
+	if err := r.Status.Patch(ctx, after, before.Status, after.Status); err != nil {
+		return err
+	}
+	r.Events.Transitions(after, before.Status.Conditions, after.Status.Conditions)
+	return nil
 }

@@ -1,6 +1,7 @@
 package objectset
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,4 +156,18 @@ func ContainsAll(controlled, objects []v1alpha1.ControlledObjectReference) bool 
 		}
 	}
 	return true
+}
+
+// report writes the status once, if it differs.
+func (r *Reconciler) report(ctx context.Context, os *v1alpha1.ObjectSet, change func(*v1alpha1.ObjectSet)) error {
+	before := *os.Status.DeepCopy()
+	os.Status.Revision = os.Spec.Revision
+	change(os)
+	if err := r.Status.Patch(ctx, os, before, os.Status); err != nil {
+		return err
+	}
+	if os.Spec.LifecycleState != v1alpha1.LifecycleStateArchived {
+		r.Events.Transitions(os, before.Conditions, os.Status.Conditions)
+	}
+	return nil
 }

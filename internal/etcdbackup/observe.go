@@ -1,0 +1,117 @@
+package etcdbackup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/kube/read"
+)
+
+const (
+	// owner is the field manager of what a Job needs.
+	owner = "hypershift-operator-etcd-backup"
+	// maxList bounds lists that a tenant can make long; retention and people keep them short.
+	maxList = 500
+	// maxURL is what status.snapshotURL takes.
+	maxURL = 2048
+)
+
+// observe reads everything.
+func (r *Reconciler) observe(ctx context.Context, backup *hyperv1.HCPEtcdBackup) (observed, error) {
+	o := observed{backup: backup, now: r.Clock.Now(), namespace: r.Namespace, keep: r.Keep}
+	list := &hyperv1.HCPEtcdBackupList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(backup.Namespace), client.Limit(maxList)); err != nil {
+		return o, fmt.Errorf("listing HCPEtcdBackups of namespace %s: %w", backup.Namespace, err)
+	}
+	for _, b := range list.Items {
+		if b.Name != backup.Name && !scheduled(&b) {
+			o.siblings = append(o.siblings, b)
+		}
+	}
+	if ended(backup) {
+		return o, r.observeVerification(ctx, &o)
+	}
+	hcps := &hyperv1.HostedControlPlaneList{}
+	if err := r.Client.List(ctx, hcps, client.InNamespace(backup.Namespace), client.Limit(1)); err != nil {
+		return o, fmt.Errorf("listing HostedControlPlanes of namespace %s: %w", backup.Namespace, err)
+	}
+	var err error
+	if len(hcps.Items) > 0 {
+		o.hcp = &hcps.Items[0]
+		if o.hc, err = r.hostedCluster(ctx, o.hcp); err != nil {
+			return o, err
+		}
+	}
+	if o.etcd, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: backup.Namespace, Name: names.Etcd}, &appsv1.StatefulSet{}); err != nil {
+		return o, err
+	}
+	if name := credentials(backup.Spec.Storage); name != "" {
+		if o.secret, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: r.Namespace, Name: name}, &corev1.Secret{}); err != nil {
+			return o, err
+		}
+		o.key, o.keyErr = keyOf(o.secret)
+	}
+	return o, r.observeJobs(ctx, &o)
+}
+
+func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
+	jobs := &batchv1.JobList{}
+	labels := client.MatchingLabels{labelApp: appName, labelNamespace: o.backup.Namespace}
+	if err := r.Client.List(ctx, jobs, client.InNamespace(r.Namespace), labels, client.Limit(maxList)); err != nil {
+		return fmt.Errorf("listing Jobs of namespace %s: %w", r.Namespace, err)
+	}
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		// A backup that was deleted and created again under its name is another.
+		if j.Annotations[annotationUID] == string(o.backup.UID) {
+			o.job = j
+		} else if done, _ := ending(j); done == "" {
+			o.others = append(o.others, *j)
+		}
+	}
+	if o.job == nil {
+		return nil
+	}
+	if done, _ := ending(o.job); done != batchv1.JobComplete {
+		return nil
+	}
+	pods := &corev1.PodList{}
+	if err := r.Client.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{batchv1.JobNameLabel: o.job.Name}, client.Limit(maxList)); err != nil {
+		return fmt.Errorf("listing pods of Job %s/%s: %w", r.Namespace, o.job.Name, err)
+	}
+	for i := range pods.Items {
+		for _, c := range pods.Items[i].Status.ContainerStatuses {
+			if url, summary := terminated(c); c.Name == "upload" && url != "" {
+				o.url, o.summary = url, summary
+			}
+		}
+	}
+	return nil
+}
+
+// terminated is the URL that a container left behind, empty when it left none that the API takes, and what it says of the backup.
+func terminated(c corev1.ContainerStatus) (string, *bundle.Summary) {
+	if c.State.Terminated == nil {
+		return "", nil
+	}
+	url, rest, _ := strings.Cut(strings.TrimSpace(c.State.Terminated.Message), "\n")
+	if len(url) > maxURL || (!strings.HasPrefix(url, backups.Scheme) && !strings.HasPrefix(url, "https://")) {
+		return "", nil
+	}
+	summary := &bundle.Summary{}
+	if json.Unmarshal([]byte(rest), summary) != nil {
+		return url, nil
+	}
+	return url, summary
+}

@@ -164,7 +164,7 @@ test-all: kubernetes capi cross test-modules
 	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,sizes ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
-	  go test -race -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
+	  go test -race -trimpath -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
 	  $(PLAIN) -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
 	  $(PLAIN) -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)

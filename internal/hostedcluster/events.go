@@ -13,6 +13,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/kube/events"
 )
 
@@ -39,6 +40,7 @@ var eventRules = []events.Rule{
 	{Condition: hyperv1.ReconciliationActive, Status: metav1.ConditionTrue, Reason: hyperv1.InvalidPausedUntilValueReason, Warning: true, Action: "Pause"},
 	{Condition: hyperv1.HostedClusterProgressing, Status: metav1.ConditionFalse, Reason: hyperv1.BlockedReason, Warning: true, Action: "RollOut"},
 	{Condition: hyperv1.HostedClusterAvailable, Status: metav1.ConditionFalse, Warning: true, Action: "Serve", Lost: true, Over: hyperv1.HostedClusterAvailable},
+	{Condition: upgrades.Returned, Status: metav1.ConditionTrue, Warning: true, Action: "RollOut"},
 	{Condition: hyperv1.ClusterVersionSucceeding, Status: metav1.ConditionFalse, Warning: true, Action: "RollOut", Lost: true},
 }
 

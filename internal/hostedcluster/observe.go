@@ -16,11 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -58,6 +60,11 @@ type observed struct {
 	// target is the release of the control plane, userRelease that of spec.release; the same unless controlPlaneRelease is set.
 	target, userRelease *release.Release
 	releaseErr          error
+	// returned is what stands in for spec.release of hc, whose upgrade failed; nil: nothing does. last is the release that was rolled out completely before
+	// target, and before what is in it; nil: there is none, it can't be read, or nobody asks.
+	returned *upgrades.Note
+	last     *configv1.UpdateHistory
+	before   *release.Release
 
 	// operatorImage is what the control-plane-operator runs from, operatorLabels the labels of that image; nil means unknown.
 	operatorImage  string
@@ -224,6 +231,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *observed) {
 			return
 		}
 	}
+	r.observeLastGood(ctx, obs, provider, secret)
 	obs.operatorImage = operatorImage(obs.hc.Annotations, obs.target, r.OperatorImage)
 	if labels, ok := obs.hc.Annotations[hyperv1.ControlPlaneOperatorImageLabelsAnnotation]; ok {
 		obs.operatorLabels = parseLabels(labels)

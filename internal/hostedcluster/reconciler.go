@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/capi"
@@ -166,10 +167,17 @@ func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
+	returned := standIn(hc)
+	if returned == nil {
+		if err := r.forgetReturn(ctx, hc); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	obs, err := r.observe(ctx, hc)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observing %s: %w", names.BackReference(hc), err)
 	}
+	obs.returned = returned
 	if isPending(obs.releaseErr) {
 		return r.awaitRelease(ctx, hc, obs.releaseErr)
 	}
@@ -182,10 +190,18 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 		return ctrl.Result{}, err
 	}
 	g := setStatus(&obs, now)
+	back := obs.comeback(g, now).decide()
+	if back.note != nil {
+		return ctrl.Result{}, r.goBack(ctx, hc, *back.note)
+	}
+	setComeback(hc, back, now)
 	metrics.ObserveProxyCA(hc, proxyCAExpiry(&obs))
 	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
 	if obs.domainErr != nil && p.recheckAfter == 0 {
 		p.recheckAfter = domainRecheck
+	}
+	if back.left > 0 && (p.recheckAfter == 0 || p.recheckAfter > back.left) {
+		p.recheckAfter = back.left + time.Second // times of conditions have whole seconds
 	}
 	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
 	if !outcome.IsConflict(err) { // a conflict is no failure, only a reason to look again

@@ -6,6 +6,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/pause"
 )
 
@@ -132,6 +133,8 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/migration-mode", "hypershift.openshift.io/migration-paused", "hypershift.openshift.io/migration-limit",
 		"hypershift.openshift.io/migration-window")
 	add(Heeded, "", hyperv1.NodePoolAllowRolloutAnnotation, hyperv1.DeleteProtectionAnnotation)
+	add(Heeded, "", upgrades.ReturnAnnotation)
+	add(Written, onObjects, upgrades.ReturnedAnnotation)
 	add(Heeded, "", backups.ScheduleAnnotation, backups.KeepAnnotation, backups.VerifyAnnotation, backups.VerifyScheduleAnnotation)
 	add(Written, onObjects, backups.VerifiedAtAnnotation, backups.SummaryAnnotation, backups.CloneOfAnnotation)
 	return withPayloads(list)

@@ -1,0 +1,225 @@
+package hostedcluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/clip"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/releaseimage"
+	"hcp.internal/platform/internal/contract/upgrades"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/release"
+)
+
+// A control plane whose upgrade fails may go back to the release of before, if its HostedCluster asks for that (decision 76). spec.release stays what the
+// user wrote: a note on the HostedCluster says which release stands in for it, for as long as spec.release names the one that failed.
+
+// comeback is what the decision about going back depends on. The zero value goes nowhere.
+type comeback struct {
+	option   string         // the value of the annotation
+	note     *upgrades.Note // nil: it did not go back
+	held     bool           // nothing is changed now: a pause, a closed gate, a cluster that sleeps
+	separate bool           // spec.controlPlaneRelease is set
+	asked    string         // spec.release.image
+	// target is the release that is asked for, and before the one of last; nil: not known.
+	target, before *release.Release
+	// last is the newest release that was rolled out completely and is not target; nil: there is none.
+	last *configv1.UpdateHistory
+	// under: the control plane was told to take target, and has not completed it.
+	under bool
+	// failing says since when the upgrade fails, and why; empty: it does not.
+	failing string
+	since   time.Time
+	now     time.Time
+}
+
+// comebackVerdict is what becomes of it.
+type comebackVerdict struct {
+	// condition is UpgradeReturned; nil: it is absent.
+	condition *metav1.Condition
+	// note is to be written: the control plane goes back; nil: it does not.
+	note *upgrades.Note
+	// left is the time after which to decide anew; 0: an event tells.
+	left time.Duration
+}
+
+// decide says whether the control plane goes back. It goes back once: with a note there is never another.
+func (c comeback) decide() comebackVerdict {
+	is := func(status metav1.ConditionStatus, reason, message string) comebackVerdict {
+		cond := conditions.New(upgrades.Returned, status, reason, message)
+		return comebackVerdict{condition: &cond}
+	}
+	if n := c.note; n != nil {
+		return is(metav1.ConditionTrue, upgrades.FailedReason, clip.Over(fmt.Sprintf(
+			"the upgrade from %s to %s failed, and the control plane went back to %s at %s: name another release in spec.release.image, or remove annotation %s to try again. What failed: %s",
+			n.ToVersion, n.FromVersion, n.ToVersion, n.At.UTC().Format(time.RFC3339), upgrades.ReturnedAnnotation, n.Why), maxComebackMessage, "…"))
+	}
+	patience, err := upgrades.Patience(c.option)
+	switch {
+	case err != nil:
+		return is(metav1.ConditionFalse, upgrades.InvalidReason, err.Error())
+	case patience == 0:
+		return comebackVerdict{}
+	case !c.under || c.failing == "" || c.held:
+		return is(metav1.ConditionFalse, upgrades.NotFailedReason, "no upgrade has failed")
+	}
+	if why := c.impossible(); why != "" {
+		return is(metav1.ConditionFalse, upgrades.ImpossibleReason, clip.Over("the control plane can't go back: "+why, maxComebackMessage, "…"))
+	}
+	if end := c.since.Add(patience); end.After(c.now) {
+		v := is(metav1.ConditionFalse, upgrades.FailingReason, fmt.Sprintf("the upgrade to %s fails since %s: the control plane goes back to %s if it still does at %s",
+			c.target.Version, c.since.UTC().Format(time.RFC3339), c.last.Version, end.UTC().Format(time.RFC3339)))
+		v.left = end.Sub(c.now)
+		return v
+	}
+	return comebackVerdict{note: &upgrades.Note{From: c.asked, To: c.last.Image, FromVersion: c.target.Version, ToVersion: c.last.Version, At: c.now.Truncate(time.Second).UTC(), Why: clip.Line(c.failing)}}
+}
+
+// maxComebackMessage bounds the message of UpgradeReturned, in bytes.
+const maxComebackMessage = 1000
+
+// impossible says why there is no way back; empty: there is one. What was written to etcd by a newer minor version of Kubernetes may be unreadable for an
+// older one, and etcd's own files are, so only another patch of the same minor version will do.
+func (c comeback) impossible() string {
+	switch {
+	case c.target == nil:
+		return "the release that is asked for can't be read"
+	case !c.target.Kubernetes:
+		return "OpenShift payloads do not go back"
+	case c.separate:
+		return "spec.controlPlaneRelease is set: remove it, or change it by hand"
+	case c.last == nil:
+		return "no release has been rolled out completely before"
+	case c.before == nil:
+		return fmt.Sprintf("release %s of before can't be read", c.last.Image)
+	case !c.before.Kubernetes || !release.SameMinor(c.before.Version, c.target.Version):
+		return fmt.Sprintf("release %s is of another minor version than %s, and what is stored by one may be unreadable for the other", c.before.Version, c.target.Version)
+	}
+	if was, is := c.before.ComponentVersions[names.Etcd], c.target.ComponentVersions[names.Etcd]; was != is && (was == "" || is == "" || !release.SameMinor(was, is)) {
+		return fmt.Sprintf("etcd has version %q in release %s and %q in %s, and its files do not go back", was, c.before.Version, is, c.target.Version)
+	}
+	return ""
+}
+
+// comeback gathers what decide needs.
+func (obs *observed) comeback(g gates, now time.Time) comeback {
+	hc := obs.hc
+	c := comeback{option: hc.Annotations[upgrades.ReturnAnnotation], note: obs.returned, asked: hc.Spec.Release.Image, target: obs.target, before: obs.before, last: obs.last,
+		separate: hc.Spec.ControlPlaneRelease != nil, now: now, held: obs.hibernation.Active || !g.open() || g.upgrade != nil}
+	if obs.hcp == nil || obs.target == nil || releaseimage.ControlPlane(&obs.hcp.Spec) != obs.target.Image {
+		return c
+	}
+	newest := newest(obs.hcp.Status.VersionStatus)
+	c.under = newest.Image != "" && (!obs.target.Matches(newest.Image) || newest.State == configv1.PartialUpdate)
+	succeeding, progress := conditions.Get(hc.Status.Conditions, hyperv1.ClusterVersionSucceeding), conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterProgressing)
+	switch t := obs.operatorTrouble(); {
+	case t != nil && progress != nil && progress.Status == metav1.ConditionTrue: // who would tell of the rest does not run
+		c.failing, c.since = t.Message, progress.LastTransitionTime.Time
+	case succeeding != nil && succeeding.Status == metav1.ConditionFalse:
+		c.failing, c.since = succeeding.Message, succeeding.LastTransitionTime.Time
+	}
+	return c
+}
+
+// lastGood is the newest release that a control plane had completely before target.
+func lastGood(v *hyperv1.ClusterVersionStatus, target *release.Release) *configv1.UpdateHistory {
+	if v == nil {
+		return nil
+	}
+	for i := range v.History {
+		if h := &v.History[i]; h.State == configv1.CompletedUpdate && !target.Matches(h.Image) {
+			return h
+		}
+	}
+	return nil
+}
+
+// observeLastGood looks the release of before up while an upgrade is under way and the HostedCluster asks to go back from one that fails.
+func (r *Reconciler) observeLastGood(ctx context.Context, obs *observed, provider release.Provider, secret []byte) {
+	if patience, err := upgrades.Patience(obs.hc.Annotations[upgrades.ReturnAnnotation]); patience == 0 || err != nil || obs.returned != nil || obs.hcp == nil || obs.target == nil {
+		return
+	}
+	v := obs.hcp.Status.VersionStatus
+	if n := newest(v); obs.target.Matches(n.Image) && n.State == configv1.CompletedUpdate {
+		return
+	}
+	if obs.last = lastGood(v, obs.target); obs.last == nil {
+		return
+	}
+	before, err := provider.Lookup(ctx, obs.last.Image, secret)
+	if err != nil { // UpgradeReturned says that it can't be read; the next pass tries again
+		ctrl.LoggerFrom(ctx).V(1).Info("the release of before can't be read", "image", obs.last.Image, "error", err.Error())
+		return
+	}
+	obs.before = before
+}
+
+// standIn puts the release that a control plane went back to in the place of the one that failed, in hc alone. nil: it did not go back, or another release
+// is asked for since.
+func standIn(hc *hyperv1.HostedCluster) *upgrades.Note {
+	text, ok := hc.Annotations[upgrades.ReturnedAnnotation]
+	if !ok || hc.Spec.ControlPlaneRelease != nil {
+		return nil
+	}
+	note, err := upgrades.ParseNote(text)
+	if err != nil || note.From != hc.Spec.Release.Image {
+		return nil
+	}
+	// Only to where it has been: whoever may annotate need not be who may choose releases.
+	if v := hc.Status.Version; v == nil || !slices.ContainsFunc(v.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate && h.Image == note.To }) {
+		return nil
+	}
+	hc.Spec.Release.Image = note.To
+	return &note
+}
+
+// forgetReturn takes a note off that is not heeded any more, so that the release that it tells of may be asked for again.
+func (r *Reconciler) forgetReturn(ctx context.Context, hc *hyperv1.HostedCluster) error {
+	if _, ok := hc.Annotations[upgrades.ReturnedAnnotation]; !ok || pause.At(hc.Spec.PausedUntil, r.Clock.Now()).Active {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, hc, patch.Annotation(upgrades.ReturnedAnnotation, nil)); err != nil {
+		return fmt.Errorf("taking the note about an upgrade off HostedCluster %s: %w", names.BackReference(hc), err)
+	}
+	return nil
+}
+
+// goBack writes the note. The event of that write begins the pass that heeds it.
+func (r *Reconciler) goBack(ctx context.Context, hc *hyperv1.HostedCluster, note upgrades.Note) error {
+	text, err := note.Text()
+	if err != nil {
+		return err
+	}
+	// A release that the user names meanwhile is not overruled: the note tells which one failed.
+	if err := r.Client.Patch(ctx, hc, patch.Annotation(upgrades.ReturnedAnnotation, &text)); err != nil {
+		return fmt.Errorf("noting that HostedCluster %s goes back to release %s: %w", names.BackReference(hc), note.ToVersion, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("the control plane goes back to the release of before", "from", note.FromVersion, "to", note.ToVersion)
+	return nil
+}
+
+// setComeback reports it. A control plane that went back does not progress to what is asked for.
+func setComeback(hc *hyperv1.HostedCluster, v comebackVerdict, now time.Time) {
+	if v.condition == nil {
+		conditions.Remove(&hc.Status.Conditions, upgrades.Returned)
+		return
+	}
+	set := []metav1.Condition{*v.condition}
+	if v.condition.Status == metav1.ConditionTrue && conditions.IsFalse(hc.Status.Conditions, hyperv1.HostedClusterProgressing) {
+		set = append(set, conditions.False(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason, v.condition.Message))
+	}
+	for i := range set {
+		set[i].ObservedGeneration = hc.Generation
+	}
+	conditions.Set(&hc.Status.Conditions, now, set...)
+}

@@ -21,7 +21,7 @@ import (
 	"hcp.internal/platform/internal/release"
 )
 
-// A control plane whose upgrade fails may go back to the release of before, if its HostedCluster asks for that (decision 76). spec.release stays what the
+// A control plane whose upgrade fails may go back to the release of before, if its HostedCluster asks for that (decision 83). spec.release stays what the
 // user wrote: a note on the HostedCluster says which release stands in for it, for as long as spec.release names the one that failed.
 
 // comeback is what the decision about going back depends on. The zero value goes nowhere.

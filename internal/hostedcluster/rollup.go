@@ -16,7 +16,7 @@ var stops = []string{
 	hyperv1.ValidReleaseInfo, hyperv1.PlatformCredentialsFound,
 }
 
-// rollUp sums the conditions up for tools that know none of them (decision 77).
+// rollUp sums the conditions up for tools that know none of them (decision 84).
 func rollUp(hc *hyperv1.HostedCluster, now time.Time) {
 	reconciling, stalled := rolledUp(hc)
 	rollup.Set(&hc.Status.Conditions, now, hc.Generation, reconciling, stalled)

@@ -93,8 +93,18 @@ func Explain(s *Snapshot, of Object) Answer {
 	if it == nil {
 		return absent(s, of)
 	}
-	out := Answer{Object: of, State: Well, Deleting: it.deleted != nil, Notes: scene.notes(it)}
-	chain := scene.ask(it)
+	out := scene.answer(it, of)
+	out.Notes = scene.notes(it)
+	if out.State != Held && out.State != Well {
+		out.Notes = append(out.Notes, scene.held(it)...)
+	}
+	return out
+}
+
+// answer is what the rules find, without notes.
+func (s *scene) answer(it *item, of Object) Answer {
+	out := Answer{Object: of, State: Well, Deleting: it.deleted != nil}
+	chain := s.ask(it)
 	if chain == nil {
 		out.Cause, out.Heals = "nothing is wrong", true
 		if out.Deleting {
@@ -111,9 +121,6 @@ func Explain(s *Snapshot, of Object) Answer {
 	}
 	for i := len(chain) - 1; i >= 0 && out.Since == nil; i-- {
 		out.Since = chain[i].link.Since
-	}
-	if root.state != Held {
-		out.Notes = append(out.Notes, scene.held(it)...)
 	}
 	return out
 }

@@ -8,18 +8,20 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/contract/upgrades"
+	"hcp.internal/platform/internal/kube/rollup"
 )
 
 // badWhenTrue are conditions that tell of trouble when they are True.
 var badWhenTrue = []string{
 	hyperv1.HostedClusterDegraded, hyperv1.EtcdRecoveryActive, hyperv1.ClusterVersionFailing, hyperv1.PrivateCAPIMigrationDegraded,
 	hyperv1.NodePoolClusterNetworkCIDRConflictType, hyperv1.NodePoolAWSResourceTagConflictConditionType, hyperv1.NodePoolUnrequestedRolloutConditionType,
-	packagesv1.ConditionInvalid, packagesv1.ConditionRemovalHeld, packagesv1.ConditionDeleting,
+	packagesv1.ConditionInvalid, packagesv1.ConditionRemovalHeld, packagesv1.ConditionDeleting, upgrades.Returned, rollup.Stalled,
 }
 
 // neutral are conditions that tell what is going on, or what is wanted, and of no trouble.
 var neutral = []string{
-	hyperv1.HostedClusterProgressing, hyperv1.ClusterVersionProgressing, hyperv1.ClusterVersionUpgradeable, hyperv1.ClusterVersionRetrievedUpdates, hyperv1.AutoNodeEnabled,
+	rollup.Reconciling, hyperv1.HostedClusterProgressing, hyperv1.ClusterVersionProgressing, hyperv1.ClusterVersionUpgradeable, hyperv1.ClusterVersionRetrievedUpdates, hyperv1.AutoNodeEnabled,
 	hyperv1.PublicEndpointExposed, hyperv1.PrivateCAPITypes, hyperv1.PrivateCAPIMigrationProgressing, hyperv1.ClusterSizeComputed, hyperv1.ClusterSizeTransitionPending,
 	hyperv1.ClusterSizeTransitionRequired, hyperv1.AllFieldsHeeded, hyperv1.EtcdDataEncryptionUpToDate,
 	hyperv1.NodePoolUpdatingVersionConditionType, hyperv1.NodePoolUpdatingConfigConditionType, hyperv1.NodePoolUpdatingPlatformMachineTemplateConditionType,

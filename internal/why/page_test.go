@@ -62,7 +62,14 @@ func (r *Rule) ending() string {
 	if r.Leads {
 		return ""
 	}
-	return ending(r.State, r.Do)
+	text := ending(r.State, r.Do)
+	if r.Late > 0 {
+		text += fmt.Sprintf(" After %d minutes somebody has to act.", int(r.Late.Minutes()))
+	}
+	if r.Young != nil {
+		text += " While it is coming up, it heals by itself."
+	}
+	return text
 }
 
 func ending(s State, do string) string {

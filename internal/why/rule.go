@@ -32,6 +32,14 @@ type Rule struct {
 	// State and Do are for when nobody knows more. Do is empty for a rule that only Leads.
 	State State
 	Do    string
+	// Young tells, for as long as the object is coming up, that the symptom is a part of that: State is Waiting then, and Do begins with "wait". nil: never.
+	Young func(*scene, *item) bool
+	// Late is how long the symptom of a rule with State Waiting may last before it is Broken; 0: for ever.
+	Late time.Duration
+	// Knows: its remedy fits whatever error the condition tells of, such as a registry that refuses connections.
+	Knows bool
+	// Health is the word of tables for it; empty: that of State. Healthy: tables do without the rule.
+	Health Health
 }
 
 // while says in which part of its life an object is looked at.
@@ -62,6 +70,8 @@ type step struct {
 	rule  string
 	do    string
 	state State
+	// health replaces the word of tables.
+	health Health
 }
 
 // edge finds who may know more.
@@ -116,7 +126,7 @@ func (s *scene) ask(it *item) []step {
 	told := map[string]bool{} // conditions: of several rules about one, the first that fits knows most
 	for i := range rules {
 		r := &rules[i]
-		if r.On != it.Kind || r.See == nil && told[r.Condition] {
+		if r.On != it.Kind || r.See == nil && told[r.Condition] || s.major && r.Health == Healthy {
 			continue
 		}
 		saw := r.match(s, it)
@@ -139,7 +149,7 @@ func (s *scene) ask(it *item) []step {
 
 // follow is the chain that begins with a symptom; nil: it leads nowhere.
 func (s *scene) follow(r *Rule, it *item, saw *seen) []step {
-	first := step{rule: r.ID, cause: saw.cause, do: r.Do, state: r.State, link: Link{Object: it.shown(), Field: saw.field, Text: saw.text, Since: at(saw.since)}}
+	first := step{rule: r.ID, cause: saw.cause, do: r.Do, state: r.State, health: r.Health, link: Link{Object: it.shown(), Field: saw.field, Text: saw.text, Since: at(saw.since)}}
 	if saw.do != "" {
 		first.do = saw.do
 	}
@@ -161,8 +171,15 @@ func (s *scene) follow(r *Rule, it *item, saw *seen) []step {
 	if r.Leads {
 		return nil
 	}
-	if t := classify(saw.text); t != nil && r.See == nil { // what a condition says may be an error that is known wherever it stands
+	if t := classify(saw.text); t != nil && r.See == nil && !r.Knows { // what a condition says may be an error that is known wherever it stands
 		first.rule, first.do, first.state = t.ID, t.Do, t.State
+		return []step{first}
+	}
+	switch {
+	case first.state == Broken && r.Young != nil && r.Young(s, it):
+		first.state, first.do = Waiting, "wait: it is coming up. If it stays so: "+first.do
+	case first.state == Waiting && r.Late > 0 && !saw.since.IsZero() && s.Now.Sub(saw.since) > r.Late:
+		first.state = Broken
 	}
 	return []step{first}
 }

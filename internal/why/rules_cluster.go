@@ -9,6 +9,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
@@ -22,16 +23,16 @@ var pausedText = regexp.MustCompile(`^Reconciliation paused`)
 
 // clusterRules are about HostedClusters.
 var clusterRules = []Rule{
-	{ID: "cluster-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedClusterConfiguration, Is: no, State: Broken,
+	{ID: "cluster-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedClusterConfiguration, Is: no, State: Broken, Health: Blocked,
 		Do: "change the field that the message names; nothing is changed before"},
-	{ID: "cluster-unsupported", On: kindHostedCluster, Condition: hyperv1.SupportedHostedCluster, Is: no, State: Broken,
+	{ID: "cluster-unsupported", On: kindHostedCluster, Condition: hyperv1.SupportedHostedCluster, Is: no, State: Broken, Health: Blocked,
 		Do: "use a platform or release that this installation supports, as the message says"},
-	{ID: "release-unreadable", On: kindHostedCluster, Condition: hyperv1.ValidReleaseImage, Is: no, State: Broken,
+	{ID: "release-unreadable", On: kindHostedCluster, Condition: hyperv1.ValidReleaseImage, Is: no, State: Broken, Health: Blocked, Knows: true,
 		Do: "correct spec.release.image or the pull secret; `hypershift version` lists the versions that are supported"},
-	{ID: "release-incomplete", On: kindHostedCluster, Condition: hyperv1.ValidReleaseInfo, Is: no, State: Broken, Do: "use another release: this one lacks images"},
+	{ID: "release-incomplete", On: kindHostedCluster, Condition: hyperv1.ValidReleaseInfo, Is: no, State: Broken, Health: Blocked, Do: "use another release: this one lacks images"},
 	{ID: "proxy-invalid", On: kindHostedCluster, Condition: hyperv1.ValidProxyConfiguration, Is: no, State: Broken, Do: "correct the ConfigMap that the message names"},
-	{ID: "credentials-missing", On: kindHostedCluster, Condition: hyperv1.PlatformCredentialsFound, Is: no, State: Broken, Do: "create the Secret that the message names"},
-	{ID: "control-plane-config-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedControlPlaneConfiguration, Is: no, State: Broken,
+	{ID: "credentials-missing", On: kindHostedCluster, Condition: hyperv1.PlatformCredentialsFound, Is: no, State: Broken, Health: Blocked, Do: "create the Secret that the message names"},
+	{ID: "control-plane-config-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedControlPlaneConfiguration, Is: no, State: Broken, Health: Blocked,
 		Do: "change the field that the message names"},
 	{ID: "identity-provider-invalid", On: kindHostedCluster, Condition: hyperv1.ValidIDPConfiguration, Is: no, State: Broken, Do: "correct the identity provider that the message names"},
 	{ID: "oidc-invalid", On: kindHostedCluster, Condition: hyperv1.ValidOIDCConfiguration, Is: no, State: Broken, Do: "make the bucket of the OIDC documents writable for the operator"},
@@ -41,26 +42,28 @@ var clusterRules = []Rule{
 	{ID: "cluster-paused-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Says: pausedText, Ask: []edge{nobody}, Leads: true},
 	// A cluster that sleeps lacks all that follows, and is not broken.
 	{ID: "cluster-hibernation-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Reasons: []string{hyperv1.HostedClusterHibernated}, Ask: []edge{nobody}, Leads: true},
+	{ID: "upgrade-returned", On: kindHostedCluster, Condition: upgrades.Returned, Is: yes, State: Broken, Health: Blocked,
+		Do: "see what failed in the message; then name another release in spec.release.image, or remove the annotation that the message names to try again"},
 	{ID: "migration-held", On: kindHostedCluster, Condition: hyperv1.PrivateCAPIMigrationProgressing, Is: no,
 		Reasons: []string{hyperv1.MigrationHeldReason, hyperv1.MigrationRolledBackReason, hyperv1.MigrationFailedReason}, State: Broken,
 		Do: "do what the message says, then `hypershift capi migrate --resume`; docs/migration.md tells more"},
 	{ID: "cluster-unseen", On: kindHostedCluster, See: unseen, Sees: "the newest generation is not the one of its conditions, or it has none", Ask: []edge{operators}, State: Broken,
 		Do: "look at the operator: kubectl logs -n hypershift deployment/operator"},
 	{ID: "operator-down", On: kindHostedCluster, See: operatorDown, Sees: "always, to ask the operators", Ask: []edge{operators}, Leads: true},
-	{ID: "no-room", On: kindHostedCluster, Condition: hyperv1.ControlPlaneAdmitted, Is: no, State: Broken,
+	{ID: "no-room", On: kindHostedCluster, Condition: hyperv1.ControlPlaneAdmitted, Is: no, State: Broken, Health: Blocked,
 		Do: "add nodes to the management cluster, or destroy hosted clusters; it starts by itself when there is room"},
-	{ID: "reconciliation-failed", On: kindHostedCluster, Condition: hyperv1.ReconciliationSucceeded, Is: no, State: Broken,
+	{ID: "reconciliation-failed", On: kindHostedCluster, Condition: hyperv1.ReconciliationSucceeded, Is: no, State: Broken, Health: Blocked,
 		Do: "look at the message; it is tried again all the time. The operator's log has the rest"},
 	{ID: "hot-loop", On: kindHostedCluster, See: hotLoop, Sees: "an event HotLoop of the last hour", State: Broken, Do: "stop one of the two that the event names from writing that field"},
 	{ID: "etcd-restore-failed", On: kindHostedCluster, Condition: hyperv1.EtcdSnapshotRestored, Is: no, State: Broken,
 		Do: "correct the URL of the snapshot, and read the log of pod etcd-0, container etcd-init"},
 	{ID: "etcd-recovery-failed", On: kindHostedCluster, Condition: hyperv1.EtcdRecoveryActive, Is: no, Reasons: []string{hyperv1.EtcdRecoveryJobFailedReason}, State: Broken,
 		Do: "read the log of Job etcd-recovery in the control plane's namespace"},
-	{ID: "infrastructure-not-ready", On: kindHostedCluster, Condition: hyperv1.InfrastructureReady, Is: no, Ask: []edge{controlPlane}, State: Broken,
+	{ID: "infrastructure-not-ready", On: kindHostedCluster, Condition: hyperv1.InfrastructureReady, Is: no, Ask: []edge{controlPlane}, State: Broken, Young: comingUp,
 		Do: "install a provider of load balancers, or publish the API by node port in spec.services"},
-	{ID: "cluster-unavailable", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Ask: []edge{controlPlane, controlPlaneNamespace}, State: Broken,
+	{ID: "cluster-unavailable", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: no, Ask: []edge{controlPlane, controlPlaneNamespace}, State: Broken, Young: comingUp,
 		Do: "do what the message says; docs/conditions.md tells more of its reason"},
-	{ID: "cluster-degraded", On: kindHostedCluster, Condition: hyperv1.HostedClusterDegraded, Is: yes, Ask: []edge{controlPlane}, State: Broken,
+	{ID: "cluster-degraded", On: kindHostedCluster, Condition: hyperv1.HostedClusterDegraded, Is: yes, Ask: []edge{controlPlane}, State: Broken, Young: comingUp,
 		Do: "see why the Deployments in the message lack replicas: kubectl get pods in the control plane's namespace"},
 	{ID: "encryption-keys-away", On: kindHostedCluster, Condition: encryption.KeysAvailable, Is: no, Ask: []edge{controlPlaneNamespace}, State: Broken,
 		Do: "bring the key management back, as the message says: until then Secrets can't be written, and API servers must not be started anew"},
@@ -99,7 +102,21 @@ var clusterRules = []Rule{
 	{ID: "cluster-starting", On: kindHostedCluster, Condition: hyperv1.HostedClusterAvailable, Is: unknown, Ask: []edge{controlPlane}, State: Waiting, Do: "wait: the control plane has not said how it is"},
 	{ID: "cluster-rolling-out", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: yes, Ask: []edge{controlPlane}, State: Waiting,
 		Do: "wait: it goes on by itself"},
-	{ID: "field-not-heeded", On: kindHostedCluster, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Do: "remove the fields in the message, or do what it says instead: they have no effect", Ask: []edge{nobody}},
+	{ID: "field-not-heeded", On: kindHostedCluster, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Health: Healthy, Do: "remove the fields in the message, or do what it says instead: they have no effect", Ask: []edge{nobody}},
+}
+
+// comesUpIn is how long a new control plane may lack what it has not had yet before somebody should look.
+const comesUpIn = 15 * time.Minute
+
+// comingUp: a HostedCluster, or the control plane of one, that is new and has never been available.
+func comingUp(s *scene, it *item) bool {
+	owner := it.meta
+	if key, ok := names.ParseBackReference(it.meta.Annotations[hyperv1.HostedClusterAnnotation]); ok && it.Kind != kindHostedCluster {
+		if hc := s.byName[Object{kindHostedCluster, key.Namespace, key.Name}]; hc != nil {
+			owner = hc.meta
+		}
+	}
+	return owner.Annotations[hyperv1.HasBeenAvailableAnnotation] != "true" && s.Now.Sub(owner.CreationTimestamp.Time) < comesUpIn
 }
 
 // nobody is asked: an edge that keeps a rule from being told as a pause.

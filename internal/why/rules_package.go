@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,18 +16,18 @@ import (
 
 // packageRules are about Packages and what is made of them.
 var packageRules = []Rule{
-	{ID: "package-image-unreadable", On: kindPackage, Condition: packagesv1.ConditionUnpacked, Is: no, Reasons: []string{packagesv1.ReasonImagePullBackOff}, State: Broken,
+	{ID: "package-image-unreadable", On: kindPackage, Condition: packagesv1.ConditionUnpacked, Is: no, Reasons: []string{packagesv1.ReasonImagePullBackOff}, State: Broken, Health: Blocked, Knows: true,
 		Do: "correct spec.image, or give a pull secret that fits; see that the registry answers"},
-	{ID: "package-invalid", On: kindPackage, Condition: packagesv1.ConditionInvalid, Is: yes, State: Broken, Do: "correct the package, or spec.config, as the message says"},
-	{ID: "package-invalid", On: kindPackage, Condition: packagesv1.ConditionUnpacked, Is: no, State: Broken, Do: "correct the package, or spec.config, as the message says"},
+	{ID: "package-invalid", On: kindPackage, Condition: packagesv1.ConditionInvalid, Is: yes, State: Broken, Health: Blocked, Do: "correct the package, or spec.config, as the message says"},
+	{ID: "package-invalid", On: kindPackage, Condition: packagesv1.ConditionUnpacked, Is: no, State: Broken, Health: Blocked, Do: "correct the package, or spec.config, as the message says"},
 	{ID: "package-unseen", On: kindPackage, See: unseen, Sees: "the newest generation is not the one of its conditions, or it has none", Ask: []edge{packageOperators}, State: Broken, Do: "look at the package operator: kubectl logs -n package-operator-system deployment/package-operator-manager"},
 	{ID: "package-operator-down", On: kindPackage, See: keptByPackageOperator, Sees: "it is not available or progresses, to ask the package operator", Ask: []edge{packageOperators}, Leads: true},
-	{ID: "package-unavailable", On: kindPackage, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{deploymentOfPackage}, State: Broken, Do: "repair the object that the message names"},
+	{ID: "package-unavailable", On: kindPackage, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{deploymentOfPackage}, State: Broken, Young: beingRolledOut, Do: "repair the object that the message names"},
 	{ID: "package-progressing", On: kindPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Ask: []edge{deploymentOfPackage}, State: Waiting, Do: "wait: a revision is being rolled out"},
 	{ID: "package-paused", On: kindPackage, Condition: packagesv1.ConditionPaused, Is: yes, State: Held, While: always, Do: "kubectl package unpause it: nothing is written before"},
 	{ID: "package-outdated", On: kindPackage, Condition: packagesv1.ConditionEnvironmentOutdated, Is: yes, State: Waiting, Do: "wait: the rollout renders it again in its turn"},
 
-	{ID: "object-deployment-unavailable", On: kindObjectDeployment, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{setsOf}, State: Broken, Do: "repair the object that the newest revision names"},
+	{ID: "object-deployment-unavailable", On: kindObjectDeployment, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{setsOf}, State: Broken, Young: beingRolledOut, Do: "repair the object that the newest revision names"},
 	{ID: "object-deployment-progressing", On: kindObjectDeployment, Condition: packagesv1.ConditionProgressing, Is: yes, Ask: []edge{setsOf}, State: Waiting, Do: "wait: a revision is being rolled out"},
 	{ID: "object-deployment-paused", On: kindObjectDeployment, Condition: packagesv1.ConditionPaused, Is: yes, State: Held, While: always, Do: "unpause it: nothing is written before"},
 
@@ -38,7 +39,7 @@ var packageRules = []Rule{
 	{ID: "target-unreachable", On: kindObjectSet, Condition: packagesv1.ConditionAvailable, Is: no, Reasons: []string{packagesv1.ReasonTargetUnreachable}, Ask: []edge{connector, phasesOf, clusterOfNamespace}, State: Waiting,
 		Do: "see why the API server of the hosted cluster does not answer; it goes on when it does"},
 	{ID: "target-misbehaves", On: kindObjectSet, Condition: packagesv1.ConditionAvailable, Is: no, Reasons: []string{packagesv1.ReasonTargetMisbehaves}, State: Broken, Do: "look at the API server of the hosted cluster: it answers what none should"},
-	{ID: "probe-failed", On: kindObjectSet, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{phasesOf, objectsOf, connector}, State: Broken, Do: "repair the object that the message names; the probe passes by itself then"},
+	{ID: "probe-failed", On: kindObjectSet, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{phasesOf, objectsOf, connector}, State: Broken, Young: beingRolledOut, Do: "repair the object that the message names; the probe passes by itself then"},
 	{ID: "objects-in-transition", On: kindObjectSet, Condition: packagesv1.ConditionInTransition, Is: yes, State: Waiting, Do: "wait: objects change over from the revision before"},
 
 	{ID: "object-collision", On: kindObjectSetPhase, Condition: packagesv1.ConditionAvailable, Is: no, Reasons: []string{packagesv1.ReasonCollisionDetected}, State: Broken,
@@ -49,7 +50,7 @@ var packageRules = []Rule{
 	{ID: "target-unreachable", On: kindObjectSetPhase, Condition: packagesv1.ConditionAvailable, Is: no, Reasons: []string{packagesv1.ReasonTargetUnreachable}, Ask: []edge{clusterOfNamespace, connector}, State: Waiting,
 		Do: "see why the API server of the hosted cluster does not answer; it goes on when it does"},
 	{ID: "target-misbehaves", On: kindObjectSetPhase, Condition: packagesv1.ConditionAvailable, Is: no, Reasons: []string{packagesv1.ReasonTargetMisbehaves}, State: Broken, Do: "look at the API server of the hosted cluster: it answers what none should"},
-	{ID: "probe-failed", On: kindObjectSetPhase, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{connector}, State: Broken, Do: "repair the object that the message names; the probe passes by itself then"},
+	{ID: "probe-failed", On: kindObjectSetPhase, Condition: packagesv1.ConditionAvailable, Is: no, Ask: []edge{connector}, State: Broken, Young: beingRolledOut, Do: "repair the object that the message names; the probe passes by itself then"},
 	{ID: "connector-silent", On: kindObjectSetPhase, See: saysNothing, Sees: "nothing is said about its newest generation", Ask: []edge{connector}, State: Waiting, Do: "wait; if it stays, see that the connector of the hosted cluster runs"},
 }
 
@@ -64,7 +65,7 @@ var fleetRules = []Rule{
 	{ID: "rollout-paused", On: kindHostedClusterPackage, See: fleetPaused, Sees: "annotation `package-operator.run/rollout-paused` is true", State: Held, While: always, Do: "hypershift rollout resume hostedclusterpackage/NAME"},
 	{ID: "removal-held", On: kindHostedClusterPackage, Condition: packagesv1.ConditionRemovalHeld, Is: yes, State: Held, Do: "correct the selector, or confirm with the annotation that the message names"},
 	{ID: "package-of-fleet-paused", On: kindHostedClusterPackage, Condition: packagesv1.ConditionHasPausedPackage, Is: yes, Ask: []edge{pausedPackages}, State: Held, Do: "kubectl package unpause what is paused: its group waits for it"},
-	{ID: "rollout-soaks", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`It soaks`), State: Held, Do: "wait: annotation package-operator.run/rollout-soak says how long a group has to stay well"},
+	{ID: "rollout-soaks", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`It soaks`), State: Held, Health: Progressing, Do: "wait: annotation package-operator.run/rollout-soak says how long a group has to stay well"},
 	{ID: "rollout-returned", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`Failed and returned`), State: Broken, Do: "correct the template: it failed where the message says, and was taken back there"},
 	{ID: "rollout-waits-for-cluster", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`not Available, and come last|can't take a package now`), Ask: []edge{processed}, State: Held,
 		Do: "repair the hosted clusters in the message: hypershift why hostedcluster/NAME tells"},
@@ -76,6 +77,22 @@ func keptByPackageOperator(s *scene, it *item) *seen {
 		return nil
 	}
 	return &seen{field: "status", text: "kept by the package operator"}
+}
+
+// rollsOutIn is how long the objects of a new revision may take to be ready before that is told as trouble.
+const rollsOutIn = 2 * time.Minute
+
+// beingRolledOut: a package, or a part of one, whose newest revision is new.
+func beingRolledOut(s *scene, it *item) bool {
+	since := it.created // an ObjectSet and its phases are of one revision
+	if it.Kind == kindPackage || it.Kind == kindObjectDeployment {
+		c := conditions.Get(it.conditions, packagesv1.ConditionProgressing)
+		if c == nil || c.Status != yes {
+			return false
+		}
+		since = c.LastTransitionTime.Time
+	}
+	return s.Now.Sub(since) < rollsOutIn
 }
 
 func saysNothing(s *scene, it *item) *seen {

@@ -23,19 +23,19 @@ const joinsAfter = 10 * time.Minute
 // poolRules are about NodePools.
 var poolRules = []Rule{
 	{ID: "pool-without-cluster", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Reasons: []string{hyperv1.NodePoolNotFoundReason}, Says: regexp.MustCompile(`spec\.clusterName`),
-		State: Broken, Do: "create the HostedCluster, or correct spec.clusterName"},
-	{ID: "pool-release-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidReleaseImageConditionType, Is: no, State: Broken, Do: "correct spec.release.image, or the pull secret of the HostedCluster"},
-	{ID: "pool-version-skew", On: kindNodePool, Condition: hyperv1.NodePoolSupportedVersionSkewConditionType, Is: no, State: Broken,
+		State: Broken, Health: Blocked, Do: "create the HostedCluster, or correct spec.clusterName"},
+	{ID: "pool-release-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidReleaseImageConditionType, Is: no, State: Broken, Health: Blocked, Knows: true, Do: "correct spec.release.image, or the pull secret of the HostedCluster"},
+	{ID: "pool-version-skew", On: kindNodePool, Condition: hyperv1.NodePoolSupportedVersionSkewConditionType, Is: no, State: Broken, Health: Blocked,
 		Do: "use a release that is not newer than the HostedCluster's, and close to it"},
-	{ID: "pool-config-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidMachineConfigConditionType, Is: no, State: Broken, Do: "correct the ConfigMap of spec.config that the message names"},
-	{ID: "pool-tuning-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidTuningConfigConditionType, Is: no, State: Broken, Do: "correct the ConfigMap of spec.tuningConfig that the message names"},
-	{ID: "pool-platform-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidPlatformConfigConditionType, Is: no, State: Broken, Do: "correct the field of spec.platform that the message names"},
+	{ID: "pool-config-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidMachineConfigConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the ConfigMap of spec.config that the message names"},
+	{ID: "pool-tuning-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidTuningConfigConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the ConfigMap of spec.tuningConfig that the message names"},
+	{ID: "pool-platform-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidPlatformConfigConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the field of spec.platform that the message names"},
 	{ID: "pool-image-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidPlatformImageType, Is: no, State: Broken, Do: "use a release that has an image for this platform and region"},
-	{ID: "pool-arch-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidArchPlatform, Is: no, State: Broken, Do: "use another spec.arch, or a release for several architectures"},
-	{ID: "pool-template-refused", On: kindNodePool, Condition: hyperv1.NodePoolValidMachineTemplateConditionType, Is: no, State: Broken, Do: "correct the field of spec.platform that the message names"},
-	{ID: "pool-payload-failed", On: kindNodePool, Condition: hyperv1.NodePoolValidGeneratedPayloadConditionType, Is: no, Ask: []edge{poolIgnition}, State: Broken,
+	{ID: "pool-arch-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidArchPlatform, Is: no, State: Broken, Health: Blocked, Do: "use another spec.arch, or a release for several architectures"},
+	{ID: "pool-template-refused", On: kindNodePool, Condition: hyperv1.NodePoolValidMachineTemplateConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the field of spec.platform that the message names"},
+	{ID: "pool-payload-failed", On: kindNodePool, Condition: hyperv1.NodePoolValidGeneratedPayloadConditionType, Is: no, Ask: []edge{poolIgnition}, State: Broken, Health: Blocked,
 		Do: "correct what the message names; it is what the ignition server said"},
-	{ID: "pool-update-invalid", On: kindNodePool, Condition: hyperv1.NodePoolUpdateManagementEnabledConditionType, Is: no, State: Broken, Do: "correct spec.management, as the message says"},
+	{ID: "pool-update-invalid", On: kindNodePool, Condition: hyperv1.NodePoolUpdateManagementEnabledConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct spec.management, as the message says"},
 	{ID: "pool-autoscaling-invalid", On: kindNodePool, Condition: hyperv1.NodePoolAutoscalingEnabledConditionType, Is: no, Reasons: []string{hyperv1.NodePoolValidationFailedReason}, State: Broken,
 		Do: "correct spec.autoScaling or spec.replicas, as the message says"},
 	{ID: "pool-rollout-unrequested", On: kindNodePool, Condition: hyperv1.NodePoolUnrequestedRolloutConditionType, Is: yes, State: Broken, Do: "look at the change that the message names, and allow it with the annotation that it names"},
@@ -49,15 +49,15 @@ var poolRules = []Rule{
 		Do: "repair machines by hand: so many are unhealthy that none is replaced"},
 	{ID: "ignition-not-reached", On: kindNodePool, Condition: hyperv1.NodePoolReachedIgnitionEndpoint, Is: no, Ask: []edge{poolIgnition, machinesOf}, State: Broken,
 		Do: "see that machines reach the ignition address: firewalls, DNS; then the console of a machine"},
-	{ID: "machines-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolAllMachinesReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf}, State: Waiting,
+	{ID: "machines-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolAllMachinesReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf}, State: Waiting, Late: joinsAfter,
 		Do: "wait: machines are being made; if it stays, look at the machine that the message names"},
-	{ID: "nodes-not-healthy", On: kindNodePool, Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Is: no, Ask: []edge{machinesOf}, State: Waiting, Do: "wait: nodes are coming up; if it stays, look at the node that the message names"},
+	{ID: "nodes-not-healthy", On: kindNodePool, Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Is: no, Ask: []edge{machinesOf}, State: Waiting, Late: joinsAfter, Do: "wait: nodes are coming up; if it stays, look at the node that the message names"},
 	{ID: "pool-updating", On: kindNodePool, See: updating, Sees: "`UpdatingVersion`, `UpdatingConfig` or `UpdatingPlatformMachineTemplate` is True", Ask: []edge{machinesOf}, State: Waiting, Do: "wait: machines are being replaced, as many at a time as spec.management allows"},
 	{ID: "pool-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf, poolCluster}, State: Waiting, Do: "wait: machines are being made"},
 	{ID: "pool-waits-for-cluster", On: kindNodePool, See: poolSaysNothing, Sees: "it has no conditions yet", Ask: []edge{poolCluster}, State: Waiting, Do: "wait: the operator looks at it in a moment"},
 	{ID: "pool-paused", On: kindNodePool, Condition: hyperv1.NodePoolReconciliationActiveConditionType, Is: no, State: Held, While: always,
 		Do: "remove spec.pausedUntil of the NodePool or of its HostedCluster, or wait until then"},
-	{ID: "pool-field-not-heeded", On: kindNodePool, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Ask: []edge{nobody}, Do: "remove the fields in the message: they have no effect"},
+	{ID: "pool-field-not-heeded", On: kindNodePool, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Health: Healthy, Ask: []edge{nobody}, Do: "remove the fields in the message: they have no effect"},
 
 	{ID: "machine-deployment-not-available", On: kindMachineDeployment, Condition: clusterv1.AvailableCondition, Is: no, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: Cluster API is making machines"},
 }
@@ -74,6 +74,7 @@ var machineRules = []Rule{
 	{ID: "machine-unhealthy", On: kindMachine, Condition: clusterv1.MachineHealthCheckSucceededCondition, Is: no, Ask: []edge{nodeOfMachine}, State: Waiting, Do: "wait: it is replaced, unless too many are unhealthy"},
 	{ID: "machine-node-unhealthy", On: kindMachine, Condition: clusterv1.MachineNodeHealthyCondition, Is: no, Ask: []edge{nodeOfMachine}, State: Broken,
 		Do: "look at the node: kubectl describe node in the hosted cluster. With spec.management.autoRepair it is replaced by itself"},
+	{ID: "machine-failed", On: kindMachine, See: machineFailed, Sees: "`status.phase` is Failed", State: Broken, Do: "delete the machine, another takes its place; what the platform said of it is in its conditions"},
 	{ID: "machine-starting", On: kindMachine, Condition: clusterv1.MachineReadyCondition, Is: no, State: Waiting, Do: "wait: the machine is starting"},
 	{ID: "machine-starting", On: kindMachine, Condition: clusterv1.MachineReadyCondition, Is: unknown, State: Waiting, Do: "wait: the machine is starting"},
 
@@ -126,6 +127,19 @@ func neverJoined(s *scene, it *item) *seen {
 		cause: fmt.Sprintf("machine %s runs and has never joined as a node", it.Name)}
 	if s.Now.Sub(c.LastTransitionTime.Time) < joinsAfter {
 		saw.state, saw.do, saw.cause = Waiting, "wait: the machine is booting", fmt.Sprintf("machine %s is booting and has not joined yet", it.Name)
+	}
+	return saw
+}
+
+// machineFailed: Cluster API has given it up.
+func machineFailed(_ *scene, it *item) *seen {
+	if it.typed.(*clusterv1.Machine).Status.Phase != string(clusterv1.MachinePhaseFailed) {
+		return nil
+	}
+	saw := &seen{field: "status.phase", text: "Failed", cause: fmt.Sprintf("machine %s has failed", it.Name)}
+	if c := conditions.Get(it.conditions, clusterv1.MachineReadyCondition); c != nil && c.Status != yes && c.Message != "" {
+		saw.cause += ": " + Clean(c.Message)
+		saw.since = c.LastTransitionTime.Time
 	}
 	return saw
 }

@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/why"
 )
@@ -74,6 +75,7 @@ var clusterRows = []row{
 	{"cluster-invalid", demo, hc(hyperv1.ValidHostedClusterConfiguration, no, "InvalidConfiguration", "spec.x: write y"), why.Broken, "spec.x: write y"},
 	{"cluster-unsupported", demo, hc(hyperv1.SupportedHostedCluster, no, "Unsupported", "platform X is not installed"), why.Broken, "platform X"},
 	{"release-unreadable", demo, hc(hyperv1.ValidReleaseImage, no, "InvalidImage", "spec.release.image: 404"), why.Broken, "404"},
+	{"release-unreadable", demo, hc(hyperv1.ValidReleaseImage, no, "InvalidImage", "spec.release.image: dial tcp 127.0.0.1:1: connect: connection refused"), why.Broken, "connection refused"},
 	{"release-incomplete", demo, hc(hyperv1.ValidReleaseInfo, no, "MissingImages", "lacks etcd"), why.Broken, "lacks etcd"},
 	{"proxy-invalid", demo, hc(hyperv1.ValidProxyConfiguration, no, "ProxyCABundleInvalid", "ConfigMap ca has no PEM"), why.Broken, "ConfigMap ca"},
 	{"credentials-missing", demo, hc(hyperv1.PlatformCredentialsFound, no, "NotFound", "Secret x is missing"), why.Broken, "Secret x"},
@@ -81,6 +83,10 @@ var clusterRows = []row{
 	{"identity-provider-invalid", demo, hc(hyperv1.ValidIDPConfiguration, no, "IDP", "github has no secret"), why.Broken, "github"},
 	{"oidc-invalid", demo, hc(hyperv1.ValidOIDCConfiguration, no, "OIDC", "bucket"), why.Broken, "bucket"},
 	{"unmanaged-etcd-misconfigured", demo, hc(hyperv1.UnmanagedEtcdAvailable, no, "Misconfigured", "Secret etcd lacks a key"), why.Broken, "lacks a key"},
+	{"upgrade-returned", demo, func(w *world) {
+		w.says(upgrades.Returned, yes, upgrades.FailedReason, "the upgrade from 1.36.3 to 1.36.4 failed")
+		w.says(hyperv1.HostedClusterProgressing, no, hyperv1.BlockedReason, "the upgrade from 1.36.3 to 1.36.4 failed")
+	}, why.Broken, "to 1.36.4 failed"},
 	{"migration-held", demo, hc(hyperv1.PrivateCAPIMigrationProgressing, no, hyperv1.MigrationRolledBackReason, "went back"), why.Broken, "went back"},
 	{"cluster-unseen", demo, func(w *world) {
 		w.HostedClusters[0].Status.Conditions, w.HostedClusters[0].CreationTimestamp = nil, ago(time.Hour)
@@ -104,6 +110,10 @@ var clusterRows = []row{
 	{"etcd-restore-failed", demo, hc(hyperv1.EtcdSnapshotRestored, no, "Failed", "404 of the snapshot"), why.Broken, "404"},
 	{"etcd-recovery-failed", demo, hc(hyperv1.EtcdRecoveryActive, no, hyperv1.EtcdRecoveryJobFailedReason, "the Job failed"), why.Broken, "the Job failed"},
 	{"infrastructure-not-ready", demo, hc(hyperv1.InfrastructureReady, no, "Waiting", "no address"), why.Broken, "no address"},
+	{"cluster-unavailable", demo, func(w *world) {
+		isNew(w)
+		w.says(hyperv1.HostedClusterAvailable, no, "Waiting", "something")
+	}, why.Waiting, "something"},
 	{"cluster-unavailable", demo, hc(hyperv1.HostedClusterAvailable, no, "Waiting", "something"), why.Broken, "something"},
 	{"cluster-degraded", demo, hc(hyperv1.HostedClusterDegraded, yes, "UnavailableReplicas", "x has 1"), why.Broken, "x has 1"},
 	{"etcd-backup-failed", demo, hc(hyperv1.EtcdBackupSucceeded, no, hyperv1.BackupFailedReason, "bucket away"), why.Broken, "bucket away"},
@@ -140,6 +150,10 @@ var controlPlaneRows = []row{
 	{"infrastructure-missing", demo, hcp(hyperv1.InfrastructureReady, no, hyperv1.WaitingOnInfrastructureReadyReason, "Service x has no address"), why.Broken, "Service x"},
 	{"infrastructure-failed", demo, hcp(hyperv1.InfrastructureReady, no, hyperv1.InfraStatusFailureReason, "two addresses"), why.Broken, "two addresses"},
 	{"etcd-full", demo, hcp(hyperv1.EtcdAvailable, no, hyperv1.EtcdDatabaseFullReason, "8 GiB"), why.Broken, "8 GiB"},
+	{"etcd-no-quorum", demo, func(w *world) {
+		isNew(w)
+		hcp(hyperv1.EtcdAvailable, no, hyperv1.EtcdWaitingForQuorumReason, "0 of 3")(w)
+	}, why.Waiting, "0 of 3"},
 	{"etcd-no-quorum", demo, hcp(hyperv1.EtcdAvailable, no, hyperv1.EtcdWaitingForQuorumReason, "1 of 3"), why.Broken, "1 of 3"},
 	{"api-server-down", demo, hcp(hyperv1.KubeAPIServerAvailable, no, "Waiting", "0 of 1"), why.Broken, "0 of 1"},
 	{"api-address-unreachable", demo, hcp(hyperv1.HostedControlPlaneAvailable, no, hyperv1.KASLoadBalancerNotReachableReason, "10.0.0.1:6443"), why.Broken, "10.0.0.1"},
@@ -194,6 +208,17 @@ var workloadRows = []row{
 		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "DiskPressure on node-1"
 	}), why.Broken, "DiskPressure"},
 	{"pod-terminating", demo, etcdIs(func(p *corev1.Pod) { deleted(&p.ObjectMeta, 10*time.Minute) }), why.Broken, "should have ended"},
+	{"pod-image-pull-back-off", demo, func(w *world) { // the old replica serves, so that nothing is unavailable
+		w.componentSays("kube-apiserver", hyperv1.ControlPlaneComponentRolloutComplete, no, "WaitingForRolloutComplete", "of 1 replicas, 1 is up to date")
+		w.pod(ns, "kube-apiserver-y", "kube-apiserver")
+		waits("ImagePullBackOff", "Back-off")(&w.Pods[len(w.Pods)-1])
+		for i := range w.Deployments {
+			if w.Deployments[i].Name == "kube-apiserver" {
+				w.Deployments[i].Status.Replicas = 2
+			}
+		}
+	}, why.Broken, "can't get image"},
+	{"pod-starting", demo, etcdIs(func(p *corev1.Pod) { p.Status.Phase, p.CreationTimestamp = corev1.PodPending, ago(time.Minute) }), why.Waiting, "etcd-0 is starting"},
 	{"pod-not-ready", demo, etcdIs(notReady), why.Broken, "runs and is not ready"},
 	{"node-not-ready", demo, func(w *world) {
 		etcdIs(notReady)(w)
@@ -243,6 +268,7 @@ var poolRows = []row{
 	}, why.Broken, "has never joined"},
 	{"machine-unhealthy", machine, mc(clusterv1.MachineHealthCheckSucceededCondition, no, "X", "unhealthy"), why.Waiting, "unhealthy"},
 	{"machine-node-unhealthy", machine, mc(clusterv1.MachineNodeHealthyCondition, no, "X", "not ready"), why.Broken, "not ready"},
+	{"machine-failed", machine, func(w *world) { w.Machines[0].Status.Phase = "Failed" }, why.Broken, "has failed"},
 	{"machine-starting", machine, mc(clusterv1.MachineReadyCondition, no, "X", "starting"), why.Waiting, "starting"},
 	{"hosted-node-not-ready", machine, hostedNode(corev1.NodeReady, corev1.ConditionFalse, "container runtime is down"), why.Broken, "container runtime is down"},
 	{"hosted-node-silent", machine, hostedNode(corev1.NodeReady, corev1.ConditionUnknown, "stopped posting"), why.Broken, "stopped posting"},

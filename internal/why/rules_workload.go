@@ -21,13 +21,16 @@ const leaseOverdue = 30 * time.Second
 // notReadyAfter is how long a pod that runs may fail its readiness probe before that is more than starting.
 const notReadyAfter = 2 * time.Minute
 
+// startsIn is how long a pod may take to start: images of some GiB over a slow line.
+const startsIn = 10 * time.Minute
+
 // workloadRules are about what runs on the management cluster.
 var workloadRules = slices.Concat([]Rule{
 	{ID: "pods-refused", On: kindDeployment, See: ofTrouble(trouble.Refused), Sees: "the API server takes none of its pods", State: Broken, Do: "change the quota, the level of Pod Security, or the webhook that the message names"},
 	{ID: "pods-refused", On: kindStatefulSet, See: ofTrouble(trouble.Refused), Sees: "the API server takes none of its pods", State: Broken, Do: "change the quota, the level of Pod Security, or the webhook that the message names"},
 	{ID: "workload-off", On: kindDeployment, See: switchedOff, Sees: "an operator has spec.replicas 0", State: Broken, Do: "scale it up again, or remove the pause that keeps the operators from doing so"},
-	{ID: "workload-lacks-replicas", On: kindDeployment, See: lacksReplicas, Sees: "fewer replicas are available or up to date than wanted", Ask: []edge{podsOf}, State: Waiting, Do: "wait: pods are being started; if it stays, kubectl describe the workload"},
-	{ID: "workload-lacks-replicas", On: kindStatefulSet, See: lacksReplicas, Sees: "fewer replicas are available or up to date than wanted", Ask: []edge{podsOf, claimsOf}, State: Waiting, Do: "wait: pods are being started; if it stays, kubectl describe the workload"},
+	{ID: "workload-lacks-replicas", On: kindDeployment, See: lacksReplicas, Sees: "fewer replicas are available or up to date than wanted, or old ones are left", Ask: []edge{podsOf}, State: Waiting, Do: "wait: pods are being started; if it stays, kubectl describe the workload"},
+	{ID: "workload-lacks-replicas", On: kindStatefulSet, See: lacksReplicas, Sees: "fewer replicas are available or up to date than wanted, or old ones are left", Ask: []edge{podsOf, claimsOf}, State: Waiting, Do: "wait: pods are being started; if it stays, kubectl describe the workload"},
 	{ID: "leader-stands-still", On: kindLease, See: overdue, Sees: "a lease was not renewed for longer than it lasts", State: Broken,
 		Do: "end the pod that holds the lease, or repair its node: kubectl delete pod; another one takes over"},
 	{ID: "volume-pending", On: kindClaim, See: ofTrouble(trouble.VolumePending), Sees: "it is not bound, and an event says why", State: Broken, Do: "name a StorageClass that exists and can make the volume, in spec.etcd.managed.storage or as the cluster's default"},
@@ -36,6 +39,7 @@ var workloadRules = slices.Concat([]Rule{
 		Do: "see that the kubelet of its node answers; if the node is gone for ever, delete the Node or force the pod's deletion"},
 	{ID: "pod-on-sick-node", On: kindPod, See: notReady, Sees: "it runs and is not ready, to ask its node", Ask: []edge{nodeOf}, Leads: true},
 	{ID: "pod-not-ready", On: kindPod, See: notReady, Sees: "it runs and is not ready", State: Waiting, Do: "read its log: kubectl logs; it runs and does not answer its readiness probe"},
+	{ID: "pod-starting", On: kindPod, See: podStarting, Sees: "its containers have not started yet", State: Waiting, Late: startsIn, Do: "wait: it is starting; if it stays, kubectl describe pod"},
 	{ID: "node-not-ready", On: kindNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Do: "repair the node of the management cluster, or delete it so that its pods go elsewhere"},
 	{ID: "node-not-ready", On: kindNode, Condition: string(corev1.NodeReady), Is: unknown, State: Broken, Do: "repair the node of the management cluster, or delete it so that its pods go elsewhere"},
 	{ID: "node-under-pressure", On: kindNode, See: pressure, Sees: "it has DiskPressure, MemoryPressure or PIDPressure", State: Broken, Do: "make room on the node: its kubelet ends pods until there is some"},
@@ -126,15 +130,15 @@ func switchedOff(s *scene, it *item) *seen {
 }
 
 func lacksReplicas(_ *scene, it *item) *seen {
-	var want, available, updated int32
+	var want, all, available, updated int32
 	var observed bool
 	switch w := it.typed.(type) {
 	case *appsv1.Deployment:
-		want, available, updated, observed = ptr.Deref(w.Spec.Replicas, 1), w.Status.AvailableReplicas, w.Status.UpdatedReplicas, w.Status.ObservedGeneration >= w.Generation
+		want, all, available, updated, observed = ptr.Deref(w.Spec.Replicas, 1), w.Status.Replicas, w.Status.AvailableReplicas, w.Status.UpdatedReplicas, w.Status.ObservedGeneration >= w.Generation
 	case *appsv1.StatefulSet:
-		want, available, updated, observed = ptr.Deref(w.Spec.Replicas, 1), w.Status.AvailableReplicas, w.Status.UpdatedReplicas, w.Status.ObservedGeneration >= w.Generation
+		want, all, available, updated, observed = ptr.Deref(w.Spec.Replicas, 1), w.Status.Replicas, w.Status.AvailableReplicas, w.Status.UpdatedReplicas, w.Status.ObservedGeneration >= w.Generation
 	}
-	if observed && available >= want && updated >= want {
+	if observed && available >= want && updated >= want && all <= updated { // what serves may be an old replica that waits for a new one
 		return nil
 	}
 	saw := &seen{field: "status.availableReplicas", text: fmt.Sprintf("%d of %d replicas are available, %d up to date", available, want, updated)}
@@ -193,6 +197,14 @@ func notReady(s *scene, it *item) *seen {
 		return saw
 	}
 	return nil
+}
+
+// podStarting: nothing is known to be wrong with it, and it does not run.
+func podStarting(s *scene, it *item) *seen {
+	if _, known := s.troubles[it.Object]; known || it.typed.(*corev1.Pod).Status.Phase != corev1.PodPending {
+		return nil
+	}
+	return &seen{field: "status.phase", text: string(corev1.PodPending), since: it.created, cause: fmt.Sprintf("pod %s is starting", it.Name)}
 }
 
 func pressure(_ *scene, it *item) *seen {

@@ -63,6 +63,8 @@ type scene struct {
 	warnings map[Object]*corev1.Event
 	asked    map[*item][]step
 	stack    []*item
+	// major: rules that keep nobody from being well are left out.
+	major bool
 }
 
 func newScene(s *Snapshot) *scene {

@@ -55,6 +55,7 @@ func newWorld() *world {
 	}
 	w.HostedClusters = []hyperv1.HostedCluster{hc}
 	hcp := hyperv1.HostedControlPlane{ObjectMeta: object(ns, "demo")}
+	hcp.Annotations[hyperv1.HostedClusterAnnotation] = "clusters/demo"
 	set(&hcp.Status.Conditions, hyperv1.HostedControlPlaneAvailable, yes, hyperv1.AsExpectedReason, "")
 	w.HostedControlPlanes = []hyperv1.HostedControlPlane{hcp}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager"} {

@@ -12,11 +12,11 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/consoletest"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/testenv"
+	"hcp.internal/platform/internal/why"
 )
 
 // BenchmarkPage measures the list of fleets of 1,000 and 5,000 hosted clusters with three NodePools each, in Chromium: when the first rows are there with a
@@ -55,7 +55,7 @@ func pageOf(b *testing.B, n int) {
 		c.world.Put(world.Clusters, names[i], row(names[i], i, now))
 		for p := range 3 {
 			key := world.Key{Namespace: names[i].Namespace, Name: fmt.Sprintf("%s-%d", names[i].Name, p)}
-			c.world.Put(world.Pools, key, &world.Pool{Namespace: key.Namespace, Name: key.Name, Cluster: names[i].Name, Health: health.Healthy, Ready: 3, Wanted: 3, Created: now})
+			c.world.Put(world.Pools, key, &world.Pool{Namespace: key.Namespace, Name: key.Name, Cluster: names[i].Name, Health: why.Healthy, Ready: 3, Wanted: 3, Created: now})
 		}
 	}
 	c.start()
@@ -80,9 +80,9 @@ func pageOf(b *testing.B, n int) {
 }
 
 func row(key world.Key, i int, now time.Time) *world.Cluster {
-	out := &world.Cluster{Namespace: key.Namespace, Name: key.Name, Health: health.Healthy, Version: fmt.Sprintf("1.36.%d", i%4), Platform: "AWS", Created: now, Labels: map[string]string{"tier": fmt.Sprint(i % 4)}}
+	out := &world.Cluster{Namespace: key.Namespace, Name: key.Name, Health: why.Healthy, Version: fmt.Sprintf("1.36.%d", i%4), Platform: "AWS", Created: now, Labels: map[string]string{"tier": fmt.Sprint(i % 4)}}
 	if i%25 == 0 {
-		out.Health, out.Cause, out.Since = health.Degraded, fmt.Sprintf("EtcdAvailable=False (EtcdWaitingForQuorum): %d of 3 etcd members are ready", i%3), &now
+		out.Health, out.Cause, out.Since = why.Degraded, fmt.Sprintf("EtcdAvailable=False (EtcdWaitingForQuorum): %d of 3 etcd members are ready", i%3), &now
 	}
 	return out
 }
@@ -105,7 +105,7 @@ func change(ctx context.Context, w *world.World, names []world.Key, now time.Tim
 			changed := row(names[i], i, now)
 			changed.Version = fmt.Sprintf("1.36.%d", rand.IntN(9)) //nolint:gosec // as above
 			if rand.IntN(10) == 0 {                                //nolint:gosec // as above
-				changed.Health, changed.Cause = health.Progressing, "Progressing=True (RolloutPartiallyComplete): under way"
+				changed.Health, changed.Cause = why.Progressing, "Progressing=True (RolloutPartiallyComplete): under way"
 			}
 			w.Put(world.Clusters, names[i], changed)
 		}

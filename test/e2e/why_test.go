@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -44,10 +45,59 @@ func whyFaults(k kubectl, pool string) []liveFault {
 			}
 		}
 	}
+	// keep patches a spec, and puts the release image back that was there before when the patch is empty.
+	before := map[string]string{}
+	keep := func(kind, name, body string) func(*testing.T) {
+		return func(t *testing.T) {
+			if body == "" {
+				patch(kind, name, fmt.Sprintf(`{"spec":{"release":{"image":%q}}}`, before[kind]))(t)
+				return
+			}
+			before[kind] = k.run(t, "get", kind, "-n", "clusters", name, "-o", "jsonpath={.spec.release.image}")
+			patch(kind, name, body)(t)
+		}
+	}
+	// copied makes another object with the spec of one.
+	copied := func(kind, name, as, finalizer string) func(*testing.T) {
+		return func(t *testing.T) {
+			obj := map[string]any{}
+			if err := json.Unmarshal([]byte(k.run(t, "get", kind, "-n", "clusters", name, "-o", "json")), &obj); err != nil {
+				t.Fatal(err)
+			}
+			meta, spec := map[string]any{"namespace": "clusters", "name": as}, obj["spec"].(map[string]any)
+			if finalizer != "" {
+				meta["finalizers"] = []string{finalizer}
+			}
+			for _, own := range []string{"infraID", "clusterID"} {
+				delete(spec, own)
+			}
+			if _, ok := spec["replicas"]; ok {
+				spec["replicas"] = 0
+			}
+			obj["metadata"] = meta
+			delete(obj, "status")
+			raw, err := json.Marshal(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.applyYAML(t, string(raw))
+		}
+	}
 	cluster, control := []string{"hostedcluster/demo"}, "clusters-demo"
 	return []liveFault{
 		{"the hosted cluster is paused", cluster, patch("hostedcluster", "demo", `{"spec":{"pausedUntil":"true"}}`), patch("hostedcluster", "demo", `{"spec":{"pausedUntil":null}}`), `[Pp]aused`, "cluster-paused", true},
 		{"a ConfigMap of the pool does not exist", []string{"np/" + pool}, patch("nodepool", pool, `{"spec":{"config":[{"name":"nowhere"}]}}`), patch("nodepool", pool, `{"spec":{"config":null}}`), `ConfigMap "nowhere"`, "pool-config-invalid", false},
+		{"the release image is in a registry that is nowhere", cluster, keep("hostedcluster", "demo", `{"spec":{"release":{"image":"127.0.0.1:1/none:1"}}}`), keep("hostedcluster", "demo", ""), `127\.0\.0\.1:1/none:1`, "release-unreadable", true},
+		{"the release image of the pool is nowhere", []string{"np/" + pool}, keep("nodepool", pool, `{"spec":{"release":{"image":"127.0.0.1:1/none:1"}}}`), keep("nodepool", pool, ""), `127\.0\.0\.1:1/none:1`, "pool-release-invalid", false},
+		{"the pool is paused", []string{"np/" + pool}, patch("nodepool", pool, `{"spec":{"pausedUntil":"true"}}`), patch("nodepool", pool, `{"spec":{"pausedUntil":null}}`), `[Pp]aused`, "pool-paused", false},
+		{"the operator does not start", cluster, do("patch", "deployment", "operator", "-n", "hypershift", "--type=json", "-p", `[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--nonsense"}]`),
+			do("rollout", "undo", "-n", "hypershift", "deployment/operator"), `operator-\S+ does not stay up`, "pod-crash-loop-back-off", false},
+		{"an image of the control plane is nowhere", cluster, patch("hostedcluster", "demo", `{"metadata":{"annotations":{"hypershift.openshift.io/image-overrides":"kube-scheduler=127.0.0.1:1/none:1"}}}`),
+			patch("hostedcluster", "demo", `{"metadata":{"annotations":{"hypershift.openshift.io/image-overrides":null}}}`), `kube-scheduler-\S+ can't get image.*127\.0\.0\.1:1/none:1`, "pod-image-pull-back-off", false},
+		{"the namespace of a control plane is somebody else's", []string{"hostedcluster/clash"}, all(do("create", "namespace", "clusters-clash"), copied("hostedcluster", "demo", "clash", "")),
+			all(do("delete", "hostedcluster", "-n", "clusters", "clash"), do("delete", "namespace", "clusters-clash")), `clusters-clash`, "", false},
+		{"somebody's finalizer holds a pool", []string{"np/held"}, all(copied("nodepool", pool, "held", "example.com/keep"), do("delete", "nodepool", "-n", "clusters", "held", "--wait=false")),
+			patch("nodepool", "held", `{"metadata":{"finalizers":null}}`), `finalizer example\.com/keep holds`, "deletion-finalizer", false},
 		{"a quota refuses pods", cluster, all(do("create", "quota", "none", "-n", control, "--hard=pods=0"), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false")),
 			do("delete", "quota", "none", "-n", control), `kube-scheduler are refused: exceeded quota`, "pods-refused", true},
 		{"no node takes pods", cluster, all(nodes("cordon"), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false")), nodes("uncordon"), `kube-scheduler-\S+ fits on no node`, "pod-unschedulable", true},
@@ -59,6 +109,8 @@ func whyFaults(k kubectl, pool string) []liveFault {
 		{"somebody's finalizer holds a package", []string{"package/nowhere", "-n", "default"}, all(apply(fmt.Sprintf(nowherePackage, "finalizers: [example.com/keep]")), do("delete", "package", "-n", "default", "nowhere", "--wait=false")),
 			do("patch", "package", "-n", "default", "nowhere", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), `finalizer example\.com/keep holds`, "deletion-finalizer", false},
 		{"a rollout installs what is nowhere", []string{"hostedclusterpackage/nowhere"}, apply(nowhereFleet), do("delete", "hostedclusterpackage", "nowhere"), `127\.0\.0\.1:1/none:1`, "package-image-unreadable", false},
+		{"a rollout is paused", []string{"hostedclusterpackage/nowhere"}, apply(strings.Replace(nowhereFleet, "name: nowhere", `name: nowhere, annotations: {package-operator.run/rollout-paused: "true"}`, 1)),
+			do("delete", "hostedclusterpackage", "nowhere"), `paused by somebody`, "rollout-paused", false},
 		{"the component of a control plane is asked for while nothing is wrong", []string{"component/etcd", "--cluster=demo"}, func(*testing.T) {}, func(*testing.T) {}, `nothing is wrong`, "", false},
 	}
 }

@@ -23,9 +23,6 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
-// DefaultNamespace is where HostedClusters are unless told otherwise.
-const DefaultNamespace = "clusters"
-
 // making is what create backup and create schedule have in common.
 type making struct {
 	connect         connect.Flags
@@ -36,7 +33,7 @@ type making struct {
 }
 
 func (m *making) addFlags(cmd *cobra.Command) {
-	m.namespace = DefaultNamespace
+	m.namespace = connect.DefaultNamespace
 	m.annotations = map[string]string{}
 	f := cmd.Flags()
 	f.StringVar(&m.name, "name", "", "Name of the HostedCluster (required)")

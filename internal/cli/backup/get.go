@@ -44,7 +44,7 @@ func GetCommand() *cobra.Command {
 	var format output.Format
 	var name string
 	var all bool
-	namespace := DefaultNamespace
+	namespace := connect.DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "backups",
 		Short: "List backups of hosted clusters, newest first",

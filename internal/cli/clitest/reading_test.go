@@ -59,7 +59,7 @@ func TestReading(t *testing.T) {
 		g := NewWithT(t)
 		out, err := call(t, f, "get", "clusters", "-n", o.Namespace)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(out).To(MatchRegexp(`NAME +HEALTH +VERSION +WORKERS +AGE +CAUSE\n` + o.Name + ` +Blocked +- +0/0 +\S+ +ValidReleaseImage=False \(NotFound\): no such image\n`))
+		g.Expect(out).To(MatchRegexp(`NAME +HEALTH +VERSION +WORKERS +AGE +CAUSE\n` + o.Name + ` +Blocked +- +0/0 +\S+ +no such image\n`))
 		out, err = call(t, f, "get", "clusters", "-A", "-o", "name")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out).To(ContainSubstring("hostedcluster.hypershift.openshift.io/" + o.Name + "\n"))
@@ -97,7 +97,7 @@ func TestReading(t *testing.T) {
 		g := NewWithT(t)
 		out, err := call(t, f, "describe", o.Name, "-n", o.Namespace)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(out).To(HavePrefix("HostedCluster " + o.Namespace + "/" + o.Name + "  (None)  Blocked: ValidReleaseImage=False"))
+		g.Expect(out).To(HavePrefix("HostedCluster " + o.Namespace + "/" + o.Name + "  (None)  Blocked: no such image"))
 		g.Expect(out).To(ContainSubstring("it has no components yet"))
 	})
 	t.Run("When events are asked for it should show those of the cluster alone", func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
+	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/version"
 )
 
@@ -102,7 +103,7 @@ func optional(names []string) []hyperv1.OptionalCapability {
 
 // checkVersion refuses an operator of another version than this tool. The operator is looked for in its default namespace.
 func checkVersion(ctx context.Context, c client.Client) error {
-	server, err := version.OfServer(ctx, c, version.DefaultNamespace)
+	server, err := version.OfServer(ctx, c, install.DefaultNamespace)
 	if err != nil {
 		return fmt.Errorf("--version-check: %w", err)
 	}

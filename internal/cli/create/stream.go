@@ -19,7 +19,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/cli/version"
+	"hcp.internal/platform/internal/cli/install"
 )
 
 // DefaultReleaseName is the ConfigMap in the operator's namespace with the release image, under its key image, that hosted clusters get when nobody
@@ -85,7 +85,7 @@ func (o *Options) exampleRegistry() string {
 // offeredRelease is what the installation offers.
 func offeredRelease(ctx context.Context, c client.Client) (string, error) {
 	cm := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: version.DefaultNamespace, Name: DefaultReleaseName}
+	key := client.ObjectKey{Namespace: install.DefaultNamespace, Name: DefaultReleaseName}
 	if err := c.Get(ctx, key, cm); err != nil {
 		return "", fmt.Errorf("the installation offers none in ConfigMap %s: %w", key, err)
 	}
@@ -99,7 +99,7 @@ func offeredRelease(ctx context.Context, c client.Client) (string, error) {
 // OfferRelease makes an image the one that hosted clusters get when nobody names one.
 func OfferRelease(ctx context.Context, c client.Client, image string) error {
 	_, err := connect.Apply(ctx, c, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: version.DefaultNamespace, Name: DefaultReleaseName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: install.DefaultNamespace, Name: DefaultReleaseName},
 		Data:       map[string]string{defaultReleaseKey: image},
 	})
 	return err

@@ -15,9 +15,10 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/why"
 )
 
 // Wait waits until the cluster answers and has rolled out, saying what is missing. o.Timeout bounds it; 0 means no bound.
@@ -49,15 +50,30 @@ func Wait(ctx context.Context, o Options, c client.Client, p *progress.Printer) 
 	return nil
 }
 
+// gates are conditions of a HostedCluster that stop the operator while they are False: nothing moves before a person does something.
+var gates = []string{
+	hyperv1.ReconciliationActive, hyperv1.ValidHostedClusterConfiguration, hyperv1.SupportedHostedCluster, hyperv1.ValidReleaseImage,
+	hyperv1.PlatformCredentialsFound, hyperv1.ControlPlaneAdmitted, hyperv1.ReconciliationSucceeded,
+}
+
+// line is a condition on one line: "EtcdAvailable=False (EtcdWaitingForQuorum): 0 of 1 members ready".
+func line(cond *metav1.Condition) string {
+	text := fmt.Sprintf("%s=%s (%s)", cond.Type, cond.Status, cond.Reason)
+	if message := clip.Line(cond.Message); message != "" {
+		text += ": " + message
+	}
+	return text
+}
+
 // state says whether a hosted cluster can be used, and if not, the one thing that a person should know about.
 func state(hc *hyperv1.HostedCluster, components []hyperv1.ControlPlaneComponent) progress.State {
 	conds := hc.Status.Conditions
-	for _, gate := range health.Gates {
+	for _, gate := range gates {
 		if cond := meta.FindStatusCondition(conds, gate); cond != nil && cond.Status == metav1.ConditionFalse {
-			return progress.Waiting("%s", health.Describe(cond))
+			return progress.Waiting("%s", line(cond))
 		}
 	}
-	for _, stage := range health.Stages {
+	for _, stage := range why.Stages {
 		cond := meta.FindStatusCondition(conds, stage)
 		switch {
 		case cond == nil:
@@ -65,7 +81,7 @@ func state(hc *hyperv1.HostedCluster, components []hyperv1.ControlPlaneComponent
 				return progress.Waiting("the operator hasn't looked at it yet")
 			}
 		case cond.Status != metav1.ConditionTrue:
-			return progress.Waiting("%s%s", health.Describe(cond), missing(components))
+			return progress.Waiting("%s%s", line(cond), missing(components))
 		}
 	}
 	available := meta.FindStatusCondition(conds, hyperv1.HostedClusterAvailable)

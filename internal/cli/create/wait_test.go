@@ -11,8 +11,8 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/why"
 )
 
 // settled is a cluster that can be used.
@@ -21,7 +21,7 @@ func settled(change func(*hyperv1.HostedCluster)) *hyperv1.HostedCluster {
 	hc.Spec.Release.Image = "r:1"
 	hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "k"}
 	hc.Status.Version = &hyperv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate}}}
-	for _, name := range slices.Concat(health.Gates, health.Stages) {
+	for _, name := range slices.Concat(gates, why.Stages) {
 		set(hc, name, metav1.ConditionTrue, "AsExpected", "")
 	}
 	set(hc, hyperv1.HostedClusterProgressing, metav1.ConditionFalse, "AsExpected", "")

@@ -1,7 +1,9 @@
 package describe
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,35 +13,42 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/get"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/why"
 )
-
-// snapshot is what the tree is made of.
-type snapshot struct {
-	cluster    *hyperv1.HostedCluster
-	components []hyperv1.ControlPlaneComponent
-	pods       []corev1.Pod // of the control plane
-	pools      []hyperv1.NodePool
-	machines   []clusterv1.Machine
-	packages   []packagesv1.Package
-}
 
 // componentLabel on pods holds the name of their component.
 const componentLabel = "hypershift.openshift.io/control-plane-component"
 
+// builder makes the tree of a hosted cluster. It judges as `hypershift why` does.
+type builder struct {
+	snap    *why.Snapshot
+	judge   *why.Judge
+	cluster *hyperv1.HostedCluster
+	plane   string // the namespace of the control plane
+}
+
 // build makes the whole tree.
-func build(s snapshot) *Node {
-	hc := s.cluster
-	root := &Node{Kind: "HostedCluster", Name: hc.Namespace + "/" + hc.Name, Finding: health.OfHostedCluster(hc), Note: note(hc)}
-	for _, group := range []*Node{conditions(s), controlPlane(s), nodePools(s), packages(s)} {
+func build(snap *why.Snapshot) *Node {
+	slices.SortFunc(snap.Components, func(x, y hyperv1.ControlPlaneComponent) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortFunc(snap.Machines, func(x, y clusterv1.Machine) int { return cmp.Compare(x.Name, y.Name) })
+	hc := &snap.HostedClusters[0]
+	b := &builder{snap: snap, judge: why.NewJudge(snap), cluster: hc, plane: names.ControlPlaneNamespace(hc.Namespace, hc.Name)}
+	root := b.node("HostedCluster", "HostedCluster", hc, note(hc))
+	root.Name = hc.Namespace + "/" + hc.Name
+	for _, group := range []*Node{b.conditions(root.Finding), b.controlPlane(), b.nodePools(), b.packages(), b.unread()} {
 		if group != nil {
 			root.Children = append(root.Children, group)
 		}
 	}
 	return root
+}
+
+// node is an object, which the tree calls word.
+func (b *builder) node(word, kind string, obj metav1.Object, note string) *Node {
+	return &Node{Kind: word, Name: obj.GetName(), Note: note, Finding: b.judge.Look(why.Object{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()})}
 }
 
 func note(hc *hyperv1.HostedCluster) string {
@@ -50,88 +59,90 @@ func note(hc *hyperv1.HostedCluster) string {
 	return strings.Join(parts, ", ")
 }
 
-// badWhenTrue are conditions of a HostedCluster that are False while all is well.
-var badWhenTrue = []string{hyperv1.HostedClusterDegraded, hyperv1.HostedClusterProgressing, hyperv1.ClusterVersionFailing, hyperv1.EtcdRecoveryActive, hyperv1.ClusterVersionProgressing}
-
-// quiet are conditions that may be anything without somebody having to act.
-var quiet = []string{
-	hyperv1.PrivateCAPIMigrationProgressing, hyperv1.AutoNodeEnabled, hyperv1.ClusterSizeTransitionPending, hyperv1.ClusterSizeTransitionRequired,
-	hyperv1.HostedClusterRestoredFromBackup, hyperv1.AllFieldsHeeded,
-}
-
 // conditions are those that are not as they should be, besides the one that the root's line tells of.
-func conditions(s snapshot) *Node {
+func (b *builder) conditions(root why.Finding) *Node {
 	group := &Node{Kind: "Conditions"}
-	cause := health.OfHostedCluster(s.cluster).Cause
-	for i := range s.cluster.Status.Conditions {
-		c := &s.cluster.Status.Conditions[i]
-		wrong := c.Status != metav1.ConditionTrue
-		if slices.Contains(badWhenTrue, c.Type) {
-			wrong = c.Status == metav1.ConditionTrue
-		}
-		if !wrong || slices.Contains(quiet, c.Type) || health.Describe(c) == cause {
+	health := root.Health // what a control plane lacks on its way up is no trouble of its own
+	if root.Health.Well() || root.Health == why.Blocked {
+		health = why.Degraded
+	}
+	for _, c := range b.cluster.Status.Conditions {
+		message := why.Clean(c.Message)
+		if good, counts := why.Good(c.Type, c.Status); good || !counts || message != "" && message == root.Cause {
 			continue
 		}
-		f := health.Finding{Health: health.Degraded, Cause: health.Describe(c), Since: ptr.To(c.LastTransitionTime.Time)}
-		if c.Status == metav1.ConditionUnknown {
-			f.Health = health.Unknown
+		cause := fmt.Sprintf("%s=%s (%s)", clip.Line(c.Type), c.Status, clip.Line(c.Reason))
+		if message != "" {
+			cause += ": " + message
 		}
-		group.Children = append(group.Children, &Node{Kind: "Condition", Finding: f})
+		group.Children = append(group.Children, &Node{Kind: "Condition", Finding: why.Finding{Health: health, Cause: cause, Since: ptr.To(c.LastTransitionTime.Time)}})
 	}
-	if len(group.Children) == 0 {
-		return nil
-	}
-	return group
+	return group.orNil()
 }
 
-func controlPlane(s snapshot) *Node {
-	group := &Node{Kind: "ControlPlane", Name: names.ControlPlaneNamespace(s.cluster.Namespace, s.cluster.Name)}
-	if len(s.components) == 0 {
-		group.Finding = health.Finding{Health: health.Unknown, Cause: "it has no components yet"}
+func (b *builder) controlPlane() *Node {
+	group := &Node{Kind: "ControlPlane", Name: b.plane}
+	if len(b.snap.Components) == 0 {
+		group.Finding = why.Finding{Health: why.Unknown, Cause: "it has no components yet"}
 	}
-	for i := range s.components {
-		c := &s.components[i]
-		node := &Node{Kind: "Component", Name: c.Name, Finding: health.OfComponent(c), Note: c.Status.Version}
-		for j := range s.pods {
-			if p := &s.pods[j]; p.Labels[componentLabel] == c.Name {
-				node.Children = append(node.Children, &Node{Kind: "Pod", Name: p.Name, Finding: health.OfPod(p), Note: p.Spec.NodeName})
-			}
+	pods := map[string][]*corev1.Pod{}
+	for i := range b.snap.Pods {
+		if p := &b.snap.Pods[i]; p.Namespace == b.plane {
+			pods[p.Labels[componentLabel]] = append(pods[p.Labels[componentLabel]], p)
+		}
+	}
+	for i := range b.snap.Components {
+		c := &b.snap.Components[i]
+		node := b.node("Component", "ControlPlaneComponent", c, c.Status.Version)
+		for _, p := range pods[c.Name] {
+			node.Children = append(node.Children, b.node("Pod", "Pod", p, p.Spec.NodeName))
 		}
 		group.Children = append(group.Children, node)
 	}
 	return group
 }
 
-func nodePools(s snapshot) *Node {
+func (b *builder) nodePools() *Node {
 	group := &Node{Kind: "NodePools"}
-	for i := range s.pools {
-		np := &s.pools[i]
-		n := &Node{Kind: "NodePool", Name: np.Name, Finding: health.OfNodePool(np)}
-		n.Note = fmt.Sprintf("%d/%d ready", np.Status.Replicas, ptr.Deref(np.Spec.Replicas, np.Status.Replicas))
+	for i := range b.snap.NodePools {
+		np := &b.snap.NodePools[i]
+		note := fmt.Sprintf("%d/%d ready", np.Status.Replicas, ptr.Deref(np.Spec.Replicas, np.Status.Replicas))
 		if np.Status.Version != "" {
-			n.Note += ", " + np.Status.Version
+			note += ", " + np.Status.Version
 		}
-		for j := range s.machines {
-			if m := &s.machines[j]; get.PoolOf(m) == np.Name {
-				n.Children = append(n.Children, &Node{Kind: "Machine", Name: m.Name, Finding: health.OfMachine(m), Note: m.Status.NodeRef.Name})
+		n := b.node("NodePool", "NodePool", np, note)
+		for j := range b.snap.Machines {
+			if m := &b.snap.Machines[j]; get.PoolOf(m) == np.Name {
+				n.Children = append(n.Children, b.node("Machine", "Machine", m, m.Status.NodeRef.Name))
 			}
 		}
 		group.Children = append(group.Children, n)
 	}
-	if len(group.Children) == 0 {
-		return nil
-	}
-	return group
+	return group.orNil()
 }
 
-func packages(s snapshot) *Node {
+func (b *builder) packages() *Node {
 	group := &Node{Kind: "Packages"}
-	for i := range s.packages {
-		p := &s.packages[i]
-		group.Children = append(group.Children, &Node{Kind: "Package", Name: p.Name, Finding: health.OfPackage(p), Note: p.Spec.Image})
+	for i := range b.snap.Packages {
+		p := &b.snap.Packages[i]
+		group.Children = append(group.Children, b.node("Package", "Package", p, p.Spec.Image))
 	}
-	if len(group.Children) == 0 {
+	return group.orNil()
+}
+
+// unread are kinds of which nothing is known: what is not well among them does not show.
+func (b *builder) unread() *Node {
+	group := &Node{Kind: "NotRead"}
+	for _, kind := range slices.Sorted(maps.Keys(b.snap.Unread)) {
+		group.Children = append(group.Children, &Node{Kind: kind, Finding: why.Finding{Health: why.Unknown, Cause: "it could not be read: " + why.Clean(b.snap.Unread[kind])}})
+	}
+	return group.orNil()
+}
+
+// orNil is the group, or nil when nothing is in it.
+func (n *Node) orNil() *Node {
+	if len(n.Children) == 0 {
 		return nil
 	}
-	return group
+	return n
 }

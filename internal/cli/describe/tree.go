@@ -5,15 +5,15 @@ import (
 	"io"
 	"strings"
 
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/why"
 )
 
 // Node is an object of the tree, or a group of them that has no health of its own.
 type Node struct {
 	// Kind and Name name the object; a group has the Kind alone, as "NodePools".
-	Kind           string `json:"kind"`
-	Name           string `json:"name,omitempty"`
-	health.Finding `json:",inline"`
+	Kind        string `json:"kind"`
+	Name        string `json:"name,omitempty"`
+	why.Finding `json:",inline"`
 	// Note is what else is worth a glance, as a version.
 	Note     string  `json:"note,omitempty"`
 	Children []*Node `json:"children,omitempty"`

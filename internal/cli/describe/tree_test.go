@@ -6,15 +6,15 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/why"
 )
 
 func sample() *Node {
-	well := health.Finding{Health: health.Healthy}
-	return &Node{Kind: "HostedCluster", Name: "clusters/demo", Finding: health.Finding{Health: health.Degraded, Cause: "etcd"}, Children: []*Node{
+	well := why.Finding{Health: why.Healthy}
+	return &Node{Kind: "HostedCluster", Name: "clusters/demo", Finding: why.Finding{Health: why.Degraded, Cause: "etcd"}, Children: []*Node{
 		{Kind: "ControlPlane", Name: "clusters-demo", Children: []*Node{
-			{Kind: "Component", Name: "etcd", Finding: health.Finding{Health: health.Degraded, Cause: "1 of 3"}, Children: []*Node{
-				{Kind: "Pod", Name: "etcd-0", Finding: well}, {Kind: "Pod", Name: "etcd-1", Finding: health.Finding{Health: health.Degraded, Cause: "CrashLoopBackOff"}},
+			{Kind: "Component", Name: "etcd", Finding: why.Finding{Health: why.Degraded, Cause: "1 of 3"}, Children: []*Node{
+				{Kind: "Pod", Name: "etcd-0", Finding: well}, {Kind: "Pod", Name: "etcd-1", Finding: why.Finding{Health: why.Degraded, Cause: "CrashLoopBackOff"}},
 			}},
 			{Kind: "Component", Name: "kube-scheduler", Finding: well}, {Kind: "Component", Name: "kube-apiserver", Finding: well},
 		}},

@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/kube/redact"
 )
 
@@ -137,8 +138,7 @@ func (d *dumper) list(ctx context.Context, k kind, namespace string) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
 	var items []any
-	for {
-		err := d.client.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(list.GetContinue()))
+	for err := range read.Pages(ctx, d.client, list, pageSize, client.InNamespace(namespace)) {
 		if err != nil {
 			// Kinds that can't be listed by namespace, or are answered by nobody, are no news.
 			if !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
@@ -150,10 +150,7 @@ func (d *dumper) list(ctx context.Context, k kind, namespace string) {
 			redact.Object(&list.Items[i])
 			items = append(items, list.Items[i].Object)
 		}
-		if list.GetContinue() == "" {
-			break
-		}
-		if len(items) >= maxObjects {
+		if list.GetContinue() != "" && len(items) >= maxObjects {
 			d.problem("listing %s of namespace %q: stopped after %d", k.resource, namespace, len(items))
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/kube/redact"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -19,16 +20,13 @@ const (
 // logs writes the logs of all containers of a namespace's Pods, and those of the run before where one was restarted.
 func (d *dumper) logs(ctx context.Context, namespace string) {
 	pods := &corev1.PodList{}
-	for {
-		if err := d.client.List(ctx, pods, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(pods.Continue)); err != nil {
+	for err := range read.Pages(ctx, d.client, pods, pageSize, client.InNamespace(namespace)) {
+		if err != nil {
 			d.problem("listing Pods of namespace %s: %v", namespace, err)
 			return
 		}
 		for i := range pods.Items {
 			d.podLogs(ctx, &pods.Items[i])
-		}
-		if pods.Continue == "" {
-			return
 		}
 	}
 }

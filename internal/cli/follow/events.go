@@ -18,8 +18,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/read"
 )
@@ -78,7 +78,7 @@ func Events() *cobra.Command {
 			}
 			rows := [][]string{{"AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"}}
 			for _, e := range list {
-				text := health.Line(e.Message)
+				text := clip.Line(e.Message)
 				if e.Count > 1 {
 					text += fmt.Sprintf(" (x%d)", e.Count)
 				}
@@ -178,7 +178,7 @@ func eventOf(e *corev1.Event) Event {
 			at = t
 		}
 	}
-	return Event{Time: at.UTC(), Type: e.Type, Reason: health.Line(e.Reason), Object: e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name, Message: e.Message, Count: count}
+	return Event{Time: at.UTC(), Type: e.Type, Reason: clip.Line(e.Reason), Object: e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name, Message: e.Message, Count: count}
 }
 
 func exists(ctx context.Context, c client.Reader, namespace, name string) error {

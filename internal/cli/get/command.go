@@ -18,8 +18,8 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/why"
 )
 
 // Item is one object as it is printed. With -o json and yaml it is what scripts read: fields are added, and none goes.
@@ -28,9 +28,9 @@ type Item struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// Cluster is the HostedCluster that it belongs to.
-	Cluster        string `json:"cluster,omitempty"`
-	health.Finding `json:",inline"`
-	Created        *metav1.Time `json:"created,omitempty"`
+	Cluster     string `json:"cluster,omitempty"`
+	why.Finding `json:",inline"`
+	Created     *metav1.Time `json:"created,omitempty"`
 	// Details are the columns of the kind, by their names.
 	Details map[string]string `json:"details,omitempty"`
 
@@ -45,6 +45,7 @@ type query struct {
 	cluster   string // empty: of all hosted clusters
 	selector  labels.Selector
 	now       time.Time
+	pageSize  int64 // of one answer of the API server; 0: pageSize
 }
 
 // kind is what can be listed.
@@ -69,7 +70,8 @@ func Command(more ...*cobra.Command) *cobra.Command {
 		Use:   "get",
 		Short: "List hosted clusters, NodePools, machines and more, with how they are and why",
 		Long: `List what the management cluster has. HEALTH is one word: Healthy, Progressing, Deleting, Paused, Blocked (nothing goes on before somebody
-acts), Degraded, or Unknown (nobody has said anything yet); CAUSE says why, in one line.`,
+acts), Degraded, or Unknown (nobody has said anything yet); CAUSE says why, in one line, by what the object itself tells. "hypershift why" asks
+further, and says what to do.`,
 		Example: `  hypershift get clusters -A
   hypershift get nodepools --cluster demo
   hypershift get machines --cluster demo -o wide

@@ -1,6 +1,7 @@
 package get
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,7 +15,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/kube/read"
+	"hcp.internal/platform/internal/why"
 )
 
 // pageSize bounds one answer of the API server.
@@ -63,16 +65,15 @@ func (q query) each(ctx context.Context, what string, list client.ObjectList, on
 		}
 		return take(one)
 	}
-	for {
-		err := q.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(list.GetContinue()), client.MatchingLabelsSelector{Selector: q.selector})
+	for err := range read.Pages(ctx, q, list, cmp.Or(q.pageSize, pageSize), client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: q.selector}) {
+		if err == nil {
+			err = meta.EachListItem(list, func(obj runtime.Object) error { return take(obj.(client.Object)) })
+		}
 		if err != nil {
 			return fmt.Errorf("listing %s: %w", what, unknownKind(err))
 		}
-		err = meta.EachListItem(list, func(obj runtime.Object) error { return take(obj.(client.Object)) })
-		if err != nil || list.GetContinue() == "" {
-			return err
-		}
 	}
+	return nil
 }
 
 // unknownKind says what to do about a management cluster without our definitions.
@@ -83,7 +84,7 @@ func unknownKind(err error) error {
 	return err
 }
 
-func item(kind, resource string, obj client.Object, f health.Finding) Item {
+func item(kind, resource string, obj client.Object, f why.Finding) Item {
 	created := obj.GetCreationTimestamp()
 	return Item{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName(), Finding: f, Created: &created, resource: resource, Details: map[string]string{}}
 }
@@ -105,7 +106,7 @@ func clusters(ctx context.Context, q query) ([]Item, error) {
 	var items []Item
 	err = q.each(ctx, "HostedClusters", &hyperv1.HostedClusterList{}, &hyperv1.HostedCluster{}, q.namespace, func(obj client.Object) error {
 		hc := obj.(*hyperv1.HostedCluster)
-		i := item("HostedCluster", "hostedcluster.hypershift.openshift.io", hc, health.OfHostedCluster(hc))
+		i := item("HostedCluster", "hostedcluster.hypershift.openshift.io", hc, why.Of(hc, q.now))
 		key := hc.Namespace + "/" + hc.Name
 		i.Details["version"] = VersionOf(hc)
 		i.Details["workers"] = fmt.Sprintf("%d/%d", have[key], want[key])
@@ -152,7 +153,7 @@ func nodePools(ctx context.Context, q query) ([]Item, error) {
 		if q.cluster != "" && np.Spec.ClusterName != q.cluster {
 			return nil
 		}
-		i := item("NodePool", "nodepool.hypershift.openshift.io", np, health.OfNodePool(np))
+		i := item("NodePool", "nodepool.hypershift.openshift.io", np, why.Of(np, q.now))
 		i.Cluster = np.Spec.ClusterName
 		i.Details["cluster"] = np.Spec.ClusterName
 		i.Details["ready"] = fmt.Sprintf("%d/%d", np.Status.Replicas, ptr.Deref(np.Spec.Replicas, np.Status.Replicas))
@@ -173,7 +174,7 @@ func packages(ctx context.Context, q query) ([]Item, error) {
 	var items []Item
 	err := q.each(ctx, "Packages", &packagesv1.PackageList{}, &packagesv1.Package{}, q.namespace, func(obj client.Object) error {
 		p := obj.(*packagesv1.Package)
-		i := item("Package", "package.package-operator.run", p, health.OfPackage(p))
+		i := item("Package", "package.package-operator.run", p, why.Of(p, q.now))
 		i.Details["revision"] = strconv.FormatInt(p.Status.Revision, 10)
 		i.Details["image"] = p.Spec.Image
 		items = append(items, i)
@@ -186,7 +187,7 @@ func rollouts(ctx context.Context, q query) ([]Item, error) {
 	var items []Item
 	err := q.each(ctx, "HostedClusterPackages", &packagesv1.HostedClusterPackageList{}, &packagesv1.HostedClusterPackage{}, "", func(obj client.Object) error {
 		p := obj.(*packagesv1.HostedClusterPackage)
-		i := item("HostedClusterPackage", "hostedclusterpackage.package-operator.run", p, health.OfRollout(p))
+		i := item("HostedClusterPackage", "hostedclusterpackage.package-operator.run", p, why.Of(p, q.now))
 		of := func(n int32) string { return fmt.Sprintf("%d/%d", n, p.Status.TotalPackages) }
 		i.Details["updated"], i.Details["available"], i.Details["progressed"] = of(p.Status.UpdatedPackages), of(p.Status.AvailablePackages), of(p.Status.ProgressedPackages)
 		i.Details["image"] = p.Spec.Template.Spec.Image

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,8 +18,9 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
+	"hcp.internal/platform/internal/why"
 )
 
 // owners are the hosted clusters that q asks about, one by one.
@@ -48,7 +50,7 @@ func machines(ctx context.Context, q query) ([]Item, error) {
 			if q.name != "" && m.Name != q.name || !q.selector.Matches(labels.Set(m.Labels)) {
 				continue
 			}
-			items = append(items, machineItem(hc, m))
+			items = append(items, machineItem(hc, m, q.now))
 		}
 		return nil
 	})
@@ -65,8 +67,7 @@ func Machines(ctx context.Context, c client.Reader, hc *hyperv1.HostedCluster) (
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
 	namespace := names.ControlPlaneNamespace(hc.Namespace, hc.Name)
-	for {
-		err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(list.GetContinue()))
+	for err := range read.Pages(ctx, c, list, pageSize, client.InNamespace(namespace)) {
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return nil, nil // a management cluster without Cluster API has no machines
 		}
@@ -80,9 +81,6 @@ func Machines(ctx context.Context, c client.Reader, hc *hyperv1.HostedCluster) (
 			}
 			machines = append(machines, m)
 		}
-		if list.GetContinue() == "" {
-			break
-		}
 	}
 	slices.SortFunc(machines, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	return machines, nil
@@ -94,8 +92,8 @@ func PoolOf(m *clusterv1.Machine) string {
 	return pool
 }
 
-func machineItem(hc *hyperv1.HostedCluster, m *clusterv1.Machine) Item {
-	i := item("Machine", "machine.cluster.x-k8s.io", m, health.OfMachine(m))
+func machineItem(hc *hyperv1.HostedCluster, m *clusterv1.Machine, now time.Time) Item {
+	i := item("Machine", "machine.cluster.x-k8s.io", m, why.Of(m, now))
 	i.Namespace, i.Cluster = hc.Namespace, hc.Name
 	i.Details["cluster"], i.Details["nodePool"] = hc.Name, PoolOf(m)
 	i.Details["phase"], i.Details["node"], i.Details["version"] = m.Status.Phase, m.Status.NodeRef.Name, m.Spec.Version

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pages "hcp.internal/platform/internal/kube/read"
 )
 
 // Bounds of a look at what would be pruned: a page is what the API server gives cheaply, and whoever has named a few losses has said enough.
@@ -117,8 +119,8 @@ func removedFrom(at fieldPath, had, has *apiextensionsv1.JSONSchemaProps) []fiel
 func usersOf(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, paths []fieldPath) (used []string, _ error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	for {
-		if err := c.List(ctx, list, client.Limit(prunedPage), client.Continue(list.GetContinue())); err != nil {
+	for err := range pages.Pages(ctx, c, list, prunedPage) {
+		if err != nil {
 			return nil, fmt.Errorf("listing objects of kind %s: %w", gvk.Kind, err)
 		}
 		for i := range list.Items {
@@ -132,10 +134,8 @@ func usersOf(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 				return used, nil
 			}
 		}
-		if list.GetContinue() == "" {
-			return used, nil
-		}
 	}
+	return used, nil
 }
 
 // holds tells whether there is a value at the path, in any item on the way.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pages "hcp.internal/platform/internal/kube/read"
 )
 
 // strandedPage is how many HostedClusters are read at once.
@@ -27,8 +29,7 @@ func refuseStranding(ctx context.Context, c client.Client, o Options) error {
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: hypershiftGroup, Version: "v1beta1", Kind: "HostedClusterList"})
-	for {
-		err := c.List(ctx, list, client.Limit(strandedPage), client.Continue(list.GetContinue()))
+	for err := range pages.Pages(ctx, c, list, strandedPage) {
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return nil // the first installation
 		}
@@ -43,10 +44,8 @@ func refuseStranding(ctx context.Context, c client.Client, o Options) error {
 			return fmt.Errorf("%w: HostedCluster %s/%s is on platform %s: name it, as in --limit-crd-install=%s, or destroy the cluster first",
 				ErrStrands, hc.GetNamespace(), hc.GetName(), platform, strings.Join(o.with(platform), ","))
 		}
-		if list.GetContinue() == "" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // hosts tells whether the operator takes clusters of a platform.

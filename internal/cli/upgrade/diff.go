@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 )
 
 // Change is a field of an object that would be another. From is empty for what would come, and To for what would go. Values of Secrets are left out.
@@ -257,7 +257,7 @@ func flat(list []any) []string {
 		if !ok {
 			return nil
 		}
-		out = append(out, health.Line(s))
+		out = append(out, clip.Line(s))
 	}
 	return out
 }
@@ -285,7 +285,7 @@ func show(v any) string {
 	case missing, nil:
 		return ""
 	case string:
-		return health.Line(fmt.Sprintf("%q", t))
+		return clip.Line(fmt.Sprintf("%q", t))
 	case float64:
 		return strconv.FormatFloat(t, 'f', -1, 64)
 	case map[string]any, []any:
@@ -293,7 +293,7 @@ func show(v any) string {
 		if err != nil {
 			return "?"
 		}
-		return health.Line(string(raw))
+		return clip.Line(string(raw))
 	}
-	return health.Line(fmt.Sprint(v))
+	return clip.Line(fmt.Sprint(v))
 }

@@ -20,8 +20,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/health"
 	cliversion "hcp.internal/platform/internal/cli/version"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/operator"
@@ -73,7 +73,7 @@ func (p *preview) run(ctx context.Context) (Report, error) {
 func (p *preview) product(ctx context.Context, report *Report) error {
 	server, err := cliversion.OfServer(ctx, p.clients.standard, p.operators)
 	if err != nil {
-		report.Notes = append(report.Notes, "the installed version is not known: "+health.Line(err.Error()))
+		report.Notes = append(report.Notes, "the installed version is not known: "+clip.Line(err.Error()))
 	} else {
 		installed := version.Build{Version: server.Version, Commit: server.Commit}
 		skew := version.Compare(version.This(), installed)
@@ -179,7 +179,7 @@ func (p *preview) one(ctx context.Context, hc *hyperv1.HostedCluster) Cluster {
 	out := Cluster{Namespace: hc.Namespace, Name: hc.Name}
 	problem := func(err error) {
 		if err != nil {
-			out.Problems = append(out.Problems, health.Line(err.Error()))
+			out.Problems = append(out.Problems, clip.Line(err.Error()))
 		}
 	}
 	problem(p.controlPlane(ctx, hc, &out))

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/cli/render"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -126,11 +126,11 @@ func told(said string, err error) []string {
 	var out []string
 	for line := range strings.Lines(said) {
 		if strings.HasPrefix(line, "component ") {
-			out = append(out, health.Line(line))
+			out = append(out, clip.Line(line))
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, health.Line(err.Error()))
+		out = append(out, clip.Line(err.Error()))
 	}
 	return out
 }

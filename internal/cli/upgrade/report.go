@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/version"
 )
 
@@ -144,7 +144,7 @@ func (c Cluster) print(b *strings.Builder, all bool) {
 	b.WriteString("\n")
 	line := func(label, text string) { fmt.Fprintf(b, "  %-9s%s\n", label, text) }
 	if c.Refused != "" {
-		line("refused", health.Line(c.Refused))
+		line("refused", clip.Line(c.Refused))
 	}
 	for _, r := range c.Removed {
 		line("API goes", r)
@@ -174,7 +174,7 @@ func (c Cluster) print(b *strings.Builder, all bool) {
 func (p Pool) String() string {
 	switch {
 	case p.Unknown != "":
-		return fmt.Sprintf("%s: can't be told: %s", p.Name, health.Line(p.Unknown))
+		return fmt.Sprintf("%s: can't be told: %s", p.Name, clip.Line(p.Unknown))
 	case !p.Rolls:
 		return fmt.Sprintf("%s: %d machines stay", p.Name, p.Machines)
 	}

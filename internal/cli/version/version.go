@@ -18,12 +18,10 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/version"
 )
-
-// DefaultNamespace is where the operator runs unless told otherwise.
-const DefaultNamespace = "hypershift"
 
 // The operator publishes in this ConfigMap of its namespace which releases it can host, its own commit and its version.
 const (
@@ -61,7 +59,7 @@ func Command() *cobra.Command {
 	var flags connect.Flags
 	var format output.Format
 	var clientOnly, commitOnly, requireServer bool
-	namespace := DefaultNamespace
+	namespace := install.DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the CLI and of the installed operator",

@@ -26,12 +26,8 @@ import (
 	"hcp.internal/platform/internal/why/observe"
 )
 
-const (
-	// defaultNamespace is where HostedClusters and NodePools are when nobody says otherwise, as for the other commands.
-	defaultNamespace = "clusters"
-	// lookAgain is the pause between two looks of --watch.
-	lookAgain = 2 * time.Second
-)
+// lookAgain is the pause between two looks of --watch.
+const lookAgain = 2 * time.Second
 
 // kinds are what a user may write, and the kind that is meant.
 var kinds = map[string]string{
@@ -136,7 +132,7 @@ func (o *options) place(of *why.Object) error {
 			return err
 		}
 		if ns == "default" && (o.cluster != "" || of.Kind == "HostedCluster" || of.Kind == "NodePool") {
-			ns = defaultNamespace
+			ns = connect.DefaultNamespace
 		}
 	}
 	switch of.Kind {

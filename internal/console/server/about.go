@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/version"
@@ -26,7 +26,7 @@ func (s *Server) about(r *request) (any, error) {
 	defer done()
 	cm := &corev1.ConfigMap{}
 	if err := r.viewer.Client.Get(ctx, client.ObjectKey{Namespace: cmp.Or(s.OperatorNamespace, "hypershift"), Name: supportedVersions}, cm); err != nil {
-		out["operatorNote"] = "The operator's version can't be read: " + health.Line(err.Error())
+		out["operatorNote"] = "The operator's version can't be read: " + clip.Line(err.Error())
 	} else {
 		server := version.Build{Version: cm.Data[version.ServerKey], Commit: cm.Data["server-version"]}
 		out["operator"], out["skew"] = server, version.Compare(version.This(), server)

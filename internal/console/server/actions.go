@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/access"
 	kubepatch "hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
@@ -123,7 +123,7 @@ func (s *Server) pauseOrResume(ctx context.Context, viewer *access.Viewer, name 
 // outcomeOf is what an action would write to a rollout.
 func outcomeOf(owner *packagesv1.HostedClusterPackage, in action) *outcome {
 	options, _ := rollout.ParseOptions(owner.Annotations) // what is wrong in them is for the controller to tell
-	out := &outcome{Action: in.Action, UID: owner.UID, DryRun: in.DryRun, Field: "metadata.annotations[" + packagesv1.RolloutPausedAnnotation + "]", From: health.Line(owner.Annotations[packagesv1.RolloutPausedAnnotation]),
+	out := &outcome{Action: in.Action, UID: owner.UID, DryRun: in.DryRun, Field: "metadata.annotations[" + packagesv1.RolloutPausedAnnotation + "]", From: clip.Line(owner.Annotations[packagesv1.RolloutPausedAnnotation]),
 		Effects: []string{}, Command: "hypershift rollout " + in.Action + " hostedclusterpackage/" + owner.Name, Paused: in.Action == pause}
 	if out.Paused {
 		out.To = "true"
@@ -141,7 +141,7 @@ func (s *Server) effects(ctx context.Context, viewer *access.Viewer, owner *pack
 	delete(owner.Annotations, packagesv1.RolloutPausedAnnotation)
 	in, err := hostedclusterpackage.Observe(ctx, viewer.Client, owner)
 	if err != nil {
-		return []string{"What would come of it can't be told: " + health.Line(err.Error())}
+		return []string{"What would come of it can't be told: " + clip.Line(err.Error())}
 	}
 	now, assume := s.Clock.Now(), rollout.Assumptions{PerCluster: perCluster}
 	going := rollout.Predict(in, assume, now)

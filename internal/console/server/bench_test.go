@@ -12,10 +12,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/server"
 	"hcp.internal/platform/internal/console/world"
+	"hcp.internal/platform/internal/why"
 )
 
 // BenchmarkFleet measures the list of fleets of 1,000 and 5,000 hosted clusters with three NodePools each: its time on the server, its size on the way, and
@@ -36,14 +36,14 @@ func fleetOf(b *testing.B, n int, path string) {
 	runtime.ReadMemStats(&before)
 	w, now := world.New(), time.Now()
 	for i := range n {
-		row := &world.Cluster{Namespace: fmt.Sprintf("team-%d", i%20), Name: fmt.Sprintf("cluster-%04d", i), Health: health.Healthy, Version: fmt.Sprintf("1.36.%d", i%4), Platform: "AWS", Created: now,
+		row := &world.Cluster{Namespace: fmt.Sprintf("team-%d", i%20), Name: fmt.Sprintf("cluster-%04d", i), Health: why.Healthy, Version: fmt.Sprintf("1.36.%d", i%4), Platform: "AWS", Created: now,
 			Labels: map[string]string{"tier": fmt.Sprint(i % 4)}}
 		if i%25 == 0 {
-			row.Health, row.Cause, row.Since = health.Degraded, fmt.Sprintf("EtcdAvailable=False (EtcdWaitingForQuorum): %d of 3 etcd members are ready", i%3), &now
+			row.Health, row.Cause, row.Since = why.Degraded, fmt.Sprintf("EtcdAvailable=False (EtcdWaitingForQuorum): %d of 3 etcd members are ready", i%3), &now
 		}
 		w.Put(world.Clusters, world.Key{Namespace: row.Namespace, Name: row.Name}, row)
 		for p := range 3 {
-			pool := &world.Pool{Namespace: row.Namespace, Name: fmt.Sprintf("%s-%d", row.Name, p), Cluster: row.Name, Health: health.Healthy, Ready: 3, Wanted: 3, Created: now}
+			pool := &world.Pool{Namespace: row.Namespace, Name: fmt.Sprintf("%s-%d", row.Name, p), Cluster: row.Name, Health: why.Healthy, Ready: 3, Wanted: 3, Created: now}
 			w.Put(world.Pools, world.Key{Namespace: pool.Namespace, Name: pool.Name}, pool)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/cli/certificates"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/pki"
@@ -43,7 +43,7 @@ type certificate struct {
 }
 
 func certificateOf(key world.Key, c pki.Certificate, now time.Time) certificate {
-	c.Subject, c.Issuer, c.Secret, c.Key = health.Line(c.Subject), health.Line(c.Issuer), health.Line(c.Secret), health.Line(c.Key)
+	c.Subject, c.Issuer, c.Secret, c.Key = clip.Line(c.Subject), clip.Line(c.Issuer), clip.Line(c.Secret), clip.Line(c.Key)
 	return certificate{Namespace: key.Namespace, Cluster: key.Name, Certificate: c, Soon: c.EndsSoon(now, soon)}
 }
 
@@ -162,7 +162,7 @@ func (s *Server) advance(ctx context.Context, viewer *access.Viewer, sw *sweep) 
 		case err == nil || apierrors.IsNotFound(err):
 			sw.checked++
 		default:
-			sw.trouble = key.String() + ": " + health.Line(err.Error())
+			sw.trouble = key.String() + ": " + clip.Line(err.Error())
 		}
 		if time.Now().After(until) {
 			break

@@ -18,7 +18,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/redact"
@@ -128,11 +128,11 @@ func (s *Server) cluster(r *request) (any, error) {
 		page.Cluster.Ready, page.Cluster.Wanted, page.Cluster.Pools = page.Cluster.Ready+p.Ready, page.Cluster.Wanted+p.Wanted, page.Cluster.Pools+1
 	}
 	for _, kind := range slices.Sorted(maps.Keys(snap.Unread)) {
-		page.Notes = append(page.Notes, kind+": "+health.Line(snap.Unread[kind]))
+		page.Notes = append(page.Notes, kind+": "+clip.Line(snap.Unread[kind]))
 	}
 	var list packagesv1.PackageList
 	if err := r.viewer.Client.List(ctx, &list, client.InNamespace(page.ControlPlane), client.Limit(maxMachines)); err != nil {
-		page.Notes = append(page.Notes, "Package: "+health.Line(err.Error()))
+		page.Notes = append(page.Notes, "Package: "+clip.Line(err.Error()))
 	}
 	for i := range list.Items {
 		page.Packages = append(page.Packages, world.PackageOf(&list.Items[i]))
@@ -142,12 +142,12 @@ func (s *Server) cluster(r *request) (any, error) {
 
 // cleaned is an answer whose texts fit on a page: those of a rule are, those of others may not be.
 func cleaned(a why.Answer) why.Answer {
-	a.Cause = health.Line(a.Cause)
+	a.Cause = clip.Line(a.Cause)
 	for i := range a.Chain {
-		a.Chain[i].Text = health.Line(a.Chain[i].Text)
+		a.Chain[i].Text = clip.Line(a.Chain[i].Text)
 	}
 	for i := range a.Notes {
-		a.Notes[i] = health.Line(a.Notes[i])
+		a.Notes[i] = clip.Line(a.Notes[i])
 	}
 	return a
 }
@@ -157,7 +157,7 @@ func conditionsOf(list []metav1.Condition) []condition {
 	out := make([]condition, 0, len(list))
 	for _, c := range list {
 		good, counts := why.Good(c.Type, c.Status)
-		out = append(out, condition{Type: health.Line(c.Type), Status: string(c.Status), Reason: health.Line(c.Reason), Message: why.Clean(c.Message), Since: c.LastTransitionTime.UTC(), Good: good, Counts: counts})
+		out = append(out, condition{Type: clip.Line(c.Type), Status: string(c.Status), Reason: clip.Line(c.Reason), Message: why.Clean(c.Message), Since: c.LastTransitionTime.UTC(), Good: good, Counts: counts})
 	}
 	bad := func(c condition) int {
 		switch {
@@ -179,7 +179,7 @@ func (s *Server) timeline(ctx context.Context, c client.Reader, kind string, obj
 	out := timeline{Entries: []entry{}, First: -1}
 	switch {
 	case err != nil:
-		out.Note = "The journal could not be read, so only the last change of each condition is shown. " + health.Line(err.Error())
+		out.Note = "The journal could not be read, so only the last change of each condition is shown. " + clip.Line(err.Error())
 	case len(list) == 0:
 		out.Note = "There is no journal yet, so only the last change of each condition is shown."
 	}
@@ -196,7 +196,7 @@ func (s *Server) timeline(ctx context.Context, c client.Reader, kind string, obj
 		if first != nil && out.First < 0 && e.At.Equal(first.At) && e.Type == first.Type {
 			out.First = i
 		}
-		out.Entries = append(out.Entries, entry{At: e.At, Type: health.Line(e.Type), From: string(e.From), To: string(e.To), Reason: health.Line(e.Reason), Message: why.Clean(e.Message), Good: good, Counts: counts})
+		out.Entries = append(out.Entries, entry{At: e.At, Type: clip.Line(e.Type), From: string(e.From), To: string(e.To), Reason: clip.Line(e.Reason), Message: why.Clean(e.Message), Good: good, Counts: counts})
 	}
 	return out
 }
@@ -205,7 +205,7 @@ func (s *Server) timeline(ctx context.Context, c client.Reader, kind string, obj
 // the way up only while that was the only way.
 func stagesOf(hc *hyperv1.HostedCluster) []stage {
 	out := []stage{}
-	for _, name := range health.Stages {
+	for _, name := range why.Stages {
 		st := stage{Name: name}
 		for _, c := range hc.Status.Conditions {
 			if c.Type == name && c.Status == metav1.ConditionTrue {
@@ -224,7 +224,7 @@ func versionsOf(hc *hyperv1.HostedCluster) []versionEntry {
 		return out
 	}
 	for _, v := range hc.Status.Version.History[:min(len(hc.Status.Version.History), 10)] {
-		e := versionEntry{Version: health.Line(v.Version), State: string(v.State), Started: v.StartedTime.UTC(), Image: health.Line(v.Image)}
+		e := versionEntry{Version: clip.Line(v.Version), State: string(v.State), Started: v.StartedTime.UTC(), Image: clip.Line(v.Image)}
 		if v.CompletionTime != nil {
 			at := v.CompletionTime.UTC()
 			e.Completed = &at

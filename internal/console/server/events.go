@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/why"
 )
@@ -41,7 +41,7 @@ type event struct {
 }
 
 func eventOf(e *corev1.Event) event {
-	out := event{Type: health.Line(e.Type), Reason: health.Line(e.Reason), Kind: health.Line(e.InvolvedObject.Kind), Namespace: e.Namespace, Name: health.Line(e.InvolvedObject.Name),
+	out := event{Type: clip.Line(e.Type), Reason: clip.Line(e.Reason), Kind: clip.Line(e.InvolvedObject.Kind), Namespace: e.Namespace, Name: clip.Line(e.InvolvedObject.Name),
 		Message: why.Clean(e.Message), Count: max(1, e.Count), At: e.LastTimestamp.Time, First: e.FirstTimestamp.Time}
 	if e.Series != nil {
 		out.At, out.Count = e.Series.LastObservedTime.Time, max(1, e.Series.Count)

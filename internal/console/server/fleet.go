@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/world"
+	"hcp.internal/platform/internal/why"
 )
 
 // Resources that rows are of.
@@ -93,7 +93,7 @@ func labelled(c *world.Cluster, word string) bool {
 func versionOf(c *world.Cluster) string { return cmp.Or(c.Version, "none yet") }
 
 // severity orders health, the worst first.
-var severity = map[health.Health]int{health.Blocked: 0, health.Degraded: 1, health.Unknown: 2, health.Deleting: 3, health.Progressing: 4, health.Paused: 5, health.Healthy: 6}
+var severity = map[why.Health]int{why.Blocked: 0, why.Degraded: 1, why.Unknown: 2, why.Deleting: 3, why.Progressing: 4, why.Paused: 5, why.Healthy: 6}
 
 var orders = map[string]func(a, b *world.Cluster) int{
 	"health":   func(a, b *world.Cluster) int { return cmp.Compare(severity[a.Health], severity[b.Health]) },
@@ -204,10 +204,10 @@ func (s *Server) addRollouts(ctx context.Context, viewer *access.Viewer, to *sum
 		if r.GroupBy != "" {
 			keys[r.GroupBy]++
 		}
-		if r.Health != health.Healthy {
+		if r.Health != why.Healthy {
 			to.Rollouts++
 		}
-		if r.Health == health.Paused || r.Health == health.Degraded {
+		if r.Health == why.Paused || r.Health == why.Degraded {
 			to.HeldRollouts++
 		}
 	})
@@ -241,7 +241,7 @@ func (s *Server) summarize(all []*world.Cluster) summary {
 	}
 	out.Health = counts(healths)
 	slices.SortFunc(out.Health, func(a, b count) int {
-		return cmp.Compare(severity[health.Health(a.Name)], severity[health.Health(b.Name)])
+		return cmp.Compare(severity[why.Health(a.Name)], severity[why.Health(b.Name)])
 	})
 	out.Versions, out.Platforms, out.Namespaces, out.Labels = counts(versions), counts(platforms), counts(namespaces), counts(labels)
 	return out

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/why"
 )
@@ -27,13 +27,13 @@ type graph struct {
 
 // node is a component. Layer 0 needs nobody; the others need components of the layers before theirs.
 type node struct {
-	Name    string        `json:"name"`
-	Layer   int           `json:"layer"`
-	Health  health.Health `json:"health"`
-	Cause   string        `json:"cause,omitempty"`
-	Since   *time.Time    `json:"since,omitempty"`
-	Version string        `json:"version,omitempty"`
-	Waits   []string      `json:"waits,omitempty"` // for these, now
+	Name    string     `json:"name"`
+	Layer   int        `json:"layer"`
+	Health  why.Health `json:"health"`
+	Cause   string     `json:"cause,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	Version string     `json:"version,omitempty"`
+	Waits   []string   `json:"waits,omitempty"` // for these, now
 }
 
 // edge leads from a component to one that it needs.
@@ -68,8 +68,8 @@ func graphOf(snap *why.Snapshot) graph {
 		}
 	}
 	for name, c := range byName {
-		f := health.OfComponent(c)
-		out.Nodes = append(out.Nodes, node{Name: health.Line(name), Layer: depth[name], Health: f.Health, Cause: f.Cause, Since: f.Since, Version: health.Line(c.Status.Version), Waits: waitsFor(c)})
+		f := why.Of(c, time.Now())
+		out.Nodes = append(out.Nodes, node{Name: clip.Line(name), Layer: depth[name], Health: f.Health, Cause: f.Cause, Since: f.Since, Version: clip.Line(c.Status.Version), Waits: waitsFor(c)})
 	}
 	slices.SortFunc(out.Nodes, func(a, b node) int {
 		return cmp.Or(a.Layer-b.Layer, cmp.Compare(severity[a.Health], severity[b.Health]), strings.Compare(a.Name, b.Name))
@@ -129,7 +129,7 @@ func waitsFor(c *hyperv1.ControlPlaneComponent) []string {
 	}
 	var out []string
 	for _, name := range strings.Split(rest, ",") {
-		if name = health.Line(name); name != "" && len(out) < maxNodes {
+		if name = clip.Line(name); name != "" && len(out) < maxNodes {
 			out = append(out, name)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/why"
@@ -127,7 +127,7 @@ func (s *Server) pkg(r *request) (any, error) {
 		Conditions: conditionsOf(p.Status.Conditions), Timeline: s.timeline(ctx, r.viewer.Client, "package", p, p.Status.Conditions)}
 	page.Revisions, page.More = revisionsOf(snap, p)
 	for _, kind := range slices.Sorted(maps.Keys(snap.Unread)) {
-		page.Notes = append(page.Notes, kind+": "+health.Line(snap.Unread[kind]))
+		page.Notes = append(page.Notes, kind+": "+clip.Line(snap.Unread[kind]))
 	}
 	return page, nil
 }
@@ -147,7 +147,7 @@ func revisionsOf(snap *why.Snapshot, p *packagesv1.Package) ([]revision, int) {
 	})
 	out := []revision{}
 	for i, set := range sets[:min(len(sets), maxRevisions)] {
-		rev := revision{Name: set.Name, Number: number(set), State: "active", Created: set.CreationTimestamp.UTC(), Why: health.Line(set.Annotations[packagesv1.ChangeCauseAnnotation]),
+		rev := revision{Name: set.Name, Number: number(set), State: "active", Created: set.CreationTimestamp.UTC(), Why: clip.Line(set.Annotations[packagesv1.ChangeCauseAnnotation]),
 			Probes: len(set.Spec.AvailabilityProbes), Changes: []difference{}}
 		if state := set.Spec.LifecycleState; state != "" {
 			rev.State = strings.ToLower(string(state))
@@ -167,7 +167,7 @@ func healthOfSet(set *packagesv1.ObjectSet) (string, string) {
 	if set.Spec.LifecycleState == packagesv1.LifecycleStateArchived {
 		return "Archived", ""
 	}
-	f := health.OfConditions(set.Status.Conditions, packagesv1.ConditionAvailable, packagesv1.ConditionSucceeded)
+	f := why.Of(set, time.Now())
 	return string(f.Health), f.Cause
 }
 
@@ -183,7 +183,7 @@ func phasesOf(set *packagesv1.ObjectSet) []phase {
 	out, stopped := []phase{}, false
 	for i := range set.Spec.Phases {
 		from := &set.Spec.Phases[i]
-		ph := phase{Name: health.Line(from.Name), Class: health.Line(from.Class), State: "done", Objects: []object{}, Slices: len(from.Slices)}
+		ph := phase{Name: clip.Line(from.Name), Class: clip.Line(from.Class), State: "done", Objects: []object{}, Slices: len(from.Slices)}
 		all := true
 		for j := range from.Objects {
 			if j == maxObjects {
@@ -221,7 +221,7 @@ func nameOf(u *unstructured.Unstructured, namespace string) object {
 	if ns == "" {
 		ns = namespace
 	}
-	return object{Kind: health.Line(u.GetKind()), Namespace: ns, Name: health.Line(u.GetName())}
+	return object{Kind: clip.Line(u.GetKind()), Namespace: ns, Name: clip.Line(u.GetName())}
 }
 
 // differences are what changed between two revisions, by object.
@@ -264,7 +264,7 @@ func changedPaths(path string, a, b any, out []string) []string {
 	x, isMap := a.(map[string]any)
 	y, both := b.(map[string]any)
 	if !isMap || !both {
-		return append(out, health.Line(path))
+		return append(out, clip.Line(path))
 	}
 	keys := map[string]bool{}
 	for k := range x {

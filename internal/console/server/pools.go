@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/why"
 )
@@ -38,16 +38,16 @@ type machineSet struct {
 
 // machine is a worker, or one in the making.
 type machine struct {
-	Name    string        `json:"name"`
-	Set     string        `json:"set,omitempty"`
-	Health  health.Health `json:"health"`
-	Phase   string        `json:"phase"`
-	Cause   string        `json:"cause,omitempty"`
-	Since   *time.Time    `json:"since,omitempty"`
-	Node    string        `json:"node,omitempty"`
-	Version string        `json:"version,omitempty"`
-	Address string        `json:"address,omitempty"`
-	Created time.Time     `json:"created"`
+	Name    string     `json:"name"`
+	Set     string     `json:"set,omitempty"`
+	Health  why.Health `json:"health"`
+	Phase   string     `json:"phase"`
+	Cause   string     `json:"cause,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	Node    string     `json:"node,omitempty"`
+	Version string     `json:"version,omitempty"`
+	Address string     `json:"address,omitempty"`
+	Created time.Time  `json:"created"`
 	// Booted says how far it came: made, bootstrapped (its configuration was ready), provisioned, node.
 	Booted string `json:"booted"`
 	// Drain says what holds its drain; empty: nothing does.
@@ -100,7 +100,7 @@ func belongs(annotations, labels map[string]string, name string, np *hyperv1.Nod
 }
 
 func setOf(ms *clusterv1.MachineSet) machineSet {
-	out := machineSet{Name: ms.Name, Created: ms.CreationTimestamp.UTC(), Version: health.Line(ms.Spec.Template.Spec.Version)}
+	out := machineSet{Name: ms.Name, Created: ms.CreationTimestamp.UTC(), Version: clip.Line(ms.Spec.Template.Spec.Version)}
 	if n := ms.Spec.Replicas; n != nil {
 		out.Wanted = *n
 	}
@@ -111,12 +111,12 @@ func setOf(ms *clusterv1.MachineSet) machineSet {
 }
 
 func machineOf(m *clusterv1.Machine) machine {
-	f := health.OfMachine(m)
-	out := machine{Name: m.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Phase: health.Line(m.Status.Phase), Node: health.Line(m.Status.NodeRef.Name), Version: health.Line(m.Spec.Version),
+	f := why.Of(m, time.Now())
+	out := machine{Name: m.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Phase: clip.Line(m.Status.Phase), Node: clip.Line(m.Status.NodeRef.Name), Version: clip.Line(m.Spec.Version),
 		Created: m.CreationTimestamp.UTC(), Booted: "made", Set: m.Labels[clusterv1.MachineSetNameLabel]}
 	for _, a := range m.Status.Addresses {
 		if a.Type == clusterv1.MachineInternalIP || out.Address == "" {
-			out.Address = health.Line(a.Address)
+			out.Address = clip.Line(a.Address)
 		}
 	}
 	is := func(t string) bool {

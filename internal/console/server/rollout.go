@@ -11,7 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
 	"hcp.internal/platform/internal/packages/control/rollout"
@@ -149,7 +149,7 @@ func (s *Server) rollout(r *request) (any, error) {
 // newRollout puts a page together. It is pure.
 func newRollout(owner *packagesv1.HostedClusterPackage, in rollout.Observed, plan rollout.Plan, f rollout.Forecast, a rollout.Assumptions) *rolloutPage {
 	page := &rolloutPage{Rollout: world.RolloutOf(owner), Paused: in.Settings.Options.Paused, Used: plan.Used, Budget: plan.Budget, By: []string{},
-		Current: health.Line(plan.Group), Soaks: plan.Soaks, Finished: plan.Finished, Conditions: conditionsOf(owner.Status.Conditions),
+		Current: clip.Line(plan.Group), Soaks: plan.Soaks, Finished: plan.Finished, Conditions: conditionsOf(owner.Status.Conditions),
 		Commands: map[string]string{
 			"pause":  "kubectl package rollout pause hostedclusterpackage/" + owner.Name,
 			"resume": "kubectl package rollout resume hostedclusterpackage/" + owner.Name,
@@ -186,7 +186,7 @@ func newRollout(owner *packagesv1.HostedClusterPackage, in rollout.Observed, pla
 		}
 		ns := namespaces[d.Cluster]
 		p, there := in.Packages[ns]
-		c := cell{Cluster: d.Cluster.String(), Reason: health.Line(d.Reason), State: stateOf(d, p, there, flying[ns]), Wave: waveOf[d.Cluster], Fails: a.Fail[d.Cluster]}
+		c := cell{Cluster: d.Cluster.String(), Reason: clip.Line(d.Reason), State: stateOf(d, p, there, flying[ns]), Wave: waveOf[d.Cluster], Fails: a.Fail[d.Cluster]}
 		if c.State == "flight" || c.State == "down" {
 			page.By = append(page.By, c.Cluster)
 		}
@@ -194,11 +194,11 @@ func newRollout(owner *packagesv1.HostedClusterPackage, in rollout.Observed, pla
 	}
 	page.Groups = []group{}
 	for _, name := range names {
-		page.Groups = append(page.Groups, group{Name: health.Line(name), Cells: columns[name]})
+		page.Groups = append(page.Groups, group{Name: clip.Line(name), Cells: columns[name]})
 	}
 	page.Forecast = forecastOf(f, a)
 	if _, err := rollout.ParseOptions(owner.Annotations); err != nil {
-		page.Warnings = append(page.Warnings, health.Line(err.Error()))
+		page.Warnings = append(page.Warnings, clip.Line(err.Error()))
 	}
 	return page
 }
@@ -227,7 +227,7 @@ func forecastOf(f rollout.Forecast, a rollout.Assumptions) forecast {
 			out.More = len(f.Waves) - maxWaves
 			break
 		}
-		entry := wave{After: int64(w.After.Round(time.Second) / time.Second), Group: health.Line(w.Group), Clusters: []string{}, Returned: w.Returned, Used: w.Used, Budget: w.Budget}
+		entry := wave{After: int64(w.After.Round(time.Second) / time.Second), Group: clip.Line(w.Group), Clusters: []string{}, Returned: w.Returned, Used: w.Used, Budget: w.Budget}
 		for _, c := range w.Clusters {
 			entry.Clusters = append(entry.Clusters, c.String())
 		}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/world"
 	"hcp.internal/platform/internal/version"
@@ -220,15 +220,15 @@ func explain(err error) (int, string) {
 	case errors.As(err, &p):
 		return p.code, p.text
 	case errors.Is(err, access.ErrRefused):
-		return http.StatusForbidden, health.Line(err.Error())
+		return http.StatusForbidden, clip.Line(err.Error())
 	case apierrors.IsConflict(err):
 		return http.StatusConflict, "somebody else is changing it: look at it again, and repeat"
 	case apierrors.IsInvalid(err):
-		return http.StatusUnprocessableEntity, health.Line(err.Error())
+		return http.StatusUnprocessableEntity, clip.Line(err.Error())
 	case apierrors.IsNotFound(err):
 		return http.StatusNotFound, "there is no such object"
 	case apierrors.IsForbidden(err):
-		return http.StatusForbidden, health.Line(err.Error())
+		return http.StatusForbidden, clip.Line(err.Error())
 	case apierrors.IsUnauthorized(err):
 		return http.StatusUnauthorized, access.ErrNobody.Error()
 	case meta.IsNoMatchError(err):
@@ -236,7 +236,7 @@ func explain(err error) (int, string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, "the API server did not answer in time; try again"
 	}
-	return http.StatusBadGateway, health.Line(err.Error())
+	return http.StatusBadGateway, clip.Line(err.Error())
 }
 
 func fail(w http.ResponseWriter, code int, text string) {

@@ -11,9 +11,9 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/why"
 )
 
 // Kind is what a row is about.
@@ -50,7 +50,7 @@ const (
 type Cluster struct {
 	Namespace string            `json:"ns"`
 	Name      string            `json:"name"`
-	Health    health.Health     `json:"health"`
+	Health    why.Health        `json:"health"`
 	Cause     string            `json:"cause,omitempty"`
 	Since     *time.Time        `json:"since,omitempty"` // when the cause began
 	Version   string            `json:"version,omitempty"`
@@ -66,52 +66,52 @@ type Cluster struct {
 
 // Pool is a NodePool.
 type Pool struct {
-	Namespace string        `json:"ns"`
-	Name      string        `json:"name"`
-	Cluster   string        `json:"cluster"`
-	Health    health.Health `json:"health"`
-	Cause     string        `json:"cause,omitempty"`
-	Since     *time.Time    `json:"since,omitempty"`
-	Version   string        `json:"version,omitempty"`
-	Ready     int32         `json:"ready"`
-	Wanted    int32         `json:"wanted"`
-	Scaling   string        `json:"scaling,omitempty"` // "2-10"; empty: a fixed size
-	Upgrade   string        `json:"upgrade,omitempty"`
-	Created   time.Time     `json:"created"`
+	Namespace string     `json:"ns"`
+	Name      string     `json:"name"`
+	Cluster   string     `json:"cluster"`
+	Health    why.Health `json:"health"`
+	Cause     string     `json:"cause,omitempty"`
+	Since     *time.Time `json:"since,omitempty"`
+	Version   string     `json:"version,omitempty"`
+	Ready     int32      `json:"ready"`
+	Wanted    int32      `json:"wanted"`
+	Scaling   string     `json:"scaling,omitempty"` // "2-10"; empty: a fixed size
+	Upgrade   string     `json:"upgrade,omitempty"`
+	Created   time.Time  `json:"created"`
 }
 
 // Package is a Package of a hosted cluster or of anybody else.
 type Package struct {
-	Namespace string        `json:"ns"`
-	Name      string        `json:"name"`
-	Health    health.Health `json:"health"`
-	Cause     string        `json:"cause,omitempty"`
-	Since     *time.Time    `json:"since,omitempty"`
-	Revision  int64         `json:"revision,omitempty"`
-	Image     string        `json:"image"`
-	Rollout   string        `json:"rollout,omitempty"` // the HostedClusterPackage that made it
-	Created   time.Time     `json:"created"`
+	Namespace string     `json:"ns"`
+	Name      string     `json:"name"`
+	Health    why.Health `json:"health"`
+	Cause     string     `json:"cause,omitempty"`
+	Since     *time.Time `json:"since,omitempty"`
+	Revision  int64      `json:"revision,omitempty"`
+	Image     string     `json:"image"`
+	Rollout   string     `json:"rollout,omitempty"` // the HostedClusterPackage that made it
+	Created   time.Time  `json:"created"`
 }
 
 // Rollout is a HostedClusterPackage.
 type Rollout struct {
-	Name      string        `json:"name"`
-	Health    health.Health `json:"health"`
-	Cause     string        `json:"cause,omitempty"`
-	Since     *time.Time    `json:"since,omitempty"`
-	Total     int32         `json:"total"`
-	Updated   int32         `json:"updated"`
-	Available int32         `json:"available"`
-	InFlight  int           `json:"inFlight"`
-	Strategy  string        `json:"strategy"`
-	GroupBy   string        `json:"groupBy,omitempty"` // the label of HostedClusters by which it groups them
-	Image     string        `json:"image"`
-	Created   time.Time     `json:"created"`
+	Name      string     `json:"name"`
+	Health    why.Health `json:"health"`
+	Cause     string     `json:"cause,omitempty"`
+	Since     *time.Time `json:"since,omitempty"`
+	Total     int32      `json:"total"`
+	Updated   int32      `json:"updated"`
+	Available int32      `json:"available"`
+	InFlight  int        `json:"inFlight"`
+	Strategy  string     `json:"strategy"`
+	GroupBy   string     `json:"groupBy,omitempty"` // the label of HostedClusters by which it groups them
+	Image     string     `json:"image"`
+	Created   time.Time  `json:"created"`
 }
 
 // ClusterOf is the row of a HostedCluster, without nodes: those are of its NodePools.
 func ClusterOf(hc *hyperv1.HostedCluster) *Cluster {
-	f := health.OfHostedCluster(hc)
+	f := why.Of(hc, time.Now())
 	row := &Cluster{Namespace: hc.Namespace, Name: hc.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Platform: string(hc.Spec.Platform.Type),
 		Created: hc.CreationTimestamp.Time, Labels: labelsOf(hc.Labels)}
 	if v := hc.Status.Version; v != nil {
@@ -133,7 +133,7 @@ func ClusterOf(hc *hyperv1.HostedCluster) *Cluster {
 
 // PoolOf is the row of a NodePool.
 func PoolOf(np *hyperv1.NodePool) *Pool {
-	f := health.OfNodePool(np)
+	f := why.Of(np, time.Now())
 	row := &Pool{Namespace: np.Namespace, Name: np.Name, Cluster: np.Spec.ClusterName, Health: f.Health, Cause: f.Cause, Since: f.Since, Version: text(np.Status.Version),
 		Ready: np.Status.Replicas, Wanted: ptr.Deref(np.Spec.Replicas, np.Status.Replicas), Upgrade: string(np.Spec.Management.UpgradeType), Created: np.CreationTimestamp.Time}
 	if a := np.Spec.AutoScaling; a != nil {
@@ -144,7 +144,7 @@ func PoolOf(np *hyperv1.NodePool) *Pool {
 
 // PackageOf is the row of a Package.
 func PackageOf(p *packagesv1.Package) *Package {
-	f := health.OfPackage(p)
+	f := why.Of(p, time.Now())
 	row := &Package{Namespace: p.Namespace, Name: p.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Revision: p.Status.Revision, Image: text(p.Spec.Image), Created: p.CreationTimestamp.Time}
 	if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "HostedClusterPackage" {
 		row.Rollout = owner.Name
@@ -154,7 +154,7 @@ func PackageOf(p *packagesv1.Package) *Package {
 
 // RolloutOf is the row of a HostedClusterPackage.
 func RolloutOf(p *packagesv1.HostedClusterPackage) *Rollout {
-	f := health.OfRollout(p)
+	f := why.Of(p, time.Now())
 	s := p.Status
 	row := &Rollout{Name: p.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Total: s.TotalPackages, Updated: s.UpdatedPackages, Available: s.AvailablePackages,
 		InFlight: len(s.Processing), Image: text(p.Spec.Template.Spec.Image), Strategy: "all at once", Created: p.CreationTimestamp.Time}
@@ -170,7 +170,7 @@ func RolloutOf(p *packagesv1.HostedClusterPackage) *Rollout {
 // ControlPlane is the namespace of the control plane of a hosted cluster.
 func (k Key) ControlPlane() string { return names.ControlPlaneNamespace(k.Namespace, k.Name) }
 
-func text(s string) string { return clip.Over(health.Line(s), maxText, "…") }
+func text(s string) string { return clip.Over(clip.Line(s), maxText, "…") }
 
 func labelsOf(all map[string]string) map[string]string {
 	if len(all) == 0 {

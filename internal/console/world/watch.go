@@ -16,7 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/cli/health"
+	"hcp.internal/platform/internal/clip"
 )
 
 // watched are the kinds, and how their objects become rows.
@@ -72,9 +72,9 @@ func explain(kind Kind, err error) string {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return fmt.Sprintf("this management cluster does not serve %s: run `hypershift install` first", kind)
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("%s may not be listed: %s", kind, health.Line(err.Error()))
+		return fmt.Sprintf("%s may not be listed: %s", kind, clip.Line(err.Error()))
 	}
-	return fmt.Sprintf("%s can't be listed: %s", kind, health.Line(err.Error()))
+	return fmt.Sprintf("%s can't be listed: %s", kind, clip.Line(err.Error()))
 }
 
 // item is a row on its way through a reflector, which wants to know its name.

@@ -23,6 +23,7 @@ import (
 	cliversion "hcp.internal/platform/internal/cli/version"
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/release"
@@ -90,11 +91,11 @@ func (p *preview) product(ctx context.Context, report *Report) error {
 // definitions are versions in which objects are stored and that the new version does not define any more.
 func (p *preview) definitions(ctx context.Context) ([]string, error) {
 	next := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	for _, read := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){
+	for _, of := range []func() ([]*apiextensionsv1.CustomResourceDefinition, error){
 		func() ([]*apiextensionsv1.CustomResourceDefinition, error) { return config.CRDs(config.TechPreviewSet) },
 		config.PackageOperatorCRDs, config.CAPICRDs, config.PrivateCAPICRDs,
 	} {
-		list, err := read()
+		list, err := of()
 		if err != nil {
 			return nil, err
 		}
@@ -104,17 +105,15 @@ func (p *preview) definitions(ctx context.Context) ([]string, error) {
 	}
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
 	var gone []string
-	for {
-		if err := p.clients.standard.List(ctx, list, client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
+	for err := range read.Pages(ctx, p.clients.standard, list, pageSize) {
+		if err != nil {
 			return nil, fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 		}
 		for i := range list.Items {
 			gone = append(gone, missingVersions(&list.Items[i], next[list.Items[i].Name])...)
 		}
-		if list.Continue == "" {
-			return gone, nil
-		}
 	}
+	return gone, nil
 }
 
 // missingVersions says which versions are stored and not defined by next; nil: not ours.
@@ -134,9 +133,8 @@ func missingVersions(live, next *apiextensionsv1.CustomResourceDefinition) []str
 // list are the hosted clusters that are looked at, by namespace and name.
 func (p *preview) list(ctx context.Context) ([]hyperv1.HostedCluster, error) {
 	var out []hyperv1.HostedCluster
-	for next := ""; ; {
-		list := &hyperv1.HostedClusterList{}
-		err := p.clients.standard.List(ctx, list, client.InNamespace(p.namespace), client.Limit(pageSize), client.Continue(next))
+	list := &hyperv1.HostedClusterList{}
+	for err := range read.Pages(ctx, p.clients.standard, list, pageSize, client.InNamespace(p.namespace)) {
 		if meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("listing HostedClusters: %w; run `hypershift install` first", err)
 		}
@@ -147,9 +145,6 @@ func (p *preview) list(ctx context.Context) ([]hyperv1.HostedCluster, error) {
 			if (p.cluster == "" || hc.Name == p.cluster) && hc.DeletionTimestamp.IsZero() {
 				out = append(out, hc)
 			}
-		}
-		if next = list.Continue; next == "" {
-			break
 		}
 	}
 	if len(out) == 0 && p.cluster != "" {
@@ -281,8 +276,8 @@ func refusedRelease(hc *hyperv1.HostedCluster, from, to string) string {
 func (p *preview) existing(ctx context.Context, namespace string) ([]client.Object, error) {
 	var out []client.Object
 	for kind, list := range map[string]client.ObjectList{"Secret": &corev1.SecretList{}, "ConfigMap": &corev1.ConfigMapList{}, "ControlPlaneComponent": &hyperv1.ControlPlaneComponentList{}} {
-		for {
-			if err := p.clients.standard.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
+		for err := range read.Pages(ctx, p.clients.standard, list, pageSize, client.InNamespace(namespace)) {
+			if err != nil {
 				return nil, fmt.Errorf("listing %ss of namespace %s: %w", kind, namespace, err)
 			}
 			items, err := meta.ExtractList(list)
@@ -290,7 +285,7 @@ func (p *preview) existing(ctx context.Context, namespace string) ([]client.Obje
 				return nil, err
 			}
 			for _, item := range items {
-				obj := item.DeepCopyObject().(client.Object) // the next page is read into the same memory
+				obj := item.(client.Object)
 				obj.SetManagedFields(nil)
 				gvk, err := p.clients.standard.GroupVersionKindFor(obj)
 				if err != nil {
@@ -299,10 +294,7 @@ func (p *preview) existing(ctx context.Context, namespace string) ([]client.Obje
 				obj.GetObjectKind().SetGroupVersionKind(gvk)
 				out = append(out, obj)
 			}
-			if list.GetContinue() == "" {
-				break
-			}
-			if len(out) > maxObjects {
+			if list.GetContinue() != "" && len(out) > maxObjects {
 				return nil, fmt.Errorf("namespace %s has more than %d objects", namespace, maxObjects)
 			}
 		}
@@ -319,9 +311,9 @@ func (p *preview) pools(ctx context.Context, hc *hyperv1.HostedCluster, out *Clu
 		}
 		c = p.clients.private
 	}
-	for next := ""; ; {
-		list := &hyperv1.NodePoolList{}
-		if err := c.List(ctx, list, client.InNamespace(hc.Namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+	list := &hyperv1.NodePoolList{}
+	for err := range read.Pages(ctx, c, list, pageSize, client.InNamespace(hc.Namespace)) {
+		if err != nil {
 			return fmt.Errorf("listing NodePools: %w", err)
 		}
 		for i := range list.Items {
@@ -337,8 +329,6 @@ func (p *preview) pools(ctx context.Context, hc *hyperv1.HostedCluster, out *Clu
 			}
 			out.Pools = append(out.Pools, pool)
 		}
-		if next = list.Continue; next == "" {
-			return nil
-		}
 	}
+	return nil
 }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 before=$(git status --porcelain)
 hack/generate.sh
-for module in . alerts api tools kubernetes capi capa coredns flannel karpenter storage test/browser test/helm tools/gitops docs/examples/list; do
+for module in . alerts api tools kubernetes capi capa coredns flannel karpenter storage test/browser test/helm tools/gitops tools/typescript docs/examples/list; do
   (cd "$module" && go mod tidy)
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)
@@ -26,6 +26,7 @@ if [ -n "$unformatted" ]; then
 fi
 (cd api && go vet ./...)
 (cd tools && go vet ./... && go test ./...)
+(cd tools/typescript && go tool tsgo -p ../../internal/console/web)
 go vet ./...
 if [ "$(git status --porcelain)" != "$before" ]; then
   echo 'generated or module files are stale; commit what `make verify` changed:' >&2

@@ -8,27 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/configoperator/hcpconditions"
 	"hcp.internal/platform/internal/configoperator/openshift"
-	"hcp.internal/platform/internal/configoperator/resources"
-	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/kube/apply"
-	"hcp.internal/platform/internal/kube/conditions"
-	"hcp.internal/platform/internal/pki"
 )
 
 const (
@@ -120,81 +108,4 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err // tried again with increasing pauses
 	}
 	return ctrl.Result{RequeueAfter: wait.Jitter(again, resyncJitter)}, nil
-}
-
-// observeTunnel reads what agents on nodes need. What is missing is left empty, for the plan to report.
-func (r *Reconciler) observeTunnel(ctx context.Context, namespace string) (resources.Tunnel, error) {
-	tunnel := resources.Tunnel{Host: r.TunnelHost, Port: r.TunnelPort}
-	if r.TunnelHost == "" {
-		return tunnel, nil
-	}
-	secret, bundle := &corev1.Secret{}, &corev1.ConfigMap{}
-	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pki.KonnectivityAgent}, secret); client.IgnoreNotFound(err) != nil {
-		return tunnel, fmt.Errorf("reading Secret %s/%s: %w", namespace, pki.KonnectivityAgent, err)
-	}
-	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pki.KonnectivityCABundle}, bundle); client.IgnoreNotFound(err) != nil {
-		return tunnel, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, pki.KonnectivityCABundle, err)
-	}
-	tunnel.Cert, tunnel.Key, tunnel.CA = secret.Data[pki.TLSCertKey], secret.Data[pki.TLSKeyKey], []byte(bundle.Data[pki.CACertKey])
-	return tunnel, nil
-}
-
-// apply applies all objects and returns the failures. When the hosted API gives no answer at all the rest isn't tried.
-func (r *Reconciler) apply(ctx context.Context, objects []client.Object) []Failure {
-	ctx, cancel := context.WithTimeout(ctx, passTimeout)
-	defer cancel()
-	applier := apply.New(r.Hosted, names.ConfigOperator)
-	var failures []Failure
-	for _, obj := range objects {
-		gvk, err := apiutil.GVKForObject(obj, r.Hosted.Scheme())
-		if err != nil {
-			panic(err) // a resource of ours whose type the scheme lacks
-		}
-		if err := applyOne(ctx, applier, obj); err != nil {
-			failures = append(failures, Failure{Object: gvk.Kind + " " + obj.GetName(), Err: err})
-			if !errors.As(err, new(apierrors.APIStatus)) {
-				break
-			}
-			continue
-		}
-		if r.Watch != nil {
-			r.Watch(gvk)
-		}
-	}
-	return failures
-}
-
-func applyOne(ctx context.Context, applier *apply.Applier, obj client.Object) error {
-	ctx, cancel := context.WithTimeout(ctx, objectTimeout)
-	defer cancel()
-	err := applier.Apply(ctx, obj)
-	if apierrors.IsInvalid(err) && replaceable(obj) {
-		// A field that can't be changed (the role of a binding, the address family of a slice) differs: somebody made the object
-		// before us, or the cluster's addresses changed. The object has no other state, so it is made anew.
-		if err := applier.Delete(ctx, obj); err != nil {
-			return err
-		}
-		err = applier.Apply(ctx, obj)
-	}
-	return err
-}
-
-func replaceable(obj client.Object) bool {
-	switch obj.(type) {
-	case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding, *discoveryv1.EndpointSlice:
-		return true
-	default:
-		return false
-	}
-}
-
-// report writes our conditions, when one differs.
-func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want ...metav1.Condition) error {
-	changed, err := hcpconditions.Apply(ctx, r.Management, names.ConfigOperator, r.Clock.Now(), hcp, want)
-	for _, c := range changed {
-		if old := conditions.Get(hcp.Status.Conditions, c.Type); c.Status != metav1.ConditionTrue || old != nil && old.Status != c.Status {
-			ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
-		}
-	}
-	return err
 }

@@ -7,18 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/configoperator/hcpconditions"
-	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/nodetrust"
-	"hcp.internal/platform/internal/kube/apply"
 )
 
 const (
@@ -90,80 +85,4 @@ func firstOf(errs ...error) error {
 		}
 	}
 	return nil
-}
-
-func (r *Reconciler) applyAll(ctx context.Context, data map[string]string) error {
-	applier := apply.New(r.Hosted, names.ConfigOperator)
-	for _, obj := range objects(data, r.Image) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		err := applier.Apply(ctx, obj)
-		cancel()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// observe lists the nodes, and the pods of the DaemonSet, page by page.
-func (r *Reconciler) observe(ctx context.Context, obs *observed) error {
-	nodes := &metav1.PartialObjectMetadataList{}
-	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	err := r.pages(ctx, nodes, func() {
-		for i := range nodes.Items {
-			obs.nodes = append(obs.nodes, nodes.Items[i].Name)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("listing Nodes: %w", err)
-	}
-	pods := &corev1.PodList{}
-	err = r.pages(ctx, pods, func() {
-		for i := range pods.Items {
-			obs.pods = append(obs.pods, seen(&pods.Items[i]))
-		}
-	}, client.InNamespace(namespace), client.MatchingLabels{appLabel: daemonSet})
-	if err != nil {
-		return fmt.Errorf("listing pods of DaemonSet %s/%s: %w", namespace, daemonSet, err)
-	}
-	return nil
-}
-
-func seen(p *corev1.Pod) pod {
-	ready := false
-	for _, c := range p.Status.Conditions {
-		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	}
-	return pod{node: p.Spec.NodeName, hash: p.Annotations[hashAnnotation], ready: ready && p.DeletionTimestamp.IsZero()}
-}
-
-func (r *Reconciler) pages(ctx context.Context, list client.ObjectList, each func(), options ...client.ListOption) error {
-	for n := 0; ; n += pageSize {
-		if n > maxNodes {
-			return fmt.Errorf("there are more than %d", maxNodes)
-		}
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		err := r.Hosted.List(ctx, list, append(options, client.Limit(pageSize), client.Continue(list.GetContinue()))...)
-		cancel()
-		if err != nil {
-			return err
-		}
-		each()
-		if list.GetContinue() == "" {
-			return nil
-		}
-	}
-}
-
-// report writes the condition when it differs, or takes it away.
-func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want *metav1.Condition) error {
-	if want == nil {
-		_, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, nil, hyperv1.NodesTrustAuthorities)
-		return err
-	}
-	changed, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, []metav1.Condition{*want})
-	for _, c := range changed {
-		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
-	}
-	return err
 }

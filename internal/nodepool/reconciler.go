@@ -124,16 +124,6 @@ func (r *Reconciler) hostedCluster(ctx context.Context, pool *hyperv1.NodePool) 
 	return hc, nil
 }
 
-// reportMissingCluster says what a pool without a HostedCluster waits for. The HostedCluster's arrival causes the next pass.
-func (r *Reconciler) reportMissingCluster(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) error {
-	before, message := pool.DeepCopy(), fmt.Sprintf("HostedCluster %s/%s, which spec.clusterName names, does not exist", pool.Namespace, pool.Spec.ClusterName)
-	if hc != nil {
-		message = fmt.Sprintf("HostedCluster %s/%s is being deleted", hc.Namespace, hc.Name)
-	}
-	setCondition(&pool.Status.Conditions, bad(hyperv1.NodePoolReadyConditionType, hyperv1.NodePoolNotFoundReason, message), pool.Generation, r.Clock.Now())
-	return patch.Status(ctx, r.Client, before, pool)
-}
-
 // adopt stores our finalizer, before the first object exists that a crash could leak, and the HostedCluster as an owner, so that the pool
 // goes with it.
 func (r *Reconciler) adopt(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) error {
@@ -186,25 +176,5 @@ func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyper
 		p.removed = slices.DeleteFunc(p.removed, func(t string) bool { return t == c.Type })
 		p.recheckAfter, err = retryRefused, nil
 	}
-	before := pool.DeepCopy()
-	if err == nil {
-		pool.Status.Version = p.version
-	}
-	pool.Status.Replicas = p.replicas
-	pool.Status.NodesInfo.NodeVersions = p.nodes
-	for _, c := range p.conditions {
-		setCondition(&pool.Status.Conditions, c, pool.Generation, now)
-	}
-	for _, t := range p.removed {
-		removeCondition(&pool.Status.Conditions, t)
-	}
-	written := patch.Status(ctx, r.Client, before, pool)
-	if written == nil {
-		observeTransitions(before, pool)
-		tellChanges(r.Events, before, pool)
-		if err := r.Journal.Record(ctx, pool, dated(pool.Status.Conditions)); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
-		}
-	}
-	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(p.err, err, written)
+	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(p.err, err, r.report(ctx, pool, &p, err == nil, now))
 }

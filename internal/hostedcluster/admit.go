@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"hcp.internal/platform/internal/hostedcluster/admission"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 

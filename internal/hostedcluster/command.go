@@ -26,8 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"hcp.internal/platform/internal/hostedcluster/admission"
-
 	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
@@ -38,6 +36,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/journal"

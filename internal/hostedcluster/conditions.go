@@ -6,11 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"hcp.internal/platform/internal/hostedcluster/capi"
-	"hcp.internal/platform/internal/hostedcluster/recovery"
-	"hcp.internal/platform/internal/hostedcluster/sources"
-	"hcp.internal/platform/internal/hostedcluster/validate"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
@@ -20,6 +15,10 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/recovery"
+	"hcp.internal/platform/internal/hostedcluster/sources"
+	"hcp.internal/platform/internal/hostedcluster/validate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"

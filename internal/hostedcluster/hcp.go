@@ -3,8 +3,6 @@ package hostedcluster
 import (
 	"strings"
 
-	"hcp.internal/platform/internal/hostedcluster/sources"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,6 +11,7 @@ import (
 	auditcontract "hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/pki"
 )
 

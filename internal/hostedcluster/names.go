@@ -1,8 +1,6 @@
 package hostedcluster
 
-import (
-	"strings"
-)
+import "strings"
 
 // monitoringLabel lets an observability operator find control-plane namespaces.
 const monitoringLabel = "hypershift.openshift.io/monitoring"

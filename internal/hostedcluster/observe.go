@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"hcp.internal/platform/internal/hostedcluster/admission"
-	"hcp.internal/platform/internal/hostedcluster/recovery"
-	"hcp.internal/platform/internal/hostedcluster/sources"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +21,9 @@ import (
 	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/recovery"
+	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/netpolicy"

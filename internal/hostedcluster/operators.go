@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"hcp.internal/platform/internal/hostedcluster/capi"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +22,7 @@ import (
 	payloadclusterapi "hcp.internal/platform/internal/controlplane/openshift/clusterapi"
 	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/management"
 )
 

@@ -7,11 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"hcp.internal/platform/internal/hostedcluster/admission"
-	"hcp.internal/platform/internal/hostedcluster/capi"
-	"hcp.internal/platform/internal/hostedcluster/recovery"
-	"hcp.internal/platform/internal/hostedcluster/sources"
-
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +14,10 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/recovery"
+	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/pause"

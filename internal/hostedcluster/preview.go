@@ -1,8 +1,6 @@
 package hostedcluster
 
 import (
-	"hcp.internal/platform/internal/hostedcluster/capi"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -14,6 +12,7 @@ import (
 	payloadclusterapi "hcp.internal/platform/internal/controlplane/openshift/clusterapi"
 	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/karpenteroperator"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )

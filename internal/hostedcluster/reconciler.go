@@ -7,13 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"hcp.internal/platform/internal/hostedcluster/admission"
-	"hcp.internal/platform/internal/hostedcluster/capi"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -23,13 +19,14 @@ import (
 	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
+	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
-	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
@@ -209,40 +206,6 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	}
 	rollUp(hc, now)
 	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(err, r.report(ctx, before, hc))
-}
-
-// report writes the status, and remembers on the object that it was available once.
-func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedCluster) error {
-	if err := patch.Status(ctx, r.Client, before, hc); err != nil {
-		return err
-	}
-	metrics.ObserveTransitions(before, hc)
-	tellChanges(r.Events, before, hc)
-	if err := r.Journal.Record(ctx, hc, hc.Status.Conditions); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
-	}
-	if err := r.endRestoration(ctx, hc); err != nil {
-		return err
-	}
-	if hasBeenAvailable(hc) || !isAvailable(hc) {
-		return nil
-	}
-	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HasBeenAvailableAnnotation, ptr.To("true"))); err != nil {
-		return fmt.Errorf("annotating HostedCluster %s: %w", names.BackReference(hc), err)
-	}
-	return nil
-}
-
-// endRestoration takes the mark of a restoration off, once the hosted cluster was found whole: others treat it as one in an exception.
-func (r *Reconciler) endRestoration(ctx context.Context, hc *hyperv1.HostedCluster) error {
-	_, restoring := hc.Annotations[hyperv1.HostedClusterRestoredFromBackupAnnotation]
-	if !restoring || !conditions.IsTrue(hc.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
-		return nil
-	}
-	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HostedClusterRestoredFromBackupAnnotation, nil)); err != nil {
-		return fmt.Errorf("annotating HostedCluster %s: %w", names.BackReference(hc), err)
-	}
-	return nil
 }
 
 // parseLabels reads "k=v,k2=v2"; what is no pair is left out.

@@ -10,10 +10,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/hostedcluster/teardown"
-
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/teardown"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/read"
 )

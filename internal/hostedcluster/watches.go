@@ -4,10 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"hcp.internal/platform/internal/hostedcluster/admission"
-	"hcp.internal/platform/internal/hostedcluster/capi"
-	"hcp.internal/platform/internal/hostedcluster/sources"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +28,10 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/auditlogs"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/throttle"

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"hcp.internal/platform/internal/hostedcluster/capi"
-	"hcp.internal/platform/internal/hostedcluster/sources"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +18,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/kube/apply"
 )
 

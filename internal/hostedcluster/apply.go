@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"hcp.internal/platform/internal/hostedcluster/sources"
-
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/hostedcluster/sources"
 )
 
 // class says what the failure of a step means for the others.

@@ -117,7 +117,7 @@ func (d *Drift) watch(ctx context.Context, gvk schema.GroupVersionKind, worked f
 			if time.Since(began) < shortWatch {
 				select {
 				case <-ctx.Done():
-					return nil, ctx.Err() //nolint:wrapcheck // nobody sees it
+					return nil, ctx.Err() // nobody sees it
 				case <-time.After(delays()):
 				}
 			} else {

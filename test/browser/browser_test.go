@@ -274,7 +274,7 @@ func small(t testing.TB, raw []byte) []byte {
 			c := at(x, y)
 			i, ok := nearest[c]
 			if !ok {
-				i = uint8(palette.Index(c)) //nolint:gosec // of 256
+				i = uint8(palette.Index(c))
 				nearest[c] = i
 			}
 			out.SetColorIndex(x, y, i)

@@ -101,10 +101,10 @@ func change(ctx context.Context, w *world.World, names []world.Key, now time.Tim
 				return
 			case <-tick.C:
 			}
-			i := rand.IntN(len(names)) //nolint:gosec // a measurement
+			i := rand.IntN(len(names))
 			changed := row(names[i], i, now)
-			changed.Version = fmt.Sprintf("1.36.%d", rand.IntN(9)) //nolint:gosec // as above
-			if rand.IntN(10) == 0 {                                //nolint:gosec // as above
+			changed.Version = fmt.Sprintf("1.36.%d", rand.IntN(9))
+			if rand.IntN(10) == 0 {
 				changed.Health, changed.Cause = why.Progressing, "Progressing=True (RolloutPartiallyComplete): under way"
 			}
 			w.Put(world.Clusters, names[i], changed)

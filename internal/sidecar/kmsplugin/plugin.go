@@ -130,7 +130,7 @@ func (p *Plugin) serve(ctx context.Context, name, file string) error {
 		return fmt.Errorf("listening for kube-apiserver: %w", err)
 	}
 	// Containers of a pod may have different users; the folder is theirs alone.
-	if err := os.Chmod(socket, 0o666); err != nil { //nolint:gosec // because see above
+	if err := os.Chmod(socket, 0o666); err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("opening %s to the other containers: %w", socket, err)
 	}

@@ -204,7 +204,7 @@ func (k keeper) say(format string, args ...any) {
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // an *os.PathError that says all
+		return nil, err // an *os.PathError that says all
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))

@@ -77,7 +77,7 @@ func (r *run) operators(ctx context.Context, ns string) {
 }
 
 // list reads a kind beside the rest.
-func list[L client.ObjectList](r *run, ctx context.Context, kind string, into L, add func(*why.Snapshot, L), opts ...client.ListOption) { //nolint:revive // a method can't have a type parameter
+func list[L client.ObjectList](r *run, ctx context.Context, kind string, into L, add func(*why.Snapshot, L), opts ...client.ListOption) { // a method can't have a type parameter
 	r.go1(func() {
 		if err := r.page(ctx, into, opts...); err != nil {
 			r.unread(kind, err)
@@ -107,7 +107,7 @@ func (r *run) machines(ctx context.Context, ns string, private bool) {
 }
 
 // stored reads objects of one kind of Cluster API as the standard type, which has the same fields.
-func stored[T any](r *run, ctx context.Context, group, kind, ns string, add func(*why.Snapshot, T)) { //nolint:revive // as above
+func stored[T any](r *run, ctx context.Context, group, kind, ns string, add func(*why.Snapshot, T)) { // as above
 	r.go1(func() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: clusterv1.GroupVersion.Version, Kind: kind + "List"})

@@ -208,7 +208,7 @@ func (r *run) pagesOf(ctx context.Context, from client.Reader, list client.Objec
 	var all []runtime.Object
 	for err := range read.Pages(ctx, bounded{from}, list, pageSize, opts...) {
 		if err != nil {
-			return err //nolint:wrapcheck // because bounded has
+			return err // because bounded has
 		}
 		items, err := meta.ExtractList(list)
 		if err != nil {

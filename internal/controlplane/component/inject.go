@@ -99,7 +99,7 @@ type TokenMinter struct {
 	ServiceAccountName, ServiceAccountNamespace string
 	// KubeconfigVolume names a volume of the pod with a key kubeconfig. Empty means "kubeconfig".
 	KubeconfigVolume string
-	// KubeconfigSecret names a Secret that the minter reads by itself, instead of a volume.
+	// KubeconfigSecret names a Secret that the minter reads by itself, instead of a volume. It need not exist when the pod starts, so nobody waits for the token.
 	KubeconfigSecret string
 	// OneShot mints the token once, before the other containers start.
 	OneShot bool
@@ -172,7 +172,9 @@ func (t *TokenMinter) injectOne(ctx WorkloadContext, pod *corev1.PodSpec, kind T
 	switch {
 	case t.OneShot:
 		pod.InitContainers = append(pod.InitContainers, c)
-	case ctx.Management.NativeSidecars:
+	case ctx.Management.NativeSidecars && t.KubeconfigSecret == "":
+		// The others start once there is a token. They must not wait where the Secret may not exist yet: it is they who have it made, the control-plane-operator
+		// by itself, and the pod would wait for itself forever.
 		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 		c.StartupProbe = &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-f", tokenFile}}},

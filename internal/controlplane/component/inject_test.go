@@ -67,6 +67,16 @@ func TestInjection(t *testing.T) {
 		g.Expect(pod.InitContainers[0].RestartPolicy).To(HaveValue(Equal(corev1.ContainerRestartPolicyAlways)))
 		g.Expect(pod.InitContainers[0].StartupProbe.Exec.Command).To(Equal([]string{"test", "-f", tokenFile}))
 	})
+	t.Run("When the kubeconfig may come later than the pod it should run beside the others, who don't wait for its token", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(t, on(hyperv1.AWSPlatform))
+		ctx.Management.NativeSidecars = true
+		early := minter
+		early.Type, early.KubeconfigSecret = CloudToken, "admin"
+		pod := render(t, plain().InjectTokenMinterContainer(early), ctx)
+		g.Expect(pod.InitContainers).NotTo(ContainElement(HaveField("Name", "cloud-token-minter")))
+		g.Expect(pod.Containers).To(ContainElement(And(HaveField("Name", "cloud-token-minter"), HaveField("StartupProbe", BeNil()))))
+	})
 	t.Run("When the token is needed once it should end before the others start", func(t *testing.T) {
 		g := NewWithT(t)
 		once := minter

@@ -1,12 +1,15 @@
 package fault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"hcp.internal/platform/internal/aws/remedy"
 )
 
 // told is an error of which only the code is shown.
@@ -70,6 +73,14 @@ var advice = map[string]string{
 	"NoSuchHostedZone":            "the zone is looked for by its name: `hypershift create infra aws` makes it",
 	"ConcurrentModification":      "somebody else changes the same object: " + byItself,
 	"PriorRequestNotComplete":     "an earlier change takes its time: " + byItself,
+	"NatGatewayLimitExceeded":     "ask AWS for a higher quota \"NAT gateways per Availability Zone\"",
+	"ConflictingDomainExists":     "a zone of that name is on this VPC already: delete it",
+	"InvalidSubnet":               "the subnet was just made or is gone: " + byItself,
+	"InvalidElasticIpID.NotFound": "the address was just made or is gone: " + byItself,
+	"InvalidGroup.Duplicate":      "a security group of that name came meanwhile: " + byItself,
+	"InvalidKeyPair.Duplicate":    "a key of that name came meanwhile: " + byItself,
+	"InvalidParameter":            "check what spec.platform.aws of the HostedCluster and its NodePools names",
+	"InvalidParameterValue":       "check what spec.platform.aws of the HostedCluster and its NodePools names",
 	"NotFoundException":           "the KMS key does not exist: name one of the region by spec.secretEncryption.kms.aws.activeKey.arn",
 	"DisabledException":           "enable the KMS key: nothing that it encrypted can be read meanwhile",
 	"KMSInvalidStateException":    "the KMS key is about to be deleted or incomplete: cancel its deletion",
@@ -85,5 +96,14 @@ func Advice(code string) string {
 	if Is(&smithy.GenericAPIError{Code: code}, throttled...) {
 		return "the account is asked too often, or the service has trouble: " + byItself
 	}
-	return strings.Replace(Remedy(code), "run the command again", byItself, 1)
+	if text := cmp.Or(Remedy(code), remedy.Launch(code)); text != "" {
+		return strings.Replace(text, "run the command again", byItself, 1)
+	}
+	switch err := (&smithy.GenericAPIError{Code: code}); {
+	case Gone(err):
+		return "it does not exist, or not any more: " + byItself
+	case Later(err):
+		return "something else has to go first: " + byItself
+	}
+	return ""
 }

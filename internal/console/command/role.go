@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/server"
 	"hcp.internal/platform/internal/console/world"
+	"hcp.internal/platform/internal/kube/process"
 )
 
 // Role is the program "console" of a cluster.
@@ -41,10 +40,7 @@ func Role() *cobra.Command {
 	return cmd
 }
 
-// garbage is how much of it may gather, in percent of what is in use: the console does little, and its memory is what it costs.
-const garbage = 40
-
-// frugal gives back what the first lists have needed, which is more than is ever needed again.
+// frugal gives back what starting and the first lists have needed, which is more than is ever needed again.
 func frugal(ctx context.Context, w *world.World) {
 	for !w.Synced() {
 		select {
@@ -54,7 +50,7 @@ func frugal(ctx context.Context, w *world.World) {
 		case <-time.After(time.Second): // a kind that is listed, and has nothing, moves nothing
 		}
 	}
-	debug.FreeOSMemory()
+	process.KeepForgetting(ctx)
 }
 
 // serve runs the console with what s says of the place.
@@ -73,9 +69,7 @@ func serve(ctx context.Context, address string, s server.Server) error {
 		return fmt.Errorf("--addr %s: %w", address, err)
 	}
 	s.World, s.Gate, s.Log, s.Clock = world.New(), access.NewTokens(c, config, clock.RealClock{}), ctrl.Log.WithName("console"), clock.RealClock{}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
+	process.SpareMemory()
 	go frugal(ctx, s.World)
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.World.Run(ctx, c, "", s.Log) }()

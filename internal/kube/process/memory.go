@@ -64,17 +64,24 @@ func (u unused) Start(ctx context.Context) error {
 	if !u.cache.WaitForCacheSync(ctx) {
 		return nil // the process ends
 	}
+	KeepForgetting(ctx)
+	return nil
+}
+
+// KeepForgetting is ForgetUnused for a process without a manager: call it when what only starting needed is done with. It returns when ctx ends, or when
+// the system doesn't let it.
+func KeepForgetting(ctx context.Context) {
 	debug.FreeOSMemory()
 	ticker := clock.RealClock{}.NewTicker(forgetEvery)
 	defer ticker.Stop()
 	for {
 		if _, err := ForgetProgram(); err != nil {
 			ctrl.LoggerFrom(ctx).V(1).Info("memory stays larger than it could be", "reason", err.Error())
-			return nil
+			return
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C():
 		}
 	}

@@ -24,12 +24,11 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,6 +97,9 @@ type tab struct {
 	asked map[string]bool
 	// received are the bytes of all answers, as they came over the wire.
 	received float64
+	// trace is what was heard of the page's tasks while they were traced, see busiest.
+	trace  []traced
+	ending chan struct{}
 }
 
 const patience = 90 * time.Second
@@ -140,6 +142,14 @@ func (b *tab) hear(e any) {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
 		b.bad = append(b.bad, "exception: "+text)
+	case *tracing.EventDataCollected:
+		for _, raw := range e.Value {
+			if one := (traced{}); json.Unmarshal([]byte(raw), &one) == nil && (one.Name == threadName || strings.HasSuffix(one.Name, task)) {
+				b.trace = append(b.trace, one)
+			}
+		}
+	case *tracing.EventTracingComplete:
+		close(b.ending)
 	case *network.EventLoadingFinished:
 		b.received += e.EncodedDataLength
 	case *network.EventRequestWillBeSent:
@@ -337,6 +347,7 @@ var pages = []struct{ name, path, until string }{
 	{"_whatif", "/rollout/logging-agent?fail=production%2Fsearch", ".cell.fails"},
 	{"_packages", "/packages", ".table tbody tr"},
 	{"package", "/pkg/production-routing/logging-agent", ".phase.failing"},
+	{"_collision", "/pkg/production-sessions/metrics", ".collisions li"},
 	{"_certificates-of", "/hc/production/payments-eu?tab=certificates", ".certificates tbody tr"},
 	{"_list", "/hc/production/payments-eu?graph=list", ".table tbody tr"},
 	{"_certificates", "/certificates", ".certificates tbody tr"},
@@ -432,15 +443,6 @@ func TestLive(t *testing.T) {
 	g.Expect(b.text(".why h2")).NotTo(BeEmpty())
 }
 
-// press is what hands do: a key of which a page says that it is its own gives no character. What chromedp sends would give one all the same.
-func press(keys string) step {
-	return chromedp.KeyEvent(keys, func(k *input.DispatchKeyEventParams) {
-		if k.Type == kb.KeyDown {
-			k.Type = kb.KeyRawDown
-		}
-	})
-}
-
 func breakCluster(t *testing.T, name, reason string) {
 	t.Helper()
 	setCondition(t, name, metav1.ConditionFalse, reason, reason+": 0 of 3 members fit")
@@ -465,53 +467,4 @@ func setCondition(t *testing.T, name string, status metav1.ConditionStatus, reas
 		}
 		return seeded.Status().Update(ctx, hc)
 	}, patience).Should(Succeed())
-}
-
-func TestKeyboard(t *testing.T) {
-	g := NewWithT(t)
-	c := newConsole(t)
-	b := open(t, c)
-	b.signIn()
-	path := func() string { return eval[string](b, `location.pathname + location.search`) }
-	b.visit("/?show=all", ".row .badge")
-	// To the first row, the second, back, and in.
-	for _, key := range []string{"j", "j", "k"} {
-		b.run(press(key))
-	}
-	focused := func() string {
-		return eval[string](b, `document.activeElement.closest('[data-row]')?.dataset.row ?? document.activeElement.tagName`)
-	}
-	g.Eventually(focused, patience).Should(Equal("0"))
-	b.run(press(kb.Enter))
-	g.Eventually(path, patience).Should(HavePrefix("/hc/"))
-	b.run(shown("[role=tab]"))
-	// Tabs by arrows.
-	b.run(chromedp.Focus(chromedp.CSS("[role=tab][aria-selected=true]")), press(kb.ArrowRight))
-	g.Eventually(path, patience).Should(ContainSubstring("tab=pools"))
-	// Pages by their letters, and the search.
-	b.run(press("g"), press("r"))
-	g.Eventually(path, patience).Should(Equal("/rollouts"))
-	b.run(press("g"), press("f"))
-	g.Eventually(path, patience).Should(Equal("/"))
-	b.run(shown(".search"), press("/"), press("pay"))
-	g.Eventually(path, patience).Should(ContainSubstring("q=pay"))
-	g.Eventually(func() string { return b.text(".gbody") }, patience).Should(And(ContainSubstring("payments-eu"), Not(ContainSubstring("loadtest"))))
-	// Help opens, holds the focus, and closes.
-	b.run(press(kb.Escape), press("?"), shown(".help"), press(kb.Escape), chromedp.WaitNotPresent(chromedp.CSS(".help")))
-	g.Expect(b.complaints()).To(BeEmpty())
-}
-
-func TestSignIn(t *testing.T) {
-	g := NewWithT(t)
-	c := newConsole(t)
-	b := open(t, c)
-	b.run(chromedp.Navigate("http://"+c.address+"/#ticket=wrong"), shown(".signin .trouble"))
-	g.Expect(b.text(".signin .trouble")).To(ContainSubstring("open the one that the command printed last"))
-	g.Expect(b.findings()).To(BeEmpty())
-	ticket := c.gate.Ticket()
-	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate("http://"+c.address+"/#ticket="+ticket), shown(".top nav"))
-	g.Expect(eval[string](b, `location.hash`)).To(BeEmpty(), "the ticket is taken out of the address")
-	b.run(chromedp.Reload(), shown(".top nav"))
-	other := open(t, c)
-	other.run(chromedp.Navigate("http://"+c.address+"/#ticket="+ticket), shown(".signin .trouble"))
 }

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 
 	"hcp.internal/platform/internal/console/access"
@@ -20,7 +22,7 @@ import (
 )
 
 // BenchmarkPage measures the list of fleets of 1,000 and 5,000 hosted clusters with three NodePools each, in Chromium: when the first rows are there with a
-// processor four times as slow, how many bytes that takes, and frames while one scrolls and 100 rows change in a second.
+// processor four times as slow, how many bytes that takes, frames while one scrolls and 100 rows change in a second, and the longest task meanwhile.
 //
 //	cd test/browser && go test -run '^$' -bench Page -benchtime 1x .
 func BenchmarkPage(b *testing.B) {
@@ -74,9 +76,61 @@ func pageOf(b *testing.B, n int) {
 		still := eval[[]float64](t, frames, chromedp.EvalAwaitPromise)
 		report(b, "still", still)
 		stop := change(b.Context(), c.world, names, now)
-		report(b, "live", eval[[]float64](t, frames, chromedp.EvalAwaitPromise))
+		busy := t.busiest(func() { report(b, "live", eval[[]float64](t, frames, chromedp.EvalAwaitPromise)) })
 		stop()
+		b.ReportMetric(busy, "max-task-cpu-ms-live")
 	}
+}
+
+// traced is an event of a trace: what a thread is called, or a task, with the time of a processor that it took, in microseconds.
+type traced struct {
+	Name    string             `json:"name"`
+	Process int                `json:"pid"`
+	Thread  int                `json:"tid"`
+	Took    float64            `json:"tdur"`
+	Args    struct{ Name any } `json:"args"`
+}
+
+const (
+	threadName = "thread_name"
+	mainThread = "CrRendererMain"
+	task       = "RunTask"
+)
+
+// busiest is the processor's time of the longest task of the page while do runs, in milliseconds. Nothing is drawn, and no key is taken, while a task runs.
+// Unlike the time between frames it doesn't depend on who else uses the machine.
+func (b *tab) busiest(do func()) float64 {
+	b.t.Helper()
+	b.mu.Lock()
+	b.trace, b.ending = nil, make(chan struct{})
+	b.mu.Unlock()
+	b.run(send(tracing.Start, tracing.StartParams{TransferMode: tracing.StartTransferModeReportEvents, TraceConfig: &tracing.TraceConfig{IncludedCategories: []string{"toplevel"}}}))
+	do()
+	b.run(send(tracing.End, cdp.Empty{}))
+	select {
+	case <-b.ending:
+	case <-time.After(patience):
+		b.t.Fatal("the browser does not end the trace")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	type thread struct{ process, thread int }
+	main, longest, tasks := map[thread]bool{}, 0.0, 0
+	for _, e := range b.trace {
+		if e.Name == threadName && e.Args.Name == mainThread {
+			main[thread{e.Process, e.Thread}] = true
+		}
+	}
+	for _, e := range b.trace {
+		if e.Name != threadName && main[thread{e.Process, e.Thread}] {
+			tasks++
+			longest = max(longest, e.Took/1000)
+		}
+	}
+	if tasks == 0 {
+		b.t.Fatal("no task of the page was traced")
+	}
+	return longest
 }
 
 func row(key world.Key, i int, now time.Time) *world.Cluster {

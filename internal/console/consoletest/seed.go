@@ -5,8 +5,10 @@ package consoletest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	configv1 "hcp.internal/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -113,6 +115,7 @@ func Fleet(t testing.TB, env *testenv.Env, c client.Client) *World {
 	w.upgrading()
 	w.rollout()
 	w.revisions()
+	w.collision()
 	w.certificates()
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "supported-versions"}, Data: map[string]string{"server-version": "0123456789ab", "server-semantic-version": "0.1.0"}})
 	return w
@@ -127,7 +130,7 @@ func (w *World) create(objects ...client.Object) {
 			w.t.Fatalf("creating %T %s: %v", obj, obj.GetName(), err)
 		}
 		switch obj.(type) {
-		case *corev1.Namespace, *corev1.ConfigMap, *corev1.Event, *corev1.Secret:
+		case *corev1.Namespace, *corev1.ConfigMap, *corev1.Event, *corev1.Secret, *corev1.Service, *corev1.ServiceAccount:
 			continue
 		}
 		want.SetResourceVersion(obj.GetResourceVersion())
@@ -219,15 +222,15 @@ func (w *World) hostile() {
 	w.set(&p.Status.Conditions, time.Minute, packagesv1.ConditionAvailable, metav1.ConditionFalse, "ProbeFailure", Hostile+long())
 	w.create(p)
 	w.event(Staging, "HostedCluster", "hostile", "Warning", "Hostile", Hostile, 3)
+	// An event may say as much as it likes.
+	w.create(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: Staging, GenerateName: "e-"}, InvolvedObject: corev1.ObjectReference{Kind: "HostedCluster", Namespace: Staging, Name: "hostile", APIVersion: "v1"},
+		Type: "Warning", Reason: "Hostile", Message: Hostile + strings.Repeat("abcdefghij", 64<<10/10), Count: 1, FirstTimestamp: metav1.NewTime(w.ago(time.Minute)), LastTimestamp: metav1.NewTime(w.ago(time.Minute)), Source: corev1.EventSource{Component: "test"}})
 }
 
-// long is a message as long as the API takes.
+// long is what of a message follows Hostile when it is as long as the API takes in a condition.
 func long() string {
-	out := make([]byte, 20_000)
-	for i := range out {
-		out[i] = "abcdefghij"[i%10]
-	}
-	return string(out)
+	const most = 32 << 10
+	return strings.Repeat("abcdefghij", most/10)[:most-utf8.RuneCountInString(Hostile)]
 }
 
 func (w *World) event(ns, kind, name, level, reason, message string, count int32) {

@@ -39,17 +39,19 @@ type pkgPage struct {
 
 // revision is an ObjectSet.
 type revision struct {
-	Name      string       `json:"name"`
-	Number    int64        `json:"number"`
-	State     string       `json:"state"` // active, archived or paused
-	Health    string       `json:"health"`
-	Cause     string       `json:"cause,omitempty"`
-	Created   time.Time    `json:"created"`
-	Why       string       `json:"why,omitempty"` // why it exists
-	Phases    []phase      `json:"phases"`
-	Probes    int          `json:"probes"`
-	Changes   []difference `json:"changes"` // to the revision before
-	Unchanged bool         `json:"unchanged,omitempty"`
+	Name    string    `json:"name"`
+	Number  int64     `json:"number"`
+	State   string    `json:"state"` // active, archived or paused
+	Health  string    `json:"health"`
+	Cause   string    `json:"cause,omitempty"`
+	Created time.Time `json:"created"`
+	Why     string    `json:"why,omitempty"` // why it exists
+	Phases  []phase   `json:"phases"`
+	// Collisions are objects of others that are in the way.
+	Collisions []collision  `json:"collisions,omitempty"`
+	Probes     int          `json:"probes"`
+	Changes    []difference `json:"changes"` // to the revision before
+	Unchanged  bool         `json:"unchanged,omitempty"`
 }
 
 // phase is a step of a revision. State is done, failing or waiting.
@@ -125,15 +127,19 @@ func (s *Server) pkg(r *request) (any, error) {
 	p := &snap.Packages[i]
 	page := &pkgPage{Package: world.PackageOf(p), Why: cleaned(why.Explain(snap, of)), Command: fmt.Sprintf("hypershift why package/%s -n %s", p.Name, p.Namespace), Paused: p.Spec.Paused,
 		Conditions: conditionsOf(p.Status.Conditions), Timeline: s.timeline(ctx, r.viewer.Client, "package", p, p.Status.Conditions)}
-	page.Revisions, page.More = revisionsOf(snap, p)
+	sets := setsOf(snap, p)
+	page.Revisions, page.More = revisionsOf(sets), max(0, len(sets)-maxRevisions)
+	for i := range page.Revisions {
+		page.Revisions[i].Collisions = collisionsOf(ctx, r.viewer.Client, sets[i])
+	}
 	for _, kind := range slices.Sorted(maps.Keys(snap.Unread)) {
 		page.Notes = append(page.Notes, kind+": "+clip.Line(snap.Unread[kind]))
 	}
 	return page, nil
 }
 
-// revisionsOf are the ObjectSets of a Package.
-func revisionsOf(snap *why.Snapshot, p *packagesv1.Package) ([]revision, int) {
+// setsOf are the ObjectSets of a Package, the newest first.
+func setsOf(snap *why.Snapshot, p *packagesv1.Package) []*packagesv1.ObjectSet {
 	var sets []*packagesv1.ObjectSet
 	for i := range snap.ObjectSets {
 		set := &snap.ObjectSets[i]
@@ -141,10 +147,16 @@ func revisionsOf(snap *why.Snapshot, p *packagesv1.Package) ([]revision, int) {
 			sets = append(sets, set)
 		}
 	}
-	number := func(s *packagesv1.ObjectSet) int64 { return max(s.Spec.Revision, s.Status.Revision) }
 	slices.SortFunc(sets, func(a, b *packagesv1.ObjectSet) int {
 		return cmp.Or(cmp.Compare(number(b), number(a)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
 	})
+	return sets
+}
+
+func number(s *packagesv1.ObjectSet) int64 { return max(s.Spec.Revision, s.Status.Revision) }
+
+// revisionsOf says of the newest ObjectSets what they are.
+func revisionsOf(sets []*packagesv1.ObjectSet) []revision {
 	out := []revision{}
 	for i, set := range sets[:min(len(sets), maxRevisions)] {
 		rev := revision{Name: set.Name, Number: number(set), State: "active", Created: set.CreationTimestamp.UTC(), Why: clip.Line(set.Annotations[packagesv1.ChangeCauseAnnotation]),
@@ -160,7 +172,7 @@ func revisionsOf(snap *why.Snapshot, p *packagesv1.Package) ([]revision, int) {
 		}
 		out = append(out, rev)
 	}
-	return out, len(sets) - len(out)
+	return out
 }
 
 func healthOfSet(set *packagesv1.ObjectSet) (string, string) {

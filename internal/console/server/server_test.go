@@ -282,6 +282,7 @@ func TestPages(t *testing.T) {
 		"/api/v1/rollout/logging-agent?fail=production/search":        {`"fails":true`},
 		"/api/v1/rollout/logging-agent?fail=production/search&per=5m": {`"perCluster":300`},
 		"/api/v1/pkg/production-routing/logging-agent":                {`"number":3`, `"state":"failing"`, `"change":"added"`, "spec.template.spec.image"},
+		"/api/v1/pkg/production-sessions/metrics":                     {`"collisions":[{`, `"owner":"Package monitoring, by its ObjectSet monitoring-5d9c"`, `"owner":"Helm release tools/agent"`},
 		"/api/v1/events?hc=production/payments-eu":                    {"FailedScheduling", `"count":9`},
 		"/api/v1/hc/production/payments-eu/yaml":                      {"kind: HostedCluster"},
 		"/api/v1/about":                                               {`"verdict"`},

@@ -1,5 +1,5 @@
 // A hosted cluster's story: why it is as it is, its parts, and what became of it.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { get, useApi } from './api';
 import { CertificatesOf } from './certificates';
 import { EventList } from './events';
@@ -82,6 +82,10 @@ function Events({ p }: { p: ClusterPage }) {
 
 function Yaml({ path }: { path: string }) {
   const [text, set] = useState('');
-  if (!text) void get<{ yaml: string }>(path).then((r) => set(r.yaml), (e: Error) => set('# ' + e.message));
+  useEffect(() => {
+    const control = new AbortController();
+    get<{ yaml: string }>(path, control.signal).then((r) => set(r.yaml), (e: Error) => { if (!control.signal.aborted) set('# ' + e.message); });
+    return () => control.abort();
+  }, [path]);
   return <Card title="YAML" aside={<Copy text={text} />}><p class="quiet">Secrets are redacted, and managedFields left out.</p><pre class="yaml" tabIndex={0}>{text || 'Loading…'}</pre></Card>;
 }

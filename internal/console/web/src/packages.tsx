@@ -54,6 +54,8 @@ export function PackageView({ ns, name }: { ns: string; name: string }) {
 
 function RevisionView({ r }: { r: Revision }) {
   return <>
+    {r.collisions?.length ? <section class="collisions" aria-label="Objects of others"><p><b>These objects belong to somebody else, so this revision writes nothing beside them:</b></p>
+      <ul>{r.collisions.map((c) => <li key={c.kind + c.ns + c.name}>{c.kind} <b>{c.name}</b>{c.ns ? <span class="quiet"> in {c.ns}</span> : null} <span class="arrow" aria-hidden="true">→</span> {c.owner}</li>)}</ul></section> : null}
     <ol class="phases">{r.phases.map((ph) => <PhaseView key={ph.name} ph={ph} />)}</ol>
     {r.changes.length ? <details class="notes"><summary>What changed against the revision before ({r.changes.length})</summary><ul class="diff">{r.changes.map((c) => <li key={c.object} class={c.change}><b>{c.change}</b> {c.object}{c.paths ? <ul>{c.paths.map((x) => <li key={x}><code>{x}</code></li>)}</ul> : null}</li>)}</ul></details>
       : r.unchanged ? <p class="quiet">It holds the same objects as the revision before.</p> : null}

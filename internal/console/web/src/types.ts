@@ -62,7 +62,7 @@ export interface Phase {
 }
 export interface Revision {
   name: string; number: number; state: string; health: Health; cause?: string; created: string; why?: string; phases: Phase[]; probes: number;
-  changes: { object: string; change: string; paths?: string[] }[]; unchanged?: boolean;
+  changes: { object: string; change: string; paths?: string[] }[]; unchanged?: boolean; collisions?: { kind: string; ns?: string; name: string; owner: string }[];
 }
 export interface PackagePage {
   package: Package; why: Why; command: string; paused: boolean; conditions: Condition[]; revisions: Revision[]; more?: number; timeline: Timeline; notes?: string[];

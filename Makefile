@@ -175,7 +175,7 @@ test-karpenter: kubernetes ## Karpenter's core with our machines on a real API s
 
 .PHONY: test-types
 test-types: ## Types of the web console's program, by TypeScript's own compiler from its Go module (three minutes at first, then cached).
-	cd tools/typescript && CGO_ENABLED=0 GOFLAGS=-trimpath go tool tsgo -p ../../internal/console/web
+	cd tools/typescript && CGO_ENABLED=0 GOFLAGS=-trimpath go run github.com/microsoft/typescript-go/cmd/tsgo -p ../../internal/console/web
 
 .PHONY: test-browser
 test-browser: deps kubernetes test-types ## The web console in a real Chromium, every page of it; UPDATE=true writes the pictures of docs/console.md (4 minutes).

@@ -26,7 +26,7 @@ if [ -n "$unformatted" ]; then
 fi
 (cd api && go vet ./...)
 (cd tools && go vet ./... && go test ./...)
-(cd tools/typescript && go tool tsgo -p ../../internal/console/web)
+(cd tools/typescript && go run github.com/microsoft/typescript-go/cmd/tsgo -p ../../internal/console/web)
 go vet ./...
 if [ "$(git status --porcelain)" != "$before" ]; then
   echo 'generated or module files are stale; commit what `make verify` changed:' >&2

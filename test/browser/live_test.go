@@ -106,6 +106,11 @@ func TestLiveEtcd(t *testing.T) {
 	took := time.Since(gone)
 	t.Logf("%s after etcd-0 was deleted (%s after that was asked for) the page says: %s", took.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond), said)
 	b.shoot("_live-etcd")
+	// Who noticed when: what is between the first of these times and the one above is ours.
+	for _, kind := range []string{"hostedcontrolplane -n clusters-demo", "hostedcluster -n clusters"} {
+		_, _ = kubectl(t, append([]string{"get"}, append(strings.Fields(kind), "demo", "-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {.lastTransitionTime}{"; "}{end}`)...)...)
+	}
+	t.Logf("it was deleted at %s", gone.UTC().Format("15:04:05.000"))
 	if took > promised { // told and no failure: how busy the machine is decides, too
 		t.Logf("the cause took %s, and is to take %s at most on a machine of its own", took, promised)
 	}

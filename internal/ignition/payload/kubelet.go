@@ -64,12 +64,12 @@ func kubeletConfig(in Inputs, user *nodeconfig.Config) ([]byte, error) {
 	return data, nil
 }
 
-// nestedKubelet is what differs in a container: systemd is not there, the control groups belong to the kubelet outside, which also
-// limits what is used, and the disk is shared with everybody, so that its being nearly full must not evict a small cluster's pods.
+// nestedKubelet is what differs in a container: systemd is not there, the kubelet outside limits what is used in all, and the disk is shared
+// with everybody, so that its being nearly full must not evict a small cluster's pods. Pods have control groups as on any node, below those of
+// the container: without them, a kubelet dies as soon as somebody resizes a pod.
 func nestedKubelet() map[string]any {
 	return map[string]any{
 		"cgroupDriver":           "cgroupfs",
-		"cgroupsPerQOS":          false,
 		"enforceNodeAllocatable": []string{},
 		// The machine may have version 1 control groups, which the kubelet refuses by default.
 		"failCgroupV1": false,

@@ -254,6 +254,28 @@ e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targ
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; (cd alerts && STATE=/tmp/hcp-e2e go test -count=1 -v -timeout 30m -tags e2e -run '^TestLive$$' . $(TEST_FLAGS))
 
+##? Part of the suite that make conformance runs: a regular expression on names of specs (all unless told).
+FOCUS ?=
+##? Part of the suite that make conformance leaves out: a regular expression on names of specs.
+SKIP ?=
+##? How many specs make conformance runs at once.
+PROCS ?= 6
+##? State folder of the local installation that make conformance tests; without one it brings one up, and takes it down again.
+STATE ?=
+
+.PHONY: conformance conformance-programs
+conformance-programs: # e2e.test and what its images are made of (10 minutes at first, then cached)
+	cd conformance && version=-X=k8s.io/component-base/version. && mkdir -p ../bin/conformance && \
+	  CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags "-s -w $${version}gitVersion=$(K8S_VERSION)" -o ../bin/conformance/e2e.test k8s.io/kubernetes/test/e2e && \
+	  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/conformance/ k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs \
+	    k8s.io/sample-apiserver go.etcd.io/etcd/server/v3 github.com/onsi/ginkgo/v2/ginkgo
+	CGO_ENABLED=0 go build -trimpath -o bin/conformance/conformance ./test/conformance/cmd
+
+conformance: kubernetes build conformance-programs ## Kubernetes' conformance suite against a hosted cluster: FOCUS=sig-network, STATE=.local for the cluster that is up (as root, hours).
+	$(if $(STATE),,trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; bin/hypershift local up --state-dir /tmp/hcp-e2e;) \
+	  bin/conformance/conformance -state-dir $(or $(STATE),/tmp/hcp-e2e) -sources "$$(cd conformance && go list -m -f '{{.Dir}}' k8s.io/kubernetes)" \
+	    -focus '$(FOCUS)' -skip '$(SKIP)' -procs $(PROCS)
+
 .PHONY: adversary adversary-plan
 adversary: kubernetes build ## Faults of all kinds while users work, and every promise checked; SEED=n plays one again (as root, LENGTH for each of SEEDS).
 	go build -o bin/adversary ./test/adversary/cmd

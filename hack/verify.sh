@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 before=$(git status --porcelain)
 hack/generate.sh
-for module in . alerts api tools kubernetes capi capa coredns flannel karpenter storage test/browser test/helm tools/gitops tools/typescript docs/examples/list; do
+for module in . alerts api tools kubernetes capi capa conformance coredns flannel karpenter storage test/browser test/helm tools/gitops tools/typescript docs/examples/list; do
   (cd "$module" && go mod tidy)
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)
@@ -19,7 +19,7 @@ for tag in $(git tag --points-at HEAD --list 'v[0-9]*'); do
     exit 1
   fi
 done
-unformatted=$(gofmt -l alerts api cmd config coredns flannel hack internal karpenter kubernetes storage test tools)
+unformatted=$(gofmt -l alerts api cmd conformance config coredns flannel hack internal karpenter kubernetes storage test tools)
 if [ -n "$unformatted" ]; then
   printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2
   exit 1

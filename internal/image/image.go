@@ -17,7 +17,8 @@ import (
 // Config says how a container of the image starts.
 type Config struct {
 	Entrypoint []string
-	User       string // empty: root, unless the pod says otherwise
+	User       string   // empty: root, unless the pod says otherwise
+	Cmd        []string // arguments unless the pod has others
 	Labels     map[string]string
 	Env        []string // beside PATH, as NAME=value
 }
@@ -43,6 +44,7 @@ func New(cfg Config, layers ...v1.Layer) (v1.Image, error) {
 	file.Config = v1.Config{
 		Entrypoint: cfg.Entrypoint,
 		User:       cfg.User,
+		Cmd:        cfg.Cmd,
 		Env:        append([]string{searchPath}, cfg.Env...),
 		Labels:     maps.Clone(cfg.Labels),
 	}

@@ -21,7 +21,7 @@ import (
 // File is one entry of a layer. Exactly one of Source, Data, Link and Dir says what it is; none means an empty file.
 type File struct {
 	Path   string      // absolute path in the image
-	Mode   fs.FileMode // permission bits, with fs.ModeSticky where wanted; 0 means 0755 for folders, else 0644
+	Mode   fs.FileMode // permission bits, with fs.ModeSticky and fs.ModeSetuid where wanted; 0 means 0755 for folders, else 0644
 	Source string      // a regular file on this machine
 	Data   []byte      // content
 	Link   string      // target of a symbolic link
@@ -137,6 +137,9 @@ func (f File) tarMode() int64 {
 	out := int64(mode.Perm())
 	if mode&fs.ModeSticky != 0 {
 		out |= 0o1000
+	}
+	if mode&fs.ModeSetuid != 0 {
+		out |= 0o4000
 	}
 	return out
 }

@@ -265,8 +265,8 @@ STATE ?=
 
 .PHONY: conformance conformance-programs
 conformance-programs: # e2e.test and what its images are made of (10 minutes at first, then cached)
-	cd conformance && version=-X=k8s.io/component-base/version. && mkdir -p ../bin/conformance && \
-	  CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags "-s -w $${version}gitVersion=$(K8S_VERSION)" -o ../bin/conformance/e2e.test k8s.io/kubernetes/test/e2e && \
+	cd conformance && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && mkdir -p ../bin/conformance && \
+	  CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o ../bin/conformance/e2e.test k8s.io/kubernetes/test/e2e && \
 	  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/conformance/ k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs \
 	    k8s.io/sample-apiserver go.etcd.io/etcd/server/v3 github.com/onsi/ginkgo/v2/ginkgo
 	CGO_ENABLED=0 go build -trimpath -o bin/conformance/conformance ./test/conformance/cmd

@@ -85,7 +85,7 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		absent = append(absent, hyperv1.ControlPlaneAdmitted)
 	}
 	if reporter, ok := obs.platform.(platform.ConditionReporter); ok {
-		more, none := reporter.Conditions(cluster.Input{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, Objects: obs.platformObjects, Documents: obs.documents})
+		more, none := reporter.Conditions(cluster.Input{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, NodePools: obs.pools, Objects: obs.platformObjects, Documents: obs.documents})
 		set, absent = append(set, more...), append(absent, none...)
 	}
 	progress := progressing(obs, g)

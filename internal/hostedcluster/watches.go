@@ -216,19 +216,22 @@ func specOrMetadataChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 }
 
-// seenOfPool is what passes read of a NodePool: its spec, and whether its machines are gone for hibernation.
+// seenOfPool is what passes read of a NodePool: its spec, whether its machines are gone for hibernation, and whether they can move to another host.
 func seenOfPool(obj client.Object) any {
 	pool, ok := obj.(*hyperv1.NodePool)
 	if !ok {
 		return changes.Content(obj)
 	}
-	var hibernated corev1.ConditionStatus
+	var hibernated, migratable hyperv1.NodePoolCondition
 	for _, c := range pool.Status.Conditions {
-		if c.Type == hyperv1.HostedClusterHibernated {
-			hibernated = c.Status
+		switch c.Type {
+		case hyperv1.HostedClusterHibernated:
+			hibernated = c
+		case hyperv1.NodePoolKubeVirtLiveMigratableType:
+			migratable = c
 		}
 	}
-	return []any{pool.Generation, !pool.DeletionTimestamp.IsZero(), hibernated}
+	return []any{pool.Generation, !pool.DeletionTimestamp.IsZero(), hibernated.Status, migratable.Status, migratable.Message}
 }
 
 // seenOfCluster is what passes read of Cluster API's Cluster, and what they would set back. The rest of its status counts machines.

@@ -122,6 +122,7 @@ func (p *pass) machineObjects() bool {
 		FailureDomain: obs.template.FailureDomain, InUse: p.liveTemplates(), Interruptible: obs.template.Interruptible,
 	}
 	p.applyTemplate()
+	p.keepImages()
 	p.retagMachines()
 	p.locked = p.spec().AutoScaling != nil && obs.liveReplicas() != nil
 	p.readRolls()
@@ -136,13 +137,32 @@ func (p *pass) machineObjects() bool {
 
 // retagMachines finds the infrastructure machines that are to be changed without being replaced.
 func (p *pass) retagMachines() {
-	p.retagTo = p.obs.template.Retag
+	if p.retagTo = p.obs.template.Retag; p.retagTo == nil {
+		return // the machines were read for something else
+	}
 	for i := range p.obs.infraMachines {
 		m := &p.obs.infraMachines[i]
 		if have, _, _ := unstructured.NestedFieldNoCopy(m.Object, "spec", p.retagTo.Field); !equality.Semantic.DeepEqual(have, p.retagTo.Value) {
 			p.retag = append(p.retag, m)
 		}
 	}
+}
+
+// retryKept is how often is asked again for kept boot images where that failed: no event tells that it would go now.
+const retryKept = time.Minute
+
+// keepImages has the boot image kept that machines are cloned from. Others go once machines are made from the one template that names it.
+func (p *pass) keepImages() {
+	p.kept = p.obs.kept
+	if p.kept == nil || len(p.kept.Old) == 0 {
+		return
+	}
+	current := func(t metav1.PartialObjectMetadata) bool { return t.Name == p.target.template }
+	if p.createTemplate == nil && len(p.obs.templates) == 1 && current(p.obs.templates[0]) {
+		p.unkept = p.kept.Old
+		return
+	}
+	p.recheck(retryKept)
 }
 
 // applyTemplate makes the machine template. One that exists stays as it is, for its name stands for its content, but for what may change in place.

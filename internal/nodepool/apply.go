@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/nodepool/machines"
+	"hcp.internal/platform/internal/platform"
 )
 
 // apply carries a plan out. Each write stands on those before it, so the first failure ends the pass, and the next one goes on there.
@@ -44,7 +45,7 @@ func (r *Reconciler) apply(ctx context.Context, obs *observed, p *plan) error {
 	if err := a.All(ctx, p.apply...); err != nil {
 		return err
 	}
-	if err := r.makeCompanions(ctx, a, p.companions); err != nil {
+	if err := errors.Join(r.makeCompanions(ctx, a, p.companions), r.keepImages(ctx, obs, p)); err != nil {
 		return err
 	}
 	if t := p.createTemplate; t != nil {
@@ -88,6 +89,23 @@ func (r *Reconciler) makeCompanions(ctx context.Context, a *apply.Applier, list 
 		}
 	}
 	return nil
+}
+
+// keepImages has the platform make and remove boot images. It comes before the template that names one.
+func (r *Reconciler) keepImages(ctx context.Context, obs *observed, p *plan) error {
+	keeper, ok := obs.platform.(platform.ImageKeeper)
+	if !ok || p.kept == nil {
+		return nil
+	}
+	if !p.kept.There {
+		if err := keeper.KeepImage(ctx, r.Client, r.Live, obs.machineInput()); err != nil {
+			return err
+		}
+	}
+	if len(p.unkept) == 0 {
+		return nil
+	}
+	return keeper.DropImages(ctx, r.Client, r.Live, obs.pool, p.unkept)
 }
 
 // applyRetag changes machines that exist. It is a patch of one field: the rest is the provider's. All are tried.

@@ -157,6 +157,9 @@ func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool, hc *h
 		return ctrl.Result{}, err
 	}
 	if next.waiting == "" {
+		next.waiting = r.dropImages(ctx, pool)
+	}
+	if next.waiting == "" {
 		ctrl.LoggerFrom(ctx).Info("removed the pool", "since", pool.DeletionTimestamp)
 		return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, pool, Finalizer)
 	}
@@ -165,6 +168,27 @@ func (r *Reconciler) finalize(ctx context.Context, pool *hyperv1.NodePool, hc *h
 	setCondition(&pool.Status.Conditions, bad(hyperv1.NodePoolReadyConditionType, ReasonDeleting, next.waiting), pool.Generation, r.Clock.Now())
 	r.tellSlowDeletion(pool, next.waiting)
 	return ctrl.Result{RequeueAfter: deletionPoll}, patch.Status(ctx, r.Client, before, pool)
+}
+
+// dropPatience is how long a deletion waits for kept boot images to be removed: where they are may be gone, with its cluster.
+const dropPatience = 10 * time.Minute
+
+// dropImages removes the boot images that the platform keeps for a pool without machines. It says what it waits for; empty: nothing.
+func (r *Reconciler) dropImages(ctx context.Context, pool *hyperv1.NodePool) string {
+	p, err := r.Platforms.For(pool.Spec.Platform.Type)
+	keeper, ok := p.(platform.ImageKeeper)
+	if err != nil || !ok {
+		return ""
+	}
+	err = keeper.DropImages(ctx, r.Client, r.Live, pool, nil)
+	if err == nil {
+		return ""
+	}
+	if r.Clock.Since(pool.DeletionTimestamp.Time) > dropPatience {
+		ctrl.LoggerFrom(ctx).Info("boot images of a NodePool that is removed stay", "error", err.Error())
+		return ""
+	}
+	return "boot images are not removed yet: " + err.Error()
 }
 
 // remains reads what is left from the API server itself: a stale read would leak a machine.

@@ -348,6 +348,9 @@ func (p *pass) machineTemplate() bool {
 	}
 	if err != nil {
 		p.set(bad(t, ReasonInvalidMachineTemplate, err.Error()))
+		if p.obs.keptErr != nil {
+			p.recheck(retryKept)
+		}
 		return false
 	}
 	p.removed = append(p.removed, t)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,7 +66,10 @@ type observed struct {
 	spotName    string                          // of the health check of machines that may be taken away at any time
 	spotChecks  []*clusterv1.MachineHealthCheck // what the pool has of these, under this or its other name
 	templates   []metav1.PartialObjectMetadata  // machine templates of the pool
-	// infraMachines are the infrastructure provider's, read when the template asks for a change of those that there are.
+	// kept is what the platform keeps of boot images; nil: nothing. keptErr says why that is not known.
+	kept    *machine.KeptImage
+	keptErr error
+	// infraMachines are the infrastructure provider's, read when the template asks for a change of those that there are, or the platform reports of them.
 	infraMachines []unstructured.Unstructured
 }
 
@@ -87,7 +91,23 @@ func (o *observed) explain() func(*clusterv1.Machine) string {
 
 // machineInput is what the platform describes machines from.
 func (o *observed) machineInput() machine.Input {
-	return machine.Input{HostedCluster: o.hc, NodePool: o.pool, Release: o.release}
+	in := machine.Input{HostedCluster: o.hc, NodePool: o.pool, Release: o.release}
+	if o.kept != nil {
+		in.NodePool = o.pool.DeepCopy() // its status is written at the end of the pass
+		in.NodePool.Status.Platform = o.kept.Status
+	}
+	return in
+}
+
+// observeTemplate asks the platform what machines are made from.
+func (r *Reconciler) observeTemplate(ctx context.Context, obs *observed) {
+	if keeper, ok := obs.platform.(platform.ImageKeeper); ok {
+		if obs.kept, obs.keptErr = keeper.KeptImage(ctx, r.Live, obs.machineInput()); obs.keptErr != nil {
+			obs.templateErr = obs.keptErr
+			return
+		}
+	}
+	obs.template, obs.templateErr = obs.platform.MachineTemplate(obs.machineInput())
 }
 
 // releases is what observing needs of release.Registry.
@@ -117,7 +137,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *hyperv1.NodePool, hc *hy
 	if obs.platform, obs.platformErr = r.Platforms.For(pool.Spec.Platform.Type); obs.platformErr != nil {
 		obs.platform = nil
 	} else if obs.release != nil {
-		obs.template, obs.templateErr = obs.platform.MachineTemplate(obs.machineInput())
+		r.observeTemplate(ctx, obs)
 	}
 	return obs, r.observeMachines(ctx, obs)
 }
@@ -279,21 +299,32 @@ func (r *Reconciler) observeMachines(ctx context.Context, obs *observed) error {
 	if obs.template == nil {
 		return nil
 	}
-	if obs.templates, err = r.readTemplates(ctx, obs); err != nil || obs.template.Retag == nil {
+	if obs.templates, err = r.readTemplates(ctx, obs); err != nil {
 		return err
 	}
-	obs.infraMachines, err = r.readInfraMachines(ctx, obs)
+	if kind := obs.infraKind(); !kind.Empty() {
+		obs.infraMachines, err = r.readInfraMachines(ctx, obs, kind)
+	}
 	return err
 }
 
+// infraKind is that of the infrastructure machines that are to be read; empty: none.
+func (o *observed) infraKind() schema.GroupVersionKind {
+	if o.template.Retag != nil {
+		return o.template.Retag.Kind
+	}
+	if reporter, ok := o.platform.(platform.MachineReporter); ok && len(o.machines) > 0 {
+		return reporter.MachineKind()
+	}
+	return schema.GroupVersionKind{}
+}
+
 // readInfraMachines lists the infrastructure provider's machines of the pool, which bear the annotations of their Machines.
-func (r *Reconciler) readInfraMachines(ctx context.Context, obs *observed) ([]unstructured.Unstructured, error) {
+func (r *Reconciler) readInfraMachines(ctx context.Context, obs *observed, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
-	gvk := obs.template.Retag.Kind
-	gvk.Kind += "List"
-	list.SetGroupVersionKind(gvk)
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := r.Live.List(ctx, list, client.InNamespace(obs.namespace)); err != nil {
-		return nil, fmt.Errorf("listing %ss: %w", obs.template.Retag.Kind.Kind, err)
+		return nil, fmt.Errorf("listing %ss: %w", kind.Kind, err)
 	}
 	ours := slices.DeleteFunc(list.Items, func(m unstructured.Unstructured) bool {
 		return m.GetAnnotations()[hyperv1.NodePoolAnnotation] != keyOf(obs.pool) || m.GetDeletionTimestamp() != nil

@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/nodepool/machines"
+	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/platform/machine"
 )
 
@@ -25,6 +26,9 @@ type plan struct {
 	companions []client.Object
 	// createTemplate is a machine template that does not exist yet; its content never changes.
 	createTemplate client.Object
+	// kept is what the platform is to keep of boot images, and what of it is of no use any more; nil: nothing is known.
+	kept   *machine.KeptImage
+	unkept []string
 	// retag are infrastructure machines that exist and are to have another field of their spec, see machine.Retag.
 	retag []client.Object
 	// retagTo is what they are to have.
@@ -173,12 +177,30 @@ func (p *pass) reportMachines() {
 		want := p.replicasWanted()
 		p.set(fromFinding(hyperv1.NodePoolAllMachinesReadyConditionType, machines.AllReady(obs.machines, want, obs.explain())))
 		p.set(fromFinding(hyperv1.NodePoolAllNodesHealthyConditionType, machines.AllHealthy(obs.machines, want)))
+		p.reportOfPlatform()
 	}
 	if names := machines.NetworkConflict(obs.machines, podNetworks(obs.hc)); names != "" {
 		p.set(condition(hyperv1.NodePoolClusterNetworkCIDRConflictType, corev1.ConditionTrue, hyperv1.InvalidConfigurationReason,
 			"addresses of machines lie in spec.networking.clusterNetwork of the HostedCluster, so that pods on them can't be reached: "+names))
 	} else {
 		p.removed = append(p.removed, hyperv1.NodePoolClusterNetworkCIDRConflictType)
+	}
+}
+
+// reportAgain is how often machines of the infrastructure's provider are looked at that a condition depends on: their changes cause no events here.
+const reportAgain = 5 * time.Minute
+
+// reportOfPlatform has what the platform says of its machines.
+func (p *pass) reportOfPlatform() {
+	reporter, ok := p.obs.platform.(platform.MachineReporter)
+	if !ok || p.obs.template == nil {
+		return
+	}
+	for _, c := range reporter.MachineConditions(p.obs.infraMachines) {
+		p.set(c)
+	}
+	if len(p.obs.machines) > 0 {
+		p.recheck(reportAgain)
 	}
 }
 

@@ -16,6 +16,9 @@ func (r *Reconciler) report(ctx context.Context, pool *hyperv1.NodePool, p *plan
 	before := pool.DeepCopy()
 	if applied {
 		pool.Status.Version = p.version
+		if p.kept != nil {
+			pool.Status.Platform = p.kept.Status
+		}
 	}
 	pool.Status.Replicas = p.replicas
 	pool.Status.NodesInfo.NodeVersions = p.nodes

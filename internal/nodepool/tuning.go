@@ -141,7 +141,7 @@ func (p *pass) tuning() hyperv1.NodePoolCondition {
 	}
 	p.reportProfile(found.profile != "")
 	if len(obs.tuningConfig) > 0 {
-		p.recheckAfter = cmp.Or(p.recheckAfter, recheckTuning)
+		p.recheck(recheckTuning)
 	}
 	return good(t)
 }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -75,6 +76,25 @@ type InfraKeeper interface {
 // more than an error of MachineTemplate. ValidPlatformImage False stops the pass.
 type PoolReporter interface {
 	PoolConditions(in machine.Input) (set []hyperv1.NodePoolCondition, absent []string)
+}
+
+// ImageKeeper is implemented by platforms that keep boot images of NodePools where machines are made, so that not each machine gets its own.
+type ImageKeeper interface {
+	// KeptImage tells what is kept for a pool, and what is to be; nil: nothing, and nothing was. An error names the field and the remedy, and no answer of
+	// another cluster; it may pass. live reads the management cluster without a cache. It is bounded in time.
+	KeptImage(ctx context.Context, live client.Reader, in machine.Input) (*machine.KeptImage, error)
+	// KeepImage makes what in.NodePool.Status.Platform names. That it is there is fine.
+	KeepImage(ctx context.Context, c client.Client, live client.Reader, in machine.Input) error
+	// DropImages removes those of the names, or all of the pool when names is nil. The HostedCluster may be gone.
+	DropImages(ctx context.Context, c client.Client, live client.Reader, pool *hyperv1.NodePool, names []string) error
+}
+
+// MachineReporter has conditions of NodePools that follow from their infrastructure machines.
+type MachineReporter interface {
+	// MachineKind is that of infrastructure machines.
+	MachineKind() schema.GroupVersionKind
+	// MachineConditions is pure. machines are those of the pool that are not being deleted, by name.
+	MachineConditions(machines []unstructured.Unstructured) []hyperv1.NodePoolCondition
 }
 
 // DeletionReporter has conditions that a HostedCluster repeats of its control plane while it is being deleted, too: the rest of the deletion goes by them.

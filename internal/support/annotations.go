@@ -124,7 +124,7 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/room", "hypershift.openshift.io/pods-have-ended", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority", "hypershift.openshift.io/authority-since",
 		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/internal-route", "hypershift.openshift.io/route-status-writer", "hypershift.openshift.io/payload-version")
 	add(Written, onObjects, hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation, hyperv1.IsKubeVirtRHCOSVolumeLabel,
-		"hypershift.openshift.io/capi-provider-agent-rbac")
+		"hypershift.openshift.io/capi-provider-agent-rbac", "hypershift.openshift.io/kubevirt-boot-image-role", "hypershift.openshift.io/nodepool-uid", "hypershift.openshift.io/kubevirt-boot-image-hash")
 	add(Written, noMigration, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation,
 		hyperv1.PrivateCAPIMigrationLockAnnotation, hyperv1.PrivateCAPIMigrationAckAnnotation, hyperv1.PrivateCAPIMovedAnnotation,
 		"hypershift.openshift.io/pre-migration-replicas", "hypershift.openshift.io/migration-copy", "hypershift.openshift.io/original-creation-timestamp")

@@ -198,6 +198,17 @@ func onVirtualMachines(t *testing.T, pods machinepods.Pods) {
 		})
 	}
 	t.Run("When a NodePool has a replica its virtual machine should run where the kubeconfig leads, and join", func(t *testing.T) { join(t, 1) })
+	t.Run("When it runs NodePool and HostedCluster should say that it can move to another host", func(t *testing.T) {
+		for _, what := range []string{"nodepool", "hostedcluster"} {
+			eventually(t, 2*time.Minute, "the condition of the "+what, func() error {
+				got, err := management().try(t, "get", what, "-n", "clusters", vmCluster, "-o", "jsonpath={.status.conditions[?(@.type=='KubeVirtNodesLiveMigratable')].status}")
+				if err != nil || got != "True" {
+					return errors.Join(fmt.Errorf("KubeVirtNodesLiveMigratable is %q", got), err)
+				}
+				return nil
+			})
+		}
+	})
 	t.Run("When the memory of machines changes all should be replaced", func(t *testing.T) {
 		before := machines()
 		management().run(t, "patch", "nodepool", "-n", "clusters", vmCluster, "--type=merge", "-p", `{"spec":{"platform":{"kubevirt":{"compute":{"memory":"3Gi"}}}}}`)

@@ -14,6 +14,8 @@ type Input struct {
 	HostedControlPlane *hyperv1.HostedControlPlane
 	// Objects are what the platform's Observe found.
 	Objects []client.Object
+	// NodePools are all of the cluster.
+	NodePools []hyperv1.NodePool
 	// Documents: the installation has a bucket, in which another program publishes OIDC documents and says so in ValidOIDCConfiguration.
 	Documents bool
 }

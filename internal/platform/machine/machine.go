@@ -53,6 +53,16 @@ type Retag struct {
 	Value any
 }
 
+// KeptImage is what a platform keeps of a NodePool's boot images where its machines are made.
+type KeptImage struct {
+	// Status is what the NodePool's status is to say of it; nil: nothing. Templates are made from it.
+	Status *hyperv1.NodePoolPlatformStatus
+	// There: the image is kept already, or none has to be.
+	There bool
+	// Old are names of others, which are of no use once no machine is made from them.
+	Old []string
+}
+
 // NotReadyError says that machines can't be described yet, though nothing is wrong: it is tried again soon, and no condition tells of a mistake.
 type NotReadyError struct {
 	// Waiting is what is waited for.

@@ -41,6 +41,9 @@ func policyInput(obs *observed) netpolicy.Input {
 	if u := spec.Etcd.Unmanaged; u != nil {
 		in.UnmanagedEtcdPort = portOf(u.Endpoint)
 	}
+	if k := spec.Platform.Kubevirt; spec.Platform.Type == hyperv1.KubevirtPlatform && (k == nil || k.Credentials == nil) {
+		in.VirtualMachines = spec.InfraID
+	}
 	if in.PodMachines {
 		in.Registries = registriesByAddress(obs)
 	}

@@ -48,3 +48,23 @@ func TestManagementNetworks(t *testing.T) {
 	_, err = management.ParseNetworks("10.0.0.0")
 	g.Expect(err).To(MatchError(`HCP_EGRESS_BLOCK_CIDRS: "10.0.0.0" is no network: write it as 192.0.2.0/24`))
 }
+
+func TestVirtualMachinesInTheNamespace(t *testing.T) {
+	on := func(k *hyperv1.KubevirtPlatformSpec) string {
+		obs := seen(func(o *observed) {
+			o.hc.Spec.InfraID = "demo-1"
+			o.hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.KubevirtPlatform, Kubevirt: k}
+		})
+		return policyInput(obs).VirtualMachines
+	}
+	t.Run("When virtual machines are in the management cluster there should be a policy for them", func(t *testing.T) {
+		NewWithT(t).Expect(on(nil)).To(Equal("demo-1"))
+		NewWithT(t).Expect(on(&hyperv1.KubevirtPlatformSpec{})).To(Equal("demo-1"))
+	})
+	t.Run("When they are in another cluster there should be none here", func(t *testing.T) {
+		NewWithT(t).Expect(on(&hyperv1.KubevirtPlatformSpec{Credentials: &hyperv1.KubevirtPlatformCredentials{}})).To(BeEmpty())
+	})
+	t.Run("When the platform is another there should be none", func(t *testing.T) {
+		NewWithT(t).Expect(policyInput(seen()).VirtualMachines).To(BeEmpty())
+	})
+}

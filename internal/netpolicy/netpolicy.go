@@ -21,6 +21,7 @@ const (
 	ManagementKASAccess     = "management-kas-access"
 	OpenShiftMonitoring     = "openshift-monitoring"
 	Machines                = "machines"
+	VirtLauncher            = "virt-launcher"
 	PrivateRouter           = "private-router"
 	NodePortOAuth           = "nodeport-oauth"
 	LoadBalancerOAuth       = "loadbalancer-oauth"
@@ -51,6 +52,8 @@ type Input struct {
 	UnmanagedEtcdPort int32
 	// PodMachines: machines are pods of the namespace.
 	PodMachines bool
+	// VirtualMachines is the infrastructure's ID of a cluster whose machines are virtual machines of KubeVirt in pods of the namespace; empty: they are not.
+	VirtualMachines string
 	// Cloud: machines are made by calling a cloud.
 	Cloud bool
 	// Registries are those that are named by their address and not by a name, which may be one of the management cluster.

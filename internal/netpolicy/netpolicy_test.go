@@ -1,12 +1,16 @@
 package netpolicy
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -28,7 +32,8 @@ func TestFor(t *testing.T) {
 	}{
 		"When nothing is published by node ports it should let in the API, ingress and monitoring": {
 			in: Input{Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.APIServer, hyperv1.LoadBalancer)}}, want: []string{OpenShiftIngress}},
-		"When machines are pods of the namespace it should open to them what is published": {in: Input{PodMachines: true}, want: []string{OpenShiftIngress, Machines}},
+		"When machines are pods of the namespace it should open to them what is published":      {in: Input{PodMachines: true}, want: []string{OpenShiftIngress, Machines}},
+		"When machines are virtual machines in the namespace there should be a policy for them": {in: Input{VirtualMachines: "demo-1"}, want: []string{OpenShiftIngress, VirtLauncher}},
 		"When the tunnel is published by a node port it should let agents in": {
 			in:   Input{Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.Konnectivity, hyperv1.NodePort)}},
 			want: []string{OpenShiftIngress, NodePortKonnectivity, NodePortKonnectivityKAS}},
@@ -52,7 +57,7 @@ func TestFor(t *testing.T) {
 			}
 			g.Expect(names[len(names)-1]).To(Equal(DefaultDeny), "what is allowed is allowed before the rest is denied")
 			g.Expect(names).To(ConsistOf(append(tc.want, always...)))
-			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+9), "every policy is either applied or deleted")
+			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+10), "every policy is either applied or deleted")
 		})
 	}
 	for name, cloud := range map[string]bool{"When the platform has a cloud it should let the provider out to it": true, "When it has none it should keep the provider inside": false} {
@@ -89,6 +94,64 @@ func TestFor(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestVirtualMachines asks policies as a network does whether pods may talk.
+func TestVirtualMachines(t *testing.T) {
+	for name, payload := range map[string]bool{"a Kubernetes release": false, "an OpenShift payload": true} {
+		t.Run("When virtual machines of "+name+" are pods of the namespace they should be as strange to it as machines elsewhere", func(t *testing.T) {
+			g := NewWithT(t)
+			plan := For(Input{VirtualMachines: "demo-1", Payload: payload, Services: []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+				Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.7"}}}}})
+			machine := labels.Set{hyperv1.InfraIDLabel: "demo-1", "kubevirt.io": "virt-launcher"}
+			etcd, api := labels.Set{hyperv1.ControlPlaneComponentLabel: names.Etcd, "app": names.Etcd}, labels.Set{hyperv1.ControlPlaneComponentLabel: names.KubeAPIServer, "app": names.KubeAPIServer}
+			g.Expect(mayTalk(g, plan, machine, etcd, 2379)).To(BeFalse())
+			g.Expect(mayTalk(g, plan, machine, api, 6443)).To(BeTrue())
+			g.Expect(mayTalk(g, plan, machine, machine, 10250)).To(BeTrue())
+			g.Expect(mayTalk(g, plan, machine, labels.Set{"app": "package"}, 80)).To(BeFalse())
+			for _, p := range plan.Apply {
+				if p.Name == VirtLauncher {
+					g.Expect(p.Spec.Egress).To(ContainElement(HaveField("To", ContainElement(HaveField("IPBlock", HaveValue(HaveField("CIDR", "192.0.2.7/32")))))))
+					g.Expect(p.Spec.Ingress[0].From).To(BeEmpty())
+					g.Expect(p.Spec.Ingress[0].Ports).To(HaveLen(3))
+				}
+			}
+		})
+	}
+	t.Run("When machines are elsewhere no policy should say anything of virtual machines", func(t *testing.T) {
+		for _, p := range For(Input{}).Apply {
+			NewWithT(t).Expect(fmt.Sprint(p.Spec)).NotTo(ContainSubstring("kubevirt"))
+		}
+	})
+}
+
+// mayTalk says whether policies let a pod of the namespace open connections to another one.
+func mayTalk(g Gomega, plan Plan, from, to labels.Set, port int32) bool {
+	matches := func(selector *metav1.LabelSelector, pod labels.Set) bool {
+		s, err := metav1.LabelSelectorAsSelector(selector)
+		g.Expect(err).NotTo(HaveOccurred())
+		return s.Matches(pod)
+	}
+	peer := func(list []networkingv1.NetworkPolicyPeer, pod labels.Set) bool {
+		return len(list) == 0 || slices.ContainsFunc(list, func(p networkingv1.NetworkPolicyPeer) bool {
+			return p.PodSelector != nil && p.NamespaceSelector == nil && matches(p.PodSelector, pod)
+		})
+	}
+	open := func(list []networkingv1.NetworkPolicyPort) bool {
+		return len(list) == 0 || slices.ContainsFunc(list, func(p networkingv1.NetworkPolicyPort) bool {
+			return *p.Protocol == corev1.ProtocolTCP && (p.Port == nil || p.Port.IntVal == port)
+		})
+	}
+	out, in := false, false
+	for _, p := range plan.Apply {
+		if matches(&p.Spec.PodSelector, from) {
+			out = out || slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return peer(r.To, to) && open(r.Ports) })
+		}
+		if matches(&p.Spec.PodSelector, to) {
+			in = in || slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool { return peer(r.From, from) && open(r.Ports) })
+		}
+	}
+	return out && in
 }
 
 func TestMerge(t *testing.T) {

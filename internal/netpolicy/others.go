@@ -30,20 +30,34 @@ func (in Input) others() []rule {
 			networkingv1.NetworkPolicyEgressRule{To: in.Management.world()})},
 		{ManagementKASAccess, true, egress(in.free(present(hyperv1.NeedManagementKASAccessLabel)), networkingv1.NetworkPolicyEgressRule{})},
 		{Machines, in.PodMachines, in.machines()},
+		{VirtLauncher, in.VirtualMachines != "", in.virtualMachines()},
 	}
 }
 
+// noStrangers leaves out the pods that are machines, where users of the hosted cluster are at home. They are as strange to the control plane as machines elsewhere.
+func (in Input) noStrangers() []metav1.LabelSelectorRequirement {
+	list := []metav1.LabelSelectorRequirement{absent(infrav1.MachineLabel)}
+	if in.VirtualMachines != "" {
+		list = append(list, metav1.LabelSelectorRequirement{Key: kubevirtLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{VirtLauncher}})
+	}
+	return list
+}
+
+// kubevirtLabel says which part of KubeVirt a pod is. On pods of virtual machines it is virt-launcher, and nobody else can set it: it is refused in spec.labels.
+const kubevirtLabel = "kubevirt.io"
+
 // free selects the pods that are as free as published: those that are no components of the matrix.
 func (in Input) free(requirements ...metav1.LabelSelectorRequirement) metav1.LabelSelector {
+	requirements = append(in.noStrangers(), requirements...)
 	if in.Payload {
-		return labelled(append([]metav1.LabelSelectorRequirement{absent(infrav1.MachineLabel)}, requirements...)...)
+		return labelled(requirements...)
 	}
-	return labelled(append([]metav1.LabelSelectorRequirement{absent(hyperv1.ControlPlaneComponentLabel), absent(infrav1.MachineLabel)}, requirements...)...)
+	return labelled(append([]metav1.LabelSelectorRequirement{absent(hyperv1.ControlPlaneComponentLabel)}, requirements...)...)
 }
 
 // sameNamespace: pods of packages and the control plane reach each other, as far as the matrix lets them. Machines stay outside.
 func (in Input) sameNamespace() networkingv1.NetworkPolicySpec {
-	inside := []networkingv1.NetworkPolicyPeer{{PodSelector: ptr.To(labelled(absent(infrav1.MachineLabel)))}}
+	inside := []networkingv1.NetworkPolicyPeer{{PodSelector: ptr.To(labelled(in.noStrangers()...))}}
 	return networkingv1.NetworkPolicySpec{
 		PodSelector: in.free(),
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: inside}},
@@ -58,21 +72,8 @@ func (in Input) machines() networkingv1.NetworkPolicySpec {
 	spec := networkingv1.NetworkPolicySpec{
 		PodSelector: labelled(present(infrav1.MachineLabel)),
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: each}},
-		Egress: []networkingv1.NetworkPolicyEgressRule{
-			{To: each},
-			{To: in.peers(names.KubeAPIServer), Ports: tcp(append(in.apiPorts(), konnectivityPort)...)},
-			{To: in.peers(names.IgnitionServer), Ports: tcp(ignitionPort)},
-			{To: in.Management.world()},
-		},
+		Egress:      append([]networkingv1.NetworkPolicyEgressRule{{To: each}}, in.whatMachinesReach()...),
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
-	}
-	if in.Payload {
-		spec.Egress = append(spec.Egress,
-			networkingv1.NetworkPolicyEgressRule{To: in.peers("ignition-server-proxy"), Ports: tcp(ignitionProxyPort)},
-			networkingv1.NetworkPolicyEgressRule{To: in.peers("oauth-openshift"), Ports: tcp(oauthPort)})
-		if in.HasRouter {
-			spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: in.peers("router"), Ports: tcp(routerPort)})
-		}
 	}
 	for _, registry := range in.Registries {
 		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{
@@ -80,6 +81,52 @@ func (in Input) machines() networkingv1.NetworkPolicySpec {
 		})
 	}
 	return spec
+}
+
+// virtualMachines are reached by everybody, as what runs on them decides, and reach each other, what their control plane publishes, routers of the management
+// cluster, and the world.
+func (in Input) virtualMachines() networkingv1.NetworkPolicySpec {
+	each := metav1.LabelSelector{MatchLabels: map[string]string{hyperv1.InfraIDLabel: in.VirtualMachines, kubevirtLabel: VirtLauncher}}
+	var every []networkingv1.NetworkPolicyPort
+	for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
+		every = append(every, networkingv1.NetworkPolicyPort{Protocol: ptr.To(protocol)})
+	}
+	spec := networkingv1.NetworkPolicySpec{
+		PodSelector: each,
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: every}},
+		Egress:      append([]networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &each}}}}, in.whatMachinesReach()...),
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+	}
+	spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: fromGroup("ingress").From})
+	for _, s := range in.Services {
+		nodePort := s.ServicePublishingStrategy.NodePort
+		if nodePort == nil {
+			continue
+		}
+		// What a node port leads to is told above; some networks ask for the node's address instead.
+		if address, err := netip.ParseAddr(nodePort.Address); err == nil {
+			spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: block(netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen()))})
+		}
+	}
+	return spec
+}
+
+// whatMachinesReach beside each other.
+func (in Input) whatMachinesReach() []networkingv1.NetworkPolicyEgressRule {
+	list := []networkingv1.NetworkPolicyEgressRule{
+		{To: in.peers(names.KubeAPIServer), Ports: tcp(append(in.apiPorts(), konnectivityPort)...)},
+		{To: in.peers(names.IgnitionServer), Ports: tcp(ignitionPort)},
+		{To: in.Management.world()},
+	}
+	if in.Payload {
+		list = append(list,
+			networkingv1.NetworkPolicyEgressRule{To: in.peers("ignition-server-proxy"), Ports: tcp(ignitionProxyPort)},
+			networkingv1.NetworkPolicyEgressRule{To: in.peers("oauth-openshift"), Ports: tcp(oauthPort)})
+		if in.HasRouter {
+			list = append(list, networkingv1.NetworkPolicyEgressRule{To: in.peers("router"), Ports: tcp(routerPort)})
+		}
+	}
+	return list
 }
 
 func block(prefix netip.Prefix) []networkingv1.NetworkPolicyPeer {

@@ -55,6 +55,10 @@ A line holds for what lies below its field, too, unless another line says otherw
 func Page() []byte {
 	b := &strings.Builder{}
 	b.WriteString(intro)
+	b.WriteString("\n## How it is known\n\n| platform | ran | rendered, and compared | unproved |\n|---|---|---|---|\n")
+	for _, p := range support.Proofs {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", p.Platform, p.Ran, p.Rendered, p.Unproved)
+	}
 	for _, t := range support.Tables() {
 		fmt.Fprintf(b, "\n## Fields of %s\n\n| field | Local | None | OpenShift payloads | why, and what to do |\n|---|---|---|---|---|\n", t.Kind)
 		entries := slices.Clone(t.Entries)

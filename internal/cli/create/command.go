@@ -18,6 +18,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/progress"
 )
@@ -310,7 +311,7 @@ func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) 
 	hc := &hyperv1.HostedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.ClusterName}, hc)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName)
+		return exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName))
 	}
 	if err != nil {
 		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)

@@ -167,6 +167,9 @@ func nodePools(ctx context.Context, q query) ([]Item, error) {
 		items = append(items, i)
 		return nil
 	})
+	if err == nil && len(items) == 0 && q.cluster != "" && q.name == "" {
+		err = owners(ctx, q, func(*hyperv1.HostedCluster) error { return nil })
+	}
 	return items, err
 }
 

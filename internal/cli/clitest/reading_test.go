@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,18 +25,24 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/follow"
 	"hcp.internal/platform/internal/cli/get"
+	"hcp.internal/platform/internal/cli/why"
 )
 
 // call runs a command of the program with its manners.
 func call(t *testing.T, f connect.Flags, args ...string) (string, error) {
 	t.Helper()
+	return execute(t, append(args, "--kubeconfig", f.Kubeconfig)...)
+}
+
+func execute(t *testing.T, args ...string) (string, error) {
+	t.Helper()
 	root := &cobra.Command{Use: "hypershift", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(get.Command(), describe.Command(), follow.Events(), follow.Logs(), create.Command())
+	root.AddCommand(get.Command(), describe.Command(), follow.Events(), follow.Logs(), create.Command(), why.Command(), why.Timeline())
 	connect.Finish(root)
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&bytes.Buffer{})
-	root.SetArgs(append(args, "--kubeconfig", f.Kubeconfig))
+	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
 	return out.String(), err
 }
@@ -76,7 +83,7 @@ func TestReading(t *testing.T) {
 	t.Run("When a named object isn't there it should end with its code", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, args := range [][]string{
-			{"get", "cluster", "other"}, {"get", "nodepool", "other"}, {"get", "machines", "--cluster", "other"}, {"describe", "other"}, {"events", "other"}, {"logs", "etcd", "--cluster", "other"},
+			{"get", "cluster", "other"}, {"get", "nodepool", "other"}, {"get", "machines", "--cluster", "other"}, {"get", "nodepools", "--cluster", "other"}, {"why", "hc/other"}, {"timeline", "other"}, {"describe", "other"}, {"events", "other"}, {"logs", "etcd", "--cluster", "other"},
 			{"logs", "etcd", "--cluster", o.Name},
 		} {
 			_, err := call(t, f, append(args, "-n", o.Namespace)...)
@@ -100,6 +107,25 @@ func TestReading(t *testing.T) {
 		g.Expect(out).To(HavePrefix("HostedCluster " + o.Namespace + "/" + o.Name + "  (None)  Blocked: no such image"))
 		g.Expect(out).To(ContainSubstring("it has no components yet"))
 	})
+	t.Run("When a shell completes what why is asked about it should offer kinds, and names behind them", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, tc := range []struct {
+			words []string
+			want  string
+		}{
+			{[]string{"why", ""}, "hostedcluster/\nnodepool/\n"},
+			{[]string{"why", "hc/"}, "hc/" + o.Name + "\n"},
+			{[]string{"why", "nodepool", ""}, o.Name + "\n"},
+			{[]string{"why", "hc/" + o.Name, ""}, ":4\n"},
+			{[]string{"why", "secret/"}, ":4\n"},
+			{[]string{"timeline", ""}, o.Name + "\n"},
+			{[]string{"timeline", "np/"}, "np/" + o.Name + "\n"},
+		} {
+			out, err := execute(t, slices.Concat([]string{"__complete", tc.words[0], "--kubeconfig", f.Kubeconfig, "-n", o.Namespace}, tc.words[1:])...)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out).To(HavePrefix(tc.want), "%v", tc.words)
+		}
+	})
 	t.Run("When events are asked for it should show those of the cluster alone", func(t *testing.T) {
 		g := NewWithT(t)
 		for name, object := range map[string]string{"mine": o.Name, "other": "other"} {
@@ -109,6 +135,8 @@ func TestReading(t *testing.T) {
 		out, err := call(t, f, "events", o.Name, "-n", o.Namespace, "--types", "Warning")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out).To(And(ContainSubstring("HostedCluster/"+o.Name+"  of mine"), Not(ContainSubstring("of other"))))
+		_, err = call(t, f, "events", o.Name, "-n", o.Namespace, "--types", "warning")
+		g.Expect(err).To(MatchError(`--types warning: must be of Warning and Normal, with commas between them`))
 	})
 }
 

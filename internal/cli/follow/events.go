@@ -30,6 +30,9 @@ const (
 	maxEvents = 5000
 )
 
+// eventTypes are all that there are.
+var eventTypes = []string{corev1.EventTypeWarning, corev1.EventTypeNormal}
+
 // Event is one event as it is printed.
 type Event struct {
 	Time    time.Time `json:"time"` // the last time that it was seen
@@ -43,7 +46,7 @@ type Event struct {
 type eventOptions struct {
 	connect         connect.Flags
 	name, namespace string
-	types           string
+	types           []string
 	since           time.Duration
 	limit           int
 	format          output.Format
@@ -90,20 +93,23 @@ func Events() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&o.name, "name", "", "Name of the hosted cluster (required)")
 	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the HostedCluster")
-	fs.StringVar(&o.types, "types", "", "Only events of these types, such as Warning or Normal,Warning")
+	fs.StringSliceVar(&o.types, "types", nil, "Only events of these types, such as Warning or Normal,Warning")
 	fs.DurationVar(&o.since, "since", 0, "Only events of this time, such as 30m; 0 means all")
 	fs.IntVar(&o.limit, "limit", o.limit, "Show at most so many, the newest; 0 means no limit")
 	o.connect.AddFlags(fs)
 	o.format.AddFlag(cmd)
 	connect.CompleteHostedClusters(cmd, &o.connect, "name", &o.namespace)
 	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
-	_ = cmd.RegisterFlagCompletionFunc("types", cobra.FixedCompletions([]string{corev1.EventTypeWarning, corev1.EventTypeNormal}, cobra.ShellCompDirectiveNoFileComp)) // only fails for a flag that isn't there
+	_ = cmd.RegisterFlagCompletionFunc("types", cobra.FixedCompletions(eventTypes, cobra.ShellCompDirectiveNoFileComp)) // only fails for a flag that isn't there
 	return cmd
 }
 
 func (o *eventOptions) events(ctx context.Context, c client.Reader, now time.Time) ([]Event, error) {
 	if o.name == "" {
 		return nil, errors.New("--name is required: name a hosted cluster; `hypershift get clusters -A` lists them")
+	}
+	if slices.ContainsFunc(o.types, func(t string) bool { return !slices.Contains(eventTypes, t) }) {
+		return nil, fmt.Errorf("--types %s: must be of %s, with commas between them", strings.Join(o.types, ","), strings.Join(eventTypes, " and "))
 	}
 	if err := exists(ctx, c, o.namespace, o.name); err != nil {
 		return nil, err
@@ -153,7 +159,7 @@ func (o *eventOptions) read(ctx context.Context, c client.Reader, namespace stri
 			e := eventOf(&list.Items[i])
 			switch {
 			case !ours(e):
-			case o.types != "" && !slices.Contains(strings.Split(o.types, ","), e.Type):
+			case len(o.types) > 0 && !slices.Contains(o.types, e.Type):
 			case o.since > 0 && now.Sub(e.Time) > o.since:
 			default:
 				*into = append(*into, e)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-
 	"strings"
 	"time"
 
@@ -82,16 +81,7 @@ Exit codes: 0 it could tell; 4 there is no such object.`,
 	fs.BoolVarP(&o.watch, "watch", "w", false, "Go on, and print the answer whenever it changes")
 	fs.BoolVar(&o.hosted, "hosted", true, "Look into the hosted cluster, too, with its published kubeconfig")
 	o.format.AddFlag(cmd)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var out []string
-		for _, k := range shown {
-			out = append(out, k+"/")
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
+	cmd.ValidArgsFunction = o.complete
 	return cmd
 }
 

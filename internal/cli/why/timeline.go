@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/kube/journal"
@@ -94,7 +92,7 @@ Exit codes: 0 also when nothing is wrong; 4 there is no such object, or it has n
 
 func (o *options) addJournalFlags(cmd *cobra.Command) {
 	o.addPlaceFlags(cmd)
-	cmd.ValidArgsFunction = connect.CompleteArgument(&o.connect, hyperv1.GroupVersion.WithKind("HostedClusterList"), &o.namespace, true)
+	cmd.ValidArgsFunction = o.completeJournaled
 	o.format.AddFlag(cmd)
 }
 

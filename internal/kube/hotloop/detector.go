@@ -199,10 +199,17 @@ func (d *detail) compare(now fieldpath.Fields, managed []metav1.ManagedFieldsEnt
 	if last == nil {
 		return
 	}
-	wrote := fieldpath.Writers(lastManaged, managed)
-	d.writers = merge(d.writers, wrote)
+	all := fieldpath.Writers(lastManaged, managed)
+	d.writers = merge(d.writers, all)
+	reported := all
+	if of := ofStatus(managed); len(of) > 0 {
+		reported = fieldpath.Writers(ofStatus(lastManaged), of)
+	}
 	for _, c := range fieldpath.Changes(last, now) {
-		f := d.fields[c.Path]
+		f, wrote := d.fields[c.Path], all
+		if status(c.Path) { // who changed the spec between two looks has not written it
+			wrote = reported
+		}
 		if f == nil {
 			if len(d.fields) >= maxFields {
 				continue
@@ -216,6 +223,17 @@ func (d *detail) compare(now fieldpath.Fields, managed []metav1.ManagedFieldsEnt
 		f.before = c.Before
 		f.writers = merge(merge(f.writers, c.Managers(lastManaged, managed)), wrote)
 	}
+}
+
+// ofStatus are the entries of those who write the status, where that is written apart.
+func ofStatus(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var out []metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if e.Subresource == "status" {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // merge adds names to others, up to a bound.

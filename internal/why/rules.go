@@ -28,7 +28,7 @@ type textRule struct {
 var texts = []textRule{
 	{"webhook-down", regexp.MustCompile(`failed calling webhook`), "repair the service behind the webhook that the message names, or delete its webhook configuration", Broken},
 	{"webhook-refuses", regexp.MustCompile(`admission webhook "[^"]*" denied|denied the request`), "do what the webhook asks for, or change its rules: it is not ours", Broken},
-	{"definition-missing", regexp.MustCompile(`no matches for kind|could not find the requested resource|no kind is registered`), "install the missing definition; `hypershift install` brings those of HyperShift", Broken},
+	{"definition-missing", regexp.MustCompile(`no matches for kind|could not find the requested resource|no kind is registered|not registered on the api server`), "install the missing definition; `hypershift install` brings those of HyperShift", Broken},
 	{"quota-exceeded", regexp.MustCompile(`exceeded quota`), "raise the ResourceQuota of that namespace, or make room in it", Broken},
 	{"object-too-large", regexp.MustCompile(`[Rr]equest entity too large|request is too large|[Tt]oo long: (may not|must)|must have at most`), "make what the message names smaller: split ConfigMaps, shorten lists", Broken},
 	{"disk-full", regexp.MustCompile(`no space left on device|database space exceeded`), "make room on the volume that the message names", Broken},

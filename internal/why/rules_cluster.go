@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -54,7 +55,6 @@ var clusterRules = []Rule{
 		Do: "add nodes to the management cluster, or destroy hosted clusters; it starts by itself when there is room"},
 	{ID: "reconciliation-failed", On: kindHostedCluster, Condition: hyperv1.ReconciliationSucceeded, Is: no, State: Broken, Health: Blocked,
 		Do: "look at the message; it is tried again all the time. The operator's log has the rest"},
-	{ID: "hot-loop", On: kindHostedCluster, See: hotLoop, Sees: "an event HotLoop of the last hour", State: Broken, Do: "stop one of the two that the event names from writing that field"},
 	{ID: "etcd-restore-failed", On: kindHostedCluster, Condition: hyperv1.EtcdSnapshotRestored, Is: no, State: Broken,
 		Do: "correct the URL of the snapshot, and read the log of pod etcd-0, container etcd-init"},
 	{ID: "etcd-recovery-failed", On: kindHostedCluster, Condition: hyperv1.EtcdRecoveryActive, Is: no, Reasons: []string{hyperv1.EtcdRecoveryJobFailedReason}, State: Broken,
@@ -86,6 +86,8 @@ var clusterRules = []Rule{
 	{ID: "cluster-restoring", On: kindHostedCluster, Condition: hyperv1.HostedClusterRestoredFromBackup, Is: no, Ask: []edge{controlPlane}, State: Waiting,
 		Do: "wait: the restored cluster is not whole yet; the message says what is missing"},
 	{ID: "cluster-pools", On: kindHostedCluster, See: hasPools, Sees: "it has NodePools, to ask them", Ask: []edge{nodePools}, Leads: true},
+	// It breaks nothing by itself.
+	{ID: "hot-loop", On: kindHostedCluster, See: hotLoop, Sees: "an event HotLoop of the last hour, and none that it has ended", State: Broken, Do: "stop one of the two that the event names from writing that field"},
 	{ID: "hibernation-invalid", On: kindHostedCluster, Condition: hyperv1.HostedClusterHibernated, Is: no, Reasons: []string{hyperv1.InvalidHibernateValueReason}, State: Held,
 		Do: "write the annotation as the message says, or `hypershift hibernate`"},
 	{ID: "cluster-asleep", On: kindHostedCluster, Condition: hyperv1.HostedClusterHibernated, Is: yes, State: Held, Do: "wake it with `hypershift wake`; its data is kept"},
@@ -169,13 +171,26 @@ func operatorDown(s *scene, it *item) *seen {
 	return &seen{field: "status", text: "kept by the operator"}
 }
 
-// hotLoop: the detector has told of a fight.
+// Reasons of events of internal/kube/hotloop, which is about controllers and no part of programs that explain.
+const (
+	hotLoopBegins = "HotLoop"
+	hotLoopEnds   = "HotLoopEnded"
+)
+
+// hotLoop: the detector has told of a fight, and not of its end.
 func hotLoop(s *scene, it *item) *seen {
-	e := s.warnings[it.Object]
-	if e == nil || e.Reason != "HotLoop" || s.Now.Sub(lastSeen(e)) > time.Hour {
+	var last *corev1.Event
+	for i := range s.Warnings {
+		e := &s.Warnings[i]
+		about := Object{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name} == it.Object
+		if about && (e.Reason == hotLoopBegins || e.Reason == hotLoopEnds) && (last == nil || !lastSeen(e).Before(lastSeen(last))) {
+			last = e
+		}
+	}
+	if last == nil || last.Reason == hotLoopEnds || s.Now.Sub(lastSeen(last)) > time.Hour {
 		return nil
 	}
-	return &seen{field: "event", text: "HotLoop: " + Clean(e.Message), since: lastSeen(e)}
+	return &seen{field: "event", text: "HotLoop: " + Clean(last.Message), since: lastSeen(last)}
 }
 
 // ignitionDown: machines can't get their configuration although there are to be some.

@@ -16,6 +16,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/why"
 )
 
@@ -106,7 +107,13 @@ var clusterRows = []row{
 	{"leader-stands-still", demo, func(w *world) { w.Leases[0].Spec.RenewTime.Time = noon.Add(-time.Hour) }, why.Broken, "stands still"},
 	{"no-room", demo, hc(hyperv1.ControlPlaneAdmitted, no, "WaitingForCapacity", "needs 3 GiB"), why.Broken, "needs 3 GiB"},
 	{"reconciliation-failed", demo, hc(hyperv1.ReconciliationSucceeded, no, "ReconciliationError", "something new"), why.Broken, "something new"},
-	{"hot-loop", demo, func(w *world) { w.warn("HostedCluster", "clusters", "demo", "HotLoop", "goes back and forth") }, why.Broken, "back and forth"},
+	{"hot-loop", demo, func(w *world) {
+		w.warn("HostedCluster", "clusters", "demo", hotloop.ReasonBegins, "goes back and forth")
+	}, why.Broken, "back and forth"},
+	{"cluster-degraded", demo, func(w *world) {
+		w.warn("HostedCluster", "clusters", "demo", hotloop.ReasonBegins, "goes back and forth")
+		w.says(hyperv1.HostedClusterDegraded, yes, "UnavailableReplicas", "x has 1")
+	}, why.Broken, "x has 1"},
 	{"etcd-restore-failed", demo, hc(hyperv1.EtcdSnapshotRestored, no, "Failed", "404 of the snapshot"), why.Broken, "404"},
 	{"etcd-recovery-failed", demo, hc(hyperv1.EtcdRecoveryActive, no, hyperv1.EtcdRecoveryJobFailedReason, "the Job failed"), why.Broken, "the Job failed"},
 	{"infrastructure-not-ready", demo, hc(hyperv1.InfrastructureReady, no, "Waiting", "no address"), why.Broken, "no address"},
@@ -304,6 +311,9 @@ var packageRows = []row{
 	}, why.Held, "by its Package"},
 	{"object-collision", addon, func(w *world) { w.revisionSays(packagesv1.ReasonCollisionDetected, "object a/x") }, why.Broken, "object a/x"},
 	{"object-refused", addon, func(w *world) { w.revisionSays(packagesv1.ReasonPreflightError, "object a/y") }, why.Broken, "object a/y"},
+	{"definition-missing", addon, func(w *world) {
+		w.revisionSays(packagesv1.ReasonPreflightError, `Phase "deploy", object a/y: example.com/v1, Kind=Y not registered on the api server.`)
+	}, why.Broken, "Kind=Y not registered"},
 	{"target-unauthorized", addon, func(w *world) { w.phaseSays(packagesv1.ReasonTargetUnauthorized, "it answers 401") }, why.Broken, "401"},
 	{"target-unreachable", addon, func(w *world) { w.phaseSays(packagesv1.ReasonTargetUnreachable, "no route to it") }, why.Waiting, "no route"},
 	{"target-misbehaves", addon, func(w *world) { w.phaseSays(packagesv1.ReasonTargetMisbehaves, "redirects") }, why.Broken, "redirects"},
@@ -425,6 +435,15 @@ func TestRules(t *testing.T) {
 			g.Expect(a.Do).NotTo(BeEmpty())
 		})
 	}
+	t.Run("When objects have stopped to be written again and again it should be no cause any more", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld()
+		w.warn("HostedCluster", "clusters", "demo", hotloop.ReasonBegins, "goes back and forth")
+		g.Expect(why.Explain(&w.Snapshot, demo).Rule).To(Equal("hot-loop"))
+		w.warn("HostedCluster", "clusters", "demo", hotloop.ReasonEnds, "no longer")
+		w.Warnings[len(w.Warnings)-1].Type = corev1.EventTypeNormal
+		g.Expect(why.Explain(&w.Snapshot, demo).State).To(Equal(why.Well))
+	})
 	t.Run("When a rule is added it should have a row", func(t *testing.T) {
 		for _, f := range faults {
 			tried[f.rule] = true

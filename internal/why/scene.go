@@ -196,6 +196,9 @@ func (s *scene) addHosted() {
 func (s *scene) addWarnings() {
 	for i := range s.Warnings {
 		e := &s.Warnings[i]
+		if e.Type == corev1.EventTypeNormal {
+			continue
+		}
 		key := Object{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}
 		if last := s.warnings[key]; last == nil || !lastSeen(e).Before(lastSeen(last)) {
 			s.warnings[key] = e

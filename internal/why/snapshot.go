@@ -35,7 +35,7 @@ type Snapshot struct {
 	StatefulSets []appsv1.StatefulSet
 	Pods         []corev1.Pod
 	Claims       []corev1.PersistentVolumeClaim
-	// Warnings are events of type Warning. The last about an object counts.
+	// Warnings are events of type Warning, of a HostedCluster those of type Normal as well. The last warning about an object counts.
 	Warnings []corev1.Event
 	// Leases are those of the operators.
 	Leases []coordinationv1.Lease

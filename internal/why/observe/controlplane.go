@@ -54,11 +54,11 @@ func (r *run) workloads(ctx context.Context, ns string) {
 	list(r, ctx, "Pod", &corev1.PodList{}, func(s *why.Snapshot, l *corev1.PodList) { s.Pods = append(s.Pods, l.Items...) }, client.InNamespace(ns))
 }
 
-// warnings reads the events of type Warning of a namespace, of one object if one is named.
+// warnings reads the events of type Warning of a namespace, or all of one object if one is named.
 func (r *run) warnings(ctx context.Context, ns, kind, name string) {
 	fields := client.MatchingFields{"type": corev1.EventTypeWarning}
-	if name != "" {
-		fields["involvedObject.kind"], fields["involvedObject.name"] = kind, name
+	if name != "" { // the end of some trouble is no warning
+		fields = client.MatchingFields{"involvedObject.kind": kind, "involvedObject.name": name}
 	}
 	list(r, ctx, "Event", &corev1.EventList{}, func(s *why.Snapshot, l *corev1.EventList) { s.Warnings = append(s.Warnings, l.Items...) }, client.InNamespace(ns), fields)
 }

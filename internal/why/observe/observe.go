@@ -132,7 +132,7 @@ func (r *run) inControlPlane(ctx context.Context, of why.Object) error {
 		return err
 	}
 	if len(list.Items) == 0 {
-		return fmt.Errorf("namespace %s holds no control plane: name the one of the hosted cluster with -n, such as clusters-demo", of.Namespace)
+		return fmt.Errorf("namespace %s holds no control plane: name the hosted cluster with --cluster, or that namespace with -n, such as clusters-demo", of.Namespace)
 	}
 	owner, ok := names.ParseBackReference(list.Items[0].Annotations[hyperv1.HostedClusterAnnotation])
 	if !ok {

@@ -84,7 +84,19 @@ func whyFaults(k kubectl, pool string) []liveFault {
 		}
 	}
 	cluster, control := []string{"hostedcluster/demo"}, "clusters-demo"
+	release := func(t *testing.T) string {
+		return k.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.spec.release.image}")
+	}
+	broken, unbroken := []string{"objectdeployment/broken", "-n", "default"}, do("delete", "objectdeployment", "-n", "default", "broken")
 	return []liveFault{
+		{"a package installs what the API server does not know", broken, apply(brokenObjects(`{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: x}}`)), unbroken, `Nonsense not registered`, "definition-missing", false},
+		{"a package reaches into another namespace", broken, apply(brokenObjects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: kube-system}}`)), unbroken, `kube-system`, "object-refused", false},
+		{"a package installs what somebody else has", broken, apply(brokenObjects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt}}`)), unbroken, `kube-root-ca\.crt kind:ConfigMap`, "object-collision", false},
+		{"what a package installs does not start", broken, apply(brokenObjects(neverStarts)), unbroken, `starts-not-\S+ can't get image.*127\.0\.0\.1:1/none:1`, "pod-image-pull-back-off", false},
+		{"the image of a package is none", []string{"package/nowhere", "-n", "default"}, func(t *testing.T) {
+			apply(strings.ReplaceAll(fmt.Sprintf(nowherePackage, ""), "127.0.0.1:1/none:1", release(t)))(t)
+		},
+			do("delete", "package", "-n", "default", "nowhere"), `contains no files`, "package-invalid", false},
 		{"the hosted cluster is paused", cluster, patch("hostedcluster", "demo", `{"spec":{"pausedUntil":"true"}}`), patch("hostedcluster", "demo", `{"spec":{"pausedUntil":null}}`), `[Pp]aused`, "cluster-paused", true},
 		{"a ConfigMap of the pool does not exist", []string{"np/" + pool}, patch("nodepool", pool, `{"spec":{"config":[{"name":"nowhere"}]}}`), patch("nodepool", pool, `{"spec":{"config":null}}`), `ConfigMap "nowhere"`, "pool-config-invalid", false},
 		{"the release image is in a registry that is nowhere", cluster, keep("hostedcluster", "demo", `{"spec":{"release":{"image":"127.0.0.1:1/none:1"}}}`), keep("hostedcluster", "demo", ""), `127\.0\.0\.1:1/none:1`, "release-unreadable", true},
@@ -101,6 +113,7 @@ func whyFaults(k kubectl, pool string) []liveFault {
 		{"a quota refuses pods", cluster, all(do("create", "quota", "none", "-n", control, "--hard=pods=0"), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false")),
 			do("delete", "quota", "none", "-n", control), `kube-scheduler are refused: exceeded quota`, "pods-refused", true},
 		{"no node takes pods", cluster, all(nodes("cordon"), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false")), nodes("uncordon"), `kube-scheduler-\S+ fits on no node`, "pod-unschedulable", true},
+		{"no node takes a member of etcd", cluster, all(nodes("cordon"), do("delete", "pod", "-n", control, "etcd-0", "--wait=false")), nodes("uncordon"), `etcd-0 fits on no node`, "pod-unschedulable", true},
 		{"the image of the control-plane-operator is nowhere", cluster, patch("hostedcluster", "demo", `{"metadata":{"annotations":{"hypershift.openshift.io/control-plane-operator-image":"127.0.0.1:1/none:1"}}}`),
 			patch("hostedcluster", "demo", `{"metadata":{"annotations":{"hypershift.openshift.io/control-plane-operator-image":null}}}`), `127\.0\.0\.1:1/none:1`, "pod-image-pull-back-off", true},
 		{"the operator is scaled away", cluster, do("scale", "-n", "hypershift", "deployment/operator", "--replicas=0"), do("scale", "-n", "hypershift", "deployment/operator", "--replicas=1"), `Deployment operator is scaled to 0`, "workload-off", false},
@@ -109,8 +122,8 @@ func whyFaults(k kubectl, pool string) []liveFault {
 		{"somebody's finalizer holds a package", []string{"package/nowhere", "-n", "default"}, all(apply(fmt.Sprintf(nowherePackage, "finalizers: [example.com/keep]")), do("delete", "package", "-n", "default", "nowhere", "--wait=false")),
 			do("patch", "package", "-n", "default", "nowhere", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), `finalizer example\.com/keep holds`, "deletion-finalizer", false},
 		{"a rollout installs what is nowhere", []string{"hostedclusterpackage/nowhere"}, apply(nowhereFleet), do("delete", "hostedclusterpackage", "nowhere"), `127\.0\.0\.1:1/none:1`, "package-image-unreadable", false},
-		{"a rollout is paused", []string{"hostedclusterpackage/nowhere"}, apply(strings.Replace(nowhereFleet, "name: nowhere", `name: nowhere, annotations: {package-operator.run/rollout-paused: "true"}`, 1)),
-			do("delete", "hostedclusterpackage", "nowhere"), `paused by somebody`, "rollout-paused", false},
+		{"a rollout is paused that installs what is nowhere", []string{"hostedclusterpackage/nowhere"}, apply(strings.Replace(nowhereFleet, "name: nowhere", `name: nowhere, annotations: {package-operator.run/rollout-paused: "true"}`, 1)),
+			do("delete", "hostedclusterpackage", "nowhere"), `127\.0\.0\.1:1/none:1`, "nothing is changed: the rollout is paused", false},
 		{"the component of a control plane is asked for while nothing is wrong", []string{"component/etcd", "--cluster=demo"}, func(*testing.T) {}, func(*testing.T) {}, `nothing is wrong`, "", false},
 	}
 }
@@ -127,6 +140,27 @@ webhooks:
   clientConfig: {url: "https://127.0.0.1:1/x"}
   rules: [{apiGroups: [networking.k8s.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [networkpolicies]}]
 `
+
+// brokenObjects is an ObjectDeployment of one object.
+func brokenObjects(object string) string {
+	return `
+apiVersion: package-operator.run/v1alpha1
+kind: ObjectDeployment
+metadata: {name: broken, namespace: default}
+spec:
+  selector: {matchLabels: {test: broken}}
+  template:
+    metadata: {labels: {test: broken}}
+    spec:
+      availabilityProbes:
+      - selector: {kind: {group: apps, kind: Deployment}}
+        probes: [{condition: {type: Available, status: "True"}}]
+      phases: [{name: deploy, objects: [{object: ` + object + `}]}]
+`
+}
+
+const neverStarts = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: starts-not}, spec: {selector: {matchLabels: {test: broken}},
+        template: {metadata: {labels: {test: broken}}, spec: {containers: [{name: x, image: "127.0.0.1:1/none:1"}]}}}}`
 
 const nowherePackage = `
 apiVersion: package-operator.run/v1alpha1

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -22,6 +23,42 @@ const QuietNamespace = "hypershift/quiet-namespace"
 func Finish(root *cobra.Command) {
 	TakeNames(root)
 	useContext(root)
+	nameCommands(root)
+}
+
+// maxNamed is how many commands an error lists.
+const maxNamed = 12
+
+// nameCommands lets each group of commands at or below cmd say which there are when it is called with one that it does not have.
+func nameCommands(cmd *cobra.Command) {
+	for _, child := range cmd.Commands() {
+		nameCommands(child)
+	}
+	if len(cmd.Commands()) == 0 || cmd.Args == nil {
+		return
+	}
+	const unknown = "x"
+	if err := cmd.Args(cmd, []string{unknown}); err == nil || err.Error() != fmt.Sprintf("unknown command %q for %q", unknown, cmd.CommandPath()) {
+		return // it takes arguments, or says more about them
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		names := cmd.SuggestionsFor(args[0])
+		if len(names) == 0 {
+			for _, child := range cmd.Commands() {
+				if child.IsAvailableCommand() {
+					names = append(names, child.Name())
+				}
+			}
+		}
+		if len(names) > maxNamed {
+			return fmt.Errorf("unknown command %q for %q: `%s --help` lists those that there are", args[0], cmd.CommandPath(), cmd.CommandPath())
+		}
+		return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+	}
 }
 
 // useContext lets each command below cmd that works in namespace "clusters" when none is given work in that of the kubeconfig's context, where it has one

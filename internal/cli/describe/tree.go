@@ -15,7 +15,9 @@ type Node struct {
 	Name        string `json:"name,omitempty"`
 	why.Finding `json:",inline"`
 	// Note is what else is worth a glance, as a version.
-	Note     string  `json:"note,omitempty"`
+	Note string `json:"note,omitempty"`
+	// Hidden is how many objects of the kind are well and not shown; such a node stands for them.
+	Hidden   int     `json:"hidden,omitempty"`
 	Children []*Node `json:"children,omitempty"`
 }
 
@@ -49,7 +51,7 @@ func (n *Node) prune() {
 		left = append(left, c)
 	}
 	for _, k := range kinds {
-		left = append(left, &Node{Kind: wellText(k, hidden[k])})
+		left = append(left, &Node{Kind: k, Hidden: hidden[k]})
 	}
 	n.Children = left
 }
@@ -66,6 +68,9 @@ func wellText(kind string, n int) string {
 
 // line is a node as it is printed.
 func (n *Node) line() string {
+	if n.Hidden > 0 {
+		return wellText(n.Kind, n.Hidden)
+	}
 	parts := []string{n.Kind}
 	if n.Name != "" {
 		parts = append(parts, n.Name)

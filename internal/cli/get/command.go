@@ -140,6 +140,9 @@ func kindCommand(k kind) *cobra.Command {
 		cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 		connect.CompleteNamespaces(cmd, &o.connect, "namespace")
 	}
+	if !k.namespaced { // as kubectl does
+		fs.BoolP("all-namespaces", "A", false, "Changes nothing: these have no namespace")
+	}
 	if k.ofCluster {
 		fs.StringVar(&o.cluster, "cluster", "", "Only those of this hosted cluster")
 		connect.CompleteHostedClusters(cmd, &o.connect, "cluster", &o.namespace)

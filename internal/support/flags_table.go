@@ -135,7 +135,7 @@ var Programs = []Program{
 			Heeded:  "agent-namespace archive-dump artifact-dir context dump-guest-cluster kubeconfig name namespace operator-namespace timeout",
 			Refused: "dump-guest-cluster-through-kube-service"},
 		{Command: "hypershift get certificates",
-			Heeded: "authorities context kubeconfig name namespace output"},
+			Heeded: "all-namespaces authorities context ending-within kubeconfig name namespace output"},
 		{Command: "hypershift images list",
 			Heeded: "from output release"},
 		{Command: "hypershift images push",

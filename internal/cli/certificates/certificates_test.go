@@ -49,9 +49,22 @@ func TestList(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(raw)).NotTo(ContainSubstring("PRIVATE"))
 		var out bytes.Buffer
-		g.Expect(table(&out, report, noon.Add(24*time.Hour))).To(Succeed())
+		g.Expect(table(&out, false, noon.Add(24*time.Hour), report)).To(Succeed())
 		g.Expect(out.String()).To(MatchRegexp(`SECRET +KEY +KIND +SUBJECT +ISSUER +ENDS IN +KEPT BY +NEXT\nkas-bootstrap-client +tls.crt +Leaf +.* +5d.* +control-plane-operator +renewed 2026-11-06\n`))
 		g.Expect(out.String()).To(MatchRegexp(`root-ca +ca.crt +Authority +"root-ca" +"root-ca" +9y.* +control-plane-operator +prepared 2034-`))
+	})
+	t.Run("When no cluster is named it should list those of all, each with its cluster", func(t *testing.T) {
+		g := NewWithT(t)
+		reports, err := listAll(t.Context(), world(t, nil), "")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(reports).To(HaveLen(1))
+		other := Report{Cluster: "clusters/other", Certificates: []pki.Certificate{{Secret: "x", NotAfter: noon.Add(48 * time.Hour)}}}
+		var out bytes.Buffer
+		g.Expect(table(&out, true, noon.Add(24*time.Hour), append(reports, other)...)).To(Succeed())
+		g.Expect(out.String()).To(MatchRegexp(`CLUSTER +SECRET .*\nclusters/other +x .* 24h .*\n` + demo.String() + ` +kas-bootstrap-client `))
+		reports, err = listAll(t.Context(), world(t, nil), "elsewhere")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(reports).To(BeEmpty())
 	})
 	t.Run("When there is no such cluster it should say so", func(t *testing.T) {
 		g := NewWithT(t)

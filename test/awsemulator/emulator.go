@@ -28,7 +28,7 @@ type Emulator struct {
 	direct string // moto itself
 }
 
-// Start installs moto if need be, and runs it until the test ends. Account is 123456789012 for any credentials.
+// Start installs moto if need be, and runs it until the test ends. Everything is account Account's, whatever the credentials, but for those of Owner.
 func Start(t testing.TB) *Emulator {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), longest)

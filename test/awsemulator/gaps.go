@@ -16,6 +16,7 @@ import (
 type gaps struct {
 	connections map[string][]Connection
 	instances
+	sharing
 }
 
 // Connection is somebody's endpoint on an endpoint service.
@@ -48,10 +49,18 @@ func (r *Recorder) fill(w *capture, req *http.Request, c Call) bool {
 		r.rejectConnections(w, c)
 	case "ec2:RunInstances":
 		return r.launchedBefore(w, c)
+	case "ec2:CreateTags":
+		return r.tagShared(w, req, c)
 	case "ec2:ModifyInstanceMetadataOptions":
 		r.modifyMetadata(w, c)
 	case "route53:CreateVPCAssociationAuthorization":
 		id := strings.Split(strings.TrimPrefix(req.URL.Path, "/2013-04-01/hostedzone/"), "/")[0]
+		r.mu.Lock()
+		if r.gaps.zones == nil {
+			r.gaps.zones = map[string]bool{}
+		}
+		r.gaps.zones[id] = true
+		r.mu.Unlock()
 		w.header.Set("Content-Type", "text/xml")
 		fmt.Fprintf(&w.body, `<CreateVPCAssociationAuthorizationResponse xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><HostedZoneId>%s</HostedZoneId></CreateVPCAssociationAuthorizationResponse>`, id)
 	default:
@@ -123,6 +132,10 @@ func (r *Recorder) repair(answer *http.Response) error {
 		return rewrite(answer, func(raw []byte) []byte { return r.launched(state.Call, raw) })
 	case "ec2:DescribeInstances":
 		return rewrite(answer, r.described)
+	case "ec2:DescribeSubnets":
+		if answer.Request.Header.Get(accountHeader) == Owner && !accessKey.MatchString(answer.Request.Header.Get("Authorization")) {
+			return rewrite(answer, r.ownTags)
+		}
 	}
 	return nil
 }
@@ -173,6 +186,9 @@ func (r *Recorder) tagDHCP(answer *http.Response, c Call) error {
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Authorization", answer.Request.Header.Get("Authorization"))
+	if account := answer.Request.Header.Get(accountHeader); account != "" {
+		request.Header.Set(accountHeader, account)
+	}
 	request.Header.Set("Host", answer.Request.Host)
 	tagged, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -166,6 +166,10 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		out := req.Clone(withCall(req.Context(), call))
 		out.Body = io.NopCloser(bytes.NewReader(body))
 		out.ContentLength = int64(len(body))
+		if account := r.asWhom(req, call); account != Account {
+			out.Header.Set(accountHeader, account)
+		}
+		r.share(call, body)
 		r.proxy.ServeHTTP(answer, out)
 	}
 	call.Status = answer.status

@@ -111,7 +111,7 @@ func TestAWS(t *testing.T) {
 func (c *cloudy) start(t *testing.T) {
 	c.emulator = awsemulator.Start(t)
 	c.emulator.Use(t)
-	if out, err := exec.Command("ip", "address", "add", awsAddress+"/32", "dev", "lo").CombinedOutput(); err != nil && !strings.Contains(string(out), "exists") {
+	if out, err := exec.Command("ip", "address", "add", awsAddress+"/32", "dev", "lo").CombinedOutput(); err != nil && !strings.Contains(string(out), "exists") && !strings.Contains(string(out), "already assigned") {
 		t.Fatalf("ip address add: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "address", "del", awsAddress+"/32", "dev", "lo").Run() })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +94,17 @@ func (r *run) findPrivateZone(ctx context.Context, domain, vpc string) (*types.H
 	if err != nil {
 		return nil, err
 	}
+	ours := []string{vpc}
+	if r.foreignZones() && len(list) > 0 {
+		// One that an interrupted run left untagged is on the stand-in VPC until it is moved.
+		standIn, err := r.findVPC(ctx, r.a.Cluster.ec2)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the stand-in VPC: %w", err)
+		}
+		if standIn != nil {
+			ours = append(ours, aws.ToString(standIn.VpcId))
+		}
+	}
 	for i, zone := range list {
 		have, err := zoneTags(ctx, client, zoneID(zone))
 		if err != nil && !fault.Denied(err) {
@@ -105,7 +117,7 @@ func (r *run) findPrivateZone(ctx context.Context, domain, vpc string) (*types.H
 		if err != nil {
 			return nil, err
 		}
-		if vpc != "" && on[vpc] {
+		if slices.ContainsFunc(ours, func(id string) bool { return id != "" && on[id] }) {
 			return &list[i], nil
 		}
 	}

@@ -118,9 +118,15 @@ ROOT ?=
 module-paths: ## Give the Go modules the address ROOT, with their folders behind it, in all files that name them.
 	go run ./hack/modulepaths -root '$(ROOT)'
 
-.PHONY: site
+##? Where readers of the site find files of the repository: https://git.example.com/team/hypershift/blob/main/. Without it, links to them are text.
+SOURCE ?=
+
+.PHONY: site diagrams
 site: ## Make a static site of docs/ in dist/site, which needs no network and can be searched.
-	cd tools && go run ./site -out ../dist/site
+	cd tools && go run ./site -out ../dist/site -source '$(SOURCE)'
+
+diagrams: ## Draw the diagrams of docs/ that have no picture yet, for make site (Chromium; asks npm for mermaid).
+	hack/diagrams.sh
 
 .PHONY: generate
 generate: ## Generate deepcopy functions and CustomResourceDefinitions.

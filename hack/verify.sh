@@ -10,6 +10,13 @@ for module in . alerts api tools kubernetes capi capa conformance coredns flanne
   (cd "$module" && go mod tidy)
 done
 (cd kubernetes && go mod tidy -modfile=v1.35.mod)
+out=$(mktemp -d)
+without=$(cd tools && go run ./site -out "$out/site" 2>&1)
+rm -rf "$out"
+if [ -n "$without" ]; then
+  echo "$without" >&2
+  exit 1
+fi
 hack/schema-compat.sh
 hack/cross.sh
 version=$(cat internal/version/VERSION)

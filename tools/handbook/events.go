@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/ast"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -53,4 +54,20 @@ func Events(dir string) (map[string]string, error) {
 			return true
 		})
 	})
+}
+
+// explainedEvents are the events with a line in docs/events.md.
+func explainedEvents(root string) (map[string]bool, error) {
+	raw, err := os.ReadFile(filepath.Join(root, "docs", "events.md"))
+	explained := map[string]bool{}
+	for line := range strings.Lines(string(raw)) {
+		if cell, ok := strings.CutPrefix(line, "| `"); ok {
+			for i, name := range strings.Split(strings.SplitN(cell, " |", 2)[0], "`") {
+				if i%2 == 0 && name != "" {
+					explained[name] = true
+				}
+			}
+		}
+	}
+	return explained, err
 }

@@ -13,7 +13,7 @@ import (
 const root = "../.."
 
 func TestReasonsAreExplained(t *testing.T) {
-	reasons, err := Reasons(filepath.Join(root, "api"))
+	reasons, err := allReasons(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,10 +31,6 @@ func TestReasonsAreExplained(t *testing.T) {
 
 // TestEventsAreExplained fails for an event without a line in docs/events.md, and for a line whose event nobody tells any more.
 func TestEventsAreExplained(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(root, "docs", "events.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	events, err := Events(filepath.Join(root, "internal"))
 	if err != nil {
 		t.Fatal(err)
@@ -42,15 +38,9 @@ func TestEventsAreExplained(t *testing.T) {
 	if len(events) < 20 {
 		t.Fatalf("only %d events were found", len(events))
 	}
-	explained := map[string]bool{}
-	for line := range strings.Lines(string(raw)) {
-		if cell, ok := strings.CutPrefix(line, "| `"); ok {
-			for i, name := range strings.Split(strings.SplitN(cell, " |", 2)[0], "`") {
-				if i%2 == 0 && name != "" {
-					explained[name] = true
-				}
-			}
-		}
+	explained, err := explainedEvents(root)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(events)) {
 		if !explained[reason] {
@@ -80,5 +70,27 @@ func TestEvents(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, []string{"Begun", "Done", "Named", "Said"}) {
 		t.Fatal(got)
+	}
+}
+
+func TestOwnReasons(t *testing.T) {
+	dir := t.TempDir()
+	content := "package a\n\nconst (\n\t// brokenReason: it broke.\n\tbrokenReason = \"Broken\"\n\treasonKey = \"reason\"\n)\n\nfunc f() {\n\tconditions.False(kind, \"Known\", \"Not this\")\n" +
+		"\tconditions.New(kind, status, \"Mysterious\", \"\")\n\treason := \"Puzzling\"\n\tg(C{Reason: \"Strange\", Message: \"Message\"})\n\tother.True(kind, \"Nothing\", \"\")\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := OwnReasons(dir, map[string]bool{"Known": true})
+	var values []string
+	for _, r := range found {
+		values = append(values, r.Value+" "+r.Meaning)
+	}
+	if !slices.Equal(values, []string{"Broken It broke.", "Mysterious ", "Puzzling ", "Strange "}) {
+		t.Errorf("found %q", values)
+	}
+	for _, want := range []string{"Mysterious", "Puzzling", "Strange"} {
+		if err == nil || !strings.Contains(err.Error(), `reason "`+want+`" has neither`) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

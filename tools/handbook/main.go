@@ -1,4 +1,4 @@
-// Command handbook writes docs/reference/reasons.md, which has every reason of a condition that the APIs define, and its test fails for a reason or an
+// Command handbook writes docs/reference/reasons.md, which has every reason of a condition, and its test fails for a reason or an
 // event in the code that the handbook doesn't explain.
 //
 //	go run ./handbook [-root ..]
@@ -27,9 +27,26 @@ func main() {
 }
 
 func run(root string) error {
-	reasons, err := Reasons(filepath.Join(root, "api"))
+	reasons, err := allReasons(root)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(root, page), Page(reasons), 0o644)
+}
+
+// allReasons are those of the APIs and then those of the operators alone; what docs/events.md explains is an event.
+func allReasons(root string) ([]Reason, error) {
+	reasons, err := Reasons(filepath.Join(root, "api"))
+	if err != nil {
+		return nil, err
+	}
+	known, err := explainedEvents(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reasons {
+		known[r.Value] = true
+	}
+	more, err := OwnReasons(filepath.Join(root, "internal"), known)
+	return append(reasons, more...), err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +34,7 @@ type Reason struct {
 func Reasons(module string) ([]Reason, error) {
 	var all []Reason
 	var errs []error
-	others := map[string]string{}
-	for line := range strings.Lines(meanings) {
-		if name, meaning, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
-			others[name] = meaning
-		}
-	}
+	others := otherMeanings()
 	err := goFiles(module, func(path string, file *ast.File) {
 		group, err := filepath.Rel(module, filepath.Dir(path))
 		errs = append(errs, err)
@@ -59,6 +57,91 @@ func Reasons(module string) ([]Reason, error) {
 		return strings.Compare(a.Group+"\x00"+a.Value+"\x00"+a.Meaning, b.Group+"\x00"+b.Value+"\x00"+b.Meaning)
 	})
 	return all, errors.Join(append(errs, err)...)
+}
+
+// own is the group of reasons that no API has as a constant.
+const own = "Of the operators alone"
+
+var camel = regexp.MustCompile(`^[A-Z][A-Za-z]{3,}$`)
+
+// OwnReasons are the reasons in the code below a folder that are not known, by value, from an API or as events: constants whose names say that they are
+// reasons, and texts that are given for one. One that neither its comment nor meanings.tsv explains is an error.
+func OwnReasons(dir string, known map[string]bool) ([]Reason, error) {
+	found := map[string]Reason{}
+	var errs []error
+	others := otherMeanings()
+	add := func(path, name, value, comment string) {
+		if known[value] || !camel.MatchString(value) || found[value].Meaning != "" {
+			return
+		}
+		meaning := strings.Join(strings.Fields(cmp.Or(others[name], others[value], comment)), " ")
+		if meaning == "" {
+			errs = append(errs, fmt.Errorf("%s: reason %q has neither a constant whose comment says what it means nor a line in meanings.tsv", path, value))
+		}
+		meaning = strings.TrimLeft(strings.TrimPrefix(meaning, name), " :")
+		found[value] = Reason{Value: value, Meaning: sentence(meaning), Group: own}
+	}
+	err := goFiles(dir, func(path string, file *ast.File) {
+		if strings.HasSuffix(filepath.Dir(path), "test") {
+			return // a world for tests
+		}
+		for name, c := range constants(file) {
+			if strings.Contains(strings.ToLower(name), "reason") {
+				add(path, name, c.value, c.comment)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			for _, e := range givenReasons(n) {
+				if value, ok := text(e); ok {
+					add(path, value, value, "")
+				}
+			}
+			return true
+		})
+	})
+	list := slices.SortedFunc(maps.Values(found), func(a, b Reason) int { return strings.Compare(a.Value, b.Value) })
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return list, errors.Join(append(errs, err)...)
+}
+
+// givenReasons are the expressions of a node that become the reason of a condition.
+func givenReasons(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.CallExpr: // of kube/conditions
+		s, ok := n.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return nil
+		}
+		if x, ok := s.X.(*ast.Ident); !ok || x.Name != "conditions" {
+			return nil
+		}
+		at, ok := map[string]int{"True": 1, "False": 1, "Unknown": 1, "New": 2}[s.Sel.Name]
+		if ok && len(n.Args) > at {
+			return n.Args[at : at+1]
+		}
+	case *ast.KeyValueExpr:
+		if id, ok := n.Key.(*ast.Ident); ok && id.Name == "Reason" {
+			return []ast.Expr{n.Value}
+		}
+	case *ast.AssignStmt:
+		for i, left := range n.Lhs {
+			if id, ok := left.(*ast.Ident); ok && id.Name == "reason" && len(n.Rhs) == len(n.Lhs) {
+				return n.Rhs[i : i+1]
+			}
+		}
+	}
+	return nil
+}
+
+// otherMeanings are those of meanings.tsv, by constant or value.
+func otherMeanings() map[string]string {
+	others := map[string]string{}
+	for line := range strings.Lines(meanings) {
+		if name, meaning, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			others[name] = meaning
+		}
+	}
+	return others
 }
 
 // sentence takes away "means that", as comments begin.

@@ -1,12 +1,15 @@
 // Command site makes a static site of the handbook: every page of docs/, and the texts of the root that readers look for. It needs no network, neither to
 // be made nor to be read, and a search works from files alone.
 //
-//	go run ./site [-root ..] [-out ../dist/site]
+//	go run ./site [-root ..] [-out ../dist/site] [-source https://git.example.com/team/hypershift/blob/main/]
+//	go run ./site -draw mermaid.min.js [-browser chromium]
 //
-// A link that leads nowhere, to a page or to a heading, is an error.
+// A link that leads nowhere, to a page, a heading or a file of the repository, is an error. Files that are not of the site are at -source; without it, what
+// leads to them is text. With -draw, it draws the diagrams that have no picture yet instead.
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,21 +23,31 @@ import (
 func main() {
 	root := flag.String("root", "..", "folder of the repository")
 	out := flag.String("out", "../dist/site", "folder to write; it must not be there, or be a site")
+	source := flag.String("source", "", "where files of the repository can be read, with a slash at its end; links to them are left out without it")
+	mermaid := flag.String("draw", "", "file mermaid.min.js; draws diagrams into "+drawn+" instead of making a site")
+	browser := flag.String("browser", "chromium", "program that draws: Chromium or Chrome")
 	flag.Parse()
-	if err := run(*root, *out); err != nil {
+	do := func() error { return run(*root, *out, *source) }
+	if *mermaid != "" {
+		do = func() error { return drawAll(context.Background(), *root, *browser, *mermaid) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, out string) error {
+func run(root, out, source string) error {
 	pages, err := read(os.DirFS(root))
 	if err != nil {
 		return err
 	}
-	files, err := render(pages)
+	files, missing, err := render(pages, repository{os.DirFS(root), source})
 	if err != nil {
 		return err
+	}
+	for _, text := range missing {
+		fmt.Fprintf(os.Stderr, "Warning: this diagram has no picture and is shown as text; run make diagrams:\n%s\n", text)
 	}
 	if _, err := os.Stat(filepath.Join(out, "search.js")); err == nil {
 		if err := os.RemoveAll(out); err != nil { // the site of before
@@ -51,6 +64,12 @@ func run(root, out string) error {
 		}
 	}
 	return nil
+}
+
+// repository has the files that are not of the site.
+type repository struct {
+	files  fs.FS
+	source string // where readers of the site find them; empty: nowhere
 }
 
 // page is a text, by its path in the repository.

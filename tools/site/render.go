@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -17,7 +18,9 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 //go:embed assets
@@ -50,13 +53,14 @@ type hit struct {
 }
 
 func markdown() goldmark.Markdown {
-	return goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+	return goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(diagrams{}, 100))))
 }
 
-// render returns the files of the site.
-func render(pages []page) (map[string][]byte, error) {
+// render returns the files of the site, and the diagrams that have no picture.
+func render(pages []page, repo repository) (files map[string][]byte, missing []string, err error) {
 	md := markdown()
-	files := map[string][]byte{}
+	files = map[string][]byte{}
 	var docs []*document
 	byPath := map[string]*document{}
 	there := map[string]bool{}
@@ -73,14 +77,15 @@ func render(pages []page) (map[string][]byte, error) {
 	var errs []error
 	var hits []hit
 	for _, d := range docs {
-		errs = append(errs, d.link(byPath, there))
+		errs = append(errs, d.link(byPath, there, repo))
+		missing = append(missing, d.draw(files)...)
 		var body bytes.Buffer
 		if err := md.Renderer().Render(&body, d.raw, d.root); err != nil {
-			return nil, fmt.Errorf("%s: %w", d.path, err)
+			return nil, nil, fmt.Errorf("%s: %w", d.path, err)
 		}
 		out, err := frame(d, body.String(), docs)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.path, err)
+			return nil, nil, fmt.Errorf("%s: %w", d.path, err)
 		}
 		files[urlOf(d.path)] = out
 		plain := textOf(body.String())
@@ -93,7 +98,12 @@ func render(pages []page) (map[string][]byte, error) {
 		errs = append(errs, err)
 		files[name] = raw
 	}
-	return files, errors.Join(append(errs, err)...)
+	for name := range files {
+		if strings.HasPrefix(name, drawn) {
+			delete(files, name) // they are in the pages
+		}
+	}
+	return files, missing, errors.Join(append(errs, err)...)
 }
 
 // urlOf is where a page is in the site. The README is its first.
@@ -141,8 +151,9 @@ func plainOf(n ast.Node, source []byte) string {
 }
 
 // link makes links between pages lead to pages of the site, and returns an error for those that lead nowhere.
-func (d *document) link(byPath map[string]*document, there map[string]bool) error {
+func (d *document) link(byPath map[string]*document, there map[string]bool, repo repository) error {
 	var errs []error
+	var nowhere []*ast.Link
 	_ = ast.Walk(d.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which gives no errors
 		var destination *[]byte
 		switch n := n.(type) {
@@ -154,18 +165,27 @@ func (d *document) link(byPath map[string]*document, there map[string]bool) erro
 		if destination == nil || !entering {
 			return ast.WalkContinue, nil
 		}
-		target, err := d.resolve(string(*destination), byPath, there)
+		target, err := d.resolve(string(*destination), byPath, there, repo)
 		if err != nil {
 			errs = append(errs, err)
+		}
+		if link, ok := n.(*ast.Link); ok && target == "" {
+			nowhere = append(nowhere, link)
 		}
 		*destination = []byte(target)
 		return ast.WalkContinue, nil
 	})
+	for _, link := range nowhere { // its words stay
+		for c := link.FirstChild(); c != nil; c = link.FirstChild() {
+			link.Parent().InsertBefore(link.Parent(), link, c)
+		}
+		link.Parent().RemoveChild(link.Parent(), link)
+	}
 	return errors.Join(errs...)
 }
 
-// resolve is where a link of a page leads to in the site.
-func (d *document) resolve(link string, byPath map[string]*document, there map[string]bool) (string, error) {
+// resolve is where a link of a page leads to in the site; empty if to a file of the repository that readers of the site can't have.
+func (d *document) resolve(link string, byPath map[string]*document, there map[string]bool, repo repository) (string, error) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return link, nil
 	}
@@ -178,10 +198,16 @@ func (d *document) resolve(link string, byPath map[string]*document, there map[s
 	switch {
 	case other == nil && there[target]:
 		return link, nil
-	case other == nil && strings.HasPrefix(target, "docs/") && path.Ext(target) != "":
+	case other == nil && path.Ext(target) == ".md":
 		return link, fmt.Errorf("%s: link %s leads to no page", d.path, link)
 	case other == nil:
-		return link, nil // files and folders of the repository, which readers of a checkout have
+		if _, err := fs.Stat(repo.files, target); err != nil {
+			return link, fmt.Errorf("%s: link %s leads to no file of the repository", d.path, link)
+		}
+		if repo.source == "" {
+			return "", nil
+		}
+		return repo.source + target, nil
 	case hasAnchor && !other.ids[anchor] && !bytes.Contains(other.raw, []byte(`<a id="`+anchor+`"`)):
 		return link, fmt.Errorf("%s: link %s leads to no heading of %s", d.path, link, target)
 	}
@@ -240,7 +266,7 @@ func frame(d *document, body string, docs []*document) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-var tags = regexp.MustCompile(`<[^>]*>`)
+var tags = regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>`)
 
 // textOf is what a reader sees of a page.
 func textOf(body string) string {

@@ -18,7 +18,8 @@ func made(t *testing.T, files map[string]string) (map[string][]byte, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return render(pages)
+	out, _, err := render(pages, repository{root, ""})
+	return out, err
 }
 
 // TestHandbook makes the site of the handbook, so that a link that leads nowhere is found here.
@@ -27,7 +28,7 @@ func TestHandbook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := render(pages)
+	files, _, err := render(pages, repository{os.DirFS("../.."), ""})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestHandbook(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	files, err := made(t, map[string]string{
-		"README.md":           "# Product\n\nSee [etcd](docs/etcd.md#a-member-fails) and [code](internal/x.go).\n",
+		"README.md":           "# Product\n\nSee [etcd](docs/etcd.md#a-member-fails).\n",
 		"docs/etcd.md":        "# etcd\n\n## A member fails\n\nBack to [the first](../README.md), [reasons](reference/r.md).\n\n## A member fails\n",
 		"docs/reference/r.md": "# Reasons\n\n| a | b |\n|---|---|\n| `X` | <script>alert(1)</script> |\n",
 		"docs/picture.svg":    "<svg/>",
@@ -78,5 +79,55 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", link, err)
 		}
+	}
+}
+
+func TestDiagrams(t *testing.T) {
+	const source = "flowchart LR\n  a --> b\n"
+	page := "# A\n\n```mermaid\n" + source + "```\n\n```mermaid\nflowchart TB\n```\n"
+	root := fstest.MapFS{
+		"docs/a.md":       {Data: []byte(page)},
+		pictureOf(source): {Data: []byte("<svg><style>a{b:c}</style><text>Label</text></svg>")},
+	}
+	pages, err := read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, missing, err := render(pages, repository{root, ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := string(files["docs/a.html"])
+	if !strings.Contains(html, "<text>Label</text>") || !strings.Contains(html, "a --&gt; b") {
+		t.Errorf("the picture or its text is not on the page:\n%s", html)
+	}
+	if len(missing) != 1 || !strings.Contains(html, `<code class="language-mermaid">flowchart TB`) {
+		t.Errorf("a diagram without a picture is not shown as text: %q\n%s", missing, html)
+	}
+	if found := string(files["search.js"]); !strings.Contains(found, "Label") || strings.Contains(found, "b:c") {
+		t.Errorf("the search knows %s", found)
+	}
+	if _, there := files[pictureOf(source)]; there {
+		t.Error("the picture is there twice")
+	}
+}
+
+func TestFilesOfTheRepository(t *testing.T) {
+	root := fstest.MapFS{"docs/a.md": {Data: []byte("# A\n\nSee [the `code`](../internal/x.go).\n")}, "internal/x.go": {Data: []byte("package x\n")}}
+	pages, err := read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, want := range map[string]string{
+		"":                         "<p>See the <code>code</code>.</p>",
+		"https://git.example.com/": `See <a href="https://git.example.com/internal/x.go">the <code>code</code></a>.`,
+	} {
+		files, _, err := render(pages, repository{root, source})
+		if err != nil || !strings.Contains(string(files["docs/a.html"]), want) {
+			t.Errorf("with -source %q: %v\n%s", source, err, files["docs/a.html"])
+		}
+	}
+	if _, err := made(t, map[string]string{"docs/a.md": "[x](../internal/gone.go)\n"}); err == nil || !strings.Contains(err.Error(), "leads to no file of the repository") {
+		t.Error(err)
 	}
 }

@@ -41,4 +41,9 @@
       results.appendChild(none);
     }
   });
+  var asked = new URLSearchParams(location.search).get("q"); // index.html?q=words
+  if (asked) {
+    input.value = asked;
+    input.dispatchEvent(new Event("input"));
+  }
 })();

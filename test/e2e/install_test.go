@@ -70,6 +70,7 @@ func TestInstall(t *testing.T) {
 		r := newReader(t, s)
 		r.use(os.Getenv(beforeVariable))
 		r.follow(blocks, map[string]func(){
+			"2. The operator":     r.losesLeaders,
 			"3. A hosted cluster": func() { r.looksAtSecurity(); r.joinsNode() },
 			"Upgrade":             func() { r.nodeIsReady() },
 		})

@@ -74,7 +74,7 @@ func OwnReasons(dir string, known map[string]bool) ([]Reason, error) {
 		if known[value] || !camel.MatchString(value) || found[value].Meaning != "" {
 			return
 		}
-		meaning := strings.Join(strings.Fields(cmp.Or(others[name], others[value], comment)), " ")
+		meaning := strings.Join(strings.Fields(cmp.Or(others[value], comment)), " ")
 		if meaning == "" {
 			errs = append(errs, fmt.Errorf("%s: reason %q has neither a constant whose comment says what it means nor a line in meanings.tsv", path, value))
 		}

@@ -54,7 +54,7 @@ type hit struct {
 
 func markdown() goldmark.Markdown {
 	return goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(diagrams{}, 100))))
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(diagrams{}, 100), util.Prioritized(anchors{}, 100))))
 }
 
 // render returns the files of the site, and the diagrams that have no picture.

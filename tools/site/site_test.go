@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"html"
 	"os"
+	"path"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -22,6 +25,12 @@ func made(t *testing.T, files map[string]string) (map[string][]byte, error) {
 	return out, err
 }
 
+// hrefs are links of a page as it is written, and places where they lead to.
+var (
+	hrefs  = regexp.MustCompile(`<(?:a|img|link|script)[^>]* (?:href|src)="([^"]*)"`)
+	places = regexp.MustCompile(` id="([^"]*)"`)
+)
+
 // TestHandbook makes the site of the handbook, so that a link that leads nowhere is found here.
 func TestHandbook(t *testing.T) {
 	pages, err := read(os.DirFS("../.."))
@@ -32,12 +41,36 @@ func TestHandbook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	links, ids := 0, map[string]bool{}
 	for name, content := range files {
+		for _, found := range places.FindAllStringSubmatch(string(content), -1) {
+			ids[name+"#"+found[1]] = true
+		}
+	}
+	for name, content := range files {
+		for _, found := range hrefs.FindAllStringSubmatch(string(content), -1) {
+			to := html.UnescapeString(found[1])
+			if !strings.HasSuffix(name, ".html") || strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+				continue
+			}
+			links++
+			file, id, _ := strings.Cut(to, "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if _, there := files[target]; !there || id != "" && !ids[target+"#"+id] {
+				t.Errorf("%s: link %s leads nowhere", name, to)
+			}
+		}
 		for _, far := range []string{`src="http`, `<link rel="stylesheet" href="http`, "@import", "url(http"} {
 			if strings.Contains(string(content), far) && (strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".css")) {
 				t.Errorf("%s needs the network: %s", name, far)
 			}
 		}
+	}
+	if links < 1000 {
+		t.Errorf("only %d links were found", links)
 	}
 }
 
@@ -45,7 +78,7 @@ func TestRender(t *testing.T) {
 	files, err := made(t, map[string]string{
 		"README.md":           "# Product\n\nSee [etcd](docs/etcd.md#a-member-fails).\n",
 		"docs/etcd.md":        "# etcd\n\n## A member fails\n\nBack to [the first](../README.md), [reasons](reference/r.md).\n\n## A member fails\n",
-		"docs/reference/r.md": "# Reasons\n\n| a | b |\n|---|---|\n| `X` | <script>alert(1)</script> |\n",
+		"docs/reference/r.md": "# Reasons\n\n| a | b |\n|---|---|\n| `X` | <script>alert(1)</script> |\n| <a id=\"place\"></a>`Y` | [back](#place) |\n\n<a id=\"alone\"></a>\n",
 		"docs/picture.svg":    "<svg/>",
 	})
 	if err != nil {
@@ -59,6 +92,11 @@ func TestRender(t *testing.T) {
 	} {
 		if !strings.Contains(string(files[name]), want) {
 			t.Errorf("%s has no %s:\n%s", name, want, files[name])
+		}
+	}
+	for _, want := range []string{`<td><a id="place"></a><code>Y</code></td>`, `<a id="alone"></a>`} {
+		if !strings.Contains(string(files["docs/reference/r.html"]), want) {
+			t.Errorf("docs/reference/r.html has no %s:\n%s", want, files["docs/reference/r.html"])
 		}
 	}
 	if strings.Contains(string(files["docs/reference/r.html"]), "<script>alert") {
@@ -97,12 +135,12 @@ func TestDiagrams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	html := string(files["docs/a.html"])
-	if !strings.Contains(html, "<text>Label</text>") || !strings.Contains(html, "a --&gt; b") {
-		t.Errorf("the picture or its text is not on the page:\n%s", html)
+	content := string(files["docs/a.html"])
+	if !strings.Contains(content, "<text>Label</text>") || !strings.Contains(content, "a --&gt; b") {
+		t.Errorf("the picture or its text is not on the page:\n%s", content)
 	}
-	if len(missing) != 1 || !strings.Contains(html, `<code class="language-mermaid">flowchart TB`) {
-		t.Errorf("a diagram without a picture is not shown as text: %q\n%s", missing, html)
+	if len(missing) != 1 || !strings.Contains(content, `<code class="language-mermaid">flowchart TB`) {
+		t.Errorf("a diagram without a picture is not shown as text: %q\n%s", missing, content)
 	}
 	if found := string(files["search.js"]); !strings.Contains(found, "Label") || strings.Contains(found, "b:c") {
 		t.Errorf("the search knows %s", found)

@@ -28,7 +28,7 @@ func TestExcusesAreOfLintersThatAreOn(t *testing.T) {
 		t.Fatalf("%d linters are on, %v", len(config.Linters.Enable), err)
 	}
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || path == filepath.Join(root, "bin")) {
+		if err != nil || d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && path != root || path == filepath.Join(root, "bin")) {
 			return skipDir(d, err)
 		}
 		if d.IsDir() || !strings.HasSuffix(path, ".go") {

@@ -42,8 +42,14 @@ type rendered struct {
 
 func scenario(t *testing.T, name string) rendered {
 	t.Helper()
+	return parsed(t, renderScenario(t, "testdata/openshift", name))
+}
+
+// parsed are files of objects, by their path.
+func parsed(t *testing.T, files map[string]string) rendered {
+	t.Helper()
 	w := rendered{objects: map[string][]unstructured.Unstructured{}}
-	for path, content := range renderScenario(t, "testdata/openshift", name) {
+	for path, content := range files {
 		u := unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(content), &u.Object); err != nil {
 			t.Fatal(err)
@@ -111,7 +117,6 @@ func TestRenderedOpenShiftProperties(t *testing.T) {
 			for _, workload := range slices.Sorted(maps.Keys(pods)) {
 				for _, ref := range references(pods[workload].Spec) {
 					known := slices.Contains(madeByOthers[ref.kind], ref.name) || ref.name == "" && slices.Contains(forOthers, workload)
-					known = known || strings.HasSuffix(ref.name, "-service-account-kubeconfig") // left out with --no-signing
 					if !known && !w.has(ref.kind, ref.name) {
 						t.Errorf("%s mounts %s %s, which nobody makes", workload, ref.kind, ref.name)
 					}

@@ -174,7 +174,7 @@ func injectContainers(s *scope) error {
 
 func inject(s *scope) error {
 	pod := &s.template.Spec
-	if s.c.kubeconfig.wanted(s.ctx) {
+	if s.c.kubeconfig != nil {
 		s.c.kubeconfig.mount(s.c.name, pod)
 	}
 	if s.c.konnectivity != nil {

@@ -162,6 +162,17 @@ func TestInjection(t *testing.T) {
 		out, err = c.Render(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out.Manifests).To(BeEmpty(), "who keeps certificates himself keeps this one, too")
+		g.Expect(podTemplate(out.Workload).Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", "/kubeconfig")), "his is mounted")
+		g.Expect(podTemplate(out.Workload).Spec.Volumes).To(ContainElement(HaveField("Name", kubeconfigVolume)))
+	})
+	t.Run("When a ServiceAccount kubeconfig is previewed without a signer it should be there, empty", func(t *testing.T) {
+		g := NewWithT(t)
+		ctx := contextOf(t, nil)
+		ctx.Unsigned = true
+		b := plain().InjectServiceAccountKubeconfig(ServiceAccountKubeconfig{Name: "sa", Namespace: "kube-system", MountPath: "/kubeconfig"})
+		out, err := b.Build().Render(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out.Manifests).To(ConsistOf(And(HaveField("Name", "web-service-account-kubeconfig"), HaveField("Data", BeEmpty()))))
 	})
 }
 

@@ -32,7 +32,7 @@ const (
 
 func kubeconfigSecret(component string) string { return component + "-service-account-kubeconfig" }
 
-// wanted says whether the Secret is made: not when the user keeps the certificates of the cluster by himself.
+// wanted says whether the Secret is made: not when the user keeps the certificates of the cluster by himself. It is mounted all the same.
 func (k *ServiceAccountKubeconfig) wanted(ctx WorkloadContext) bool {
 	if k == nil {
 		return false
@@ -50,6 +50,9 @@ func (k *ServiceAccountKubeconfig) subject() Subject {
 }
 
 func (k *ServiceAccountKubeconfig) render(ctx WorkloadContext, component string) (*corev1.Secret, error) {
+	if ctx.Unsigned {
+		return k.secret(ctx, component, nil), nil
+	}
 	if ctx.Signer == nil {
 		return nil, fmt.Errorf("no signer for the certificate of %s/%s", k.Namespace, k.Name)
 	}
@@ -76,14 +79,18 @@ func (k *ServiceAccountKubeconfig) render(ctx WorkloadContext, component string)
 	if err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig of %s/%s: %w", k.Namespace, k.Name, err)
 	}
+	return k.secret(ctx, component, map[string][]byte{
+		"kubeconfig": raw, caKey: ca, corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key,
+	}), nil
+}
+
+func (*ServiceAccountKubeconfig) secret(ctx WorkloadContext, component string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: name.Name, Namespace: name.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: kubeconfigSecret(component), Namespace: ctx.HCP.Namespace},
 		Type:       corev1.SecretTypeOpaque,
-		Data: map[string][]byte{
-			"kubeconfig": raw, caKey: ca, corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key,
-		},
-	}, nil
+		Data:       data,
+	}
 }
 
 // mount gives the containers the Secret.

@@ -40,7 +40,7 @@ func (c *WorkloadComponent) Render(ctx WorkloadContext) (*Rendered, error) {
 			return nil, fmt.Errorf("rendering %s: %w", m.file, err)
 		}
 	}
-	if c.kubeconfig.wanted(ctx) && !ctx.Unsigned {
+	if c.kubeconfig.wanted(ctx) {
 		secret, err := c.kubeconfig.render(ctx, c.name)
 		if err != nil {
 			return nil, fmt.Errorf("rendering the ServiceAccount kubeconfig: %w", err)

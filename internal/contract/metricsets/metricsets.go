@@ -16,9 +16,23 @@ type Rules struct {
 	SRE string
 	// Keep are the only metrics of the set Telemetry; none at all when it is empty. Drop are those that the set All leaves out.
 	Keep, Drop []string
+	// Deprecated are families that no release has any more. The set All leaves them out in payloads, as the published monitors do.
+	Deprecated []string
 	// DropBuckets are buckets (le) of a histogram that All leaves out.
 	Histogram   string
 	DropBuckets []string
+}
+
+// deprecatedOfAPIServer are metrics that Kubernetes renamed in 1.14.
+var deprecatedOfAPIServer = []string{
+	"scheduler_(e2e_scheduling_latency_microseconds|scheduling_algorithm_predicate_evaluation|scheduling_algorithm_priority_evaluation|" +
+		"scheduling_algorithm_preemption_evaluation|scheduling_algorithm_latency_microseconds|binding_latency_microseconds|scheduling_latency_seconds)",
+	"apiserver_(request_count|request_latencies|request_latencies_summary|dropped_requests|storage_data_key_generation_latencies_microseconds|" +
+		"storage_transformation_failures_total|storage_transformation_latencies_microseconds|proxy_tunnel_sync_latency_secs)",
+	"docker_(operations|operations_latency_microseconds|operations_errors|operations_timeout)",
+	"reflector_(items_per_list|items_per_watch|list_duration_seconds|lists_total|short_watches_total|watch_duration_seconds|watches_total)",
+	"etcd_(helper_cache_hit_count|helper_cache_miss_count|helper_cache_entry_count|request_cache_get_latencies_summary|request_cache_add_latencies_summary|request_latencies_summary)",
+	"transformation_(transformation_latencies_microseconds|failures_total)",
 }
 
 // Of has the components whose metrics are selected; those of others are taken as they are.
@@ -30,6 +44,7 @@ var Of = map[string]Rules{
 	"kube-apiserver": {SRE: "kubeAPIServer",
 		Keep:        []string{"apiserver_storage_objects", "apiserver_request_total", "apiserver_current_inflight_requests"},
 		Drop:        []string{"etcd_(debugging|disk|server).*", "apiserver_admission_controller_admission_latencies_seconds_.*", "apiserver_admission_step_admission_latencies_seconds_.*"},
+		Deprecated:  deprecatedOfAPIServer,
 		Histogram:   "apiserver_request_duration_seconds_bucket",
 		DropBuckets: strings.Split("0.15 0.25 0.3 0.35 0.4 0.45 0.6 0.7 0.8 0.9 1.25 1.5 1.75 2.5 3 3.5 4.5 6 7 8 9 15 25 30 50", " "),
 	},

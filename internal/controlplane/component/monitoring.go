@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,13 +95,15 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 	case metricsSRE:
 		return sreRelabelings(ctx, r.SRE)
 	case metricsAll:
+		if !ctx.Release.Kubernetes {
+			return payloadDrops(r), nil
+		}
 		var rules []any
 		if len(r.Drop) > 0 {
 			rules = append(rules, byName("drop", r.Drop))
 		}
 		if r.Histogram != "" {
-			rules = append(rules, map[string]any{"action": "drop", "sourceLabels": []any{"__name__", "le"},
-				"regex": r.Histogram + ";(" + strings.ReplaceAll(strings.Join(r.DropBuckets, "|"), ".", `\.`) + ")"})
+			rules = append(rules, dropBuckets(r.Histogram, strings.ReplaceAll(strings.Join(r.DropBuckets, "|"), ".", `\.`)))
 		}
 		return rules, nil
 	}
@@ -112,6 +115,22 @@ func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
 		return []any{byName("drop", []string{all})}, nil
 	}
 	return []any{byName("keep", r.Keep)}, nil
+}
+
+// payloadDrops are what the set All leaves out of a payload's metrics: a rule for each family, as in the published monitors.
+func payloadDrops(r metricsets.Rules) []any {
+	var rules []any
+	for _, family := range append(slices.Clone(r.Drop), r.Deprecated...) {
+		rules = append(rules, map[string]any{"action": "drop", "sourceLabels": []any{"__name__"}, "regex": family})
+	}
+	if r.Histogram != "" {
+		rules = append(rules, dropBuckets(r.Histogram, strings.Join(r.DropBuckets, "|")))
+	}
+	return rules
+}
+
+func dropBuckets(histogram, bounds string) map[string]any {
+	return map[string]any{"action": "drop", "sourceLabels": []any{"__name__", "le"}, "regex": histogram + ";(" + bounds + ")"}
 }
 
 // sreRelabelings are those that the operators of the service chose; without their ConfigMap all metrics are kept.

@@ -61,3 +61,29 @@ func TestMonitorLabels(t *testing.T) {
 	g.Expect(adaptMonitor(ctx, "hosted-cluster-config-operator", u)).To(Succeed())
 	g.Expect(u.GetLabels()).To(Equal(map[string]string{"a": "b", "release": "kps"}), "When monitors are to have labels they should be added to its own")
 }
+
+func TestPayloadDrops(t *testing.T) {
+	for name, tc := range map[string]struct {
+		component   string
+		rules       int
+		first, last string
+	}{
+		"When it is the API server it should have a rule for each family, deprecated ones too": {component: "kube-apiserver", rules: 10, first: "etcd_(debugging|disk|server).*",
+			last: "apiserver_request_duration_seconds_bucket;(0.15|0.25|0.3|0.35|0.4|0.45|0.6|0.7|0.8|0.9|1.25|1.5|1.75|2.5|3|3.5|4.5|6|7|8|9|15|25|30|50)"},
+		"When it is an aggregated API server it should have none of the deprecated ones": {component: "openshift-apiserver", rules: 4, first: "etcd_(debugging|disk|server).*",
+			last: "apiserver_request_duration_seconds_bucket;(0.15|0.25|0.3|0.35|0.4|0.45|0.6|0.7|0.8|0.9|1.25|1.5|1.75|2.5|3|3.5|4.5|6|7|8|9|15|25|30|50)"},
+		"When it is a controller it should have no buckets": {component: "kube-controller-manager", rules: 3, first: "etcd_(debugging|disk|request|server).*", last: "root_ca_cert_publisher_sync_duration_seconds_.*"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx := contextOf(t, nil)
+			ctx.MetricsSet, ctx.Release.Kubernetes = "All", false
+			rules, err := metricRelabelings(ctx, tc.component)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rules).To(HaveLen(tc.rules))
+			g.Expect(rules).To(HaveEach(HaveKeyWithValue("action", "drop")))
+			g.Expect(rules[0]).To(HaveKeyWithValue("regex", tc.first))
+			g.Expect(rules[tc.rules-1]).To(HaveKeyWithValue("regex", tc.last))
+		})
+	}
+}

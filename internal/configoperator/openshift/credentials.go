@@ -108,7 +108,8 @@ func openStackCredentials(in Input) ([]credential, error) {
 	if identity == nil {
 		return nil, fmt.Errorf("secret %s, which spec.platform.openstack.identityRef names, is not in the control plane namespace", name)
 	}
-	data := maps.Clone(identity.Data)
+	data := map[string][]byte{} // the Secret may be empty
+	maps.Copy(data, identity.Data)
 	data["cloud.conf"] = []byte(in.configMap(openStackConfig, "cloud.conf"))
 	if ca := identity.Data["cacert"]; len(ca) > 0 {
 		data["ca-bundle.pem"] = ca

@@ -183,6 +183,9 @@ func specKeys(ctx component.WorkloadContext, w *encryption.Wanted) (err error) {
 		return nil
 	}
 	spec := ctx.HCP.Spec.SecretEncryption.AESCBC
+	if spec == nil {
+		return fmt.Errorf("%w: spec.secretEncryption names none: set aescbc.activeKey with type aescbc, or kms with a key of its provider", encryption.ErrKey)
+	}
 	if w.Active == nil {
 		if w.Spec, err = readKey(ctx, spec.ActiveKey.Name); err != nil {
 			return err

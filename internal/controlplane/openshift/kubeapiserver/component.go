@@ -149,9 +149,5 @@ func adaptRules(ctx component.WorkloadContext, u *unstructured.Unstructured) err
 
 // oauthURL is where users log in.
 func oauthURL(ctx component.WorkloadContext) string {
-	port := ctx.Infra.OAuthPort
-	if port == 0 {
-		port = endpoints.RoutePort
-	}
-	return pki.ServerURL(ctx.Infra.OAuthHost, port)
+	return pki.ServerURL(ctx.Infra.OAuthHost, ctx.Infra.OAuthPort)
 }

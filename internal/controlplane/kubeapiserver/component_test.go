@@ -114,7 +114,7 @@ func TestEncryptionInput(t *testing.T) {
 		"When the key is missing it should say which":                  {hcp: hcp(nil), err: "no usable encryption key: Secret k does not exist"},
 		"When the key has the wrong size it should say which is right": {hcp: hcp(nil), objs: []client.Object{secret("k", 31)}, err: `key "key" of Secret k has 31 bytes, and an AES key must have 32`},
 		"When it is a KMS it should say what to use instead":           {hcp: hcp(func(h *hyperv1.HostedControlPlane) { h.Spec.SecretEncryption.Type = hyperv1.KMS }), err: "not supported on platform None: use aescbc"},
-		"When no key is named it should say where to":                  {hcp: hcp(func(h *hyperv1.HostedControlPlane) { h.Spec.SecretEncryption.AESCBC = nil }), err: "set aescbc.activeKey"},
+		"When no key is named it should say where to":                  {hcp: hcp(func(h *hyperv1.HostedControlPlane) { h.Spec.SecretEncryption.AESCBC = nil }), err: "spec.secretEncryption.aescbc is missing"},
 		"When the key that data needs is lost it should ask for it":    {hcp: hcp(lost), objs: []client.Object{secret("k", 32)}, err: "put it back"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -367,6 +367,10 @@ func (w *World) machines(ns, pool string, n int) {
 			w.set(&m.Status.Conditions, 6*time.Minute, clusterv1.MachineReadyCondition, metav1.ConditionFalse, "NotReady", "the node has not joined yet: its configuration was fetched 5 minutes ago")
 			w.set(&m.Status.Conditions, 6*time.Minute, clusterv1.MachineNodeHealthyCondition, metav1.ConditionFalse, "NodeDoesNotExist", "the node has not joined yet: its configuration was fetched 5 minutes ago")
 		} else {
+			if i == n-2 {
+				w.set(&m.Status.Conditions, 9*time.Minute, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse, clusterv1.MachineHealthCheckUnhealthyNodeReason, "Condition Ready on Node is reporting status Unknown for more than 8m")
+				w.set(&m.Status.Conditions, 9*time.Minute, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse, clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, "")
+			}
 			m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
 			w.set(&m.Status.Conditions, 2*time.Hour, clusterv1.MachineReadyCondition, metav1.ConditionTrue, "Ready", "")
 		}

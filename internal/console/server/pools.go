@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/console/world"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/why"
 )
 
@@ -52,6 +54,8 @@ type machine struct {
 	Booted string `json:"booted"`
 	// Drain says what holds its drain; empty: nothing does.
 	Drain string `json:"drain,omitempty"`
+	// Unhealthy is what the health check found, and whether the machine is replaced because of it; empty: it is healthy, or nobody checks.
+	Unhealthy string `json:"unhealthy,omitempty"`
 }
 
 // poolsOf are the NodePools of a snapshot with their machines.
@@ -140,5 +144,23 @@ func machineOf(m *clusterv1.Machine) machine {
 			out.Drain = why.Clean(c.Message)
 		}
 	}
+	out.Unhealthy = unhealthy(m.Status.Conditions)
 	return out
+}
+
+// unhealthy says what a health check found of a machine, and what follows from it; empty: nothing.
+func unhealthy(list []metav1.Condition) string {
+	check := conditions.Get(list, clusterv1.MachineHealthCheckSucceededCondition)
+	if check == nil || check.Status != metav1.ConditionFalse {
+		return ""
+	}
+	found := strings.TrimSuffix(cmp.Or(why.Clean(check.Message), why.Clean(check.Reason)), ".")
+	replaced := conditions.Get(list, clusterv1.MachineOwnerRemediatedCondition)
+	switch {
+	case replaced == nil:
+		return found + ". Nobody was asked to replace it: a health check holds back while too many machines are unhealthy"
+	case replaced.Status == metav1.ConditionTrue:
+		return found + ". It is being replaced"
+	}
+	return found + ". It is to be replaced, and waits: " + cmp.Or(why.Clean(replaced.Message), why.Clean(replaced.Reason))
 }

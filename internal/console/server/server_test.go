@@ -277,7 +277,7 @@ func TestPages(t *testing.T) {
 		"/api/v1/fleet?show=all&q=pay":                                {`"matching":1`},
 		"/api/v1/fleet?show=all&ns=staging":                           {`"matching":6`},
 		"/api/v1/fleet?show=all&label=tier%3Dgold":                    {`"matching":5`},
-		"/api/v1/hc/production/payments-eu":                           {"etcd-1", "Insufficient memory", `"waits":["etcd"]`, `"first":15`, `"newest":true`, "hypershift why hostedcluster/payments-eu -n production"},
+		"/api/v1/hc/production/payments-eu":                           {"etcd-1", "Insufficient memory", `"waits":["etcd"]`, `"first":15`, `"newest":true`, "It is to be replaced, and waits: WaitingForRemediation", "hypershift why hostedcluster/payments-eu -n production"},
 		"/api/v1/rollout/logging-agent":                               {`"name":"canary"`, `"state":"flight"`, `"budget":3`, `"waves":[{`},
 		"/api/v1/rollout/logging-agent?fail=production/search":        {`"fails":true`},
 		"/api/v1/rollout/logging-agent?fail=production/search&per=5m": {`"perCluster":300`},

@@ -30,5 +30,5 @@ function MachineRow({ m }: { m: Machine }) {
   return <tr><td><Badge health={m.health} /></td><th scope="row"><code>{m.name}</code></th>
     <td><span class="steps" role="img" aria-label={`${stepNames[at]}, step ${at + 1} of 4`} title={stepNames[at]}>{steps.map((s, i) => <i key={s} class={i <= at ? 'on' : ''} />)}</span></td>
     <td>{m.node ? <code>{m.node}</code> : <span class="quiet">{m.phase || 'none yet'}</span>}{m.address ? <span class="quiet"> {m.address}</span> : null}</td>
-    <td class="message">{m.drain ? <><b>Drain is held.</b> {m.drain}</> : <>{m.since && m.cause ? <b><Since at={m.since} /> </b> : null}{m.cause}</>}</td><td>{m.version}</td><td class="num"><Since at={m.created} /></td></tr>;
+    <td class="message">{m.drain ? <><b>Drain is held.</b> {m.drain}</> : m.unhealthy ? <><b>Unhealthy.</b> {m.unhealthy}.</> : <>{m.since && m.cause ? <b><Since at={m.since} /> </b> : null}{m.cause}</>}</td><td>{m.version}</td><td class="num"><Since at={m.created} /></td></tr>;
 }

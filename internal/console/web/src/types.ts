@@ -33,7 +33,7 @@ export interface Certificate {
 export interface Sweep { checked: number; left: number; refused: number; at: string; days: number; rows: Certificate[]; clusters: number; trouble?: string }
 export interface Outcome { action: string; uid: string; dryRun?: boolean; already?: boolean; field: string; from?: string; to?: string; effects: string[]; command: string; paused: boolean }
 export interface Machine extends Finding {
-  name: string; set?: string; phase: string; node?: string; version?: string; address?: string; created: string; booted: string; drain?: string;
+  name: string; set?: string; phase: string; node?: string; version?: string; address?: string; created: string; booted: string; drain?: string; unhealthy?: string;
 }
 export interface MachineSet { name: string; newest: boolean; wanted: number; ready: number; version?: string; created: string }
 export interface Pool extends Finding {

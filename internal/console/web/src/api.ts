@@ -112,6 +112,9 @@ export interface Loaded<T> { data: T | null; error: Failure | null; reload(): vo
 // every is how often a page about one thing is read again, for what no stream tells: a pod of its control plane, say.
 const every = 10000;
 
+// After a change the page is read again each second for a while: one change is followed by others, of which no stream tells all.
+const soon = 1000, restless = 15000;
+
 // useApi reads a page, and again when the stream of its topic says that it changed.
 export function useApi<T>(path: string, topic: string, pace: (data: T | null) => number = () => every): Loaded<T> {
   const [state, set] = useState<{ path: string; data: T | null; error: Failure | null }>({ path, data: null, error: null });
@@ -144,9 +147,17 @@ export function useApi<T>(path: string, topic: string, pace: (data: T | null) =>
     };
     again.current = () => void load();
     void load();
-    const tick = () => { if (!document.hidden) void load(); timer = window.setTimeout(tick, paced.current(shown.current)); };
+    let touched = 0;
+    const pause = () => Date.now() - touched < restless ? soon : paced.current(shown.current);
+    const tick = () => { if (!document.hidden) void load(); timer = window.setTimeout(tick, pause()); };
     let timer = window.setTimeout(tick, paced.current(null));
-    const stream = topic ? follow('stream?topic=' + encodeURIComponent(topic), '', (kind, p) => { if (kind === 'reset' || p.touched) void load(); }) : null;
+    const stream = topic ? follow('stream?topic=' + encodeURIComponent(topic), '', (kind, p) => {
+      if (kind !== 'reset' && !p.touched) return;
+      if (p.touched) touched = Date.now();
+      void load();
+      clearTimeout(timer);
+      timer = window.setTimeout(tick, pause());
+    }) : null;
     return () => { control.abort(); clearTimeout(timer); stream?.close(); };
   }, [path, topic]);
   return { data: state.path === path ? state.data : null, error: state.path === path ? state.error : null, reload: () => again.current() };

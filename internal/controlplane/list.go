@@ -10,6 +10,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/configoperator"
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/controlplane/ignitionserver"
+	"hcp.internal/platform/internal/controlplane/karpenter"
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/kubecontrollermanager"
 	"hcp.internal/platform/internal/controlplane/kubescheduler"
@@ -57,8 +58,14 @@ func ComponentsOf(hcp *hyperv1.HostedControlPlane, r *release.Release) []compone
 			list = append(list, etcd.Shards(hcp)...)
 		}
 	}
+	if karpenter.Concerns(hcp) {
+		list = append(list, autoNode())
+	}
 	return list
 }
+
+// autoNode is the component of spec.autoNode, made once. It is not among the Components, as few control planes ask for it, and releases need not have it.
+var autoNode = sync.OnceValue(karpenter.NewComponent)
 
 // imageTags are the tags that components need. Building the components parses all their manifests, so that it is done once.
 var imageTags = sync.OnceValue(func() (tags []string) {

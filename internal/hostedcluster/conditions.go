@@ -14,6 +14,7 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
+	"hcp.internal/platform/internal/controlplane/karpenter"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
@@ -288,10 +289,17 @@ func proxyCAExpiry(obs *observed) (first time.Time) {
 	return first
 }
 
-// autoNode: none of the platforms here has Karpenter.
+// autoNode is what the control plane says, and that Karpenter is of no use where it says nothing.
 func autoNode(obs *observed) metav1.Condition {
+	if c := obs.hcpCondition(hyperv1.AutoNodeEnabled); c != nil {
+		return conditions.New(hyperv1.AutoNodeEnabled, c.Status, c.Reason, c.Message)
+	}
 	message := "Karpenter is not configured"
-	if obs.hc.Spec.AutoNode != nil {
+	switch {
+	case obs.hc.Spec.AutoNode == nil:
+	case karpenter.Asked(obs.hc.Spec.AutoNode) && !obs.payload():
+		return conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeProgressingReason, "the control plane has not said anything about Karpenter yet")
+	default:
 		message = "spec.autoNode has no effect on platform " + string(obs.hc.Spec.Platform.Type)
 	}
 	return conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeNotConfiguredReason, message)

@@ -15,6 +15,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
+	"hcp.internal/platform/internal/controlplane/karpenter"
 	"hcp.internal/platform/internal/netpolicy"
 )
 
@@ -30,6 +31,7 @@ func policyInput(obs *observed) netpolicy.Input {
 		HasRouter:   !obs.target.Kubernetes && hasRouter(obs.hc),
 		PodMachines: spec.Platform.Type == hyperv1.LocalPlatform,
 		Cloud:       spec.Platform.Type != hyperv1.NonePlatform && spec.Platform.Type != hyperv1.LocalPlatform,
+		AutoNode:    obs.target.Kubernetes && karpenter.Asked(spec.AutoNode),
 		Management:  obs.management,
 	}
 	if api := spec.Networking.APIServer; api != nil && api.Port != nil {

@@ -55,6 +55,11 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	} else if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil && status.ReleaseImage != obs.HCP.Spec.ReleaseImage && !obs.toldByHosted() { //nolint:staticcheck // because it has the image as the spec has it
 		conds = append(conds, versionCondition(hyperv1.ClusterVersionReleaseAccepted, false, err.Error()))
 	}
+	if c := autoNodeEnabled(obs); c != nil {
+		conds = append(conds, *c)
+	} else if obs.Flavour != openShift {
+		conditions.Remove(&status.Conditions, hyperv1.AutoNodeEnabled)
+	}
 	calm(obs, conds)
 	if c := hibernated(obs, conditions.Get(conds, hyperv1.HostedControlPlaneAvailable)); c != nil {
 		conds = append(conds, *c)

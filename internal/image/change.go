@@ -54,10 +54,14 @@ type ReleaseImages struct {
 	Flannel        string
 	LocalStorage   string
 	LocalNode      string // workers of platform Local
+	Karpenter      string // Karpenter's core with machines of platform Local; few releases have it
 }
 
 // LocalNodeTag is the tag of a release that names the image of workers of platform Local.
 const LocalNodeTag = "local-node"
+
+// KarpenterTag is the tag of a release that names the image of hcp-karpenter.
+const KarpenterTag = "karpenter"
 
 // StandInTags are the tags of a release for stock programs that ours stand in for: the two ends of the tunnel to workers, the
 // daemon that changes workers in place, and the way of pods to an API with a name.
@@ -68,6 +72,7 @@ func (i ReleaseImages) Tags() map[string]string {
 	all := map[string]string{
 		"coredns": i.CoreDNS, "pause": i.Pause, "controlplane-operator": i.Platform, "kube-proxy": i.KubernetesNode, "kubelet": i.KubernetesNode,
 		"cluster-capi-controllers": i.ClusterAPI, LocalNodeTag: i.LocalNode, "kube-flannel": i.Flannel, "local-storage-provisioner": i.LocalStorage,
+		KarpenterTag: i.Karpenter,
 	}
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		all[component] = i.Kubernetes

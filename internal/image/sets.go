@@ -87,6 +87,11 @@ func LocalStorage(b Binaries) (v1.Image, error) {
 		Base(b.CABundle), []File{{Path: "/usr/bin/local-storage", Mode: 0o755, Source: b.LocalStorage}})
 }
 
+// Karpenter is the image of Karpenter's core with machines of platform Local. binary is a path on this machine.
+func Karpenter(binary string, caBundle []byte) (v1.Image, error) {
+	return static(Config{Entrypoint: []string{"/usr/bin/hcp-karpenter"}}, Base(caBundle), []File{{Path: "/usr/bin/hcp-karpenter", Mode: 0o755, Source: binary}})
+}
+
 // Pause is the image of every pod's sandbox.
 func Pause(b Binaries) (v1.Image, error) {
 	return static(Config{Entrypoint: []string{"/pause"}, User: "65534"}, []File{{Path: "/pause", Mode: 0o755, Source: b.Pause}})

@@ -2,7 +2,9 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,6 +29,7 @@ const (
 	repoFlannel    = components.RegistryHost + "/hypershift/flannel"
 	repoStorage    = components.RegistryHost + "/hypershift/local-storage"
 	repoNode       = components.RegistryHost + "/hypershift/node"
+	repoKarpenter  = components.RegistryHost + "/hypershift/karpenter"
 	repoWebapp     = components.RegistryHost + "/hypershift/webapp"
 )
 
@@ -42,6 +45,7 @@ type Images struct {
 	CoreDNS, Pause        string
 	ClusterAPI, Node      string
 	Flannel, LocalStorage string
+	Karpenter             string            // empty: it was not built
 	Releases              map[string]string // version to reference by tag
 
 	networkTools []image.File // what kube-proxy's image holds beside it
@@ -146,7 +150,23 @@ func (s Settings) pushMachines(ctx context.Context, b image.Binaries, images *Im
 	if img, err = image.LocalStorage(b); err != nil {
 		return fmt.Errorf("building the image of the default storage class: %w", err)
 	}
-	images.LocalStorage, err = image.Push(ctx, repoStorage+":local", img)
+	if images.LocalStorage, err = image.Push(ctx, repoStorage+":local", img); err != nil {
+		return err
+	}
+	return s.pushKarpenter(ctx, b, images)
+}
+
+// pushKarpenter pushes hcp-karpenter if it was built, as few need it.
+func (s Settings) pushKarpenter(ctx context.Context, b image.Binaries, images *Images) error {
+	binary := filepath.Join(s.Root, builds.KarpenterBinary)
+	if _, err := os.Stat(binary); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	img, err := image.Karpenter(binary, b.CABundle)
+	if err != nil {
+		return fmt.Errorf("building the image of Karpenter: %w", err)
+	}
+	images.Karpenter, err = image.Push(ctx, repoKarpenter+":local", img)
 	return err
 }
 
@@ -195,6 +215,9 @@ func (s Settings) pushRelease(ctx context.Context, version string, b image.Binar
 				delete(tags, ours) // one that this version added is no reason to change the others
 			}
 		}
+		if ref := published[image.KarpenterTag]; ref != "" && images.Karpenter == "" {
+			tags[image.KarpenterTag] = ref // control planes may run it, although it isn't built any more
+		}
 		if maps.Equal(tags, published) {
 			return nil
 		}
@@ -212,5 +235,6 @@ func releaseTags(bundle, node, worker string, images Images) map[string]string {
 	return image.ReleaseImages{
 		Kubernetes: bundle, KubernetesNode: node, Platform: images.Platform, Sidecar: images.Sidecar, CoreDNS: images.CoreDNS, Pause: images.Pause,
 		ClusterAPI: images.ClusterAPI, Flannel: images.Flannel, LocalStorage: images.LocalStorage, LocalNode: worker,
+		Karpenter: images.Karpenter,
 	}.Tags()
 }

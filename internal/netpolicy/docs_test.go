@@ -15,7 +15,7 @@ func TestDocumentation(t *testing.T) {
 	g := NewWithT(t)
 	var table strings.Builder
 	table.WriteString("| from | to | ports | for |\n|---|---|---|---|\n")
-	for _, f := range (Input{Cloud: true}).flows() {
+	for _, f := range (Input{Cloud: true, AutoNode: true}).flows() {
 		ports := "all TCP"
 		switch {
 		case f.To == managementAPI:

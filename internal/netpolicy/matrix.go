@@ -21,6 +21,7 @@ const (
 const (
 	etcdRecovery = "etcd-recovery"
 	autoscaler   = "cluster-autoscaler"
+	karpenter    = "karpenter"
 )
 
 // Ports that pods of the control plane listen on, TCP.
@@ -96,12 +97,22 @@ var cloudMatrix = []Flow{
 	{names.CAPIProvider, anywhere, nil, "the API of the cloud, on platforms that have one"},
 }
 
+// autoNodeMatrix is what the matrix has besides where Karpenter makes machines.
+var autoNodeMatrix = []Flow{
+	{karpenter, names.KubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster, where `spec.autoNode` asks for it"},
+	{karpenter, managementAPI, nil, "machines, where `spec.autoNode` asks for them"},
+}
+
 // flows are those of a control plane.
 func (in Input) flows() []Flow {
+	list := Matrix
 	if in.Cloud {
-		return slices.Concat(Matrix, cloudMatrix)
+		list = slices.Concat(list, cloudMatrix)
 	}
-	return Matrix
+	if in.AutoNode {
+		list = slices.Concat(list, autoNodeMatrix)
+	}
+	return list
 }
 
 // componentNames are all components of the matrix, in the order in which they come.

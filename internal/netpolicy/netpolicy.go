@@ -56,6 +56,8 @@ type Input struct {
 	VirtualMachines string
 	// Cloud: machines are made by calling a cloud.
 	Cloud bool
+	// AutoNode: Karpenter makes machines.
+	AutoNode bool
 	// Registries are those that are named by their address and not by a name, which may be one of the management cluster.
 	Registries []netip.AddrPort
 	Management Management

@@ -57,7 +57,7 @@ func TestFor(t *testing.T) {
 			}
 			g.Expect(names[len(names)-1]).To(Equal(DefaultDeny), "what is allowed is allowed before the rest is denied")
 			g.Expect(names).To(ConsistOf(append(tc.want, always...)))
-			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+10), "every policy is either applied or deleted")
+			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+11), "every policy is either applied or deleted")
 		})
 	}
 	for name, cloud := range map[string]bool{"When the platform has a cloud it should let the provider out to it": true, "When it has none it should keep the provider inside": false} {
@@ -71,6 +71,15 @@ func TestFor(t *testing.T) {
 			}
 		})
 	}
+	t.Run("When Karpenter makes machines it should reach both API servers, and else have no policy", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(For(Input{}).Delete).To(ContainElement("component-karpenter"))
+		plan := For(Input{AutoNode: true})
+		i := slices.IndexFunc(plan.Apply, func(p *networkingv1.NetworkPolicy) bool { return p.Name == "component-karpenter" })
+		g.Expect(i).To(BeNumerically(">=", 0))
+		g.Expect(plan.Apply[i].Spec.Egress).To(HaveLen(2))
+		g.Expect(plan.Apply[i].Spec.Ingress).To(BeEmpty())
+	})
 	t.Run("When a Prometheus of its own asks for metrics it should let in its namespace, too", func(t *testing.T) {
 		for _, p := range For(Input{Management: Management{Prometheus: "monitoring"}}).Apply {
 			if p.Name == OpenShiftMonitoring {

@@ -18,7 +18,7 @@ const policyGroupLabel = "network.openshift.io/policy-group"
 
 // components renders the matrix: one policy for each component, with its flows of both directions.
 func (in Input) components() (rules []rule) {
-	for _, name := range componentNames() {
+	for _, name := range append(componentNames(), karpenter) {
 		spec := networkingv1.NetworkPolicySpec{
 			PodSelector: in.component(name),
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
@@ -34,7 +34,7 @@ func (in Input) components() (rules []rule) {
 		if name == names.KubeAPIServer && in.UnmanagedEtcdPort != 0 {
 			spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{Ports: tcp(in.UnmanagedEtcdPort)})
 		}
-		rules = append(rules, rule{componentPrefix + name, true, spec})
+		rules = append(rules, rule{componentPrefix + name, name != karpenter || in.AutoNode, spec})
 	}
 	return rules
 }

@@ -5,6 +5,7 @@ const (
 	openShiftOnly = "it configures a part of OpenShift, which Kubernetes releases lack: remove it"
 	noCloud       = "this operator does not know that platform"
 	noEndpoints   = "nobody makes private endpoints in a cloud here: publish the API server"
+	onLocalOnly   = "nodes are made when pods need them on platform Local, by Kubernetes releases with Karpenter: size NodePools with spec.autoScaling"
 	noRouter      = "nothing here serves Routes: use NodePort"
 )
 
@@ -26,7 +27,7 @@ const (
 var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.additionalTrustBundle", Verdict: Heeded, By: byCluster, Text: "machines trust it, and the operators when they read releases"},
 	{Path: "spec.auditWebhook", Verdict: Heeded, By: byComponents},
-	{Path: "spec.autoNode", Verdict: NotHeeded, Text: "there is no Karpenter here: size NodePools with spec.autoScaling"},
+	{Path: "spec.autoNode", Verdict: Heeded, None: NotHeeded, Payload: NotHeeded, By: "test internal/controlplane/karpenter.TestWanted", Text: onLocalOnly},
 	{Path: "spec.autoscaling", Verdict: Heeded, By: byAutoscaling},
 	{Path: "spec.autoscaling.maxPodGracePeriod", Verdict: NotHeeded, Payload: Heeded, Text: "the autoscaler of Kubernetes releases leaves draining to Cluster API: set spec.nodeDrainTimeout of the NodePool"},
 	{Path: "spec.capabilities", Verdict: NotHeeded, Payload: Heeded, Text: openShiftOnly},
@@ -183,7 +184,20 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 }, Rules: []Rule{
 	{Entry: Entry{Path: "spec.networking.apiServer.allowedCIDRBlocks without a load balancer", Verdict: NotHeeded,
 		Text: "only load balancers keep callers out by their address: publish APIServer by LoadBalancer, or have a firewall do it"}, Applies: allowedWithoutLoadBalancer},
+	{Entry: Entry{Path: "spec.autoNode with a karpenter.platform other than Local", Verdict: NotHeeded, Payload: NotHeeded, Text: onLocalOnly}, Applies: autoNodeElsewhere},
 }}
+
+// autoNodeElsewhere finds a spec.autoNode of another platform. What the hosted cluster's own platform has to do with it, condition AutoNodeEnabled says.
+func autoNodeElsewhere(spec map[string]any) (string, bool) {
+	node, _ := spec["autoNode"].(map[string]any)
+	provisioner, _ := node["provisionerConfig"].(map[string]any)
+	karpenter, _ := provisioner["karpenter"].(map[string]any)
+	platform, _ := spec["platform"].(map[string]any)
+	if node == nil || karpenter["platform"] == "Local" || platform["type"] == "None" { // which is told already
+		return "", false
+	}
+	return "spec.autoNode", true
+}
 
 func allowedWithoutLoadBalancer(spec map[string]any) (string, bool) {
 	networking, _ := spec["networking"].(map[string]any)

@@ -3,16 +3,18 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// autoNodeObjects are a node class of the NodePool burst, a NodePool of Karpenter, and Pods that run on its nodes alone.
+// burst is how many Pods want a node each.
+const burst = 5
+
+// autoNodeObjects are a node class of the NodePool burst, a NodePool of Karpenter, and Pods that run on its nodes alone. A node has one processor, so that two of them
+// don't fit.
 const autoNodeObjects = `apiVersion: karpenter.hypershift.openshift.io/v1
 kind: HyperShiftNodeClass
 metadata: {name: burst}
@@ -30,14 +32,14 @@ spec:
       nodeClassRef: {group: karpenter.hypershift.openshift.io, kind: HyperShiftNodeClass, name: burst}
       requirements: [{key: node.kubernetes.io/instance-type, operator: Exists}]
       expireAfter: Never
-  limits: {cpu: "3"}
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 1s, budgets: [{nodes: 100%}]}
+  limits: {cpu: "6"}
+  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 1s, budgets: [{nodes: 100%%}]}
 ---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: burst, namespace: default}
 spec:
-  replicas: 2
+  replicas: %d
   selector: {matchLabels: {app: burst}}
   template:
     metadata: {labels: {app: burst}}
@@ -50,40 +52,35 @@ spec:
         resources: {requests: {cpu: 600m}}
 `
 
-// autoNode has Karpenter's core make two machines for Pods, and take them away again.
+// autoNodeSpec asks for Karpenter.
+const autoNodeSpec = `{"spec":{"autoNode":{"provisionerConfig":{"name":"Karpenter","karpenter":{"platform":"Local"}}}}}`
+
+// autoNode asks for Karpenter, which makes a machine for each of five Pods, takes them away with the Pods, and goes when nobody asks for it any more.
 func autoNode(t *testing.T) {
 	m := management()
 	hosted := hostedKubectl(t, "demo")
-	run(t, time.Minute, "hypershift", "create", "nodepool", "local", "--cluster-name", "demo", "--name", "burst", "--replicas", "0", kubeconfigFlag())
-	eventually(t, sizesTime, "a template of the NodePool", func() error {
-		_, err := m.try(t, "get", "machinedeployments.cluster.hypershift.openshift.io", "-n", "clusters-demo", "burst", "-o", "name")
-		return err
-	})
-	log, err := os.Create(filepath.Join(stateDir, "karpenter.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root(t), "bin", "hcp-karpenter"))
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+hosted.kubeconfig, "MANAGEMENT_KUBECONFIG="+m.kubeconfig, "MANAGEMENT_NAMESPACE=clusters-demo", "USE_PRIVATE_CAPI_TYPES=true",
-		"DISABLE_LEADER_ELECTION=true", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if raw, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("hcp-karpenter said, at its end:\n%s", raw[max(0, len(raw)-6000):])
+	t.Cleanup(func() {
+		if t.Failed() {
+			said, _ := m.try(t, "logs", "-n", "clusters-demo", "deployment/karpenter", "--tail=60")
+			t.Logf("hcp-karpenter said, at its end:\n%s", said)
 		}
-	}()
-	eventually(t, sizesTime, "definitions of Karpenter", func() error {
-		_, err := hosted.try(t, "wait", "--for=condition=Established", "--timeout=10s", "crd/nodepools.karpenter.sh", "crd/nodeclaims.karpenter.sh", "crd/hypershiftnodeclasses.karpenter.hypershift.openshift.io")
-		return err
 	})
+	run(t, time.Minute, "hypershift", "create", "nodepool", "local", "--cluster-name", "demo", "--name", "burst", "--replicas", "0", kubeconfigFlag())
+	m.run(t, "patch", "hostedcluster", "-n", "clusters", "demo", "--type=merge", "-p", autoNodeSpec)
+	enabled := func(want string) {
+		eventually(t, sizesTime, "AutoNodeEnabled", func() error {
+			if got := m.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", `jsonpath={range .status.conditions[?(@.type=="AutoNodeEnabled")]}{.status} {.reason} {.message}{end}`); !strings.HasPrefix(got, want) {
+				return fmt.Errorf("it is %q, want %s", got, want)
+			}
+			return nil
+		})
+	}
 	start := time.Now()
-	hosted.applyYAML(t, autoNodeObjects)
+	enabled("True AsExpected")
+	findings = append(findings, fmt.Sprintf("Karpenter ran %s after it was asked for", time.Since(start).Round(time.Second)))
+	hosted.run(t, "wait", "--for=condition=Established", "--timeout=15s", "crd/nodepools.karpenter.sh", "crd/nodeclaims.karpenter.sh", "crd/hypershiftnodeclasses.karpenter.hypershift.openshift.io")
+	start = time.Now()
+	hosted.applyYAML(t, fmt.Sprintf(autoNodeObjects, burst))
 	nodes := func(want int) error {
 		ready := hosted.run(t, "get", "nodes", "-l", "karpenter.sh/nodepool=burst", "-o", `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`)
 		if got := strings.Count(ready, "=True"); got != want || len(strings.Fields(ready)) != want {
@@ -92,23 +89,35 @@ func autoNode(t *testing.T) {
 		}
 		return nil
 	}
-	eventually(t, sizesTime, "two nodes for two Pods", func() error { return nodes(2) })
+	eventually(t, sizesTime, "a node for each Pod", func() error { return nodes(burst) })
 	eventually(t, sizesTime, "Pods on them", func() error {
-		if got := hosted.run(t, "get", "deployment", "burst", "-o", "jsonpath={.status.availableReplicas}"); got != "2" {
-			return fmt.Errorf("%q of 2 are available", got)
+		if got := hosted.run(t, "get", "deployment", "burst", "-o", "jsonpath={.status.availableReplicas}"); got != fmt.Sprint(burst) {
+			return fmt.Errorf("%q of %d are available", got, burst)
 		}
 		return nil
 	})
-	findings = append(findings, fmt.Sprintf("Karpenter: two Pods on two new machines after %s", time.Since(start).Round(time.Second)))
-	t.Log(findings[len(findings)-1])
+	findings = append(findings, fmt.Sprintf("Karpenter: from no machine to %d, with a Pod on each, in %s", burst, time.Since(start).Round(time.Second)))
+	if got := len(strings.Fields(hosted.run(t, "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))); got != burst+2 {
+		t.Errorf("the hosted cluster has %d nodes, want the %d of its NodePool, too", got, 2)
+	}
 	start = time.Now()
 	hosted.run(t, "scale", "deployment", "burst", "--replicas=0")
 	eventually(t, sizesTime, "no node without Pods", func() error { return nodes(0) })
+	machines := "machines.cluster.hypershift.openshift.io,localmachines.infrastructure.cluster.hypershift.openshift.io"
 	eventually(t, sizesTime, "no machine", func() error {
-		if left := m.run(t, "get", "localmachines.infrastructure.cluster.hypershift.openshift.io", "-n", "clusters-demo", "-l", "karpenter.hypershift.openshift.io/nodeclaim", "-o", "name"); left != "" {
+		if left := m.run(t, "get", machines, "-n", "clusters-demo", "-l", "karpenter.hypershift.openshift.io/nodeclaim", "-o", "name"); left != "" {
 			return fmt.Errorf("left: %s", left)
 		}
 		return nil
 	})
-	t.Logf("Karpenter: both gone after %s", time.Since(start).Round(time.Second))
+	findings = append(findings, fmt.Sprintf("Karpenter: back to none in %s", time.Since(start).Round(time.Second)))
+	m.run(t, "patch", "hostedcluster", "-n", "clusters", "demo", "--type=merge", "-p", `{"spec":{"autoNode":null}}`)
+	enabled("False AutoNodeNotConfigured")
+	eventually(t, sizesTime, "the end of its pod", func() error {
+		if left := m.run(t, "get", "deployments,pods", "-n", "clusters-demo", "-l", "app=karpenter", "-o", "name"); left != "" {
+			return errors.New(left)
+		}
+		return nil
+	})
+	run(t, time.Minute, "hypershift", "destroy", "nodepool", "--name", "burst", kubeconfigFlag())
 }

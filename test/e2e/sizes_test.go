@@ -37,24 +37,35 @@ func TestSizes(t *testing.T) {
 	noCluster(t)
 	inOrder(t, []step{
 		{"When up runs and the operator is installed with sizes, a shared endpoint and volumes for audit logs it should start", installSized},
+		{"When Pods wait for nodes Karpenter should make machines, and take them away with the Pods", autoNode},
+		{"When two more hosted clusters come there should be room for them", moreClusters},
 		{"When three hosted clusters are named each should be reached by its name at one address", byName},
 		{"When a hosted cluster lets some networks in the endpoint should compare the address of the client", sourcesAreKept},
 		{"When it is measured the endpoint should add little", latency},
 		{"When sizes are given each hosted cluster should have the one of its nodes, and what follows from it", sizesFollow},
-		{"When Pods wait for nodes Karpenter should make machines, and take them away with the Pods", autoNode},
 		{"When audit logs are kept a volume should outlive its pod", logsStay},
 	})
+	for _, f := range findings {
+		t.Log("What was found: " + f)
+	}
 }
 
 func installSized(t *testing.T) {
-	run(t, 25*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir, "--skip-demo")
+	run(t, 25*time.Minute, "hypershift", "local", "up", "--state-dir", stateDir)
 	m := management()
 	image := m.run(t, "get", "deployment", "-n", "hypershift", "operator", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
 	run(t, sizesTime, "hypershift", "install", "--hypershift-image", image, "--package-operator", "--limit-crd-install", "Local,None", "--wait-until-available",
 		"--enable-size-tagging", "--shared-ingress", "--enable-audit-log-persistence", kubeconfigFlag())
+	m.run(t, "rollout", "status", "-n", "hypershift-sharedingress", "deployment/router", "--timeout=50s")
+}
+
+// moreClusters makes the other hosted clusters, and gives all of them names.
+func moreClusters(t *testing.T) {
+	m := management()
 	release := m.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.spec.release.image}")
 	for _, name := range sized[1:] {
-		run(t, sizesTime, "hypershift", "create", "cluster", "local", "--name", name, "--release-image", release, "--external-api-server-address", nodeOf, kubeconfigFlag())
+		run(t, sizesTime, "hypershift", "create", "cluster", "local", "--name", name, "--release-image", release, "--external-api-server-address", nodeOf, "--node-pool-replicas", "0",
+			"--annotations", lessForEtcd, kubeconfigFlag())
 	}
 	for _, name := range sized {
 		m.run(t, "patch", "hostedcluster", "-n", "clusters", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"kubeAPIServerDNSName":%q}}`, fleetHost(name)))
@@ -63,8 +74,10 @@ func installSized(t *testing.T) {
 		eventually(t, sizesTime, "hosted cluster "+name, func() error { return available(t, name) })
 		hostedKubectl(t, name)
 	}
-	m.run(t, "rollout", "status", "-n", "hypershift-sharedingress", "deployment/router", "--timeout=50s")
 }
+
+// lessForEtcd lets two more control planes fit on a machine with two processors, beside the endpoint.
+const lessForEtcd = "resource-request-override.hypershift.openshift.io/etcd.etcd=cpu=50m"
 
 // nodeOf is where the management cluster's only node answers at node ports.
 const nodeOf = "10.244.0.1"

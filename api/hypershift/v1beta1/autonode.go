@@ -39,7 +39,7 @@ type KarpenterConfig struct {
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=100
-	// +kubebuilder:validation:Enum=AWS
+	// +kubebuilder:validation:Enum=AWS;Local
 	Platform KarpenterPlatformType `json:"platform"`
 
 	// aws configures Karpenter on AWS.
@@ -51,8 +51,12 @@ type KarpenterConfig struct {
 // KarpenterPlatformType names a cloud that Karpenter makes machines in.
 type KarpenterPlatformType string
 
-// KarpenterAWSPlatform is Amazon Web Services.
-const KarpenterAWSPlatform KarpenterPlatformType = "AWS"
+const (
+	// KarpenterAWSPlatform is Amazon Web Services.
+	KarpenterAWSPlatform KarpenterPlatformType = "AWS"
+	// KarpenterLocalPlatform is platform Local: machines are pods of the management cluster.
+	KarpenterLocalPlatform KarpenterPlatformType = "Local"
+)
 
 // KarpenterAWSConfig configures Karpenter on AWS.
 type KarpenterAWSConfig struct {

@@ -199,7 +199,7 @@ func (o *options) list(l loaded) ([]component.Component, error) {
 		}
 	case karpenterOperator:
 		if l.release.Kubernetes {
-			return nil, fmt.Errorf("--operator %s: only OpenShift payloads have Karpenter, and %s is a release of Kubernetes", karpenterOperator, l.release.Version)
+			return nil, fmt.Errorf("--operator %s: only OpenShift payloads have an operator of Karpenter, and %s is a release of Kubernetes: leave the flag out", karpenterOperator, l.release.Version)
 		}
 		list = []component.Component{karpenter.NewComponent()}
 	default:

@@ -136,6 +136,8 @@ func KubernetesBinary(version string) string { return "bin/kubernetes/v" + versi
 const (
 	// ClusterAPIVersion is the version of Cluster API that is built here: that of the module file in the folder capi.
 	ClusterAPIVersion = "v1.13.4"
+	// KarpenterBinary is where Karpenter is, relative to the root, if somebody built it.
+	KarpenterBinary = "bin/hcp-karpenter"
 	// ClusterAPIManager is where its manager is, relative to the root.
 	ClusterAPIManager = "bin/capi/" + ClusterAPIVersion + "/capi-manager"
 )

@@ -1,0 +1,95 @@
+// Package karpenter is the component that makes machines of a hosted cluster one by one, as its pods need them: hcp-karpenter, which is Karpenter's core with machines of
+// platform Local. It is for Kubernetes releases; OpenShift payloads have their own.
+//
+// It exists while spec.autoNode asks for it.
+package karpenter
+
+import (
+	"embed"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/release"
+)
+
+const (
+	// Name of the component.
+	Name = "karpenter"
+	// Tag of its image in Kubernetes releases. Releases without it are complete: building it takes as long as the rest.
+	Tag = "karpenter"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// NewComponent makes the component.
+func NewComponent() *component.WorkloadComponent {
+	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
+		WithPredicate(wanted).
+		WithAdaptFunction(adaptDeployment).
+		Build()
+}
+
+// Asked says whether a hosted cluster is to have machines of platform Local made by Karpenter.
+func Asked(node *hyperv1.AutoNode) bool {
+	return node != nil && node.Provisioner.Name == hyperv1.ProvisionerKarpenter && node.Provisioner.Karpenter != nil &&
+		node.Provisioner.Karpenter.Platform == hyperv1.KarpenterLocalPlatform
+}
+
+// Concerns says whether a control plane has this component, or may still have something of it.
+func Concerns(hcp *hyperv1.HostedControlPlane) bool {
+	return Asked(hcp.Spec.AutoNode) || conditions.Get(hcp.Status.Conditions, hyperv1.AutoNodeEnabled) != nil
+}
+
+// Problem says why a control plane that asks for it can't have it, and what to do; empty: it can.
+func Problem(hcp *hyperv1.HostedControlPlane, r *release.Release) string {
+	_, unmanaged := hcp.Annotations[hyperv1.DisableMachineManagement]
+	switch {
+	case hcp.Spec.Platform.Type != hyperv1.LocalPlatform:
+		return fmt.Sprintf("spec.autoNode.provisionerConfig.karpenter.platform is %s, and the hosted cluster is of platform %s: remove spec.autoNode, and size NodePools with spec.autoScaling",
+			hyperv1.KarpenterLocalPlatform, hcp.Spec.Platform.Type)
+	case unmanaged:
+		return fmt.Sprintf("annotation %s has no machines made: remove it, or spec.autoNode", hyperv1.DisableMachineManagement)
+	case len(r.Missing(Tag)) > 0:
+		return fmt.Sprintf("release %s has no image %q: `make karpenter up` puts it into local releases", r.Version, Tag)
+	}
+	return ""
+}
+
+// wanted is false until there is a hosted API to look at.
+func wanted(ctx component.WorkloadContext) (bool, error) {
+	if !Asked(ctx.HCP.Spec.AutoNode) || ctx.HCP.Status.KubeConfig == nil || Problem(ctx.HCP, ctx.Release) != "" {
+		return false, nil
+	}
+	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)}
+	switch err := ctx.Reader.Get(ctx.Context, key, &corev1.Secret{}); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return true, nil
+}
+
+func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
+	main := component.Container(&d.Spec.Template.Spec, Name)
+	main.Env = append(main.Env, corev1.EnvVar{Name: "MANAGEMENT_NAMESPACE", Value: ctx.HCP.Namespace})
+	if component.PrivateCAPI(ctx.HCP) {
+		// It knows the stored groups itself, and needs no proxy.
+		main.Env = append(main.Env, corev1.EnvVar{Name: "USE_PRIVATE_CAPI_TYPES", Value: "true"})
+	}
+	for i := range d.Spec.Template.Spec.Volumes {
+		if v := &d.Spec.Template.Spec.Volumes[i]; v.Name == "kubeconfig" {
+			v.Secret.SecretName = pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)
+		}
+	}
+	return nil
+}

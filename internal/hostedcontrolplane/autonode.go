@@ -1,0 +1,52 @@
+package hostedcontrolplane
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/controlplane/karpenter"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+// autoNodeEnabled says how far Karpenter is; nil: nobody asks for it, and nothing of it is left. Payloads of OpenShift have an operator that tells.
+func autoNodeEnabled(obs Observed) *metav1.Condition {
+	const kind = hyperv1.AutoNodeEnabled
+	asked := karpenter.Asked(obs.HCP.Spec.AutoNode)
+	left := slices.ContainsFunc(obs.Deployments, func(d appsv1.Deployment) bool { return d.Name == karpenter.Name })
+	var c metav1.Condition
+	switch {
+	case obs.Flavour == openShift, !asked && !left:
+		return nil
+	case obs.Release == nil: // not looked at in this pass
+		return conditions.Get(obs.HCP.Status.Conditions, kind)
+	case !asked:
+		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, "Karpenter is being taken away; nodes that it made go on without it")
+	case karpenter.Problem(obs.HCP, obs.Release) != "":
+		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, karpenter.Problem(obs.HCP, obs.Release))
+	default:
+		c = karpenterRollout(obs)
+	}
+	return &c
+}
+
+// karpenterRollout is what the component's report says.
+func karpenterRollout(obs Observed) metav1.Condition {
+	const kind = hyperv1.AutoNodeEnabled
+	i := slices.IndexFunc(obs.Components, func(c hyperv1.ControlPlaneComponent) bool { return c.Name == karpenter.Name })
+	if i < 0 {
+		return conditions.False(kind, hyperv1.AutoNodeProgressingReason, "Karpenter has not been deployed yet")
+	}
+	for _, t := range []string{hyperv1.ControlPlaneComponentRolloutComplete, hyperv1.ControlPlaneComponentAvailable} {
+		if c := conditions.Get(obs.Components[i].Status.Conditions, t); c == nil || c.Status != metav1.ConditionTrue {
+			message := "Karpenter is being rolled out"
+			if c != nil && c.Message != "" {
+				message += ": " + c.Message
+			}
+			return conditions.False(kind, hyperv1.AutoNodeProgressingReason, message)
+		}
+	}
+	return asExpected(kind)
+}

@@ -285,7 +285,9 @@ spec:
 		return nil
 	})
 	owners := func(claim string) string {
-		return m.run(t, "get", "persistentvolumeclaim", "-n", ns, claim, "-o", "jsonpath={.status.phase} {.metadata.ownerReferences[*].kind}")
+		words := strings.Fields(m.run(t, "get", "persistentvolumeclaim", "-n", ns, claim, "-o", "jsonpath={.status.phase} {.metadata.ownerReferences[*].kind}"))
+		slices.Sort(words) // owners come in any order
+		return strings.Join(words, " ")
 	}
 	eventually(t, sizesTime, "a claim that is kept", func() error {
 		if got := owners(first + "-logs"); got != "Bound Pod ReplicaSet" {

@@ -30,7 +30,9 @@ func (r *reader) losesLeaders() {
 		g.Expect(was).NotTo(BeEmpty())
 		uid := strings.TrimSpace(hosted().run(r.T, "get", "pod", "-n", "hypershift", strings.SplitN(was, "_", 2)[0], "-o", "jsonpath={.metadata.uid}"))
 		begin := time.Now()
-		r.signal(uid, end.signal)
+		if !r.signal(uid, end.signal) {
+			r.Fatalf("no node has processes of Pod %s, which leads", was)
+		}
 		_, before := r.lease()
 		eventually(r.T, 3*time.Minute, "an operator that leads", func() error {
 			if holder, renewed := r.lease(); !end.over(holder, renewed, was, before) {
@@ -40,7 +42,9 @@ func (r *reader) losesLeaders() {
 		})
 		holder, _ := r.lease()
 		r.Logf("leader %s got SIG%s: %s leads %s later", was, end.signal, holder, time.Since(begin).Round(time.Second/10))
-		r.signal(uid, "KILL") // what stands still doesn't end otherwise
+		if end.signal == "STOP" {
+			r.signal(uid, "KILL") // what stands still doesn't end otherwise, unless its probe has ended it
+		}
 	}
 	hosted().run(r.T, "rollout", "status", "-n", "hypershift", "deployment/operator", "--timeout=3m")
 }
@@ -56,10 +60,9 @@ func (r *reader) lease() (holder, renewed string) {
 	return fields[0], fields[1]
 }
 
-// signal sends a signal to the processes of a Pod of the management cluster, on whichever node it is.
-func (r *reader) signal(uid, signal string) {
+// signal sends a signal to the processes of a Pod of the management cluster, on whichever node it is, and says whether there were any.
+func (r *reader) signal(uid, signal string) (reached bool) {
 	r.Helper()
-	reached := false
 	for worker := range strings.FieldsSeq(management().run(r.T, "get", "pods", "-n", demoNamespace, "-l", "infrastructure.cluster.x-k8s.io/local-machine", "-o", "name")) {
 		// The kubelet writes identifiers with - or _, and pause stays, because without it all of the Pod would start anew.
 		out := management().run(r.T, "exec", "-n", demoNamespace, worker, "--", "bash", "-c", fmt.Sprintf(
@@ -67,7 +70,5 @@ func (r *reader) signal(uid, signal string) {
 			uid, strings.ReplaceAll(uid, "-", "_"), signal))
 		reached = reached || strings.Contains(out, "reached")
 	}
-	if !reached {
-		r.Fatalf("no node has processes of the Pod with UID %s", uid)
-	}
+	return reached
 }

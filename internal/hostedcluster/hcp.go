@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -69,10 +68,6 @@ func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
 
 func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hyperv1.HostedControlPlaneSpec {
 	from := hc.Spec.DeepCopy()
-	if api := from.Networking.APIServer; api != nil && equality.Semantic.DeepEqual(api, &hyperv1.APIServerNetworking{}) {
-		// What is left when a user takes the last field away. The API server would make null of an object whose last field goes, and refuse that.
-		from.Networking.APIServer = nil
-	}
 	spec := hyperv1.HostedControlPlaneSpec{
 		ReleaseImage:                     from.Release.Image,
 		UpdateService:                    from.UpdateService,

@@ -185,14 +185,6 @@ func TestHostedControlPlane(t *testing.T) {
 			g.Expect(reflect.DeepEqual(reflect.ValueOf(before).FieldByName(name).Interface(), reflect.ValueOf(after).FieldByName(name).Interface())).To(BeFalse(), "%s is not copied", name)
 		}
 	})
-	t.Run("When the last field of networking.apiServer was taken away the object should go, too, or the API server would make null of it", func(t *testing.T) {
-		g := NewWithT(t)
-		obs := seen(func(obs *observed) { obs.hc.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{} })
-		g.Expect(hostedControlPlane(obs).Spec.Networking.APIServer).To(BeNil())
-		g.Expect(obs.hc.Spec.Networking.APIServer).NotTo(BeNil(), "the user's object is left alone")
-		obs.hc.Spec.Networking.APIServer.AllowedCIDRBlocks = []hyperv1.CIDRBlock{"192.0.2.0/24"}
-		g.Expect(hostedControlPlane(obs).Spec.Networking.APIServer).To(Equal(obs.hc.Spec.Networking.APIServer))
-	})
 	t.Run("When a mirrored annotation is removed it should go from the HostedControlPlane, too", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(func(obs *observed) {

@@ -111,9 +111,7 @@ func (a *Applier) apply(ctx context.Context, obj client.Object, version string) 
 		return fmt.Errorf("applying %s: %w", describe(desired), err)
 	}
 	desired.SetResourceVersion(version)
-	writes.WithLabelValues(desired.GetKind(), "apply", a.owner).Inc()
-	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(a.owner), client.ForceOwnership)
-	if err != nil {
+	if err := a.send(ctx, desired); err != nil {
 		return fmt.Errorf("applying %s: %w", describe(desired), err)
 	}
 	return nil

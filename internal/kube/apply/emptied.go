@@ -11,33 +11,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// send applies desired, and again in two parts where it has to.
-//
-// When an apply takes the last of our fields away from an object within a custom resource, and still asks for that object, empty, the API server makes null
-// of it and then refuses the null (structured-merge-diff, as of Kubernetes 1.36). What is refused for that reason is applied without such objects first, and
-// then whole. Should we die in between, the hash is missing, so that the next pass goes on.
+// send applies desired, and again in two parts where it has to. Should we die in between, the hash is missing, so that the next pass goes on.
 func (a *Applier) send(ctx context.Context, desired *unstructured.Unstructured) error {
 	write := func(u *unstructured.Unstructured) error {
 		writes.WithLabelValues(desired.GetKind(), "apply", a.owner).Inc()
 		return a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(a.owner), client.ForceOwnership)
 	}
-	refused := write(desired.DeepCopy()) // an answer is read into what was sent
-	without := withoutEmptied(desired, refused)
+	return InTwoParts(desired.DeepCopy(), write, func(without *unstructured.Unstructured) { // an answer is read into what was sent
+		annotations := without.GetAnnotations()
+		delete(annotations, HashAnnotation)
+		without.SetAnnotations(annotations)
+	})
+}
+
+// InTwoParts applies desired by write, which reads the answer into what it is given, and in two parts where it has to.
+//
+// When an apply takes the last of our fields away from an object within a custom resource, and still asks for that object, empty, the API server makes null
+// of it and then refuses the null (structured-merge-diff, as of Kubernetes 1.36). What is refused for that reason is applied without such objects first, and
+// then whole. unfinished marks the first part as such, for whoever finds it when we died in between; nil where whoever comes next compares all fields.
+func InTwoParts(desired *unstructured.Unstructured, write func(*unstructured.Unstructured) error, unfinished func(*unstructured.Unstructured)) error {
+	whole := desired.DeepCopy()
+	refused := write(desired)
+	without := WithoutEmptied(whole, refused)
 	if without == nil {
 		return refused
+	}
+	if unfinished != nil {
+		unfinished(without)
 	}
 	if err := write(without); err != nil {
 		return refused // which says what is asked for
 	}
-	whole := desired.DeepCopy()
-	if desired.GetResourceVersion() != "" {
+	if whole.GetResourceVersion() != "" {
 		whole.SetResourceVersion(without.GetResourceVersion())
 	}
-	return write(whole)
+	err := write(whole)
+	desired.Object = whole.Object
+	return err
 }
 
-// withoutEmptied is desired without its hash and without the empty objects that an API server refused as null; nil when that isn't what it refused.
-func withoutEmptied(desired *unstructured.Unstructured, refused error) *unstructured.Unstructured {
+// WithoutEmptied is desired without the empty objects that an API server refused as null; nil when that isn't what it refused.
+func WithoutEmptied(desired *unstructured.Unstructured, refused error) *unstructured.Unstructured {
 	var status *apierrors.StatusError
 	if !apierrors.IsInvalid(refused) || !errors.As(refused, &status) || status.ErrStatus.Details == nil {
 		return nil
@@ -51,9 +65,6 @@ func withoutEmptied(desired *unstructured.Unstructured, refused error) *unstruct
 	if !dropped {
 		return nil
 	}
-	annotations := without.GetAnnotations()
-	delete(annotations, HashAnnotation)
-	without.SetAnnotations(annotations)
 	return without
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/packages/control/rollout"
 )
 
@@ -49,7 +50,10 @@ func (f *fleet) apply(ctx context.Context, c rollout.Change) error {
 	}
 	// One that gets no answer may land all the same.
 	f.applied.forget(c.Namespace)
-	if err := f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), FieldOwner); err != nil {
+	write := func(u *unstructured.Unstructured) error {
+		return f.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), FieldOwner)
+	}
+	if err := apply.InTwoParts(obj, write, nil); err != nil {
 		return fmt.Errorf("applying package %s/%s of hosted cluster %s: %w", c.Namespace, f.owner.Name, c.Cluster, err)
 	}
 	f.applied.put(c.Namespace, generation{obj.GetUID(), obj.GetGeneration(), appliedAt(obj)})

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/packages/engine/owner"
 	"hcp.internal/platform/internal/packages/engine/watch"
 )
@@ -122,6 +123,9 @@ func (e *Engine) dryRun(ctx context.Context, o Owner, it *item) error {
 		return err
 	}
 	_, err = e.send(ctx, obj, client.ForceOwnership, client.DryRunAll)
+	if first := apply.WithoutEmptied(obj, err); first != nil { // it will be written in two parts
+		_, err = e.send(ctx, first, client.ForceOwnership, client.DryRunAll)
+	}
 	if apierrors.IsNotFound(err) {
 		return e.Client.Create(ctx, obj, client.FieldOwner(v1alpha1.FieldOwner), client.DryRunAll)
 	}
@@ -188,7 +192,18 @@ func (e *Engine) write(ctx context.Context, o Owner, p Phase, it *item) error {
 	}
 	// What was decided holds for the object as it was seen, and for no other.
 	obj.SetResourceVersion(it.live.GetResourceVersion())
-	return e.sendFor(ctx, p, it, obj, client.ForceOwnership)
+	before := it.live.GetAnnotations()[v1alpha1.RevisionAnnotation]
+	return apply.InTwoParts(obj, func(u *unstructured.Unstructured) error {
+		err := e.sendFor(ctx, p, it, u, client.ForceOwnership)
+		if err == nil {
+			u.SetResourceVersion(it.live.GetResourceVersion())
+		}
+		return err
+	}, func(first *unstructured.Unstructured) { // still what the revision before has written
+		annotations := first.GetAnnotations()
+		annotations[v1alpha1.RevisionAnnotation] = before
+		first.SetAnnotations(annotations)
+	})
 }
 
 // create applies an object that is not there. Server-side apply can't insist on that. When somebody else was faster, our fields are

@@ -12,8 +12,11 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// recorded are HostedClusters as the operator writes their status. The name of each file begins with what kstatus is to find.
-const recorded = "../../internal/hostedcluster/testdata/rollup/*.yaml"
+// recorded are HostedClusters and Packages as the operators write their status. The name of each file begins with what kstatus is to find.
+var recorded = map[string]string{
+	"a hosted cluster": "../../internal/hostedcluster/testdata/rollup/*.yaml",
+	"a package":        "../../internal/packages/engine/status/testdata/rollup/*.yaml",
+}
 
 // TestKstatus asks the library itself, which Flux and kpt use for kinds that they have no health checks for.
 func TestKstatus(t *testing.T) {
@@ -26,18 +29,20 @@ func TestKstatus(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return result.Status
 	}
-	files, err := filepath.Glob(recorded)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded states in %s: %v", recorded, err)
-	}
-	for _, file := range files {
-		want, state, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
-		t.Run("When a hosted cluster is in state "+state+" it should be "+want, func(t *testing.T) {
-			g := NewWithT(t)
-			raw, err := os.ReadFile(file)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(string(find(g, parse(t, string(raw))))).To(Equal(want))
-		})
+	for what, pattern := range recorded {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no recorded states in %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			want, state, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
+			t.Run("When "+what+" is in state "+state+" it should be "+want, func(t *testing.T) {
+				g := NewWithT(t)
+				raw, err := os.ReadFile(file)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(string(find(g, parse(t, string(raw))))).To(Equal(want))
+			})
+		}
 	}
 	for _, tc := range []struct {
 		name, object string
@@ -49,7 +54,7 @@ func TestKstatus(t *testing.T) {
 		{"When it was seen it should be current", fleet(2, `{type: Progressing, status: "False"}, {type: Available, status: "True"}`), status.CurrentStatus},
 		// What kstatus can't tell without health checks: docs/gitops.md says so.
 		{"When a hosted cluster is new it should be current, as nothing says otherwise", hc("", ``), status.CurrentStatus},
-		{"When a package is down it should be current, as nothing says otherwise", pkg(`{type: Available, status: "False", observedGeneration: 2}`), status.CurrentStatus},
+		{"When a package was judged by another operator, which says neither, it should be current", pkg(`{type: Available, status: "False", observedGeneration: 2}`), status.CurrentStatus},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/rollout"
+	engine "hcp.internal/platform/internal/packages/engine/status"
 )
 
 // Record implements rollout.Fleet.
@@ -71,6 +72,7 @@ func (f *fleet) fill(after *packagesv1.HostedClusterPackage, status packagesv1.H
 		conditions.Remove(&have, packagesv1.ConditionRemovalHeld)
 	}
 	conditions.Set(&have, f.clock.Now(), status.Conditions...)
+	engine.RollUp(&have, f.clock.Now(), after.Generation)
 	status.Conditions = have
 	after.Status = status
 }

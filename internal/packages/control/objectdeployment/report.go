@@ -11,6 +11,7 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/control/objectset"
 	"hcp.internal/platform/internal/packages/engine/phase"
+	statusof "hcp.internal/platform/internal/packages/engine/status"
 )
 
 // report writes what was observed into the deployment's status.
@@ -45,6 +46,7 @@ func (o observed) report(kindOfSets string, now time.Time) {
 	} else {
 		conditions.Remove(&status.Conditions, v1alpha1.ConditionPaused)
 	}
+	statusof.RollUp(&status.Conditions, now, d.Generation)
 }
 
 func (o observed) progressing() metav1.Condition {

@@ -103,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	again, err := r.advance(ctx, p, od)
+	status.RollUp(&p.Status.Conditions, r.Clock.Now(), p.Generation)
 	r.Metrics.Package(p)
 	written := r.Status.Patch(ctx, p, read.Status, p.Status)
 	if written == nil {

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/nodetrust"
 	"hcp.internal/platform/internal/configoperator/reencryption"
+	"hcp.internal/platform/internal/configoperator/spot"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
@@ -41,7 +42,7 @@ const resourcesController = "resources"
 const authoritiesController = "controller-manager-ca"
 
 // allControllers are the names that --controllers knows.
-var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, kmshealth.Controller, nodecount.Controller, nodes.Controller, nodetrust.Controller, reencryption.Controller}
+var allControllers = []string{resourcesController, authoritiesController, approver.Controller, connections.Controller, hcpstatus.Controller, inplace.Controller, inplace.DrainController, kmshealth.Controller, nodecount.Controller, nodes.Controller, nodetrust.Controller, reencryption.Controller, spot.Controller}
 
 // Options are the settings of the process.
 type Options struct {

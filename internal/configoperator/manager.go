@@ -47,6 +47,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/nodes"
 	"hcp.internal/platform/internal/configoperator/nodetrust"
 	"hcp.internal/platform/internal/configoperator/reencryption"
+	"hcp.internal/platform/internal/configoperator/spot"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -113,6 +114,11 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	}
 	if o.enabled(nodes.Controller) {
 		if err := addNodes(mgr, hostedAPI); err != nil {
+			return nil, err
+		}
+	}
+	if o.enabled(spot.Controller) {
+		if err := addSpot(mgr, hostedAPI); err != nil {
 			return nil, err
 		}
 	}
@@ -295,6 +301,21 @@ func servesMachines(mgr manager.Manager) (bool, error) {
 		return false, fmt.Errorf("looking whether the management cluster has Machines: %w", err)
 	}
 	return true, nil
+}
+
+// addSpot adds the controller that has machines replaced which the cloud takes away.
+func addSpot(mgr manager.Manager, hosted client.Reader) error {
+	return withMachines(mgr, machinesInterval, func() error {
+		err := builder.ControllerManagedBy(mgr).
+			Named(spot.Controller).
+			For(&clusterv1.Machine{}, builder.WithPredicates(spot.Matters())).
+			WithOptions(oneByOne()).
+			Complete(outcome.Wrap(&spot.Reconciler{Management: mgr.GetClient(), Hosted: hosted}))
+		if err != nil {
+			return fmt.Errorf("adding controller %s: %w", spot.Controller, err)
+		}
+		return nil
+	})
 }
 
 // addNodes adds the controller that labels new nodes.

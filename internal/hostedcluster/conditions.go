@@ -89,6 +89,11 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		more, none := reporter.Conditions(cluster.Input{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, NodePools: obs.pools, Objects: obs.platformObjects, Documents: obs.documents})
 		set, absent = append(set, more...), append(absent, none...)
 	}
+	if obs.elsewhere != nil {
+		set = append(set, *obs.elsewhere)
+	} else {
+		absent = append(absent, hyperv1.ValidKubeVirtInfraNetworkPolicyRBAC)
+	}
 	progress := progressing(obs, g)
 	set = append(set, progress, calm(obs, available(obs, progress)))
 	if c := hibernated(obs); c != nil {

@@ -49,6 +49,8 @@ type observed struct {
 	platformErr error
 	// domainErr says why the platform finds no base domain for the cluster, which has none.
 	domainErr error
+	// elsewhere says whether machines in another cluster are bounded there; nil: there are none.
+	elsewhere *metav1.Condition
 	// credentials and credentialsErr are what the platform asks to have in the namespace.
 	credentials    []client.Object
 	credentialsErr error

@@ -90,6 +90,7 @@ type Reconciler struct {
 	adopted       adoptions
 	toldDeletions events.Limiter
 	outcomes      outcome.Outcomes
+	elsewhere     memory
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -104,6 +105,7 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
 		metrics.Forget(req.Namespace, req.Name)
 		r.Admission.ForgetKey(req.NamespacedName)
+		r.elsewhere.forget(req.NamespacedName)
 		return r.removeVanished(ctx, req.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -186,6 +188,7 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	if err := r.admit(ctx, &obs, now); err != nil {
 		return ctrl.Result{}, err
 	}
+	again := r.keepPolicyElsewhere(ctx, &obs, now)
 	g := setStatus(&obs, now)
 	back := obs.comeback(g, now).decide()
 	if back.note != nil {
@@ -196,6 +199,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
 	if obs.domainErr != nil && p.recheckAfter == 0 {
 		p.recheckAfter = domainRecheck
+	}
+	if again > 0 && (p.recheckAfter == 0 || p.recheckAfter > again) {
+		p.recheckAfter = again
 	}
 	if back.left > 0 && (p.recheckAfter == 0 || p.recheckAfter > back.left) {
 		p.recheckAfter = back.left + time.Second // times of conditions have whole seconds

@@ -23,7 +23,7 @@ const ebsOperator = "aws-ebs-csi-driver-operator"
 // are as strange to the control plane as machines elsewhere.
 func (in Input) others() []rule {
 	return []rule{
-		{DNS, true, egress(all(), networkingv1.NetworkPolicyEgressRule{Ports: append(on(corev1.ProtocolUDP, dnsPorts...), tcp(dnsPorts...)...)})},
+		{DNS, true, egress(all(), namesAreResolved())},
 		{SameNamespace, true, in.sameNamespace()},
 		{ManagementKAS, true, egress(in.free(absent(hyperv1.NeedManagementKASAccessLabel),
 			metav1.LabelSelectorRequirement{Key: "name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{ebsOperator}}),
@@ -109,6 +109,18 @@ func (in Input) virtualMachines() networkingv1.NetworkPolicySpec {
 		}
 	}
 	return spec
+}
+
+// MachinesElsewhere is what a policy of the cluster that runs virtual machines says, where that isn't the management cluster. in.Management has its networks.
+// Names are resolved by whom that cluster has.
+func MachinesElsewhere(in Input) networkingv1.NetworkPolicySpec {
+	spec := in.virtualMachines()
+	spec.Egress = append(spec.Egress, namesAreResolved())
+	return spec
+}
+
+func namesAreResolved() networkingv1.NetworkPolicyEgressRule {
+	return networkingv1.NetworkPolicyEgressRule{Ports: append(on(corev1.ProtocolUDP, dnsPorts...), tcp(dnsPorts...)...)}
 }
 
 // whatMachinesReach beside each other.

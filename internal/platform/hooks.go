@@ -2,8 +2,10 @@ package platform
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,6 +59,17 @@ type ConditionReporter interface {
 type PoolAware interface {
 	// CompleteInfra changes what InfraCR returned.
 	CompleteInfra(infra client.Object, hc *hyperv1.HostedCluster, pools []hyperv1.NodePool) error
+}
+
+// PolicyKeeper is implemented by platforms whose machines may be pods of another cluster, where a NetworkPolicy bounds them.
+type PolicyKeeper interface {
+	// KeepPolicy writes the policy there unless it is as it should be, and says how that went, without an answer of that cluster; nil: no machine is
+	// elsewhere. spec is what the policy says, given the networks of that cluster, which it keeps machines away from. live reads the management cluster
+	// without a cache. It is bounded in time, and is not called while the cluster is paused.
+	KeepPolicy(ctx context.Context, live client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string,
+		spec func(networks []netip.Prefix) networkingv1.NetworkPolicySpec) *metav1.Condition
+	// DropPolicy deletes it when the HostedCluster goes. A cluster that can't be asked is waited for ten minutes: until then that is an error.
+	DropPolicy(ctx context.Context, live client.Reader, hc *hyperv1.HostedCluster, hcpNamespace string, now time.Time) error
 }
 
 // Companion is implemented by platforms whose infrastructure object refers to others.

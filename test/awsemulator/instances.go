@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // instances is what moto doesn't keep of them.
@@ -37,6 +39,7 @@ var settings = [][3]string{
 
 // launched remembers an answer, and what moto forgets of the request.
 func (r *Recorder) launched(c Call, answer []byte) []byte {
+	answer = named(answer)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gaps.launches == nil {
@@ -68,8 +71,30 @@ func (r *Recorder) modifyMetadata(w *capture, c Call) {
 	fmt.Fprintf(&w.body, `<ModifyInstanceMetadataOptionsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r-1</requestId><instanceId>%s</instanceId></ModifyInstanceMetadataOptionsResponse>`, id)
 }
 
+var (
+	// ofInterface is where a network interface says which address it has; an instance itself has no MAC address.
+	ofInterface = regexp.MustCompile(`<macAddress>[^<]*</macAddress>\s*<privateIpAddress>([0-9.]+)</privateIpAddress>`)
+	ofInstance  = regexp.MustCompile(`<privateDnsName>(ip-[0-9-]+)\.([^<]+)</privateDnsName>`)
+)
+
+// named gives network interfaces the names that AWS tells of them, by which the provider knows what a node will be called: those of their instances.
+func named(raw []byte) []byte {
+	domains := map[string]string{}
+	for _, m := range ofInstance.FindAllSubmatch(raw, -1) {
+		domains[string(m[1])] = string(m[2])
+	}
+	return ofInterface.ReplaceAllFunc(raw, func(element []byte) []byte {
+		name := "ip-" + strings.ReplaceAll(string(ofInterface.FindSubmatch(element)[1]), ".", "-")
+		if domains[name] == "" {
+			return element
+		}
+		return fmt.Appendf(slices.Clip(element), "<privateDnsName>%s.%s</privateDnsName>", name, domains[name])
+	})
+}
+
 // described adds what moto leaves out.
 func (r *Recorder) described(raw []byte) []byte {
+	raw = named(raw)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return instanceID.ReplaceAllFunc(raw, func(element []byte) []byte {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,6 +70,22 @@ func TestAWS(t *testing.T) {
 		management().run(t, "scale", "nodepool", "-n", "clusters", awsName, "--replicas=2")
 		c.joins(t, 2)
 	})
+	t.Run("When tags of the cluster change instances should get them and stay", c.retags)
+	t.Run("When the instance type changes all should be replaced, and be of the Spot market when that is asked for", func(t *testing.T) {
+		before := c.running(t)
+		management().run(t, "patch", "nodepool", "-n", "clusters", awsName, "--type=merge", "-p",
+			`{"spec":{"platform":{"aws":{"instanceType":"m5.xlarge","placement":{"marketType":"Spot","spot":{"maxPrice":"0.5"}}}}}}`)
+		eventually(t, 15*time.Minute, "other instances", func() error {
+			for _, id := range c.running(t) {
+				if slices.Contains(before, id) {
+					return fmt.Errorf("instance %s is of before", id)
+				}
+			}
+			return nil
+		})
+		c.joins(t, 2)
+		c.areSpot(t)
+	})
 	t.Run("When an instance is terminated from outside another should take its place", func(t *testing.T) {
 		gone := c.running(t)[0]
 		if _, err := c.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{gone}}); err != nil {
@@ -79,32 +96,104 @@ func TestAWS(t *testing.T) {
 			t.Fatalf("instance %s still runs", gone)
 		}
 	})
-	t.Run("When the instance type changes all should be replaced", func(t *testing.T) {
-		before := c.running(t)
-		management().run(t, "patch", "nodepool", "-n", "clusters", awsName, "--type=merge", "-p", `{"spec":{"platform":{"aws":{"instanceType":"m5.xlarge"}}}}`)
-		eventually(t, 15*time.Minute, "other instances", func() error {
-			for _, id := range c.running(t) {
-				if slices.Contains(before, id) {
-					return fmt.Errorf("instance %s is of before", id)
-				}
-			}
-			return nil
-		})
-		c.joins(t, 2)
-	})
 	t.Run("When it is destroyed no instance should be left", func(t *testing.T) {
-		management().run(t, "delete", "hostedcluster", "-n", "clusters", awsName, "--wait=false")
-		eventually(t, 10*time.Minute, "the end of the hosted cluster", func() error {
-			out, err := management().try(t, "get", "hostedcluster", "-n", "clusters", awsName, "--ignore-not-found", "-o", "name")
-			if err != nil || strings.TrimSpace(out) != "" {
-				return errors.Join(fmt.Errorf("%s is still there", out), err)
-			}
-			return nil
-		})
+		destroyed(t, 10*time.Minute)
 		if left := c.running(t); len(left) > 0 {
 			t.Fatalf("instances are left: %v", left)
 		}
 	})
+}
+
+// TestAWSWithoutCredentials wants what TestAWS does.
+func TestAWSWithoutCredentials(t *testing.T) {
+	c := &cloudy{}
+	c.start(t)
+	c.tellOperator(t)
+	c.makeCluster(t)
+	stop := c.runProvider(t)
+	eventually(t, 5*time.Minute, "an instance", func() error {
+		if ids := c.running(t); len(ids) != 1 {
+			return fmt.Errorf("instances are %v", ids)
+		}
+		return nil
+	})
+	t.Run("When AWS takes the cluster's tokens no longer and nobody ends its instance it should be gone all the same, and the instance be known by its tag", func(t *testing.T) {
+		stop()
+		c.emulator.Fail(awsemulator.Fault{Service: "sts", Action: "AssumeRoleWithWebIdentity", Code: "InvalidIdentityToken"})
+		defer c.emulator.Heal()
+		destroyed(t, 8*time.Minute)
+		left := awshypervisor.Instances(t.Context(), c.ec2)
+		if len(left) != 1 || left[0].State.Name != types.InstanceStateNameRunning {
+			t.Fatalf("instances are %v", left)
+		}
+		if !slices.ContainsFunc(left[0].Tags, func(tag types.Tag) bool { return sdk.ToString(tag.Key) == "kubernetes.io/cluster/"+awsName }) {
+			t.Fatalf("the instance has no tag of the cluster: %v", left[0].Tags)
+		}
+	})
+}
+
+// destroyed deletes the hosted cluster and waits until it is gone.
+func destroyed(t *testing.T, within time.Duration) {
+	t.Helper()
+	management().run(t, "delete", "hostedcluster", "-n", "clusters", awsName, "--wait=false")
+	eventually(t, within, "the end of the hosted cluster", func() error {
+		out, err := management().try(t, "get", "hostedcluster", "-n", "clusters", awsName, "--ignore-not-found", "-o", "name")
+		if err != nil || strings.TrimSpace(out) != "" {
+			return errors.Join(fmt.Errorf("%s is still there", out), err)
+		}
+		return nil
+	})
+}
+
+// retags changes the cluster's tags, and looks that instances follow without being replaced.
+func (c *cloudy) retags(t *testing.T) {
+	before := c.running(t)
+	management().run(t, "patch", "hostedcluster", "-n", "clusters", awsName, "--type=merge", "-p", `{"spec":{"platform":{"aws":{"resourceTags":[{"key":"team","value":"green"}]}}}}`)
+	eventually(t, 3*time.Minute, "the tag", func() error {
+		for _, i := range awshypervisor.Instances(t.Context(), c.ec2) {
+			if i.State.Name == types.InstanceStateNameRunning && !slices.ContainsFunc(i.Tags, func(tag types.Tag) bool { return sdk.ToString(tag.Key) == "team" && sdk.ToString(tag.Value) == "green" }) {
+				return fmt.Errorf("instance %s has the tags %v", sdk.ToString(i.InstanceId), i.Tags)
+			}
+		}
+		return nil
+	})
+	if now := c.running(t); !slices.Equal(now, before) {
+		t.Fatalf("instances were %v and are %v", before, now)
+	}
+}
+
+// areSpot looks that the calls which made the newest instances were for the Spot market, and that nodes tell that they may be taken away.
+func (c *cloudy) areSpot(t *testing.T) {
+	t.Helper()
+	launches := slices.DeleteFunc(c.emulator.Calls(), func(call awsemulator.Call) bool {
+		return call.String() != "ec2:RunInstances" || call.Params.Get("InstanceType") != "m5.xlarge"
+	})
+	if len(launches) == 0 {
+		t.Fatal("no instance of the new type was made")
+	}
+	for _, call := range launches {
+		if call.Params.Get("InstanceMarketOptions.MarketType") != "spot" || call.Params.Get("InstanceMarketOptions.SpotOptions.MaxPrice") != "0.5" {
+			t.Fatalf("an instance was asked for with %v", call.Params)
+		}
+	}
+	for _, line := range []string{"kubernetes.io/cluster/" + awsName, "aws-node-termination-handler/managed"} {
+		for _, i := range awshypervisor.Instances(t.Context(), c.ec2) {
+			if i.State.Name == types.InstanceStateNameRunning && !slices.ContainsFunc(i.Tags, func(tag types.Tag) bool { return sdk.ToString(tag.Key) == line }) {
+				t.Fatalf("instance %s lacks tag %s: %v", sdk.ToString(i.InstanceId), line, i.Tags)
+			}
+		}
+	}
+	if got, err := management().try(t, "get", c.healthChecks(t), "-n", "clusters-"+awsName, awsName+"-spot", "-o", "name"); err != nil {
+		t.Fatalf("there is no health check of interruptible machines: %s %v", got, err)
+	}
+}
+
+// healthChecks is the kind of health checks where the local cluster stores objects of Cluster API.
+func (c *cloudy) healthChecks(t *testing.T) string {
+	if privateTypes(t) {
+		return "machinehealthchecks.cluster.hypershift.openshift.io"
+	}
+	return "machinehealthchecks.cluster.x-k8s.io"
 }
 
 // start runs the emulated AWS, and gives it an address that pods reach.
@@ -246,7 +335,8 @@ spec:
 `
 
 // runProvider runs the stock provider beside the cluster. Where objects are stored in HyperShift's groups it sees standard ones through the proxy.
-func (c *cloudy) runProvider(t *testing.T) {
+// It gives what stops it.
+func (c *cloudy) runProvider(t *testing.T) (stop func()) {
 	server := standardAPI(t)
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
@@ -272,11 +362,13 @@ func (c *cloudy) runProvider(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting the provider (make capa builds it): %v", err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		log.Close()
 	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // bootInstances starts a machine for each instance that runs.

@@ -93,16 +93,23 @@ func Load(ctx context.Context, o Options) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
+	// The SDK makes the client that trades a token for credentials before it has read the endpoint.
+	late := &tokenTrader{}
+	load = append(load, config.WithWebIdentityRoleCredentialOptions(func(w *stscreds.WebIdentityRoleOptions) { w.Client = late }))
 	cfg, err := config.LoadDefaultConfig(ctx, append(load, more...)...)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("reading the configuration of AWS: %w", err)
 	}
+	late.Client = sts.NewFromConfig(cfg)
 	if o.RoleARN != "" {
 		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), o.RoleARN,
 			func(a *stscreds.AssumeRoleOptions) { a.RoleSessionName = o.Agent }))
 	}
 	return cfg, nil
 }
+
+// tokenTrader is a client of STS that is made after who uses it.
+type tokenTrader struct{ *sts.Client }
 
 // source are the SDK's options for where credentials come from.
 func source(o Options) ([]func(*config.LoadOptions) error, error) {

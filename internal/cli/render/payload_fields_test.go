@@ -57,6 +57,21 @@ func moreBases(t *testing.T) map[string]map[string]any {
 	err := yaml.Unmarshal([]byte(`
 none: {platform: {type: None}}
 kubevirt: {platform: {type: KubeVirt, kubevirt: {generateID: abc}}}
+azure-workload:
+  platform: {type: Azure, azure: {location: eastus, resourceGroup: demo, subscriptionID: s, tenantID: t,
+    vnetID: /subscriptions/s/resourceGroups/v/providers/Microsoft.Network/virtualNetworks/n,
+    subnetID: /subscriptions/s/resourceGroups/v/providers/Microsoft.Network/virtualNetworks/n/subnets/m,
+    securityGroupID: /subscriptions/s/resourceGroups/g/providers/Microsoft.Network/networkSecurityGroups/q,
+    azureAuthenticationConfig: {azureAuthenticationConfigType: WorkloadIdentities, workloadIdentities: {cloudProvider: {clientID: a}, controlPlaneOperator: {clientID: b},
+      disk: {clientID: c}, file: {clientID: d}, imageRegistry: {clientID: e}, ingress: {clientID: f}, network: {clientID: g}, nodePoolManagement: {clientID: h}}}}}
+powervs:
+  platform: {type: PowerVS, powervs: {accountID: a, cisInstanceCRN: "crn:c", region: dal, zone: dal10, resourceGroup: g, serviceInstanceID: s, subnet: {name: net},
+    vpc: {name: v, region: us-south, subnet: p, zone: us-south-1}, imageRegistryOperatorCloudCreds: {name: i}, ingressOperatorCloudCreds: {name: j},
+    kubeCloudControllerCreds: {name: k}, nodePoolManagementCreds: {name: l}, storageOperatorCloudCreds: {name: m}}}
+kubevirt-storage:
+  platform: {type: KubeVirt, kubevirt: {generateID: abc, storageDriver: {type: Manual, manual: {
+    storageClassMapping: [{infraStorageClassName: a, guestStorageClassName: b, group: g}],
+    volumeSnapshotClassMapping: [{infraVolumeSnapshotClassName: c, guestVolumeSnapshotClassName: d, group: g}]}}}}
 guest-catalogs: {olmCatalogPlacement: guest}
 oidc:
   configuration: {authentication: {type: OIDC, oidcProviders: [{name: sso, issuer: {issuerURL: "https://sso.example.com", audiences: [demo]},

@@ -10,6 +10,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
 )
@@ -76,7 +77,7 @@ var (
 var notAsleep = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.IgnitionEndpointAvailable}
 
 // lostMatters are the conditions whose loss is told per hosted cluster, for alerts. There is no series while all is well.
-var lostMatters = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.ReconciliationSucceeded}
+var lostMatters = []string{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.ReconciliationSucceeded, encryption.KeysAvailable}
 
 // samples are all values, in no particular order.
 func samples(clusters []hyperv1.HostedCluster, pools []hyperv1.NodePool, now time.Time) []sample {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -49,11 +50,17 @@ func (r Remover) Apply(ctx context.Context, left Observed, next Plan) error {
 			errs = append(errs, fmt.Errorf("deleting %T %s: %w", obj, client.ObjectKeyFromObject(obj), err))
 		}
 	}
-	if next.empty {
-		errs = append(errs, r.empty(ctx, left.namespace.Name, left.contained))
+	if next.empty && !left.contained {
+		errs = append(errs, r.empty(ctx, left.namespace.Name, nil))
 	}
 	for _, obj := range next.delete {
 		remove(obj)
+	}
+	if next.empty && left.contained && len(errs) == 0 {
+		// The namespace is being deleted by now, so its controller's delay runs, and nobody makes anything new in it. Where somebody refuses that, pods that
+		// end would be made anew.
+		errs = append(errs, r.empty(ctx, left.namespace.Name, []client.DeleteAllOfOption{client.GracePeriodSeconds(podGrace)}))
+		next.hurry = nil // they were told
 	}
 	for _, pod := range next.hurry {
 		remove(pod, client.GracePeriodSeconds(podGrace))
@@ -86,10 +93,10 @@ func (r Remover) Apply(ctx context.Context, left Observed, next Plan) error {
 // empty deletes what makes pods in a namespace, and what takes a while to go: volumes, load balancers. Whoever makes them anew is gone, or
 // goes with it.
 //
-// Where nobody is served any more (contained), pods are told first, and how little time they have: once a kubelet waits for the 135 s of a
-// kube-apiserver, which the collector of garbage would tell it, it hears of no shorter time. What a workload makes meanwhile is told after
+// Where nobody is served any more, pods are told first, and how little time they have (soon): once a kubelet waits for the 135 s of a
+// kube-apiserver, which the collector of garbage would tell it, it hears of no shorter time. What a workload made meanwhile is told after
 // it.
-func (r Remover) empty(ctx context.Context, namespace string, contained bool) error {
+func (r Remover) empty(ctx context.Context, namespace string, soon []client.DeleteAllOfOption) error {
 	var errs []error
 	all := func(kind client.Object, opts ...client.DeleteAllOfOption) {
 		opts = append(opts, client.InNamespace(namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -97,14 +104,11 @@ func (r Remover) empty(ctx context.Context, namespace string, contained bool) er
 			errs = append(errs, fmt.Errorf("deleting every %T of namespace %s: %w", kind, namespace, err))
 		}
 	}
-	// Somebody may make workloads for ever: the operator of packages does, for an add-on beside the control plane.
-	if err := r.Client.Create(ctx, noPods(namespace)); err != nil && !apierrors.IsAlreadyExists(err) {
-		errs = append(errs, fmt.Errorf("closing namespace %s for new pods: %w", namespace, err))
-	}
-	var soon []client.DeleteAllOfOption
-	if contained {
-		soon = append(soon, client.GracePeriodSeconds(podGrace))
+	if len(soon) > 0 {
 		all(&corev1.Pod{}, soon...)
+	} else if err := r.Client.Create(ctx, noPods(namespace)); err != nil && !apierrors.IsAlreadyExists(err) {
+		// Somebody may make workloads for ever: the operator of packages does, for an add-on beside the control plane.
+		errs = append(errs, fmt.Errorf("closing namespace %s for new pods: %w", namespace, err))
 	}
 	for _, kind := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &batchv1.CronJob{}, &batchv1.Job{}, &appsv1.ReplicaSet{}} {
 		all(kind)
@@ -129,6 +133,9 @@ func (r Remover) Sweep(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	var errs []error
 	if p, err := platform.For(hc.Spec.Platform.Type); err == nil {
 		errs = append(errs, p.DeleteCredentials(ctx, r.Client, hc, names.NamespaceOf(hc)))
+		if k, ok := p.(platform.PolicyKeeper); ok {
+			errs = append(errs, k.DropPolicy(ctx, r.Live, hc, names.NamespaceOf(hc), time.Now()))
+		}
 	}
 	owned := client.MatchingLabels{names.OwnerNamespaceLabel: hc.Namespace, names.OwnerNameLabel: hc.Name}
 	for _, obj := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.ClusterRole{}} {

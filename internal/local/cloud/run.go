@@ -20,8 +20,10 @@ import (
 type Options struct {
 	Config    *rest.Config
 	VolumeDir string
-	Pool      netip.Prefix
-	Log       logr.Logger
+	// Node is the only one of the cluster; empty: there are several, and volumes wait until the scheduler has chosen one.
+	Node string
+	Pool netip.Prefix
+	Log  logr.Logger
 }
 
 // Run runs both controllers until ctx ends. The API server may come up later, or go away and come back.
@@ -37,7 +39,7 @@ func Run(ctx context.Context, opts Options) error {
 	classes := factory.Storage().V1().StorageClasses()
 
 	lb := &loadBalancers{client: client, services: services.Lister(), ledger: newLedger(opts.Pool), log: opts.Log}
-	vol := &volumes{client: client, claims: claims.Lister(), volumes: pvs.Lister(), classes: classes.Lister(), dir: opts.VolumeDir, log: opts.Log}
+	vol := &volumes{client: client, claims: claims.Lister(), volumes: pvs.Lister(), classes: classes.Lister(), dir: opts.VolumeDir, node: opts.Node, log: opts.Log}
 	loops := []*loop{
 		newLoop(services.Informer(), lb.reconcile, opts.Log.WithValues("controller", "loadbalancer")),
 		newLoop(claims.Informer(), vol.reconcileClaim, opts.Log.WithValues("controller", "claim")),

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,10 +43,13 @@ type volumes struct {
 	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
 	dir     string
-	log     logr.Logger
+	// node is the only one, which the scheduler would choose; empty: it has to say so.
+	node string
+	log  logr.Logger
 }
 
-// reconcileClaim makes the folder and the volume of a claim that the scheduler has placed.
+// reconcileClaim makes the folder and the volume of a claim that the scheduler has placed, or would place: where the scheduler waits for a volume itself, it
+// looks only once a second.
 func (r *volumes) reconcileClaim(ctx context.Context, key string) error {
 	ns, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -55,7 +59,7 @@ func (r *volumes) reconcileClaim(ctx context.Context, key string) error {
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	node := claim.Annotations[selectedNode]
+	node := cmp.Or(claim.Annotations[selectedNode], r.node)
 	if claim.Spec.VolumeName != "" || claim.Spec.StorageClassName == nil || node == "" || !claim.DeletionTimestamp.IsZero() {
 		return nil
 	}

@@ -8,8 +8,11 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 )
 
@@ -59,6 +62,42 @@ func TestRemoveData(t *testing.T) {
 			g.Expect(r.removeData(pv)).To(Succeed())
 			_, err := os.Stat(path)
 			g.Expect(os.IsNotExist(err)).To(Equal(tc.removed))
+		})
+	}
+}
+
+func TestReconcileClaim(t *testing.T) {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "standard"}, Provisioner: Provisioner}
+	for name, tc := range map[string]struct {
+		node, selected string
+		want           []string // nodes of the volumes
+	}{
+		"When the scheduler has chosen a node it should be made there":                     {selected: "node-1", want: []string{"node-1"}},
+		"When there is only one node it should be made before the scheduler has a look":    {node: "local", want: []string{"local"}},
+		"When the scheduler has chosen although there is one node it should be made there": {node: "local", selected: "node-1", want: []string{"node-1"}},
+		"When there are several nodes it should wait for the scheduler":                    {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := claim()
+			c.Name, c.Spec.StorageClassName = "data", ptr.To(class.Name)
+			if tc.selected != "" {
+				c.Annotations = map[string]string{selectedNode: tc.selected}
+			}
+			client := fake.NewClientset(c, class)
+			factory := informers.NewSharedInformerFactory(client, 0)
+			claims, pvs, classes := factory.Core().V1().PersistentVolumeClaims(), factory.Core().V1().PersistentVolumes(), factory.Storage().V1().StorageClasses()
+			g.Expect(claims.Informer().GetIndexer().Add(c)).To(Succeed())
+			g.Expect(classes.Informer().GetIndexer().Add(class)).To(Succeed())
+			r := &volumes{client: client, claims: claims.Lister(), volumes: pvs.Lister(), classes: classes.Lister(), dir: t.TempDir(), node: tc.node, log: logr.Discard()}
+			g.Expect(r.reconcileClaim(t.Context(), "ns/data")).To(Succeed())
+			list, err := client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			var nodes []string
+			for _, pv := range list.Items {
+				nodes = append(nodes, pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values...)
+			}
+			g.Expect(nodes).To(Equal(tc.want))
 		})
 	}
 }

@@ -220,18 +220,23 @@ const (
 
 // Conditions implements platform.ConditionReporter.
 func (Platform) Conditions(in cluster.Input) (set []metav1.Condition, absent []string) {
+	return append(identities(in.HostedCluster), linksOf(in)...), nil
+}
+
+// identities says whether everything is there by which programs of the control plane become accounts of the project.
+func identities(hc *hyperv1.HostedCluster) []metav1.Condition {
 	const identity, credentials = hyperv1.ValidGCPWorkloadIdentity, hyperv1.ValidGCPCredentials
-	g, err := specOf(in.HostedCluster)
+	g, err := specOf(hc)
 	if err != nil {
-		return []metav1.Condition{conditions.False(identity, reasonMissing, err.Error()), conditions.False(credentials, reasonCredentials, err.Error())}, nil
+		return []metav1.Condition{conditions.False(identity, reasonMissing, err.Error()), conditions.False(credentials, reasonCredentials, err.Error())}
 	}
 	if m := missing(g); len(m) > 0 {
 		text := strings.Join(m, ", ") + " must be set: write what \"hypershift create iam gcp\" printed"
-		return []metav1.Condition{conditions.False(identity, reasonInvalid, text), conditions.False(credentials, reasonCredentials, text)}, nil
+		return []metav1.Condition{conditions.False(identity, reasonInvalid, text), conditions.False(credentials, reasonCredentials, text)}
 	}
 	return []metav1.Condition{
 		conditions.True(identity, reasonValid, "Everything that the trade of tokens needs is set"), conditions.True(credentials, reasonReady, "Credentials are made from the workload identity"),
-	}, nil
+	}
 }
 
 // Traits implements platform.Platform.

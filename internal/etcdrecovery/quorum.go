@@ -1,6 +1,7 @@
 package etcdrecovery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,9 @@ type note struct {
 	Paused bool `json:"paused"`
 	// Alone is true once the survivor has served alone: from then on the volumes of the others are of no use.
 	Alone bool `json:"alone"`
+	// Snapshot is the URL of the one that replaces the data; empty: that of a member goes on. APIServers is how many there were before they were stopped for it.
+	Snapshot   string `json:"snapshot,omitempty"`
+	APIServers int32  `json:"apiServers,omitempty"`
 }
 
 // Quorum is a recovery of an etcd that has lost its quorum.
@@ -59,7 +63,9 @@ type Quorum struct {
 	Namespace, Name string
 	// From is the pod of the member whose data goes on, such as etcd-1.
 	From string
-	Log  io.Writer
+	// Snapshot replaces the data of all members, of which From is the first; nil: the data of From goes on.
+	Snapshot *Snapshot
+	Log      io.Writer
 	// Poll and Patience are for tests; 0: 5 s and 10 min.
 	Poll, Patience time.Duration
 }
@@ -70,6 +76,9 @@ var ErrQuorum = errors.New("nothing was changed")
 // checkQuorum says why a recovery must not begin. pods are those of the StatefulSet, claims the names of the claims that there are. With a note it has begun.
 func checkQuorum(name string, replicas int32, from string, begun *note, pods []Pod, claims []string) error {
 	if begun != nil {
+		if begun.Snapshot != "" {
+			return fmt.Errorf("%w: a restore of %s is under way: go on with hypershift restore --in-place --from %s", ErrQuorum, begun.Snapshot, begun.Snapshot)
+		}
 		if from != begun.From {
 			return fmt.Errorf("%w: a recovery from %s is under way: go on with --from %s", ErrQuorum, begun.From, begun.From)
 		}
@@ -115,6 +124,9 @@ func (q Quorum) Run(ctx context.Context) error {
 		return err
 	}
 	if !n.Alone {
+		if err := q.stopAPIServers(ctx, n); err != nil {
+			return err
+		}
 		if err := q.await(ctx, "members to stop", func(ctx context.Context) (bool, error) { return q.stopped(ctx, set) }); err != nil {
 			return err
 		}
@@ -143,6 +155,7 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 			return nil, nil, fmt.Errorf("reading annotation %s of StatefulSet %s: %w; remove it to begin anew", noteAnnotation, key, err)
 		}
 	}
+	var err error
 	list, claims := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
 	ours := []client.ListOption{client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}}
 	if err := q.Client.List(ctx, list, append(ours, client.Limit(maxPods))...); err != nil {
@@ -160,11 +173,16 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 		names = append(names, claims.Items[i].Name)
 	}
 	replicas := ptr.Deref(set.Spec.Replicas, 1)
-	if err := checkQuorum(q.Name, replicas, q.From, begun, pods, names); err != nil {
+	if q.Snapshot != nil {
+		err = q.Snapshot.check(replicas, begun)
+	} else {
+		err = checkQuorum(q.Name, replicas, q.From, begun, pods, names)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	if begun != nil {
-		q.say("going on with the recovery from %s", begun.From)
+		q.say("going on with the recovery from %s", cmp.Or(begun.Snapshot, begun.From))
 		return set, begun, q.pause(ctx, begun)
 	}
 	hc := &hyperv1.HostedCluster{}
@@ -172,6 +190,9 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 		return nil, nil, fmt.Errorf("reading HostedCluster %s: %w", q.Cluster, err)
 	}
 	n := &note{From: q.From, Replicas: replicas, Paused: ptr.Deref(hc.Spec.PausedUntil, "") == ""}
+	if err := q.noteSnapshot(ctx, n); err != nil {
+		return nil, nil, err
+	}
 	if err := q.annotate(ctx, set, n); err != nil {
 		return nil, nil, err
 	}
@@ -216,6 +237,12 @@ func (q Quorum) stopped(ctx context.Context, set *appsv1.StatefulSet) (bool, err
 // serveAlone has the survivor forget the others: once, in a pod of its own, which nobody reaches.
 func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
 	pod := alonePod(set, n.From)
+	if q.Snapshot != nil {
+		if err := q.ensureClaim(ctx, set, n.From); err != nil {
+			return err
+		}
+		q.Snapshot.restoreIn(pod, set, n.From)
+	}
 	q.say("starting %s alone, with the volume of %s", pod.Name, n.From)
 	if err := q.Client.Create(ctx, pod.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
@@ -225,17 +252,28 @@ func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, n *note
 		if err := q.Client.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
 			return false, fmt.Errorf("reading pod %s: %w", pod.Name, err)
 		}
+		if s, failed := failure(live); failed {
+			return false, s
+		}
 		return PodOf(live).Ready, nil
 	})
+	if s := (stop{}); errors.As(err, &s) {
+		err = errors.Join(err, q.end(ctx, pod)) // so that the next run starts another
+		if s.untouched {
+			return q.giveUp(ctx, set, n, err)
+		}
+	}
 	if err != nil {
 		return err
 	}
+	return q.end(ctx, pod)
+}
+
+// end deletes a pod, and waits until it is gone.
+func (q Quorum) end(ctx context.Context, pod *corev1.Pod) error {
 	return q.await(ctx, "pod "+pod.Name+" to end", func(ctx context.Context) (bool, error) {
 		err := q.Client.Delete(ctx, pod.DeepCopy())
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 }
 
@@ -251,6 +289,7 @@ func alonePod(set *appsv1.StatefulSet, from string) *corev1.Pod {
 	i := max(0, slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == container }))
 	c := spec.Containers[i]
 	c.Command, c.Args, c.Env, c.EnvFrom, c.Ports, c.LivenessProbe, c.StartupProbe = append([]string{"etcd"}, aloneFlags(from, dataDir, metricsPort)...), nil, nil, nil, nil, nil, nil
+	c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError // the command repeats why it failed
 	c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 2, FailureThreshold: 1}
 	c.ReadinessProbe.TCPSocket = nil
 	c.ReadinessProbe.HTTPGet = &corev1.HTTPGetAction{Path: "/readyz", Scheme: corev1.URISchemeHTTP}
@@ -304,8 +343,23 @@ func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) er
 	if err != nil {
 		return err
 	}
+	if err := q.startAPIServers(ctx, n); err != nil {
+		return err
+	}
+	if err := q.resume(ctx, set, n, true); err != nil {
+		return err
+	}
+	q.say("all %d members are ready with the data of %s; the control plane starts anew", n.Replicas, cmp.Or(n.Snapshot, n.From))
+	return nil
+}
+
+// resume ends the pause, and forgets what was noted.
+func (q Quorum) resume(ctx context.Context, set *appsv1.StatefulSet, n *note, restart bool) error {
 	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: q.Cluster.Namespace, Name: q.Cluster.Name}}
-	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{hyperv1.RestartDateAnnotation: time.Now().UTC().Format(time.RFC3339)}}}
+	patch := map[string]any{}
+	if restart {
+		patch["metadata"] = map[string]any{"annotations": map[string]string{hyperv1.RestartDateAnnotation: time.Now().UTC().Format(time.RFC3339)}}
+	}
 	if n.Paused {
 		patch["spec"] = map[string]any{"pausedUntil": nil}
 	}
@@ -313,14 +367,13 @@ func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) er
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	if err := q.patch(ctx, hc, string(text)); err != nil {
-		return err
-	}
-	if err := q.patch(ctx, set, `{"metadata":{"annotations":{"`+noteAnnotation+`":null}}}`); err != nil {
-		return err
-	}
-	q.say("all %d members are ready with the data of %s; the control plane starts anew", n.Replicas, n.From)
-	return nil
+	// An answer that is lost here must not have somebody run the command again: it would begin anew.
+	return q.await(ctx, "the pause to end", func(ctx context.Context) (bool, error) {
+		if err := q.patch(ctx, hc, string(text)); err != nil {
+			return false, err
+		}
+		return true, q.patch(ctx, set, `{"metadata":{"annotations":{"`+noteAnnotation+`":null}}}`)
+	})
 }
 
 func (q Quorum) dropVolume(ctx context.Context, name string) error {
@@ -363,6 +416,9 @@ func (q Quorum) await(ctx context.Context, what string, so func(context.Context)
 		ok, err := so(ctx)
 		if ok && err == nil {
 			return nil
+		}
+		if errors.As(err, &stop{}) {
+			return err
 		}
 		if !told {
 			q.say("waiting for %s", what)

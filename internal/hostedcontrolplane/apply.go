@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
@@ -23,11 +26,29 @@ func (r *Reconciler) applier() *apply.Applier {
 // publish applies the Services and what goes with them.
 func (r *Reconciler) publish(ctx context.Context, p publication) error {
 	errs := []error{r.applier().All(ctx, p.objects...)}
+	for _, claim := range p.claims {
+		// It only saves time: the controller of StatefulSets makes it otherwise, and its events say why it can't.
+		if err := r.claim(ctx, claim); err != nil {
+			ctrl.LoggerFrom(ctx).V(1).Info("volume claim not made ahead", "claim", claim.Name, "reason", err.Error())
+		}
+	}
 	for _, obj := range p.remove {
 		errs = append(errs, r.applier().Delete(ctx, obj))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("publishing the API: %w", err)
+	}
+	return nil
+}
+
+// claim makes a volume claim if it is not there.
+func (r *Reconciler) claim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	found, err := r.get(ctx, claim.Namespace, claim.Name, &corev1.PersistentVolumeClaim{})
+	if found || err != nil {
+		return err
+	}
+	if err := r.Client.Create(ctx, claim, client.FieldOwner(names.ControlPlaneOperator)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("claiming a volume: %w", err)
 	}
 	return nil
 }

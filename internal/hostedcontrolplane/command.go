@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
+	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/process"
@@ -226,6 +227,10 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	wake := newWaker(mgr.GetCache(), o.Namespace)
 	spaces := defrag.New(mgr.GetClient(), o.Namespace)
 	spaces.Changed = wake.Wake
+	first := &bootstrapper{clock: clk, ensure: o.bootstrap, changed: wake.Wake, background: ctx}
+	if first.ensure == nil {
+		first.ensure = kubeapiserver.Bootstrap
+	}
 	catalogs := release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk, Patience: catalogPatience})
 	catalogs.Subscribe(func(types.NamespacedName) { wake.Wake(ctx) })
 	r := &Reconciler{
@@ -234,15 +239,16 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		Releases: release.NewRegistryProvider(release.Options{Overrides: s.overrides, Mirrors: s.mirrors, Clock: clk}),
 		Images:   s.images, OperateOn: o.OperateOnRelease,
 		PKIBase: s.pki, PKI: &pki.Reconciler{Client: own, Owner: names.ControlPlaneOperator, Clock: clk, Keys: pki.NewKey, Rand: rand.Reader, ClockErr: clocks.Err},
-		Checker: newHealthChecker(clk, wake.Wake), Background: ctx, Inspector: catalogs.For(types.NamespacedName{Namespace: o.Namespace, Name: "catalogs"}), Issuers: &issuers.Book{Clock: clk, Changed: wake.Wake},
+		Background: ctx, Inspector: catalogs.For(types.NamespacedName{Namespace: o.Namespace, Name: "catalogs"}), Issuers: &issuers.Book{Clock: clk, Changed: wake.Wake},
 		Management: newManagementCluster(mgr.GetAPIReader(), mgr.GetRESTMapper(), o.Namespace, clk, s.management),
 		Context: component.WorkloadContext{
 			OperatorImage: o.OperatorImage, EnableCIDebugOutput: o.EnableCIDebugOutput, MetricsSet: o.MetricsSet, RegistryOverrides: o.RegistryOverrides,
-			CertRotationScale: os.Getenv(envCertRotation), BootstrapHosted: o.bootstrap,
+			CertRotationScale: os.Getenv(envCertRotation), BootstrapHosted: first.Ensure,
 			CAPIProxyImage: os.Getenv(capiproxy.EnvImage), StoredCAPIGroups: true,
 			Environment: component.EnvironmentFrom(os.Getenv),
 		},
 	}
+	r.Checker = newHealthChecker(clk, r.told(wake.Wake))
 	if o.started != nil {
 		r.Ready = sync.OnceFunc(func() { time.AfterFunc(startTail, o.started) })
 	}

@@ -118,7 +118,7 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 	} else if !meta.IsNoMatchError(err) {
 		return fmt.Errorf("looking for the Route kind: %w", err)
 	}
-	if err := b.Complete(throttle.New(r.pass, r.Clock, nil)); err != nil {
+	if err := b.Complete(throttle.New(r.pass, r.Clock, r.awaited)); err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
 	return nil

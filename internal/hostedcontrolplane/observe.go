@@ -45,6 +45,11 @@ func (r *Reconciler) observeCapabilities(ctx context.Context, obs *Observed) err
 		return fmt.Errorf("looking for the Route kind: %w", err)
 	}
 	obs.Routes = routes
+	founded, err := r.get(ctx, obs.HCP.Namespace, names.Etcd, &appsv1.StatefulSet{})
+	if err != nil {
+		return err
+	}
+	obs.New = !founded
 	wctx := r.Context
 	wctx.HCP = obs.HCP
 	obs.Routing = kit.RoutingOf(wctx)

@@ -21,6 +21,8 @@ type Observed struct {
 
 	// Flavour is whose components the control plane has.
 	Flavour flavour
+	// New is true as long as nothing keeps data: there is no StatefulSet of etcd.
+	New bool
 	// Routes says whether the management cluster serves Routes.
 	Routes bool
 	// Routing says who serves Routes.

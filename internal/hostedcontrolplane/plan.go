@@ -11,6 +11,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/endpoints"
@@ -23,6 +24,8 @@ type publication struct {
 	// further rounds then.
 	acts    bool
 	objects []client.Object
+	// claims are made if they are not there, and left as they are. A new control plane has them before the StatefulSets that they are for.
+	claims []*corev1.PersistentVolumeClaim
 	// remove are those that must not exist.
 	remove []client.Object
 }
@@ -37,16 +40,20 @@ func planPublication(obs Observed) publication {
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: names.PullSecret}},
 	}}
 	services := endpoints.Services(obs.HCP)
+	p := publication{acts: true}
 	switch obs.Flavour {
 	case kubernetes:
 		services = append(services, endpoints.KubernetesServices(obs.HCP)...)
+		if obs.New {
+			p.claims, _ = etcd.Claims(obs.HCP) // the component of etcd tells what is wrong with them
+		}
 	case openShift:
 		services = append(services, endpoints.PayloadServices(obs.HCP, kit.OAuthEnabled(obs.HCP))...)
 	}
 	for _, svc := range services {
 		objs = append(objs, svc)
 	}
-	p := publication{acts: true, objects: objs}
+	p.objects = objs
 	if obs.Flavour == openShift {
 		p.addRouting(obs)
 	}

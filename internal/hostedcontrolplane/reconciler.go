@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -80,7 +81,9 @@ type Reconciler struct {
 	// Context holds the settings of the process that components see; the rest is filled in here.
 	Context component.WorkloadContext
 
-	tunnel   string // host:port of the konnectivity server, for tests; empty: that of the control plane
+	tunnel string // host:port of the konnectivity server, for tests; empty: that of the control plane
+	// news: the health of the published endpoint has changed since the last pass began.
+	news     atomic.Bool
 	applied  apply.Memory
 	outcomes outcome.Outcomes
 }
@@ -107,6 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // pass is Reconcile; it also says whether all components were brought to the spec.
 func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result, acted bool, _ error) {
+	r.news.Store(false)
 	result, acted, err := r.next(ctx, req)
 	result, err = r.outcomes.Of(req, result, err)
 	return result, acted, err

@@ -66,6 +66,7 @@ func TestReconcile(t *testing.T) {
 		g.Expect(condition(hcp, "Available")).To(Equal(missing))
 		g.Expect(condition(hcp, "EtcdAvailable")).To(HavePrefix("False StatefulSetNotFound"))
 		g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: hcp.Namespace, Name: pki.EtcdServer}, &corev1.Secret{})).To(Succeed())
+		g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: hcp.Namespace, Name: "data-etcd-0"}, &corev1.PersistentVolumeClaim{})).To(Succeed(), "storage need not wait")
 		w.address = "10.97.0.9"
 		g.Expect(w.settle(w.c)).To(Succeed())
 		g.Expect(condition(w.read(), "Available")).To(HavePrefix("True"))

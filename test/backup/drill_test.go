@@ -145,8 +145,10 @@ func TestDrill(t *testing.T) {
 			len(got), before, sum.Revision, len(writer.acked)-before, sum.Bytes, saved.Round(time.Millisecond), uploaded.Round(time.Millisecond), started.Round(time.Millisecond), w.peak)
 	})
 	writer.stop()
+	w.figures(file)
 	w.faults(file, url)
 	w.kills(file, url)
+	w.restoreKills(url, sum)
 }
 
 // restore fills a new data folder from a backup, as the init container does.

@@ -123,20 +123,28 @@ func (w *world) run(killAfter time.Duration, args ...string) (string, error) {
 		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 		defer timer.Stop()
 	}
+	memory := watchMemory(cmd.Process.Pid)
 	err := cmd.Wait()
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		w.peak = max(w.peak, usage.Maxrss>>10)
-	}
+	w.peak = max(w.peak, memory())
 	if err != nil {
 		err = errors.Join(err, errors.New(said.String()))
 	}
 	return out.String(), err
 }
 
+// uploading are the arguments that put a snapshot under a prefix.
+func (w *world) uploading(snapshot, prefix string) []string {
+	return []string{"etcd-upload", "--snapshot-path", snapshot, "--storage-type", "S3", "--aws-bucket", "backups", "--aws-region", "us-east-1", "--key-prefix", prefix,
+		"--credentials-file", filepath.Join(w.secret, backups.CredentialsKey), "--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey), "--meta", w.meta}
+}
+
+func (w *world) uploader(snapshot, prefix string) *exec.Cmd {
+	return exec.Command(filepath.Join(w.programs, "hcp-cloud"), w.uploading(snapshot, prefix)...)
+}
+
 // upload puts a snapshot under a prefix.
 func (w *world) upload(snapshot, prefix string, killAfter time.Duration) (string, error) {
-	return w.run(killAfter, "etcd-upload", "--snapshot-path", snapshot, "--storage-type", "S3", "--aws-bucket", "backups", "--aws-region", "us-east-1", "--key-prefix", prefix,
-		"--credentials-file", filepath.Join(w.secret, backups.CredentialsKey), "--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey), "--meta", w.meta)
+	return w.run(killAfter, w.uploading(snapshot, prefix)...)
 }
 
 // verify reads a backup.

@@ -39,6 +39,7 @@ func TestBackup(t *testing.T) {
 		{"When a backup is restored over a living cluster it should be refused, and nothing be written", b.refused},
 		{"When the backup is verified it should be restored for a trial", b.verify},
 		{"When the storage is a volume it should be saved there, and be verified", b.volume},
+		{"When the backup is restored in place all that was acknowledged before it should be there, and workers and their pods go on", b.inPlace},
 		{"When another cluster is made of it, it should have the data and an identity of its own", b.clone},
 		{"When the cluster is destroyed and restored all that was acknowledged before the backup should be there", b.restore},
 	})
@@ -203,8 +204,73 @@ func (b *saving) verified(t *testing.T, name string) {
 	})
 }
 
-func (b *saving) clone(t *testing.T) {
+// inPlace replaces the data under a worker that goes on.
+func (b *saving) inPlace(t *testing.T) {
 	b.stop()
+	k := hostedKubectl(t, "saved")
+	machines := func() string {
+		return management().run(t, "get", "machines", "-n", "clusters-saved", "-o", `jsonpath={range .items[*]}{.metadata.name}={.metadata.uid} {end}`)
+	}
+	nodes := func() string {
+		return k.run(t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name}={.metadata.uid} {.status.nodeInfo.bootID} {end}`)
+	}
+	// What runs on the worker when the backup is made should run on: the containers are compared.
+	pods := func() string {
+		return k.run(t, "get", "pods", "-A", "-o", `jsonpath={range .items[?(@.status.phase=="Running")]}{.metadata.name} {.status.containerStatuses[*].containerID}{"\n"}{end}`)
+	}
+	machinesBefore, nodesBefore, podsBefore := machines(), nodes(), pods()
+	args := []string{"restore", "--from", b.url, "--credentials", "backup-bucket", "--in-place", kubeconfigFlag()}
+	if out, err := try(t, time.Minute, "hypershift", args...); err == nil || !strings.Contains(out, "add --yes") {
+		t.Errorf("without --yes it ended with %v:\n%s", err, out)
+	}
+	start := time.Now()
+	out := run(t, restoreTime, "hypershift", append(args, "--yes")...)
+	t.Logf("the restore in place took %s:\n%s", time.Since(start).Round(time.Second), out)
+	// At its end the control plane is started anew.
+	eventually(t, restoreTime, "a kube-apiserver that was started anew", func() error {
+		out, err := management().try(t, "get", "deployment", "-n", "clusters-saved", "kube-apiserver", "-o", "jsonpath={.spec.template.metadata.annotations} {.metadata.generation}={.status.observedGeneration} {.status.updatedReplicas}/{.status.readyReplicas}/{.status.replicas}")
+		if err != nil || !strings.Contains(out, "hypershift.openshift.io/restart-date") || !strings.HasSuffix(out, " 1/1/1") {
+			return errors.Join(errors.New(out), err)
+		}
+		_, err = k.try(t, "get", "namespace", "default", "-o", "name")
+		return err
+	})
+	b.compare(t, k)
+	// Leases of the backup are older: a new one is word of a kubelet that has met its API server again.
+	eventually(t, restoreTime, "the worker's lease", func() error {
+		out := k.run(t, "get", "leases", "-n", "kube-node-lease", "-o", "jsonpath={.items[*].spec.renewTime}")
+		if renewed, err := time.Parse(time.RFC3339Nano, out); err != nil || renewed.Before(start) {
+			return errors.Join(fmt.Errorf("renewed at %q, and the restore began at %s", out, start.UTC().Format(time.RFC3339)), err)
+		}
+		return nil
+	})
+	awaitNodes(t, k, 1)
+	t.Logf("the worker is Ready after %s", time.Since(start).Round(time.Second))
+	if got := machines(); got != machinesBefore {
+		t.Errorf("machines were %s and are %s", machinesBefore, got)
+	}
+	if got := nodes(); got != nodesBefore {
+		t.Errorf("nodes were %s and are %s", nodesBefore, got)
+	}
+	same := 0
+	now := pods()
+	for line := range strings.Lines(podsBefore) {
+		if strings.Contains(now, line) {
+			same++
+		}
+	}
+	t.Logf("%d of %d pods have the same containers", same, strings.Count(podsBefore, "\n"))
+	if same == 0 && podsBefore != "" {
+		t.Errorf("pods were\n%s\nand are\n%s", podsBefore, now)
+	}
+	for _, left := range []string{"secret/etcd-restore", "networkpolicy/etcd-restore", "pod/etcd-alone"} {
+		if out, err := management().try(t, "get", "-n", "clusters-saved", left); err == nil {
+			t.Errorf("%s is left: %s", left, out)
+		}
+	}
+}
+
+func (b *saving) clone(t *testing.T) {
 	start := time.Now()
 	out := run(t, restoreTime, "hypershift", "clone", "--from", b.url, "--credentials", "backup-bucket", "--name", "copy", "--without-node-pools", kubeconfigFlag())
 	t.Logf("the clone took %s:\n%s", time.Since(start).Round(time.Second), out)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -60,6 +61,9 @@ func GetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if format == output.Name {
+				return printNames(cmd.OutOrStdout(), rows)
+			}
 			if format != output.Text {
 				return format.Value(cmd.OutOrStdout(), rows)
 			}
@@ -76,10 +80,19 @@ func GetCommand() *cobra.Command {
 	f.BoolVarP(&all, "all-namespaces", "A", false, "Backups of all hosted clusters")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	flags.AddFlags(f)
-	format.AddFlag(cmd)
+	format.AddObjectFlag(cmd)
 	connect.CompleteHostedClusters(cmd, &flags, "name", &namespace)
 	connect.CompleteNamespaces(cmd, &flags, "namespace")
 	return cmd
+}
+
+func printNames(w io.Writer, rows []Row) error {
+	for _, r := range rows {
+		if _, err := fmt.Fprintln(w, "hcpetcdbackup."+hyperv1.GroupVersion.Group+"/"+r.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func list(ctx context.Context, c client.Client, namespace, name string, all bool) ([]Row, error) {

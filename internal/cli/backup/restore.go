@@ -28,7 +28,9 @@ type restoring struct {
 	clone           bool
 	dryRun, wait    bool
 	noPools         bool
-	timeout         time.Duration
+	// inPlace replaces the data of a cluster that is there; yes says that this is wanted.
+	inPlace, yes bool
+	timeout      time.Duration
 }
 
 func (r *restoring) addFlags(cmd *cobra.Command) {
@@ -58,15 +60,23 @@ Everything is read and checked first: who made the backup, that all of it is who
 the way. --dry-run ends there. Only then is anything written: what the HostedCluster names, its certificate authorities and the key of its service accounts, the HostedCluster, whose
 etcd begins with the snapshot, and the NodePools. Nothing that exists is changed or deleted.
 
+With --in-place the HostedCluster is there, and all that it stores is replaced by what the backup has. Authorities, addresses, machines and NodePools stay: workers go on running, and meet
+their API server again after half a minute. The HostedCluster is paused, API servers and etcd are stopped, and the snapshot is restored on etcd's volume beside the data of before; only
+when that has worked, the data of before is deleted. When it has not, everything goes on with it. The command can be interrupted and run again.
+
 Authorities and addresses are those of before, so that kubeconfigs, tokens and workers of your own (platform None) go on. Workers of other platforms are made anew. The cluster that
 was saved must be gone, or off for good: two of the same identity would fight.`,
 		Example: `  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --dry-run
-  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials-file keys --encryption-key-file key --region eu-west-1`,
+  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials-file keys --encryption-key-file key --region eu-west-1
+  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --in-place --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	r.addFlags(cmd)
 	cmd.Flags().StringVar(&r.name, "name", "", "Name of the HostedCluster (default: as in the backup)")
+	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "Replace what a HostedCluster that is there stores; its workers go on")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "With --in-place: replace it")
+	cmd.MarkFlagsMutuallyExclusive("in-place", "without-node-pools")
 	return cmd
 }
 
@@ -113,6 +123,9 @@ func (r *restoring) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("the backup is refused: %w", err)
 	}
 	t := target{namespace: cmp.Or(r.namespace, read.manifest.Cluster.Namespace), name: cmp.Or(r.name, read.manifest.Cluster.Name), url: r.from, access: s.data, clone: r.clone, pools: !r.noPools}
+	if r.inPlace {
+		return r.runInPlace(ctx, out, c, s, read, t)
+	}
 	m, err := build(read.objects, t)
 	if err != nil {
 		return err

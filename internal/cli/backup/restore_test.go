@@ -11,13 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/testenv"
@@ -216,4 +220,89 @@ func TestWrite(t *testing.T) {
 	w, err := look(t.Context(), c, "hypershift", m)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(judge(s, w, m, to).refusals).To(ContainElement(ContainSubstring("exists: destroy it first")), "When it is there it should not be restored over")
+}
+
+// in is what is judged of a restore in place.
+type in struct {
+	s  saved
+	st standing
+}
+
+func (i *in) runs(version string) {
+	i.st.cluster.Status.Version = &hyperv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{Version: version}}}
+}
+
+func TestJudgeInPlace(t *testing.T) {
+	machine := func(name string) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{"kind": "Machine", "metadata": map[string]any{"name": name}, "status": map[string]any{"nodeRef": map[string]any{"name": name}}}}
+	}
+	config := func(text string) corev1.Secret {
+		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: encryption.ConfigSecret}, Data: map[string][]byte{encryption.ConfigKey: []byte(text)}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*in)
+		want   string // of a refusal; empty: none
+		says   string
+	}{
+		"When the cluster is there it should be allowed":   {func(*in) {}, "", "what was written after 2025-11-24T16:00:00Z is lost"},
+		"When there is none it should be refused":          {func(i *in) { i.st.cluster = nil }, "without --in-place it is made again", ""},
+		"When it is another cluster it should be refused":  {func(i *in) { i.st.cluster.Spec.InfraID = "other" }, `is of another cluster: its infraID is "demo-x"`, ""},
+		"When its etcd is the user's it should be refused": {func(i *in) { i.st.cluster.Spec.Etcd.Managed = nil }, "is yours", ""},
+		"When it sleeps it should be refused": {func(i *in) {
+			i.st.cluster.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterHibernated, Status: metav1.ConditionTrue}}
+		}, "sleeps: wake it first", ""},
+		"When the volume is too small it should be refused":      {func(i *in) { i.s.manifest.Etcd.Bytes = 5 << 30 }, "the volume of etcd has", ""},
+		"When the operator is gone it should be refused":         {func(i *in) { i.st.image = "" }, "Deployment control-plane-operator is not there", ""},
+		"When the backup is of a newer release it should refuse": {func(i *in) { i.runs("1.35.9") }, "at most one minor version", ""},
+		"When the backup is much older it should be refused":     {func(i *in) { i.runs("1.38.0") }, "at most one minor version", ""},
+		"When the cluster was upgraded it should be allowed":     {func(i *in) { i.runs("1.37.0") }, "", ""},
+		"When keys were changed since it should be refused": {func(i *in) {
+			i.s.objects.Authorities = append(i.s.objects.Authorities, config("old"))
+			i.st.keys = ptr.To(config("new"))
+		}, "encrypted with other keys", ""},
+		"When Secrets were not encrypted then it should be refused": {func(i *in) { i.st.keys = ptr.To(config("new")) }, "encrypted with other keys", ""},
+		"When keys are the same it should be allowed": {func(i *in) {
+			i.s.objects.Authorities = append(i.s.objects.Authorities, config("same"))
+			i.st.keys = ptr.To(config("same"))
+		}, "", ""},
+		"When a node is newer than the backup it should be named": {func(i *in) {
+			i.s.objects.Machines = []unstructured.Unstructured{machine("a"), machine("gone")}
+			i.st.machines = []unstructured.Unstructured{machine("a"), machine("b")}
+		}, "", "Later nodes    b: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			i := &in{s: demo(), st: standing{cluster: demo().objects.HostedCluster, image: "operators:1"}}
+			tc.change(i)
+			r := judgeInPlace(i.s, i.st, restored())
+			g.Expect(strings.Join(r.lines, "\n")).To(ContainSubstring(tc.says))
+			if tc.want == "" {
+				g.Expect(r.refusals).To(BeEmpty())
+				return
+			}
+			g.Expect(r.refusals).To(ContainElement(ContainSubstring(tc.want)))
+		})
+	}
+	t.Run("When a machine has gone its Node should go, and no Node of one that is there, also when that is not known to be its", func(t *testing.T) {
+		unknown := machine("b")
+		unstructured.RemoveNestedField(unknown.Object, "status")
+		NewWithT(t).Expect(nodesOnlyIn([]unstructured.Unstructured{machine("a"), machine("b")}, []unstructured.Unstructured{unknown})).To(Equal([]string{"a"}))
+	})
+	t.Run("When the storage is in the world the pod that restores should reach it and names, and nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		p := wayOut(nil, "clusters-demo")
+		g.Expect(p.Spec.PodSelector.MatchLabels).To(HaveKey(backups.RestoreLabel))
+		var ports []int
+		for _, rule := range p.Spec.Egress {
+			for _, port := range rule.Ports {
+				ports = append(ports, port.Port.IntValue())
+			}
+		}
+		g.Expect(ports).To(Equal([]int{443, 53, 5353, 53, 5353}))
+	})
+	t.Run("When a cluster is restored again its revisions should lead beyond those of the last time", func(t *testing.T) {
+		g := NewWithT(t)
+		first := time.Unix(1764000000, 0)
+		g.Expect(bump(first.Add(time.Hour))).To(BeNumerically(">", bump(first)+3_000_000))
+	})
 }

@@ -17,7 +17,7 @@ const (
 	// again is how long after a good pass the next one comes, sooner after another; kube-apiserver asks a plugin each minute, and each ten seconds once it
 	// has failed.
 	again, sooner = time.Minute, 15 * time.Second
-	// unused is how long after a pass without plugins the next one comes: the configuration follows a change of the spec within seconds.
+	// unused is how long after a pass the next one comes when keys are in no plugin, and nobody has asked for one.
 	unused = 10 * time.Minute
 )
 
@@ -31,9 +31,13 @@ const (
 	Away
 )
 
-// judge makes the condition of the answers about plugins, nil when there are none; and says when to look again.
-func judge(plugins []string, answers []Answer, generation int64) (c *metav1.Condition, after time.Duration) {
-	if len(plugins) == 0 {
+// judge makes the condition of the answers about plugins, nil when there are none; and says when to look again. wanted: the spec asks for a plugin, which the
+// configuration has some seconds later.
+func judge(plugins []string, answers []Answer, wanted bool, generation int64) (c *metav1.Condition, after time.Duration) {
+	switch {
+	case len(plugins) == 0 && wanted:
+		return nil, sooner
+	case len(plugins) == 0:
 		return nil, unused
 	}
 	var away []string

@@ -25,11 +25,13 @@ func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {
 		plugins []string
 		answers []Answer
+		wanted  bool
 		status  metav1.ConditionStatus // empty: no condition
 		says    string
 		after   time.Duration
 	}{
 		"When no plugin holds keys there should be no condition": {after: unused},
+		"When a plugin is asked for it should look soon":         {wanted: true, after: sooner},
 		"When all answer it should be True":                      {plugins: []string{"local-kms-a", "awskmskey-1"}, answers: []Answer{Well, Well}, status: metav1.ConditionTrue, says: hyperv1.AllIsWellMessage, after: again},
 		"When ours does not answer it should name it":            {plugins: []string{"local-kms-a"}, answers: []Answer{Away}, status: metav1.ConditionFalse, says: "key local-kms-a may not be had: see container kms-plugin in", after: sooner},
 		"When that of a cloud does not answer it should name it": {plugins: []string{"awskmskey-1", "awskmskey-2"}, answers: []Answer{Well, Away}, status: metav1.ConditionFalse, says: "key awskmskey-2 may not be had: see its plugin's container in", after: sooner},
@@ -38,7 +40,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c, after := judge(tc.plugins, tc.answers, 7)
+			c, after := judge(tc.plugins, tc.answers, tc.wanted, 7)
 			g.Expect(after).To(Equal(tc.after))
 			if tc.status == "" {
 				g.Expect(c).To(BeNil())

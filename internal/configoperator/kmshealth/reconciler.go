@@ -103,7 +103,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	for i := range plugins {
 		answers[i] = r.Probe(ctx, i)
 	}
-	condition, after := judge(plugins, answers, hcp.Generation)
+	wanted := encryption.FormOf(hcp) == encryption.InPlugin || hcp.Spec.SecretEncryption.Type == hyperv1.KMS
+	condition, after := judge(plugins, answers, wanted, hcp.Generation)
 	return ctrl.Result{RequeueAfter: wait.Jitter(after, jitter)}, r.report(ctx, hcp, condition)
 }
 

@@ -43,5 +43,8 @@ const (
 	CloneOfAnnotation = "hypershift.openshift.io/clone-of"
 )
 
+// RestoreLabel is on the pod that replaces the data of an etcd: what lets it reach the storage selects it.
+const RestoreLabel = "hypershift.openshift.io/etcd-restore"
+
 // ScheduleLabel on a backup is the name of the schedule that it was made for.
 const ScheduleLabel = "hypershift.openshift.io/backup-schedule"

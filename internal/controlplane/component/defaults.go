@@ -136,7 +136,7 @@ func (c *WorkloadComponent) defaultReplicas(ctx WorkloadContext) int32 {
 		return 1
 	case c.options.RequestServing && ctx.dedicatedRequestServing():
 		return 2
-	case isEtcd(c.name), slices.Contains(apiCritical, c.name):
+	case IsEtcd(c.name), slices.Contains(apiCritical, c.name):
 		return 3
 	}
 	return 2
@@ -303,7 +303,7 @@ func defaultUser(s *scope) error {
 	}
 	uid := s.ctx.Management.User()
 	pod.SecurityContext.RunAsUser = ptr.To(uid)
-	if isEtcd(s.c.name) || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil }) {
+	if IsEtcd(s.c.name) || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil }) {
 		pod.SecurityContext.FSGroup = ptr.To(uid) // A new volume belongs to root.
 	}
 	return nil
@@ -351,7 +351,7 @@ func keepLiveResources(s *scope) error {
 func priorityClass(s *scope) error {
 	class, override := controlPlanePriorityClass, priorityAnnotation
 	switch {
-	case isEtcd(s.c.name):
+	case IsEtcd(s.c.name):
 		class, override = etcdPriorityClass, etcdPriorityAnnotation
 	case slices.Contains(apiCritical, s.c.name):
 		class, override = apiCriticalPriorityClass, apiCriticalPriorityAnnotation

@@ -82,7 +82,7 @@ func payloadRestrictions(s *scope) error {
 
 // payloadTolerations replace those of the component. Etcd keeps what it was given: its members may be wanted on nodes of their own.
 func payloadTolerations(s *scope) error {
-	if !isEtcd(s.c.name) {
+	if !IsEtcd(s.c.name) {
 		s.template.Spec.Tolerations = nil
 	}
 	return tolerations(s)
@@ -94,7 +94,7 @@ func payloadNodeSelector(s *scope) error {
 		return nil
 	}
 	selector := maps.Clone(s.ctx.HCP.Spec.NodeSelector)
-	if isEtcd(s.c.name) {
+	if IsEtcd(s.c.name) {
 		maps.Copy(selector, s.template.Spec.NodeSelector)
 	}
 	s.template.Spec.NodeSelector = selector

@@ -20,7 +20,7 @@ var withoutKubeAPIServer = []string{
 // is sorted.
 func dependenciesOf(name string, declared []string, hcp *hyperv1.HostedControlPlane) []string {
 	deps := withShards(declared, hcp)
-	if !slices.Contains(withoutKubeAPIServer, name) && !isEtcd(name) {
+	if !slices.Contains(withoutKubeAPIServer, name) && !IsEtcd(name) {
 		deps = append(deps, names.KubeAPIServer)
 	}
 	deps = slices.DeleteFunc(deps, func(dep string) bool {
@@ -76,7 +76,7 @@ func withShards(list []string, hcp *hyperv1.HostedControlPlane) []string {
 // EtcdShard is the name of the component that is a shard of etcd.
 func EtcdShard(shard string) string { return names.Etcd + "-" + shard }
 
-// isEtcd is true for etcd and its shards, etcd-<name>.
-func isEtcd(name string) bool {
+// IsEtcd is true for etcd and its shards, etcd-<name>.
+func IsEtcd(name string) bool {
 	return name == names.Etcd || len(name) > len(names.Etcd) && name[:len(names.Etcd)+1] == names.Etcd+"-"
 }

@@ -58,9 +58,9 @@ func stillNeeding(name string, running []string) []string {
 	var needing []string
 	for _, other := range running {
 		switch {
-		case StaysAwake(other) || isEtcd(other) || other == name:
-		case other == names.KubeAPIServer && !isEtcd(name):
-		case name == names.KubeAPIServer || isEtcd(name):
+		case StaysAwake(other) || IsEtcd(other) || other == name:
+		case other == names.KubeAPIServer && !IsEtcd(name):
+		case name == names.KubeAPIServer || IsEtcd(name):
 			needing = append(needing, other)
 		}
 	}

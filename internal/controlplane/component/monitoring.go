@@ -77,7 +77,7 @@ func adaptMonitor(ctx WorkloadContext, name string, obj client.Object) error {
 
 // metricRelabelings select the metrics of a component.
 func metricRelabelings(ctx WorkloadContext, name string) ([]any, error) {
-	if isEtcd(name) {
+	if IsEtcd(name) {
 		name = names.Etcd
 	}
 	r, selected := metricsets.Of[name]

@@ -98,6 +98,10 @@ func deploymentAvailable(d *appsv1.Deployment, cond *metav1.Condition) {
 			d.Status.AvailableReplicas, ptr.Deref(d.Spec.Replicas, 1), c.Message)
 		return
 	}
+	if ptr.Deref(d.Spec.Replicas, 1) == 0 {
+		*cond = expected(*cond) // nothing is missing, as the condition will say
+		return
+	}
 	cond.Reason, cond.Message = NotFoundReason, "the Deployment has no condition Available yet"
 }
 

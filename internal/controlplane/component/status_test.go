@@ -41,6 +41,7 @@ func available(status corev1.ConditionStatus) appsv1.DeploymentCondition {
 func TestConditions(t *testing.T) {
 	stale := deployed(3, 3, available("True"))
 	stale.Generation = 3
+	asleep := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0)}}
 	done := batchv1.JobCondition{Type: batchv1.JobComplete, Status: "True"}
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: "True", Reason: "BackoffLimitExceeded", Message: "3 times"}
 	ok := AsExpectedReason
@@ -53,25 +54,26 @@ func TestConditions(t *testing.T) {
 		complete  string
 		message   string // of RolloutComplete
 	}{
-		"When there is no workload it should say so":                          {available: NotFoundReason, complete: NotFoundReason, message: "does not exist"},
-		"When it waits for others it should name them":                        {missing: []string{"etcd", "kube-apiserver"}, available: NotFoundReason, complete: WaitingForDependenciesReason, message: "Waiting for Dependencies: etcd, kube-apiserver"},
-		"When it serves while it waits it should be available":                {live: deployed(3, 3, available("True")), missing: []string{"etcd"}, available: ok, complete: WaitingForDependenciesReason, message: "etcd"},
-		"When a Deployment is complete it should be as expected":              {live: deployed(3, 3, available("True")), available: ok, complete: ok},
-		"When a Deployment has no condition yet it should not be found":       {live: deployed(0, 0), available: NotFoundReason, complete: WaitingForRolloutCompleteReason, message: "of 3 replicas, 0 are up to date, 0 ready"},
-		"When a Deployment is not available it should be waited for":          {live: deployed(3, 1, available("False")), available: WaitingForAvailableReason, complete: WaitingForRolloutCompleteReason, message: "1 ready"},
-		"When some replicas are old it should not be complete":                {live: deployed(2, 3, available("True")), available: ok, complete: WaitingForRolloutCompleteReason, message: "2 are up to date"},
-		"When the controller has not seen the newest it should be waited for": {live: stale, available: ok, complete: WaitingForRolloutCompleteReason, message: "not been picked up"},
-		"When the read is from before the write it should not be complete":    {live: deployed(3, 3, available("True")), written: true, available: ok, complete: WaitingForRolloutCompleteReason, message: "just been written"},
-		"When operands are missing it should wait for them":                   {live: deployed(3, 3, available("True")), ops: errors.New("deployment x is not ready"), available: ok, complete: WaitingForOperandsReason, message: "x is not ready"},
-		"When reconciling failed it should say why before anything else":      {live: deployed(3, 3, available("True")), missing: []string{"etcd"}, err: errors.New("no image"), available: ok, complete: ReconciliationErrorReason, message: "no image"},
-		"When one of three members serves etcd should be available":           {live: members(3, 1), available: ok, complete: WaitingForRolloutCompleteReason, message: "1 ready"},
-		"When no member serves etcd should not be available":                  {live: members(3, 0), available: WaitingForAvailableReason, complete: WaitingForRolloutCompleteReason, message: "0 ready"},
-		"When a StatefulSet is scaled to nothing it should be available":      {live: members(0, 0), available: ok, complete: ok},
-		"When it is a CronJob it should be as expected":                       {live: &batchv1.CronJob{}, available: ok, complete: ok},
-		"When a Job runs it should be available but not complete":             {live: job(1), available: ok, complete: JobActiveReason, message: "not ended"},
-		"When a Job has ended it should be complete":                          {live: job(0, done), available: ok, complete: JobCompleteReason},
-		"When a Job has failed it should give its reason":                     {live: job(0, failed), available: "BackoffLimitExceeded", complete: "BackoffLimitExceeded", message: "3 times"},
-		"When a Job has not begun it should be unknown":                       {live: job(0), available: JobUnknownReason, complete: JobUnknownReason, message: "neither"},
+		"When there is no workload it should say so":                                   {available: NotFoundReason, complete: NotFoundReason, message: "does not exist"},
+		"When it waits for others it should name them":                                 {missing: []string{"etcd", "kube-apiserver"}, available: NotFoundReason, complete: WaitingForDependenciesReason, message: "Waiting for Dependencies: etcd, kube-apiserver"},
+		"When it serves while it waits it should be available":                         {live: deployed(3, 3, available("True")), missing: []string{"etcd"}, available: ok, complete: WaitingForDependenciesReason, message: "etcd"},
+		"When a Deployment is complete it should be as expected":                       {live: deployed(3, 3, available("True")), available: ok, complete: ok},
+		"When a Deployment has no condition yet it should not be found":                {live: deployed(0, 0), available: NotFoundReason, complete: WaitingForRolloutCompleteReason, message: "of 3 replicas, 0 are up to date, 0 ready"},
+		"When a Deployment has just been made without replicas it should be available": {live: asleep, available: ok, complete: WaitingForRolloutCompleteReason, message: "not been picked up"},
+		"When a Deployment is not available it should be waited for":                   {live: deployed(3, 1, available("False")), available: WaitingForAvailableReason, complete: WaitingForRolloutCompleteReason, message: "1 ready"},
+		"When some replicas are old it should not be complete":                         {live: deployed(2, 3, available("True")), available: ok, complete: WaitingForRolloutCompleteReason, message: "2 are up to date"},
+		"When the controller has not seen the newest it should be waited for":          {live: stale, available: ok, complete: WaitingForRolloutCompleteReason, message: "not been picked up"},
+		"When the read is from before the write it should not be complete":             {live: deployed(3, 3, available("True")), written: true, available: ok, complete: WaitingForRolloutCompleteReason, message: "just been written"},
+		"When operands are missing it should wait for them":                            {live: deployed(3, 3, available("True")), ops: errors.New("deployment x is not ready"), available: ok, complete: WaitingForOperandsReason, message: "x is not ready"},
+		"When reconciling failed it should say why before anything else":               {live: deployed(3, 3, available("True")), missing: []string{"etcd"}, err: errors.New("no image"), available: ok, complete: ReconciliationErrorReason, message: "no image"},
+		"When one of three members serves etcd should be available":                    {live: members(3, 1), available: ok, complete: WaitingForRolloutCompleteReason, message: "1 ready"},
+		"When no member serves etcd should not be available":                           {live: members(3, 0), available: WaitingForAvailableReason, complete: WaitingForRolloutCompleteReason, message: "0 ready"},
+		"When a StatefulSet is scaled to nothing it should be available":               {live: members(0, 0), available: ok, complete: ok},
+		"When it is a CronJob it should be as expected":                                {live: &batchv1.CronJob{}, available: ok, complete: ok},
+		"When a Job runs it should be available but not complete":                      {live: job(1), available: ok, complete: JobActiveReason, message: "not ended"},
+		"When a Job has ended it should be complete":                                   {live: job(0, done), available: ok, complete: JobCompleteReason},
+		"When a Job has failed it should give its reason":                              {live: job(0, failed), available: "BackoffLimitExceeded", complete: "BackoffLimitExceeded", message: "3 times"},
+		"When a Job has not begun it should be unknown":                                {live: job(0), available: JobUnknownReason, complete: JobUnknownReason, message: "neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

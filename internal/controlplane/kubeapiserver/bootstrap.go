@@ -20,7 +20,7 @@ import (
 
 // Upstream makes the first bindings in a container beside kube-apiserver, which then sleeps for ever and keeps its memory in
 // every hosted control plane. A container of a Deployment cannot end, and an init container runs before the server; so the
-// control-plane-operator, which can read the administrator's kubeconfig anyway, makes them itself. It looks again at every
+// control-plane-operator, which can read the administrator's kubeconfig anyway, makes them itself. It looks again behind every
 // pass (one request), and so repairs a binding that somebody in the hosted cluster deleted, which our operator there could
 // not do without it. Whoever runs stock manifests can still use `hcp-sidecar kas-bootstrap`.
 

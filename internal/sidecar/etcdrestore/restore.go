@@ -6,6 +6,7 @@ package etcdrestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,8 +31,9 @@ import (
 const (
 	// maxSnapshot bounds a download: etcd's quota is 8 GiB, and a snapshot has the size of the database plus a checksum.
 	maxSnapshot = 8<<30 + 1<<20
-	// stagingName is where a restore is prepared, beside the data directory so that the last step is a rename.
-	stagingName = ".restore"
+	// stagingName is where a restore is prepared, beside the data directory so that the last step is a rename; beforeName is where data that
+	// is replaced lies between two renames.
+	stagingName, beforeName = ".restore", ".before"
 	// revisionBump is added to the restored cluster's revision, and everything below is marked compacted. Clients that watched
 	// the lost cluster hold newer revisions than the snapshot has; without the bump they would miss changes silently.
 	revisionBump = 1_000_000_000
@@ -46,8 +48,12 @@ type Restore struct {
 	Template      string // etcd's configuration as a template, for the members and the token
 	Name, DataDir string // override the template's when set
 	MaxBytes      int64
-	Log           io.Writer
-	HTTP          *http.Client
+	// Replace has data that is there be replaced, once the snapshot has been restored beside it; otherwise nothing is done when there is data.
+	Replace bool
+	// RevisionBump is added to the snapshot's revision; 0: revisionBump. It must be the same for all members of a cluster.
+	RevisionBump uint64
+	Log          io.Writer
+	HTTP         *http.Client
 	// Fetch reads what isn't http or https into a file, checked; nil: nothing else is read.
 	Fetch Fetch
 }
@@ -67,7 +73,7 @@ func (r Restore) Run(ctx context.Context) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking into %s: %w", dataDir, err)
 	}
-	if len(entries) > 0 {
+	if len(entries) > 0 && !r.Replace {
 		fmt.Fprintf(r.Log, "%s has data: nothing to restore\n", dataDir)
 		return nil
 	}
@@ -88,7 +94,7 @@ func (r Restore) Run(ctx context.Context) error {
 		return err
 	}
 	restored := filepath.Join(staging, "data")
-	if err := restore(file, restored, settings.Self, cfg); err != nil {
+	if err := r.restore(file, restored, settings.Self, cfg); err != nil {
 		return err
 	}
 	if err := os.Remove(file); err != nil {
@@ -97,11 +103,11 @@ func (r Restore) Run(ctx context.Context) error {
 	return r.publish(restored, dataDir, staging)
 }
 
-func restore(file, out string, self etcdinit.Peer, cfg etcdinit.Config) error {
+func (r Restore) restore(file, out string, self etcdinit.Peer, cfg etcdinit.Config) error {
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: file, OutputDataDir: out, Name: self.Name, PeerURLs: []string{self.URL},
 		InitialCluster: cfg.InitialCluster(), InitialClusterToken: cfg.Token(),
-		RevisionBump: revisionBump, MarkCompacted: true,
+		RevisionBump: cmp.Or(r.RevisionBump, revisionBump), MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restoring the snapshot: %w", err)
@@ -109,18 +115,40 @@ func restore(file, out string, self etcdinit.Peer, cfg etcdinit.Config) error {
 	return nil
 }
 
-// publish moves the restored directory to its place, which may be an empty folder.
+// publish moves the restored directory to its place, which may be an empty folder, or one with data that is replaced.
 func (r Restore) publish(restored, dataDir, staging string) error {
-	if err := os.Remove(dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing the empty %s: %w", dataDir, err)
+	before := filepath.Join(filepath.Dir(dataDir), beforeName)
+	if !r.Replace {
+		if err := os.Remove(dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("removing the empty %s: %w", dataDir, err)
+		}
+	} else if err := moveAside(dataDir, before); err != nil {
+		return err
 	}
 	if err := os.Rename(restored, dataDir); err != nil {
-		return fmt.Errorf("moving the restored data to %s: %w", dataDir, err)
+		err = fmt.Errorf("moving the restored data to %s: %w", dataDir, err)
+		if back := os.Rename(before, dataDir); r.Replace && back != nil && !errors.Is(back, os.ErrNotExist) {
+			err = errors.Join(err, back)
+		}
+		return err
 	}
-	if err := os.RemoveAll(staging); err != nil {
-		return fmt.Errorf("clearing %s: %w", staging, err)
+	for _, dir := range []string{staging, before} {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("clearing %s: %w", dir, err)
+		}
 	}
 	fmt.Fprintf(r.Log, "restored the snapshot to %s\n", dataDir)
+	return nil
+}
+
+// moveAside moves data that is replaced, where there is any.
+func moveAside(dataDir, before string) error {
+	if err := os.RemoveAll(before); err != nil { // of a run that was killed
+		return fmt.Errorf("clearing %s: %w", before, err)
+	}
+	if err := os.Rename(dataDir, before); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("moving the data of before to %s: %w", before, err)
+	}
 	return nil
 }
 
@@ -194,7 +222,7 @@ func Command(fetch Fetch) *cobra.Command {
 	timeout := time.Hour
 	cmd := &cobra.Command{
 		Use:   "etcd-restore",
-		Short: "Fill an empty data directory from a snapshot; does nothing when there is data",
+		Short: "Fill the data directory from a snapshot; does nothing when there is data, unless it is to be replaced",
 		Example: `  RESTORE_URL_ETCD=https://bucket.example.com/demo.db?signature=... \
     control-plane-operator etcd-restore --name=$POD_NAME --config-template=/etc/etcd/config/etcd.yaml`,
 		Args:         cobra.NoArgs,
@@ -218,6 +246,8 @@ func Command(fetch Fetch) *cobra.Command {
 	f.StringVar(&r.Template, "config-template", "/etc/etcd/config/etcd.yaml", "etcd's configuration file, with $(VAR) for variables of the environment")
 	f.StringVar(&r.Name, "name", os.Getenv("POD_NAME"), "name of the member; default: $POD_NAME, else the template's")
 	f.StringVar(&r.DataDir, "data-dir", "", "etcd's data directory; default: the template's")
+	f.BoolVar(&r.Replace, "replace", false, "replace data that is there, once the snapshot has been restored beside it")
+	f.Uint64Var(&r.RevisionBump, "revision-bump", revisionBump, "what is added to the snapshot's revision; the same for all members")
 	f.Int64Var(&r.MaxBytes, "max-bytes", maxSnapshot, "largest snapshot accepted")
 	f.DurationVar(&timeout, "timeout", timeout, "give up after this long")
 	return cmd

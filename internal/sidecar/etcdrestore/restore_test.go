@@ -125,6 +125,43 @@ func TestRestore(t *testing.T) {
 		g.Expect(log.String()).To(ContainSubstring("nothing to restore"))
 	})
 
+	t.Run("When data is to be replaced it should be, at a revision that was asked for, also after runs that were killed", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, left := range []string{"", beforeName, stagingName} {
+			r, _ := world(t, http.StatusOK, file)
+			r.Replace, r.RevisionBump = true, 5*revisionBump
+			client, p := startEtcd(t, r.DataDir)
+			_, err := client.Put(t.Context(), "key", "newer")
+			g.Expect(err).NotTo(HaveOccurred())
+			p.Kill()
+			switch left {
+			case beforeName: // killed between the two renames
+				g.Expect(os.Rename(r.DataDir, filepath.Join(filepath.Dir(r.DataDir), beforeName))).To(Succeed())
+			case stagingName:
+				g.Expect(os.MkdirAll(filepath.Join(filepath.Dir(r.DataDir), stagingName, "data"), 0o700)).To(Succeed())
+			}
+			g.Expect(r.Run(t.Context())).To(Succeed())
+			entries, err := os.ReadDir(filepath.Dir(r.DataDir))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(entries).To(HaveLen(1), "what was before must be gone")
+			client, _ = startEtcd(t, r.DataDir)
+			got, err := client.Get(t.Context(), "key")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(got.Kvs[0].Value)).To(Equal("from the snapshot"))
+			g.Expect(got.Header.Revision).To(BeNumerically(">", 5*revisionBump))
+		}
+	})
+	t.Run("When the snapshot is no snapshot data that was to be replaced should stay", func(t *testing.T) {
+		g := NewWithT(t)
+		r, _ := world(t, http.StatusOK, file[:len(file)/2])
+		r.Replace = true
+		kept := filepath.Join(r.DataDir, "member", "snap", "db")
+		g.Expect(os.MkdirAll(filepath.Dir(kept), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(kept, []byte("kept"), 0o600)).To(Succeed())
+		g.Expect(r.Run(t.Context())).NotTo(Succeed())
+		g.Expect(os.ReadFile(kept)).To(BeEquivalentTo("kept"))
+	})
+
 	broken := bytes.Clone(file)
 	broken[len(broken)/2] ^= 0xff
 	for name, tc := range map[string]struct {

@@ -1,0 +1,288 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	semver "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/create"
+	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/etcdrecovery"
+	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/read"
+)
+
+// standing is a hosted cluster whose data is to be replaced.
+type standing struct {
+	cluster *hyperv1.HostedCluster // nil: there is none
+	// keys is what kube-apiserver decrypts with; nil: nothing is encrypted.
+	keys *corev1.Secret
+	// image has the programs that restore; empty: the control plane has no operator.
+	image    string
+	machines []unstructured.Unstructured
+}
+
+// operatorName is the Deployment and the container of the control-plane-operator.
+const operatorName = "control-plane-operator"
+
+// lookInPlace reads what is decided by.
+func lookInPlace(ctx context.Context, c client.Client, key client.ObjectKey) (standing, error) {
+	st := standing{}
+	var err error
+	if st.cluster, err = read.Optional(ctx, c, key, &hyperv1.HostedCluster{}); err != nil || st.cluster == nil {
+		return st, err
+	}
+	namespace := names.NamespaceOf(st.cluster)
+	if st.keys, err = read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: encryption.ConfigSecret}, &corev1.Secret{}); err != nil {
+		return st, err
+	}
+	operator, err := read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: operatorName}, &appsv1.Deployment{})
+	if err != nil {
+		return st, err
+	}
+	if operator != nil {
+		for _, container := range operator.Spec.Template.Spec.Containers {
+			if container.Name == operatorName {
+				st.image = container.Image
+			}
+		}
+	}
+	st.machines, err = listMachines(ctx, c, namespace)
+	return st, err
+}
+
+// listMachines lists the Machines of either group; a group that isn't served has none.
+func listMachines(ctx context.Context, c client.Client, namespace string) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+	for _, group := range []string{"cluster.x-k8s.io", "cluster.hypershift.openshift.io"} {
+		mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Machine"})
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking up Machine.%s: %w", group, err)
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind("MachineList"))
+		for err := range read.Pages(ctx, c, list, page, client.InNamespace(namespace)) {
+			if err != nil {
+				return nil, fmt.Errorf("listing machines of namespace %s: %w", namespace, err)
+			}
+			out = append(out, list.Items...)
+		}
+	}
+	return out, nil
+}
+
+// nodesOnlyIn are the Nodes that Machines of a have become which b doesn't have, sorted. A Machine that both have keeps its Node, whatever is known of it.
+func nodesOnlyIn(a, b []unstructured.Unstructured) []string {
+	var out []string
+	for _, m := range a {
+		name, _, err := unstructured.NestedString(m.Object, "status", "nodeRef", "name")
+		if m.GetKind() != "Machine" || err != nil || name == "" || slices.ContainsFunc(b, func(o unstructured.Unstructured) bool { return o.GetKind() == "Machine" && o.GetName() == m.GetName() }) {
+			continue
+		}
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// judgeInPlace says what would be done, and why it can't be. It is pure.
+func judgeInPlace(s saved, st standing, t target) report {
+	r := report{}
+	say := func(format string, args ...any) { r.lines = append(r.lines, fmt.Sprintf(format, args...)) }
+	refuse := func(format string, args ...any) { r.refusals = append(r.refusals, fmt.Sprintf(format, args...)) }
+	b := s.manifest
+	say("Backup         %s of HostedCluster %s/%s, made at %s", b.Backup, b.Cluster.Namespace, b.Cluster.Name, b.Created.Format(time.RFC3339))
+	say("Snapshot       revision %d, %d keys, %d bytes; whole, and sealed with key %s", b.Etcd.Revision, b.Etcd.Keys, b.Etcd.Bytes, b.Key)
+	say("Restore        the data of HostedCluster %s/%s, in place: what was written after %s is lost", t.namespace, t.name, b.Created.Format(time.RFC3339))
+	if st.cluster == nil {
+		refuse("there is no HostedCluster %s/%s: without --in-place it is made again", t.namespace, t.name)
+		return r
+	}
+	hc := st.cluster
+	if id := s.objects.HostedCluster.Spec.InfraID; id != hc.Spec.InfraID {
+		refuse("the backup is of another cluster: its infraID is %q, that of HostedCluster %s/%s %q", id, t.namespace, t.name, hc.Spec.InfraID)
+	}
+	if !hc.DeletionTimestamp.IsZero() {
+		refuse("HostedCluster %s/%s is being deleted: wait until it is gone, and restore without --in-place", t.namespace, t.name)
+	}
+	if conditions.IsTrue(hc.Status.Conditions, hyperv1.HostedClusterHibernated) {
+		refuse("HostedCluster %s/%s sleeps: wake it first, by hypershift wake %s", t.namespace, t.name, t.name)
+	}
+	if hc.Spec.Etcd.Managed == nil {
+		refuse("the etcd of HostedCluster %s/%s is yours: restore the snapshot where it runs", t.namespace, t.name)
+	} else if room, need := roomOf(hc), need(b.Etcd.Bytes); room < need {
+		refuse("the volume of etcd has %d bytes, and restoring takes %d beside the data that is there: destroy the cluster, and restore with a larger spec.etcd.managed.storage.persistentVolume.size", room, need)
+	}
+	if st.image == "" {
+		refuse("Deployment %s is not there, whose programs restore: restore without --in-place once the cluster is destroyed", operatorName)
+	}
+	refuseVersions(b, world{}, refuse)
+	refuseRelease(b.Cluster.Version, hc, refuse)
+	refuseKeys(s, st, refuse)
+	if hc.Spec.Etcd.Managed != nil && len(hc.Spec.Etcd.Managed.Shards) > 0 {
+		say("Shards         keep what they have: they are in no backup")
+	}
+	say("Machines       %d stay", len(st.machines))
+	if later := nodesOnlyIn(st.machines, s.objects.Machines); len(later) > 0 {
+		say("Later nodes    %s: the backup doesn't know them, and they don't come back by themselves. A health check makes their machines anew (spec.management.autoRepair); else delete the Machines",
+			strings.Join(later, ", "))
+	}
+	return r
+}
+
+// refuseRelease: an older server can't read what a newer one has stored, nor a much newer one everything of an older.
+func refuseRelease(saved string, hc *hyperv1.HostedCluster, refuse func(string, ...any)) {
+	now := ""
+	if v := hc.Status.Version; v != nil {
+		for _, h := range v.History {
+			if h.Version != "" {
+				now = h.Version
+				break
+			}
+		}
+	}
+	then, err := semver.ParseGeneric(saved)
+	present, errPresent := semver.ParseGeneric(now)
+	if err != nil || errPresent != nil {
+		return // a release without a number is compared by nobody
+	}
+	if then.Major() != present.Major() || then.Minor() > present.Minor() || then.Minor()+1 < present.Minor() {
+		refuse("the backup is of release %s, and the cluster runs %s: at most one minor version may lie between them, and the backup's must be the older one", saved, now)
+	}
+}
+
+// refuseKeys: what the snapshot's Secrets are encrypted with must be what kube-apiserver decrypts with.
+func refuseKeys(s saved, st standing, refuse func(string, ...any)) {
+	var then, now map[string][]byte
+	for i := range s.objects.Authorities {
+		if a := &s.objects.Authorities[i]; a.Name == encryption.ConfigSecret {
+			then = a.Data
+		}
+	}
+	if st.keys != nil {
+		now = st.keys.Data
+	}
+	if !equality.Semantic.DeepEqual(then, now) {
+		refuse("Secrets of the backup are encrypted with other keys than those that kube-apiserver has now: they could not be read. Destroy the cluster and restore without --in-place, which brings the keys")
+	}
+}
+
+// wayOut lets the pod that restores reach names and the storage, whatever else its namespace forbids.
+func wayOut(credentials []byte, namespace string) *networkingv1.NetworkPolicy {
+	p := wayTo(credentials, namespace)
+	if p == nil {
+		p = wayTo([]byte("endpoint_url = https://aws"), namespace)
+	}
+	p.Spec.PodSelector = metav1.LabelSelector{MatchLabels: map[string]string{backups.RestoreLabel: ""}}
+	rule := networkingv1.NetworkPolicyEgressRule{}
+	for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
+		for _, port := range []int32{53, 5353} {
+			rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(protocol), Port: ptr.To(intstr.FromInt32(port))})
+		}
+	}
+	p.Spec.Egress = append(p.Spec.Egress, rule)
+	return p
+}
+
+// bump leads beyond every revision of a cluster that writes less than a thousand times a second, from whenever it was restored last.
+func bump(now time.Time) uint64 { return uint64(now.Unix()) * 1000 }
+
+// runInPlace replaces the data of a cluster that is there.
+func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Client, s opened, read saved, t target) error {
+	key := client.ObjectKey{Namespace: t.namespace, Name: t.name}
+	st, err := lookInPlace(ctx, c, key)
+	if err != nil {
+		return err
+	}
+	report := judgeInPlace(read, st, t)
+	for _, line := range report.lines {
+		fmt.Fprintln(out, line)
+	}
+	switch {
+	case len(report.refusals) > 0:
+		return fmt.Errorf("nothing was written:\n  %s", strings.Join(report.refusals, "\n  "))
+	case r.dryRun:
+		_, err := fmt.Fprintln(out, "Nothing was written: this was a dry run.")
+		return err
+	case !r.yes:
+		return fmt.Errorf("nothing was written: all that HostedCluster %s/%s stores would be replaced: add --yes when the backup's data is the one to go on with", t.namespace, t.name)
+	}
+	namespace := names.NamespaceOf(st.cluster)
+	access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: backups.Secret}, Data: s.data}
+	way := wayOut(s.data[backups.CredentialsKey], namespace)
+	for _, o := range []client.Object{access, way} {
+		if _, err := connect.Apply(ctx, c, o); err != nil {
+			return err
+		}
+	}
+	q := etcdrecovery.Quorum{Client: c, Cluster: key, Namespace: namespace, Name: names.Etcd, From: names.Etcd + "-0", Log: out, Poll: time.Second,
+		Snapshot: &etcdrecovery.Snapshot{URL: t.url, Image: st.image, Bump: bump(time.Now())}}
+	err = q.Run(ctx)
+	if err != nil && !errors.Is(err, etcdrecovery.ErrNotRestored) {
+		return err // the next run needs the Secret, too
+	}
+	for _, o := range []client.Object{access, way} {
+		if gone := client.IgnoreNotFound(c.Delete(ctx, o)); gone != nil {
+			return errors.Join(err, fmt.Errorf("deleting %s: %w", connect.DescribeIn(c.Scheme(), o), gone))
+		}
+	}
+	if err != nil || !r.wait {
+		return err
+	}
+	p := progress.New(out, nil)
+	o := create.NewOptions(st.cluster.Spec.Platform.Type)
+	o.Namespace, o.Name, o.Timeout = t.namespace, t.name, r.timeout
+	if err := create.Wait(ctx, o, c, p); err != nil {
+		return err
+	}
+	return r.forgetNodes(ctx, c, t, nodesOnlyIn(read.objects.Machines, st.machines), p)
+}
+
+// forgetNodes deletes the Nodes of machines that have gone since the backup was made.
+func (r *restoring) forgetNodes(ctx context.Context, c client.Client, t target, gone []string, p *progress.Printer) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	hosted, err := hostedClient(ctx, c, r.connect, t)
+	if err != nil {
+		return err
+	}
+	err = p.Until(ctx, "the API of the hosted cluster", func(ctx context.Context) (progress.State, error) {
+		var errs []error
+		for _, name := range gone {
+			errs = append(errs, client.IgnoreNotFound(hosted.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+		}
+		return progress.Done(), errors.Join(errs...)
+	})
+	if err == nil {
+		p.Printf("deleted in the hosted cluster: Nodes of machines that are gone: %s", strings.Join(gone, ", "))
+	}
+	return err
+}

@@ -1,0 +1,360 @@
+package etcdrecovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/testenv"
+)
+
+func TestSnapshotCheck(t *testing.T) {
+	s := Snapshot{URL: "s3://b/2.db.enc"}
+	for name, c := range map[string]struct {
+		replicas int32
+		begun    *note
+		want     string
+	}{
+		"When etcd runs it should begin":                           {replicas: 1},
+		"When the same restore was interrupted it should go on":    {begun: &note{From: "etcd-0", Snapshot: s.URL}},
+		"When the cluster sleeps it should say to wake it":         {want: "wake the hosted cluster first"},
+		"When another backup is being restored it should name it":  {begun: &note{Snapshot: "s3://b/1.db.enc"}, want: "go on with --from s3://b/1.db.enc"},
+		"When a member's data is about to go on it should say so":  {begun: &note{From: "etcd-1"}, want: "hypershift etcd recover --from etcd-1"},
+		"When a member's data is going on alone it should as well": {replicas: 3, begun: &note{From: "etcd-1", Alone: true}, want: "a recovery from etcd-1 is under way"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			err := s.check(c.replicas, c.begun)
+			if c.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ErrQuorum))
+			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
+		})
+	}
+	t.Run("When a restore is under way a recovery from a member should be refused", func(t *testing.T) {
+		NewWithT(t).Expect(checkQuorum("etcd", 0, "etcd-0", &note{From: "etcd-0", Snapshot: s.URL}, nil, nil)).To(MatchError(ContainSubstring("hypershift restore --in-place --from " + s.URL)))
+	})
+}
+
+func TestFailure(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "etcd-alone"}}
+	_, failed := failure(pod)
+	g.Expect(failed).To(BeFalse(), "When the pod waits it has not failed")
+	pod.Status.Phase = corev1.PodFailed
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "the volume is full\n"}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: restorer, State: ended}}
+	s, failed := failure(pod)
+	g.Expect(failed).To(BeTrue())
+	g.Expect(s.untouched).To(BeTrue(), "When the snapshot can't be restored the data of before is there")
+	g.Expect(s.Error()).To(ContainSubstring("the volume is full"))
+	pod.Status.InitContainerStatuses = nil
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "etcd", State: ended}}
+	s, _ = failure(pod)
+	g.Expect(s.untouched).To(BeFalse(), "When etcd itself fails the data has been replaced")
+}
+
+// stage is a control plane whose controllers and kubelet are played. What each volume holds is noted on its claim.
+type stage struct {
+	t        testing.TB
+	c        client.WithWatch
+	ns       string
+	replicas int32
+	broken   atomic.Bool // the snapshot can't be restored
+
+	mu  sync.Mutex
+	bad []string
+}
+
+// held says what a volume has: "before", "snapshot", or nothing yet.
+const held = "example.com/held"
+
+func newStage(t testing.TB, replicas int32) *stage {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())
+	env := testenv.Start(t)
+	s := &stage{t: t, c: env.Client(t, scheme), ns: env.Namespace(t), replicas: replicas}
+	hc, hcp := exampleCluster(s.ns)
+	app := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	}
+	template := func(name string) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app(name).MatchLabels}, Spec: podSpec()}
+	}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas), Selector: app("etcd"), Template: template("etcd")}}
+	set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: config, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "etcd-config"}}}}}
+	set.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: volume, MountPath: "/var/lib"}}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}}
+	api := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: apiServer}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: app(apiServer), Template: template(apiServer)}}
+	for _, o := range []client.Object{hc, hcp, set, api} {
+		g.Expect(s.c.Create(t.Context(), o)).To(Succeed())
+	}
+	t.Cleanup(func() { _ = s.c.Delete(context.Background(), hc) })
+	for i := range replicas {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: volume + "-" + name(int(i)), Annotations: map[string]string{held: "before"}}, Spec: set.Spec.VolumeClaimTemplates[0].Spec}
+		g.Expect(s.c.Create(t.Context(), claim)).To(Succeed())
+	}
+	ctx, end := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			s.play(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	})
+	t.Cleanup(func() { end(); done.Wait() })
+	return s
+}
+
+// play is one step of everybody else. Errors pass: the next step tries again.
+func (s *stage) play(ctx context.Context) {
+	hc, hcp := exampleCluster(s.ns)
+	set, api := &appsv1.StatefulSet{}, &appsv1.Deployment{}
+	err := errors.Join(s.c.Get(ctx, client.ObjectKeyFromObject(hc), hc), s.c.Get(ctx, client.ObjectKeyFromObject(hcp), hcp),
+		s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "etcd"}, set), s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: apiServer}, api))
+	if err != nil {
+		return
+	}
+	if now := ptr.Deref(hc.Spec.PausedUntil, ""); now != ptr.Deref(hcp.Spec.PausedUntil, "") {
+		hcp.Spec.PausedUntil = hc.Spec.PausedUntil
+		_ = s.c.Update(ctx, hcp)
+	}
+	// Pods are listed after it was looked for: those that this step deletes were there before it.
+	alone := &corev1.Pod{}
+	beside := s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "etcd-alone"}, alone) == nil
+	servers := s.run(ctx, apiServer, int(*api.Spec.Replicas))
+	members := s.run(ctx, "etcd", int(*set.Spec.Replicas))
+	if beside {
+		if servers+members > 0 {
+			s.wrong("%d API servers and %d members run beside the one that is alone", servers, members)
+		}
+		s.alone(ctx, alone)
+	}
+	claims := &corev1.PersistentVolumeClaimList{}
+	_ = s.c.List(ctx, claims, client.InNamespace(s.ns))
+	for i := range claims.Items {
+		if claim := &claims.Items[i]; claim.DeletionTimestamp != nil && len(claim.Finalizers) > 0 {
+			claim.Finalizers = nil
+			_ = s.c.Update(ctx, claim)
+		}
+	}
+}
+
+// run makes and removes pods as their controller does, and says how many there were.
+func (s *stage) run(ctx context.Context, app string, want int) int {
+	pods := &corev1.PodList{}
+	if s.c.List(ctx, pods, client.InNamespace(s.ns), client.MatchingLabels{"app": app}) != nil {
+		return 0
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if want == 0 {
+			_ = s.c.Delete(ctx, pod, client.GracePeriodSeconds(0))
+		}
+		s.ready(ctx, pod)
+	}
+	for i := range want {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: fmt.Sprintf("%s-%d", app, i), Labels: map[string]string{"app": app}}, Spec: podSpec()}
+		if app == "etcd" {
+			s.ensureVolume(ctx, pod.Name)
+		}
+		_ = s.c.Create(ctx, pod)
+	}
+	if want > 0 && app == "etcd" {
+		s.mixed(ctx)
+	}
+	return len(pods.Items)
+}
+
+func (s *stage) ready(ctx context.Context, pod *corev1.Pod) {
+	if PodOf(pod).Ready {
+		return
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	_ = s.c.Status().Update(ctx, pod)
+}
+
+func (s *stage) ensureVolume(ctx context.Context, pod string) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: volume + "-" + pod}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	_ = s.c.Create(ctx, claim) // it is there, most of the time
+}
+
+// mixed notes when members run some of which have the data of before, and others that of the snapshot.
+func (s *stage) mixed(ctx context.Context) {
+	seen := s.contents(ctx)
+	for _, one := range seen {
+		if one == "before" && seen[0] == "snapshot" {
+			s.wrong("members run with %v", seen)
+		}
+	}
+}
+
+func (s *stage) contents(ctx context.Context) []string {
+	out := make([]string, s.replicas)
+	for i := range out {
+		claim := &corev1.PersistentVolumeClaim{}
+		if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: volume + "-" + name(i)}, claim) == nil {
+			out[i] = claim.Annotations[held]
+		}
+	}
+	return out
+}
+
+// alone is the kubelet with the pod that restores.
+func (s *stage) alone(ctx context.Context, pod *corev1.Pod) {
+	if PodOf(pod).Ready || pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil {
+			_ = s.c.Delete(ctx, pod, client.GracePeriodSeconds(0))
+		}
+		return
+	}
+	if s.broken.Load() {
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: restorer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "403 from the bucket"}}}}
+		_ = s.c.Status().Update(ctx, pod)
+		return
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "data-etcd-0"}, claim) != nil {
+		return // it stays pending
+	}
+	claim.Annotations = map[string]string{held: "snapshot"}
+	if s.c.Update(ctx, claim) == nil {
+		s.ready(ctx, pod)
+	}
+}
+
+func (s *stage) wrong(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bad = append(s.bad, fmt.Sprintf(format, args...))
+}
+
+func (s *stage) quorum(c client.Client, out io.Writer) Quorum {
+	return Quorum{Client: c, Cluster: client.ObjectKey{Namespace: s.ns, Name: "demo"}, Namespace: s.ns, Name: "etcd", From: "etcd-0", Log: out, Poll: 10 * time.Millisecond, Patience: 2 * time.Minute,
+		Snapshot: &Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7}}
+}
+
+// expect looks at the end.
+func (s *stage) expect(t testing.TB, contents ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	hc, set, api := &hyperv1.HostedCluster{}, &appsv1.StatefulSet{}, &appsv1.Deployment{}
+	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "demo"}, hc)).To(Succeed())
+	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "etcd"}, set)).To(Succeed())
+	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: apiServer}, api)).To(Succeed())
+	g.Expect(ptr.Deref(hc.Spec.PausedUntil, "")).To(BeEmpty())
+	g.Expect(*set.Spec.Replicas).To(Equal(s.replicas))
+	g.Expect(*api.Spec.Replicas).To(BeEquivalentTo(2))
+	g.Expect(set.Annotations).NotTo(HaveKey(noteAnnotation))
+	g.Expect(s.contents(t.Context())).To(Equal(contents))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.Expect(s.bad).To(BeEmpty())
+}
+
+// TestRestoreInPlaceCrashes is killed at each of its writes.
+func TestRestoreInPlaceCrashes(t *testing.T) {
+	testenv.CrashAtEveryWrite(t, 2, func(t testing.TB) testenv.CrashCase {
+		s := newStage(t, 3)
+		return testenv.CrashCase{Client: s.c,
+			Run: func(c client.WithWatch) error {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if f, faulty := c.(*testenv.FaultClient); faulty {
+					var look func() // it would try again for minutes what a dead process does not
+					look = func() {
+						switch {
+						case f.Fired():
+							time.AfterFunc(100*time.Millisecond, cancel)
+						case ctx.Err() == nil:
+							time.AfterFunc(10*time.Millisecond, look)
+						}
+					}
+					look()
+				}
+				err := s.quorum(c, io.Discard).Run(ctx)
+				if _, faulty := c.(*testenv.FaultClient); !faulty && errors.Is(err, ErrQuorum) {
+					return nil // it had ended
+				}
+				return err
+			},
+			Check: func(t testing.TB) { s.expect(t, "snapshot", "", "") },
+		}
+	})
+}
+
+func TestRestoreInPlace(t *testing.T) {
+	t.Run("When a volume is lost it should be made again, as the StatefulSet would", func(t *testing.T) {
+		g := NewWithT(t)
+		s := newStage(t, 1)
+		set, claim := &appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}
+		g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "etcd"}, set)).To(Succeed())
+		for range 2 { // the second time it is there
+			g.Expect(s.quorum(s.c, io.Discard).ensureClaim(t.Context(), set, "etcd-7")).To(Succeed())
+		}
+		g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "data-etcd-7"}, claim)).To(Succeed())
+		g.Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal("1Gi"))
+	})
+	t.Run("When the snapshot can't be restored everything should go on with the data of before", func(t *testing.T) {
+		g := NewWithT(t)
+		s := newStage(t, 3)
+		s.broken.Store(true)
+		err := s.quorum(s.c, io.Discard).Run(t.Context())
+		g.Expect(err).To(MatchError(ErrNotRestored))
+		g.Expect(err).To(MatchError(ContainSubstring("403 from the bucket")))
+		s.expect(t, "before", "before", "before")
+		hc := &hyperv1.HostedCluster{}
+		g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "demo"}, hc)).To(Succeed())
+		g.Expect(hc.Annotations).NotTo(HaveKey(hyperv1.RestartDateAnnotation))
+	})
+}
+
+func TestRestoreIn(t *testing.T) {
+	g := NewWithT(t)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd"}}
+	set.Spec.Template.Spec = corev1.PodSpec{Volumes: []corev1.Volume{{Name: config}, {Name: "server-tls"}},
+		Containers: []corev1.Container{{Name: "etcd", Image: "etcd:1", SecurityContext: &corev1.SecurityContext{RunAsNonRoot: ptr.To(true)}, VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: "/var/lib"}}}}}
+	pod := alonePod(set, "etcd-0")
+	Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7}.restoreIn(pod, set, "etcd-0")
+	g.Expect(pod.Labels).To(Equal(map[string]string{backups.RestoreLabel: ""}))
+	g.Expect(pod.Spec.InitContainers).To(HaveLen(1))
+	init := pod.Spec.InitContainers[0]
+	g.Expect(init.Args).To(ContainElements("--replace", "--revision-bump=7"))
+	g.Expect(init.Env).To(ContainElement(corev1.EnvVar{Name: "POD_NAME", Value: "etcd-0"}))
+	g.Expect(*init.SecurityContext.RunAsNonRoot).To(BeTrue())
+	var mounted []string
+	for _, m := range init.VolumeMounts {
+		mounted = append(mounted, m.Name)
+	}
+	g.Expect(mounted).To(ConsistOf(config, backups.Secret, volume))
+	g.Expect(pod.Spec.Volumes).To(HaveLen(3), "certificates are not needed")
+}

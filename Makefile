@@ -167,7 +167,7 @@ test-modules:
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
-	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,sizes ./...
+	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,sizes,conformance ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  go test -race -trimpath -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
@@ -226,7 +226,7 @@ e2e-aws: kubernetes capi capa ## An emulated AWS: network, zones and roles made,
 .PHONY: e2e-aws-live
 e2e-aws-live: kubernetes build capa ## Nodes that boot from instances of an emulated AWS, in one local cluster (as root, 40 minutes).
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 75m -tags e2e,aws -run '^TestAWS$$' ./test/e2e $(TEST_FLAGS)
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 75m -tags e2e,aws -run '^TestAWS' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-hosts
 e2e-hosts: kubernetes build ## Nodes on platforms Agent and KubeVirt, whose hosts and virtual machines stand-ins boot as pods, in one local cluster (as root, 20 minutes).
@@ -264,6 +264,8 @@ e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targ
 FOCUS ?=
 ##? Part of the suite that make conformance leaves out: a regular expression on names of specs.
 SKIP ?=
+##? Whether make conformance runs only specs that have not passed yet: true, or empty.
+REST ?=
 ##? How many specs make conformance runs at once.
 PROCS ?= 6
 ##? State folder of the local installation that make conformance tests; without one it brings one up, and takes it down again.
@@ -280,7 +282,16 @@ conformance-programs: # e2e.test and what its images are made of (10 minutes at 
 conformance: kubernetes build conformance-programs ## Kubernetes' conformance suite against a hosted cluster: FOCUS=sig-network, STATE=.local for the cluster that is up (as root, hours).
 	$(if $(STATE),,trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; bin/hypershift local up --state-dir /tmp/hcp-e2e;) \
 	  bin/conformance/conformance -state-dir $(or $(STATE),/tmp/hcp-e2e) -sources "$$(cd conformance && go list -m -f '{{.Dir}}' k8s.io/kubernetes)" \
-	    -focus '$(FOCUS)' -skip '$(SKIP)' -procs $(PROCS)
+	    -focus '$(FOCUS)' -skip '$(SKIP)' -procs $(PROCS) $(if $(REST),-rest)
+
+.PHONY: e2e-conformance-quick
+e2e-conformance-quick: kubernetes build conformance-programs ## A few conformance specs of every group on a local cluster that is brought up for it (as root; builds e2e.test at first).
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; bin/hypershift local up --state-dir /tmp/hcp-e2e; \
+	  bin/conformance/conformance -state-dir /tmp/hcp-e2e -sources "$$(cd conformance && go list -m -f '{{.Dir}}' k8s.io/kubernetes)" -quick -procs $(PROCS)
+
+.PHONY: conformance-proxy
+conformance-proxy: kubernetes build conformance-programs ## The suite's specs of custom resources through the proxy of private types (2 minutes).
+	$(PLAIN) -count=1 -v -timeout 30m -tags conformance -run '^TestProxy$$' ./test/conformance $(TEST_FLAGS)
 
 .PHONY: adversary adversary-plan
 adversary: kubernetes build ## Faults of all kinds while users work, and every promise checked; SEED=n plays one again (as root, LENGTH for each of SEEDS).

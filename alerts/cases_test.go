@@ -12,9 +12,10 @@ const minute = time.Minute
 
 // cases are those of each alert, by what is the matter.
 var cases = map[string]map[string]played{
-	"HyperShiftEtcdUnavailable":       lostFor("EtcdAvailable", 3*minute),
-	"HyperShiftAPIUnavailable":        lostFor("KubeAPIServerAvailable", 3*minute),
-	"HyperShiftReconciliationFailing": lostFor("ReconciliationSucceeded", 15*minute),
+	"HyperShiftEtcdUnavailable":           lostFor("EtcdAvailable", 3*minute),
+	"HyperShiftAPIUnavailable":            lostFor("KubeAPIServerAvailable", 3*minute),
+	"HyperShiftReconciliationFailing":     lostFor("ReconciliationSucceeded", 15*minute),
+	"HyperShiftEncryptionKeysUnavailable": lostFor("SecretEncryptionKeysAvailable", 5*minute),
 	"HyperShiftEtcdDatabaseFull": {
 		"an etcd refuses writes":           {[]string{`hypershift_etcd_database_full{namespace="clusters-demo",etcd="etcd"} 0 0 1x10`}, 5 * minute, []string{`{etcd="etcd", namespace="clusters-demo"}`}},
 		"it has made room within a moment": {[]string{`hypershift_etcd_database_full{namespace="clusters-demo",etcd="etcd"} 1 0x10`}, 5 * minute, nil},

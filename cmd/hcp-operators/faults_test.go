@@ -295,24 +295,35 @@ func TestStandby(t *testing.T) {
 		if o.program == "control-plane-operator" {
 			continue // not a part of the installation
 		}
-		t.Run("When the leader of "+o.program+" is stopped or killed a standby should go on within 20 seconds", func(t *testing.T) {
+		t.Run("When the leader of "+o.program+" stands still, is stopped or killed a standby should go on within 20 seconds", func(t *testing.T) {
 			g, s := NewWithT(t), newScene(t, o)
 			t.Setenv(process.EnvLeaseDuration, leaseOf(t, installed, o.program))
 			pods := map[string]*program{}
-			for _, name := range []string{"a", "b", "c"} {
+			for _, name := range []string{"a", "b", "c", "d"} {
 				pods[name] = start(t, newLink(t, s.env), "", name, s.arguments()...)
 			}
-			for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+			for _, end := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGKILL} {
 				g.Eventually(s.poke(g), patience).Should(Succeed())
 				leader := s.holder()
 				g.Expect(pods).To(HaveKey(leader))
-				g.Expect(pods[leader].Process.Signal(end)).To(Succeed())
-				g.Eventually(pods[leader].ended, patience).Should(Receive())
+				was := pods[leader]
 				delete(pods, leader)
-				ended, worked := time.Now(), s.poke(g)
+				begun := time.Now()
+				g.Expect(was.Process.Signal(end)).To(Succeed())
+				if end != syscall.SIGSTOP {
+					g.Eventually(was.ended, patience).Should(Receive())
+				}
 				// Twenty seconds are for a machine that does nothing else.
-				g.Eventually(worked, patience).Should(Succeed())
-				t.Logf("%v: another works %s later", end, time.Since(ended).Round(time.Second/10))
+				g.Eventually(s.poke(g), patience).Should(Succeed())
+				t.Logf("%v: another works %s later", end, time.Since(begun).Round(time.Second/10))
+				if end == syscall.SIGSTOP {
+					taken := time.Now()
+					g.Expect(was.Process.Signal(syscall.SIGCONT)).To(Succeed())
+					var err error
+					g.Eventually(was.ended, patience).Should(Receive(&err))
+					g.Expect(err).To(HaveOccurred(), "kubelet starts what has failed anew")
+					g.Expect(was.sent(taken, request.write)).To(BeEmpty(), "who stood still for longer than its lease writes nothing more")
+				}
 			}
 		})
 	}

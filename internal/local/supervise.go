@@ -148,7 +148,7 @@ func watchNetwork(ctx context.Context, opts network.Options, clk clock.WithTicke
 // runCloud keeps the cloud controllers running: they end only when ctx does, or their client cannot be built.
 func runCloud(ctx context.Context, p components.Paths, clk clock.WithTicker, log logr.Logger) {
 	keepRunning(ctx, p, clk, log.WithValues("part", "cloud controllers"), func(cfg *rest.Config) error {
-		return cloud.Run(ctx, cloud.Options{Config: cfg, VolumeDir: p.Volumes(), Pool: netip.MustParsePrefix(network.LoadBalancerCIDR), Log: log})
+		return cloud.Run(ctx, cloud.Options{Config: cfg, VolumeDir: p.Volumes(), Node: components.NodeName, Pool: netip.MustParsePrefix(network.LoadBalancerCIDR), Log: log})
 	})
 }
 

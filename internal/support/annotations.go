@@ -88,15 +88,15 @@ var annotations = func() []Entry {
 	add(NotHeeded, cloudOnly, hyperv1.DisableAWSNodeTerminationHandlerAnnotation,
 		hyperv1.AWSLoadBalancerSubnetsAnnotation, hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation,
 		hyperv1.SharedLoadBalancerHealthProbePathAnnotation, hyperv1.SharedLoadBalancerHealthProbePortAnnotation,
-		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
-		hyperv1.SpotInterruptionSignalAnnotation)
+		hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.ManagementPlatformAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation)
 	add(NotHeeded, "nodes reach the API server without HAProxy", hyperv1.NodePoolHAProxyImageAnnotation)
 	add(NotHeeded, "images of what runs on nodes come from the release", hyperv1.NodePoolCanonicalDataPlaneImagesAnnotation)
 
 	add(Written, "what has the API group api.openshift.com is copied to the HostedControlPlane", hyperv1.APIOpenShiftLabelPrefix+"*")
 	add(Written, "a tag of what commands make in AWS", "hypershift.openshift.io/source")
+	add(Written, "is on the pod that restores an etcd in place, see docs/backup.md", "hypershift.openshift.io/etcd-restore")
 	add(Written, "tells of which HCPEtcdBackup a Job is", "hypershift.openshift.io/hcp", "hypershift.openshift.io/hcp-namespace", "hypershift.openshift.io/backup-name", "hypershift.openshift.io/backup-uid")
-	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel, "hypershift.openshift.io/external-private-service", "hypershift.openshift.io/last-applied-security-group-tags", "hypershift.openshift.io/oidc-documents",
+	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel, hyperv1.SpotInterruptionSignalAnnotation, "hypershift.openshift.io/external-private-service", "hypershift.openshift.io/last-applied-security-group-tags", "hypershift.openshift.io/oidc-documents",
 		hyperv1.PreviousRestartDateAnnotation, hyperv1.HasBeenAvailableAnnotation, hyperv1.KASServingCertHashAnnotation,
 		hyperv1.HostedClusterFinalizer, hyperv1.KarpenterFinalizer, hyperv1.AWSOIDCDiscoveryFinalizer,
 		hyperv1.ControlPlaneComponentFinalizer, hyperv1.AWSEndpointServiceHOFinalizer, hyperv1.AWSEndpointServiceCPOFinalizer,

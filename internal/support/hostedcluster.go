@@ -11,17 +11,18 @@ const (
 
 // Packages whose tests prove that they heed a field.
 const (
-	byComponents  = "controlplane"
-	byPKI         = "hostedcontrolplane"
-	byCluster     = "hostedcluster"
-	byPools       = "nodepool"
-	byHosted      = "configoperator"
-	byIgnition    = "ignition"
-	byAutoscaling = byComponents
-	byAWS         = "test internal/platform/aws.TestFields"
-	byPlatforms   = "platform"
-	byGolden      = "test internal/platform.TestGolden"
-	byPowerVS     = "test internal/configoperator/openshift.TestProperties"
+	byComponents    = "controlplane"
+	byPKI           = "hostedcontrolplane"
+	byCluster       = "hostedcluster"
+	byPools         = "nodepool"
+	byHosted        = "configoperator"
+	byIgnition      = "ignition"
+	byAutoscaling   = byComponents
+	byAWS           = "test internal/platform/aws.TestFields"
+	byAWSController = "test internal/controlplane/openshift/cloudcontrollermanager.TestAWSConfig"
+	byPlatforms     = "platform"
+	byGolden        = "test internal/platform.TestGolden"
+	byParts         = "test internal/cli/render.TestPlatformFieldsOfPayload"
 )
 
 var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
@@ -115,17 +116,23 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.platform.type", Verdict: Refused, Text: noCloud},
 	{Path: "spec.platform.aws", Verdict: Heeded, By: byAWS},
 	{Path: "spec.platform.aws.additionalAllowedPrincipals", Verdict: Heeded, By: "test internal/platform/aws/privatelink.TestPrincipals"},
+	{Path: "spec.platform.aws.cloudProviderConfig.subnet", Verdict: Heeded, By: byAWSController, Text: "for OpenShift releases"},
+	{Path: "spec.platform.aws.cloudProviderConfig.subnet.filters", Verdict: NotHeeded, Text: "the cloud controller knows a subnet by its ID alone: write subnet.id"},
+	{Path: "spec.platform.aws.cloudProviderConfig.zone", Verdict: Heeded, By: byAWSController, Text: "for OpenShift releases"},
 	{Path: "spec.platform.aws.endpointAccess", Verdict: Heeded, Default: "Public", By: "test internal/platform/aws.TestSupported", Text: "private access is for OpenShift releases, with an operator installed by --private-platform AWS"},
 	{Path: "spec.platform.aws.multiArch", Verdict: NotHeeded, Quiet: true, Text: "pools of any architecture that the release has are made"},
+	{Path: "spec.platform.aws.rolesRef.imageRegistryARN", Verdict: Heeded, By: byParts, Text: "for OpenShift releases"},
+	{Path: "spec.platform.aws.rolesRef.ingressARN", Verdict: Heeded, By: byParts, Text: "for OpenShift releases"},
 	{Path: "spec.platform.aws.serviceEndpoints", Verdict: Heeded, By: "test internal/controlplane/component.TestAWSEndpoints", Text: "for what calls AWS in the control plane's namespace; the hypershift-operator and the CLI go by AWS_ENDPOINT_URL"},
 	{Path: "spec.platform.aws.sharedVPC", Verdict: Heeded, By: "test internal/platform/aws/privatelink.TestAccount", Text: "the endpoint of a private cluster is made with these roles, and its ingress operator takes one on; between two real accounts it is unproved"},
 	{Path: "spec.platform.aws.terminationHandlerQueueURL", Verdict: Heeded, By: "test internal/controlplane/openshift/awsnodeterminationhandler.TestQueue", Text: "for OpenShift releases, which bring the termination handler"},
 	{Path: "spec.platform.type=AWS", Verdict: Heeded, By: byAWS},
 	{Path: "spec.platform.agent", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure", Verdict: Heeded, By: byPlatforms},
-	{Path: "spec.platform.azure.azureAuthenticationConfig", Verdict: Heeded, By: "test internal/controlplane/openshift/capiprovider.TestProviders", Text: "for OpenShift releases"},
+	{Path: "spec.platform.azure.azureAuthenticationConfig", Verdict: Heeded, By: byParts, Text: "for OpenShift releases"},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.managedIdentities.controlPlane.nodePoolManagement.credentialsSecretName", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.controlPlaneOperator", Verdict: NotHeeded, Quiet: true, Text: "it is for private links, and nothing here makes those"},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.imageRegistry", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.ingress", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.network", Verdict: Heeded, By: byPlatforms},
@@ -140,10 +147,11 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.platform.kubevirt.baseDomainPassthrough", Verdict: NotHeeded, Payload: Heeded, Text: "a Kubernetes release has no router that a Route could lead to: set spec.dns.baseDomain",
 		By: "test internal/platform/kubevirt.TestBaseDomain"},
 	{Path: "spec.platform.kubevirt.generateID", Verdict: Heeded, By: "test internal/platform.TestGeneratedID"},
-	{Path: "spec.platform.kubevirt.storageDriver", Verdict: Heeded, By: "test internal/controlplane/openshift/kubevirtcsicontroller.TestEnforcement", Text: "for OpenShift releases"},
+	{Path: "spec.platform.kubevirt.storageDriver", Verdict: Heeded, By: byParts, Text: "for OpenShift releases"},
 	{Path: "spec.platform.openstack", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.openstack.ingressFloatingIP", Verdict: Heeded, By: "test internal/configoperator/openshift.TestProperties", Text: "for OpenShift releases"},
-	{Path: "spec.platform.powervs", Verdict: Heeded, By: byPowerVS, Text: "for OpenShift releases"},
+	{Path: "spec.platform.powervs", Verdict: Heeded, By: byParts, Text: "for OpenShift releases"},
+	{Path: "spec.platform.powervs.cisInstanceCRN", Verdict: Heeded, By: "test internal/configoperator/openshift.TestProperties", Text: "for OpenShift releases"},
 	{Path: "spec.platform.powervs.imageRegistryOperatorCloudCreds", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.powervs.ingressOperatorCloudCreds", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.powervs.kubeCloudControllerCreds", Verdict: Heeded, By: byPlatforms},
@@ -152,6 +160,7 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.platform.powervs.serviceInstanceID", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.powervs.storageOperatorCloudCreds", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.powervs.subnet", Verdict: Heeded, By: byPlatforms},
+	{Path: "spec.platform.powervs.vpc.zone", Verdict: NotHeeded, Quiet: true, Text: "nothing asks for the zone of the VPC: its subnet is in one"},
 	{Path: "spec.platform.type=Agent", Verdict: Heeded, By: byGolden},
 	{Path: "spec.platform.type=Azure", Verdict: Heeded, By: byGolden},
 	{Path: "spec.platform.type=GCP", Verdict: Heeded, By: byGolden},

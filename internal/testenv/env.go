@@ -56,8 +56,8 @@ var shared struct {
 	env  *Env
 	err  error
 
-	controllers, workloads       sync.Once
-	controllersErr, workloadsErr error
+	controllers, workloads, storage          sync.Once
+	controllersErr, workloadsErr, storageErr error
 }
 
 // Start returns the API server of this test binary, started at the first call, with our CustomResourceDefinitions and Cluster API's.
@@ -233,6 +233,17 @@ func (e *Env) StartWorkloadControllers(t testing.TB) {
 	})
 	if shared.workloadsErr != nil {
 		t.Fatalf("starting kube-controller-manager: %v", shared.workloadsErr)
+	}
+}
+
+// StartVolumeControllers adds those that bind claims to volumes, and make claims and pods of StatefulSets. Nobody provides volumes, and no pod runs.
+func (e *Env) StartVolumeControllers(t testing.TB) {
+	t.Helper()
+	shared.storage.Do(func() {
+		shared.storageErr = e.runControllers("persistentvolume-binder-controller,statefulset-controller")
+	})
+	if shared.storageErr != nil {
+		t.Fatalf("starting kube-controller-manager: %v", shared.storageErr)
 	}
 }
 

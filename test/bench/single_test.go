@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/local/quiet"
 )
 
 // singleTimeout is for one hosted cluster to become available; it needs some ten seconds.
@@ -25,7 +27,8 @@ func BenchmarkSingle(b *testing.B) {
 	c := local(b)
 	var all, ends []*stages
 	var used map[string]memory
-	var busy []float64
+	var busy, asked []float64
+	var clients []quiet.Requests
 	var resting map[string]float64
 	for i := range runs {
 		fmt.Printf("single: run %d of %d\n", i+1, runs)
@@ -34,7 +37,11 @@ func BenchmarkSingle(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, c.createOne(b, name))
+		s := c.createOne(b, name)
+		all = append(all, s)
+		var requests float64
+		clients, requests = c.requestsUntilAvailable(b, s)
+		asked = append(asked, requests)
 		after, err := cpuOfNode()
 		if err != nil {
 			b.Fatal(err)
@@ -49,6 +56,7 @@ func BenchmarkSingle(b *testing.B) {
 	}
 	printStages("Stages, since the HostedCluster was stored", all, stageOrder)
 	printStages("Stages of the deletion", ends, endOrder)
+	printRequests("Requests of the management API from applied to Available, of the last run", clients)
 	rest := printIdle("Processor time of one hosted control plane while nothing happens", resting)
 	total := printMemory("Memory of one hosted control plane", used)
 	took := medianStage(all, stageApplied, stageAvailable)
@@ -57,11 +65,12 @@ func BenchmarkSingle(b *testing.B) {
 	t.compare("memory, RSS of all processes added", total.rss, f.memory.rss, targetMemory, mib)
 	t.compare("memory, PSS (shared pages counted once)", total.pss, f.memory.pss, targetMemory, mib)
 	t.compare("CPU seconds of node, management cluster and all pods until Available", median(busy), f.cpu, 0, seconds)
+	t.limit("requests of the management API until Available", fmt.Sprintf("%.0f", median(asked)), "")
 	deleted := medianStage(ends, stageDeleted, stageEnd)
 	t.limit("deleted → HostedCluster gone", seconds(deleted), seconds(targetDeleted))
 	t.limit("CPU at rest, of one core", percent(rest), percent(targetRest))
 	t.print()
-	report(b, map[string]float64{"available-s": took, "cpu-s": median(busy), "deleted-s": deleted, "rest-percent": rest, "rss-MiB": total.rss / mebi, "pss-MiB": total.pss / mebi})
+	report(b, map[string]float64{"available-s": took, "cpu-s": median(busy), "requests": median(asked), "deleted-s": deleted, "rest-percent": rest, "rss-MiB": total.rss / mebi, "pss-MiB": total.pss / mebi})
 }
 
 // createOne returns when the hosted cluster is available.

@@ -77,6 +77,13 @@ func (s *stages) since(from, name string) (float64, bool) {
 	return end.Sub(begin).Seconds(), ok && done
 }
 
+// when is the time of a stage; zero when it was not reached.
+func (s *stages) when(name string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at[name]
+}
+
 // wait returns when done says so, which is asked after each stage.
 func (s *stages) wait(ctx context.Context, done func(name string) bool) error {
 	for {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -77,6 +78,25 @@ func TestMerge(t *testing.T) {
 		NewWithT(t).Expect(Merge(names, known, run)).To(Equal([]Case{
 			{Name: jobs, Seconds: 3}, {Name: dns, Seconds: 1}, {Name: pods, Skipped: "no swap"},
 		}))
+	})
+}
+
+func TestRest(t *testing.T) {
+	known := []Case{{Name: dns, Seconds: 1}, {Name: pods, Failure: "late"}}
+	t.Run("When specs failed or were not run it should match them alone", func(t *testing.T) {
+		g := NewWithT(t)
+		focus, err := Rest([]string{dns, jobs, pods}, known, "")
+		g.Expect(err).NotTo(HaveOccurred())
+		match := regexp.MustCompile(focus)
+		g.Expect([]bool{match.MatchString("Kubernetes e2e suite " + jobs), match.MatchString(pods), match.MatchString(dns)}).To(Equal([]bool{true, true, false}))
+		g.Expect(Rest([]string{dns, jobs, pods}, known, "^.sig-node")).To(Equal(regexp.QuoteMeta(pods)))
+	})
+	t.Run("When all have passed it should match nothing", func(t *testing.T) {
+		NewWithT(t).Expect(Rest([]string{dns}, known[:1], "")).To(BeEmpty())
+	})
+	t.Run("When the focus is no regular expression it should say so", func(t *testing.T) {
+		_, err := Rest(nil, nil, "(")
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the focus \"(\" is no regular expression")))
 	})
 }
 

@@ -24,7 +24,7 @@ type Parts struct {
 	CoreDNS string // program
 	Pause   string // program
 	Sources string // folder of the images' sources in the module of Kubernetes, test/images
-	// Shell is a busybox with a link for each of its programs, Tools what agnhost's image has beside it, Nginx the server.
+	// Shell is a busybox with a link for each of its programs and bash as its shell, Tools what agnhost's image has beside it, Nginx the server.
 	Shell, Tools, Nginx []image.File
 }
 
@@ -172,18 +172,19 @@ func (p *Parts) packages(ctx context.Context, cache *debian.Cache) error {
 		return debian.Files(unpacked, image.Skip)
 	}
 	var errs [3]error
-	p.Shell, errs[0] = get("conformance-shell", "busybox-static")
+	p.Shell, errs[0] = get("conformance-shell", "bash-static", "busybox-static")
 	p.Tools, errs[1] = get("conformance-tools", toolPackages...)
 	p.Nginx, errs[2] = get("conformance-nginx", "nginx")
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	// The first is a link that Debian's maintainer scripts would make. The second: busybox as a shell calls its own programs, whatever is installed.
-	p.Tools = append(p.Tools, image.File{Path: "/usr/bin/nc", Link: "nc.openbsd"}, image.File{Path: "/usr/bin/sh", Link: "bash"})
+	// A link that Debian's maintainer scripts would make.
+	p.Tools = append(p.Tools, image.File{Path: "/usr/bin/nc", Link: "nc.openbsd"})
 	return p.link(ctx)
 }
 
-// link adds a link for each program that busybox is.
+// link adds a link for each program that busybox is, but for its shell: that of Debian calls busybox's own programs, whatever is installed, and
+// keeps variables to itself whose names are not those of shell variables, such as data-1, which the suite looks for.
 func (p *Parts) link(ctx context.Context) error {
 	i := slices.IndexFunc(p.Shell, func(f image.File) bool { return f.Path == "/usr/bin/busybox" })
 	if i < 0 {
@@ -194,9 +195,10 @@ func (p *Parts) link(ctx context.Context) error {
 		return fmt.Errorf("asking busybox for its programs: %w", err)
 	}
 	for _, name := range strings.Fields(string(out)) {
-		if name != "busybox" {
+		if name != "busybox" && name != "sh" {
 			p.Shell = append(p.Shell, image.File{Path: "/usr/bin/" + name, Link: "busybox"})
 		}
 	}
+	p.Shell = append(p.Shell, image.File{Path: "/usr/bin/sh", Link: "bash-static"})
 	return nil
 }

@@ -146,6 +146,21 @@ func Merge(names []string, known, run []Case) []Case {
 	return out
 }
 
+// Rest is a regular expression on the specs of names that have not passed yet and that focus matches, if it isn't empty; "" when there are none.
+func Rest(names []string, known []Case, focus string) (string, error) {
+	match, err := regexp.Compile(focus)
+	if err != nil {
+		return "", fmt.Errorf("the focus %q is no regular expression: %w", focus, err)
+	}
+	var rest []string
+	for _, c := range Merge(names, known, nil) {
+		if (c.Failure != "" || c.Skipped != "") && match.MatchString(c.Name) {
+			rest = append(rest, regexp.QuoteMeta(c.Name))
+		}
+	}
+	return strings.Join(rest, "|"), nil
+}
+
 // Write writes cases as a JUnit file.
 func Write(file string, cases []Case) error {
 	s := junitSuite{Name: "Kubernetes conformance", Tests: len(cases)}

@@ -72,7 +72,7 @@ func TestInstall(t *testing.T) {
 		r.follow(blocks, map[string]func(){
 			"2. The operator":     r.losesLeaders,
 			"3. A hosted cluster": func() { r.looksAtSecurity(); r.joinsNode() },
-			"Upgrade":             func() { r.nodeIsReady() },
+			"Upgrade":             func() { r.nodeIsReady(); r.isUpgraded() },
 		})
 		s.nothingLeft(before)
 	})
@@ -156,7 +156,7 @@ func (r *reader) follow(blocks []block, behind map[string]func()) {
 		out, err := r.run(b.commands)
 		r.Logf("%s, %s after %s:\n%s", b.heading, b.commands, time.Since(begin).Round(time.Second), out)
 		if err != nil {
-			state, _ := r.run("kubectl get hostedclusters -A; hypershift why first; kubectl get pods -A -o wide; kubectl get events -A --sort-by=.lastTimestamp | tail -40; kubectl logs -n hypershift deployment/operator --tail=40")
+			state, _ := r.run("kubectl get hostedclusters -A; hypershift why hostedcluster/first; kubectl get pods -A -o wide; kubectl get events -A --sort-by=.lastTimestamp | tail -40; kubectl logs -n hypershift deployment/operator --tail=40")
 			r.Fatalf("block %q: %v; the rest of the page needs it:\n%s", b.heading, err, state)
 		}
 		if b.heading == "Upgrade" {
@@ -220,6 +220,18 @@ func (r *reader) nodeIsReady() {
 		if err != nil || out == "" || out == "0" {
 			pods, _ := k.try(r.T, "get", "pods", "-A", "-o", "wide")
 			return errors.Join(fmt.Errorf("%q replicas are available\n%s", out, pods), err)
+		}
+		return nil
+	})
+}
+
+// isUpgraded expects that the operator of this checkout leads, which it does once the one before has given its lease back.
+func (r *reader) isUpgraded() {
+	r.Helper()
+	eventually(r.T, 2*time.Minute, "the operator of this version", func() error {
+		out, err := r.run("hypershift version")
+		if err != nil || !strings.Contains(out, "Server Version: v"+version.Semver()+",") {
+			return errors.Join(errors.New(out), err)
 		}
 		return nil
 	})

@@ -28,17 +28,30 @@ func staysQuiet(t *testing.T) {
 	observeQuiet(t)
 }
 
+// looks is how often is looked again when all that was written was that a probe timed out: that is told of a machine that others use, too. What is
+// unhealthy by itself is so each time.
+const looks = 3
+
 func observeQuiet(t *testing.T) {
 	t.Helper()
-	report, err := quiet.Observe(t.Context(), quiet.Options{StateDir: stateDir, Settle: settle, Length: quietFor, Bounds: quiet.DefaultBounds(), Say: os.Stdout})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	report.Print(&text)
-	t.Logf("what was seen:\n%s", text.String())
-	for _, p := range report.Problems {
-		t.Error(p)
+	for look := 1; ; look++ {
+		report, err := quiet.Observe(t.Context(), quiet.Options{StateDir: stateDir, Settle: settle, Length: quietFor, Bounds: quiet.DefaultBounds(), Say: os.Stdout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		report.Print(&text)
+		t.Logf("what was seen:\n%s", text.String())
+		if look < looks && len(report.Problems) > 0 && !slices.ContainsFunc(report.Problems, func(p string) bool {
+			return !strings.HasPrefix(p, "management: Event ") || !strings.Contains(p, " was written by kubelet: ")
+		}) {
+			t.Log("only a kubelet has written, of a probe or the like: looking again")
+			continue
+		}
+		for _, p := range report.Problems {
+			t.Error(p)
+		}
+		return
 	}
 }
 

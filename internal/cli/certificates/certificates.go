@@ -73,7 +73,10 @@ happens to each next. The first one to end is at the top. Keys are never shown.`
 				if err != nil {
 					return err
 				}
-				if report = shown(report); format != output.Text {
+				if report = shown(report); format == output.Name {
+					return printNames(cmd.OutOrStdout(), report)
+				}
+				if format != output.Text {
 					return format.Value(cmd.OutOrStdout(), report)
 				}
 				return table(cmd.OutOrStdout(), false, now, report)
@@ -88,6 +91,9 @@ happens to each next. The first one to end is at the top. Keys are never shown.`
 			for i := range reports {
 				reports[i] = shown(reports[i])
 			}
+			if format == output.Name {
+				return printNames(cmd.OutOrStdout(), reports...)
+			}
 			if format != output.Text {
 				return format.Value(cmd.OutOrStdout(), map[string][]Report{"items": reports})
 			}
@@ -99,8 +105,25 @@ happens to each next. The first one to end is at the top. Keys are never shown.`
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	cmd.Flags().BoolVar(&authorities, "authorities", false, "Only certificate authorities")
 	cmd.Flags().DurationVar(&within, "ending-within", 0, "Only those that end within this time, such as 720h; 0 means all")
-	format.AddFlag(cmd)
+	format.AddObjectFlag(cmd)
 	return cmd
+}
+
+// printNames prints the Secrets that hold the certificates, each once.
+func printNames(w io.Writer, reports ...Report) error {
+	for _, report := range reports {
+		seen := map[string]bool{}
+		for _, c := range report.Certificates {
+			if seen[c.Secret] {
+				continue
+			}
+			seen[c.Secret] = true
+			if _, err := fmt.Fprintln(w, "secret/"+c.Secret); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func clusterFlags(cmd *cobra.Command, flags *connect.Flags, name, namespace *string) {

@@ -66,6 +66,12 @@ func TestList(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(reports).To(BeEmpty())
 	})
+	t.Run("When names are asked for each Secret should be there once", func(t *testing.T) {
+		g := NewWithT(t)
+		var out bytes.Buffer
+		g.Expect(printNames(&out, Report{Certificates: []pki.Certificate{{Secret: "x", Key: "a"}, {Secret: "y"}, {Secret: "x", Key: "b"}}}, Report{Certificates: []pki.Certificate{{Secret: "x"}}})).To(Succeed())
+		g.Expect(out.String()).To(Equal("secret/x\nsecret/y\nsecret/x\n"))
+	})
 	t.Run("When there is no such cluster it should say so", func(t *testing.T) {
 		g := NewWithT(t)
 		_, err := List(t.Context(), world(t, nil), client.ObjectKey{Namespace: "clusters", Name: "other"})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // DefaultNamespace is where hosted clusters live unless told otherwise.
@@ -59,6 +60,26 @@ func nameCommands(cmd *cobra.Command) {
 		}
 		return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
 	}
+	// A flag that stands behind a name is that of a command which was meant: the name is what is wrong.
+	cmd.SetFlagErrorFunc(func(at *cobra.Command, err error) error {
+		if at != cmd { // commands below use this, too
+			return err
+		}
+		if misspelt := cmd.Args(cmd, cmd.Flags().Args()); misspelt != nil {
+			return misspelt
+		}
+		if takesFlags(cmd) {
+			return err
+		}
+		return fmt.Errorf("%w: flags stand behind the command that they belong to; `%s --help` lists the commands", err, cmd.CommandPath())
+	})
+}
+
+// takesFlags tells groups that do something themselves, such as install.
+func takesFlags(cmd *cobra.Command) bool {
+	found := false
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { found = found || f.Name != "help" })
+	return found
 }
 
 // useContext lets each command below cmd that works in namespace "clusters" when none is given work in that of the kubeconfig's context, where it has one

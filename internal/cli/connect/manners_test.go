@@ -17,6 +17,9 @@ func TestUnknownCommands(t *testing.T) {
 		"When a command is almost one that there is it should name that":        {[]string{"rotate", "authoritys"}, `unknown command "authoritys" for "x rotate": use authorities`},
 		"When it is none it should list those that there are":                   {[]string{"rotate", "certificates"}, `unknown command "certificates" for "x rotate": use authorities, keys`},
 		"When there are too many it should say how to list them":                {[]string{"frobnicate"}, "unknown command \"frobnicate\" for \"x\": `x --help` lists those that there are"},
+		"When it has a flag its name should be what is wrong":                   {[]string{"rotate", "authoritys", "demo", "--dry-run"}, `unknown command "authoritys" for "x rotate": use authorities`},
+		"When a flag comes before the command it should say where flags stand":  {[]string{"rotate", "--dry-run", "keys"}, "unknown flag: --dry-run: flags stand behind the command that they belong to; `x rotate --help` lists the commands"},
+		"When a command does not have a flag it should say that alone":          {[]string{"rotate", "keys", "--nope"}, "unknown flag: --nope"},
 		"When a group takes arguments it should say about them what it did say": {[]string{"own", "a"}, "its own words"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package describe
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,6 +51,12 @@ left is what to look at; --show all shows everything. The causes are those of "h
 			}
 			if name == "" {
 				return fmt.Errorf("--name is required: name a hosted cluster; `hypershift get clusters -A` lists them")
+			}
+			if kind, rest, ok := strings.Cut(name, "/"); ok {
+				if kind != "hc" && kind != "hostedcluster" {
+					return fmt.Errorf("%q: describe shows hosted clusters with all that they have: `hypershift describe NAME`; `hypershift why %s` tells of this one alone", name, name)
+				}
+				name = rest
 			}
 			c, err := flags.Client()
 			if err != nil {

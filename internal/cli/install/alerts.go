@@ -83,6 +83,10 @@ func operationAlerts(namespace string) []any {
 		alert("HyperShiftEncryptionMigrationFailing", `max by (namespace, name) (hypershift_encryption_migration_state{state="Failing"}) > 0`, "30m", warning,
 			"Data of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} can't be written again with its new encryption key",
 			"The old key is still needed. Why it fails is in condition EtcdDataEncryptionUpToDate: kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"),
+		alert("HyperShiftEncryptionKeysUnavailable", lost("SecretEncryptionKeysAvailable"), "5m", critical,
+			"What holds the encryption keys of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} does not answer",
+			"Secrets can't be written, and a kube-apiserver that starts does not get ready. Which key, and where to look, is in condition SecretEncryptionKeysAvailable: "+
+				"kubectl describe hostedcluster {{ $labels.name }} --namespace {{ $labels.namespace }}"),
 		alert("HyperShiftProxyCAExpires", fmt.Sprintf(`min by (namespace, name) (hypershift_cluster_proxy_ca_expiry_timestamp) - time() < %d * 24 * 3600`, certificateDays), "1h", warning,
 			fmt.Sprintf("A certificate that the proxy of hosted cluster {{ $labels.namespace }}/{{ $labels.name }} is checked with expires in less than %d days", certificateDays),
 			"Put its successor into the ConfigMap that spec.configuration.proxy.trustedCA names"),

@@ -73,7 +73,12 @@ Exit codes: 0 it could tell; 4 there is no such object.`,
   hypershift why component/etcd --cluster demo
   hypershift why machine/demo-workers-x7k2p --cluster demo -o json
   hypershift why hostedclusterpackage/addon`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return errors.New("say what to ask about: hypershift why KIND/NAME, such as hostedcluster/demo")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.addPlaceFlags(cmd)

@@ -51,6 +51,15 @@ func readAudit(log io.Reader, from, to time.Time) ([]auditEvent, error) {
 	return found, lines.Err()
 }
 
+// ReadRequests counts what was asked of server within [from, to) by its audit log, the busiest client first.
+func ReadRequests(log io.Reader, server string, from, to time.Time) ([]Requests, error) {
+	events, err := readAudit(log, from, to)
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit log of the API server %s: %w", server, err)
+	}
+	return byClient(server, events), nil
+}
+
 // Client is somebody who asks an API server.
 type Client struct {
 	Server string `json:"server"`

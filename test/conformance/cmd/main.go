@@ -32,11 +32,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	o := conformance.Options{Log: out}
 	var stateDir, results, reasons string
+	var rest, quick bool
 	flags.StringVar(&o.Root, "root", ".", "The repository, with what was built in its folder bin")
 	flags.StringVar(&stateDir, "state-dir", "/tmp/hcp-e2e", "State folder of the local installation")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the hosted cluster's administrator (default: that of clusters/demo)")
 	flags.StringVar(&o.Sources, "sources", "", "Folder of the module k8s.io/kubernetes whose suite is run (required)")
 	flags.StringVar(&o.Focus, "focus", "", "Regular expression: only specs whose names match")
+	flags.BoolVar(&quick, "quick", false, "Only a few specs of every group that take seconds each; not with -focus")
+	flags.BoolVar(&rest, "rest", false, "Only specs that have not passed yet, by the file with what is known")
 	flags.StringVar(&o.Skip, "skip", "", "Regular expression: no specs whose names match")
 	flags.IntVar(&o.Processes, "procs", 6, "How many specs run at once")
 	flags.DurationVar(&o.Timeout, "timeout", 4*time.Hour, "When to give up; what has run by then counts")
@@ -49,6 +52,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if o.Sources == "" {
 		return errors.New("-sources is empty; name the folder that (cd conformance && go list -m -f '{{.Dir}}' k8s.io/kubernetes) prints")
+	}
+	if quick {
+		if o.Focus != "" {
+			return errors.New("-quick and -focus both choose specs; leave one out")
+		}
+		o.Focus = conformance.Quick()
 	}
 	state := components.Paths{State: stateDir}
 	if o.Kubeconfig == "" {
@@ -67,11 +76,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := os.Stat(o.Kubeconfig); err != nil {
 		return fmt.Errorf("no hosted cluster to test: %w; bring one up with make up, or name its kubeconfig with -kubeconfig", err)
 	}
-	return conform(ctx, o, results, reasons, out)
+	return conform(ctx, o, rest, results, reasons, out)
 }
 
 // conform runs the suite and judges what came of it.
-func conform(ctx context.Context, o conformance.Options, results, reasonsFile string, out io.Writer) error {
+func conform(ctx context.Context, o conformance.Options, rest bool, results, reasonsFile string, out io.Writer) error {
 	data, err := os.ReadFile(reasonsFile)
 	if err != nil {
 		return fmt.Errorf("reading the reasons: %w", err)
@@ -87,6 +96,15 @@ func conform(ctx context.Context, o conformance.Options, results, reasonsFile st
 	names, err := o.Names(ctx)
 	if err != nil {
 		return err
+	}
+	if rest {
+		if o.Focus, err = conformance.Rest(names, known, o.Focus); err != nil {
+			return err
+		}
+		if o.Focus == "" {
+			fmt.Fprintln(out, "Every spec that the focus matches has passed.")
+			return nil
+		}
 	}
 	cases, err := conformance.Run(ctx, o)
 	if err != nil || o.DryRun {

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -225,8 +227,14 @@ func TestAsUpstream(t *testing.T) {
 
 				// And back: what the older version can't say is restored from the annotation.
 				back := review(t, h, translate.Group(gvk.Group)+"/"+gvk.Version, string(private.ConvertedObjects[0].Raw))
-				g.Expect(back.Result.Message).To(BeEmpty())
 				again := review(t, h, gvk.GroupVersion().String(), string(want))
+				if err := h.versions.in(t.Context(), false, func() error { return hubAndSpoke(spoke, hub.DeepCopyObject()) }); err != nil {
+					// Such as a ClusterClass whose status names other definitions of a variable than are kept: Cluster API's function refuses it.
+					g.Expect(back.Result.Message).To(ContainSubstring(err.Error()))
+					g.Expect(again.Result.Message).To(ContainSubstring(err.Error()))
+					continue
+				}
+				g.Expect(back.Result.Message).To(BeEmpty())
 				g.Expect(renamed(back.ConvertedObjects[0].Raw)).To(MatchJSON(again.ConvertedObjects[0].Raw))
 			}
 		})
@@ -272,7 +280,8 @@ func fill(r *rand.Rand, s *apiextensionsv1.JSONSchemaProps, name string, depth i
 		}
 	case "object":
 		out := map[string]any{}
-		for field, prop := range s.Properties {
+		for _, field := range slices.Sorted(maps.Keys(s.Properties)) { // in order, so that a seed always makes the same object
+			prop := s.Properties[field]
 			if depth > 0 && r.Intn(3) == 0 {
 				continue
 			}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -24,6 +25,7 @@ type Fence struct {
 
 	mu      sync.Mutex
 	renewed time.Time // when the last renewal that succeeded was sent; zero: the lease was never ours
+	given   bool      // the lease was given back, for good
 }
 
 // NewFence watches renewals of a lease.
@@ -69,6 +71,13 @@ func (r fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(req)
 }
 
+// close keeps everything from being written from now on: the lease is given back, and whoever wants it has it at once.
+func (f *Fence) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.given = true
+}
+
 func (f *Fence) note(sent time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,6 +88,9 @@ func (f *Fence) note(sent time.Time) {
 func (f *Fence) check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.given {
+		return errors.New("nothing is written: the lease was given back, so another process may be the leader")
+	}
 	if f.renewed.IsZero() {
 		return nil
 	}

@@ -86,8 +86,11 @@ func (l *Lease) elect(cfg *rest.Config, o *ctrl.Options) (*rest.Config, error) {
 	}
 	cfg = l.Guard(cfg)
 	lock, err := lock(cfg, l.namespace, l.name, l.pod)
-	o.LeaderElectionResourceLockInterface = lock
-	return cfg, err
+	if err != nil {
+		return nil, err
+	}
+	o.LeaderElectionResourceLockInterface = &honest{Interface: lock, fence: l.fence}
+	return cfg, nil
 }
 
 // lock is held under the name of the pod and not under a random one: a container that was killed and started again in the same pod goes

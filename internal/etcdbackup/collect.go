@@ -38,10 +38,10 @@ func (r *Reconciler) payload(ctx context.Context, o observed) (*corev1.Secret, e
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: payloadName(o.backup), Labels: jobLabels(o)}, Data: map[string][]byte{}}
 	m := bundle.Manifest{Backup: o.backup.Namespace + "/" + o.backup.Name, Schedule: o.backup.Labels[backups.ScheduleLabel],
 		Producer: version.This().Version, Cluster: clusterOf(o)}
-	if managed := o.hcp.Spec.Etcd.Managed; managed != nil {
-		for _, shard := range managed.Shards {
-			m.Etcd.Shards = append(m.Etcd.Shards, string(shard.Name))
-		}
+	saved, volatile := backups.ShardsOf(o.hcp.Spec.Etcd)
+	m.Etcd.Shards = volatile
+	for _, name := range saved {
+		m.Shards = append(m.Shards, bundle.Shard{Name: name})
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {

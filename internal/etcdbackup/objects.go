@@ -84,7 +84,7 @@ func rights(o observed) []client.Object {
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: o.namespace, Name: account}}},
 		&networkingv1.NetworkPolicy{ObjectMeta: meta(policy), Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{labelApp: names.Etcd}},
+			PodSelector: backups.PodsOf(o.shards()),
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{{
 				Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(2379))}},
@@ -117,14 +117,27 @@ func newJob(o observed, w world, payload *corev1.Secret) *batchv1.Job {
 	ns := o.backup.Namespace
 	fetch := container("fetch-certs", w.image, "fetch-etcd-certs", "--hcp-namespace", ns, "--output-dir", certificates)
 	fetch.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-certs", MountPath: certificates}}
-	snapshot := container("snapshot", w.image, "etcd-snapshot", "--endpoint", "https://etcd-client."+ns+".svc:2379", "--cacert", certificates+"/"+job.CAFile,
-		"--cert", certificates+"/"+job.CertFile, "--key", certificates+"/"+job.KeyFile, "--output", snapshotFile)
-	snapshot.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-certs", MountPath: certificates, ReadOnly: true}, {Name: "etcd-backup", MountPath: folder}}
+	inits := []corev1.Container{fetch}
+	for _, shard := range append([]string{""}, o.shards()...) {
+		inits = append(inits, snapshotOf(ns, w.image, shard))
+	}
 	upload := container("upload", w.image, append([]string{"etcd-upload"}, uploadArgs(o, payload)...)...)
 	upload.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-backup", MountPath: folder, ReadOnly: true}, {Name: payloadVolume, MountPath: payloadDir, ReadOnly: true}}
 	volumes := []corev1.Volume{emptyDir("etcd-certs"), emptyDir("etcd-backup"), secretVolume(payloadVolume, payload.Name)}
 	volumes = append(volumes, reachStorage(o, &upload)...)
-	return w.job(o, jobLabels(o), generateName(o.backup.Name), "", []corev1.Container{fetch, snapshot}, upload, volumes)
+	return w.job(o, jobLabels(o), generateName(o.backup.Name), "", inits, upload, volumes)
+}
+
+// snapshotOf saves the main etcd, or a shard into a file beside: etcd-upload looks for it there.
+func snapshotOf(namespace, image, shard string) corev1.Container {
+	name, file := "snapshot", snapshotFile
+	if shard != "" {
+		name, file = "snapshot-"+shard, folder+"/"+backups.EtcdOf(shard)+".db"
+	}
+	c := container(name, image, "etcd-snapshot", "--endpoint", "https://"+backups.ClientServiceOf(shard)+"."+namespace+".svc:2379", "--cacert", certificates+"/"+job.CAFile,
+		"--cert", certificates+"/"+job.CertFile, "--key", certificates+"/"+job.KeyFile, "--output", file)
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-certs", MountPath: certificates, ReadOnly: true}, {Name: "etcd-backup", MountPath: folder}}
+	return c
 }
 
 // job is a Job of a backup; name or generate is its name.

@@ -13,7 +13,6 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
-	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/read"
 )
@@ -53,8 +52,11 @@ func (r *Reconciler) observe(ctx context.Context, backup *hyperv1.HCPEtcdBackup)
 			return o, err
 		}
 	}
-	if o.etcd, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: backup.Namespace, Name: names.Etcd}, &appsv1.StatefulSet{}); err != nil {
-		return o, err
+	o.etcds = map[string]*appsv1.StatefulSet{}
+	for _, name := range backups.EtcdsOf(o.shards()) {
+		if o.etcds[name], err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: backup.Namespace, Name: name}, &appsv1.StatefulSet{}); err != nil {
+			return o, err
+		}
 	}
 	if name := credentials(backup.Spec.Storage); name != "" {
 		if o.secret, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: r.Namespace, Name: name}, &corev1.Secret{}); err != nil {

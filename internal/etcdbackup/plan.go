@@ -32,7 +32,8 @@ type observed struct {
 	// siblings are the other HCPEtcdBackups of the control plane.
 	siblings []hyperv1.HCPEtcdBackup
 	hcp      *hyperv1.HostedControlPlane // nil: there is none
-	etcd     *appsv1.StatefulSet         // nil: there is none
+	// etcds are the StatefulSets of the main etcd and of the shards that are saved, by name; nil: there is none.
+	etcds map[string]*appsv1.StatefulSet
 	// job is this backup's; others are those of the same control plane that have a pod.
 	job    *batchv1.Job
 	others []batchv1.Job
@@ -110,7 +111,7 @@ func planFor(o observed) plan {
 		// A second Job would overwrite nothing, but the first may have succeeded: nobody knows, and a person should look into the storage.
 		return o.told(failed("the Job is gone, and how it ended is not known: look for the snapshot in the storage, or create another HCPEtcdBackup"))
 	}
-	if reason := unhealthy(o.etcd); reason != "" {
+	if reason := o.unhealthy(); reason != "" {
 		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: poll}
 	}
 	if len(o.others) > 0 {
@@ -183,6 +184,9 @@ func (o observed) readBack() *metav1.Condition {
 // described is a summary for people.
 func described(s bundle.Summary) string {
 	text := fmt.Sprintf("revision %d, %d keys, %d bytes of etcd", s.Revision, s.Keys, s.Bytes)
+	if len(s.Shards) > 0 {
+		text += ", with its shards " + clipped(strings.Join(s.Shards, ", "))
+	}
 	if s.Key == "" {
 		text += ", not sealed, without the objects of the cluster: Secret of the storage has no key " + backups.EncryptionKey
 	} else {
@@ -212,15 +216,27 @@ func ending(job *batchv1.Job) (batchv1.JobConditionType, string) {
 	return "", ""
 }
 
-// unhealthy says what is wrong with an etcd that should be saved; empty: nothing.
-func unhealthy(etcd *appsv1.StatefulSet) string {
-	if etcd == nil {
-		return "etcd StatefulSet not found"
-	}
-	if want := ptr.Deref(etcd.Spec.Replicas, 1); etcd.Status.ReadyReplicas < want {
-		return fmt.Sprintf("etcd StatefulSet not fully ready: %d/%d replicas ready", etcd.Status.ReadyReplicas, want)
+// unhealthy says what is wrong with the etcds that should be saved; empty: nothing.
+func (o observed) unhealthy() string {
+	for _, name := range backups.EtcdsOf(o.shards()) {
+		etcd := o.etcds[name]
+		if etcd == nil {
+			return name + " StatefulSet not found"
+		}
+		if want := ptr.Deref(etcd.Spec.Replicas, 1); etcd.Status.ReadyReplicas < want {
+			return fmt.Sprintf("%s StatefulSet not fully ready: %d/%d replicas ready", name, etcd.Status.ReadyReplicas, want)
+		}
 	}
 	return ""
+}
+
+// shards are those that the backup holds, sorted.
+func (o observed) shards() []string {
+	if o.hcp == nil {
+		return nil
+	}
+	saved, _ := backups.ShardsOf(o.hcp.Spec.Etcd)
+	return saved
 }
 
 // storageProblem says why there is no way to a storage; empty: there is.

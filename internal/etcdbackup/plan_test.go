@@ -10,12 +10,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -31,12 +33,23 @@ func reason(status metav1.ConditionStatus, reason string) metav1.Condition {
 	return conditions.New(hyperv1.EtcdBackupCompleted, status, reason, "")
 }
 
+func members(n int32) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &n}, Status: appsv1.StatefulSetStatus{ReadyReplicas: n}}
+}
+
+// sharded gives the control plane a shard that is saved and one whose data goes with its pods.
+func sharded(o *observed) {
+	o.hcp.Spec.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Shards: []hyperv1.ManagedEtcdShard{
+		{Name: "leases", Replicas: 1}, {Name: "events", Replicas: 1, Storage: &hyperv1.EtcdShardStorage{Type: hyperv1.EmptyDirEtcdShardStorage}}}}}
+	o.etcds["etcd-leases"] = members(1)
+}
+
 // ready is all that a backup needs.
 func ready() observed {
 	return observed{
 		backup: newBackup("one"), namespace: "hypershift", keep: 5,
 		hcp:    &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}},
-		etcd:   &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)}, Status: appsv1.StatefulSetStatus{ReadyReplicas: 3}},
+		etcds:  map[string]*appsv1.StatefulSet{"etcd": members(3)},
 		secret: &corev1.Secret{Data: map[string][]byte{"credentials": []byte("[default]\n")}},
 	}
 }
@@ -61,9 +74,14 @@ func TestPlan(t *testing.T) {
 		"When all is there it should start": {func(*observed) {}, "BackupInProgress", "Backup Job created, waiting for completion", "BackupInProgress", true, true},
 		"When there is no control plane it should fail": {
 			func(o *observed) { o.hcp = nil }, "BackupFailed", "HostedControlPlane not found in namespace clusters-demo", "", false, false},
-		"When there is no etcd it should wait": {func(o *observed) { o.etcd = nil }, "EtcdUnhealthy", "etcd StatefulSet not found", "", false, true},
+		"When a shard isn't there it should wait": {
+			func(o *observed) { sharded(o); delete(o.etcds, "etcd-leases") }, "EtcdUnhealthy", "etcd-leases StatefulSet not found", "", false, true},
+		"When a shard isn't whole it should wait": {
+			func(o *observed) { sharded(o); o.etcds["etcd-leases"].Status.ReadyReplicas = 0 }, "EtcdUnhealthy", "etcd-leases StatefulSet not fully ready: 0/1 replicas ready", "", false, true},
+		"When a shard is missing whose data goes with its pods it should begin all the same": {sharded, "BackupInProgress", "waiting", "BackupInProgress", true, true},
+		"When there is no etcd it should wait":                                               {func(o *observed) { o.etcds = nil }, "EtcdUnhealthy", "etcd StatefulSet not found", "", false, true},
 		"When a member is missing it should wait": {
-			func(o *observed) { o.etcd.Status.ReadyReplicas = 2 }, "EtcdUnhealthy", "etcd StatefulSet not fully ready: 2/3 replicas ready", "", false, true},
+			func(o *observed) { o.etcds["etcd"].Status.ReadyReplicas = 2 }, "EtcdUnhealthy", "etcd StatefulSet not fully ready: 2/3 replicas ready", "", false, true},
 		"When another Job of the control plane runs it should be rejected": {
 			func(o *observed) { o.others = []batchv1.Job{*jobWith("", "")} }, "BackupRejected", "Job etcd-backup-one-x makes another backup", "", false, false},
 		"When the credentials are missing it should say where": {
@@ -74,7 +92,7 @@ func TestPlan(t *testing.T) {
 			}, "BackupFailed", "no Azure Blob Storage", "", false, false},
 		"When the Job runs it should wait": {func(o *observed) { o.job = jobWith("", "") }, "BackupInProgress", "waiting for completion", "BackupInProgress", false, true},
 		"When the Job runs and etcd is not whole it should wait for the Job": {
-			func(o *observed) { o.job, o.etcd = jobWith("", ""), nil }, "BackupInProgress", "waiting", "BackupInProgress", false, true},
+			func(o *observed) { o.job, o.etcds = jobWith("", ""), nil }, "BackupInProgress", "waiting", "BackupInProgress", false, true},
 		"When the Job has failed it should repeat why": {
 			func(o *observed) { o.job = jobWith(batchv1.JobFailed, "deadline\nexceeded") }, "BackupFailed", "Backup Job failed: deadline exceeded", "BackupFailed", false, true},
 		"When the Job is complete it should have succeeded": {
@@ -180,5 +198,32 @@ func TestJob(t *testing.T) {
 				t.Fatal(name, problems)
 			}
 		})
+	})
+}
+
+func TestShards(t *testing.T) {
+	o := ready()
+	sharded(&o)
+	t.Run("When there are shards each that is kept should have a snapshot, in a file that the upload looks for", func(t *testing.T) {
+		g := NewWithT(t)
+		inits := newJob(o, world{namespace: "hypershift", image: "x"}, &corev1.Secret{}).Spec.Template.Spec.InitContainers
+		var names []string
+		for _, c := range inits {
+			names = append(names, c.Name)
+		}
+		g.Expect(names).To(Equal([]string{"fetch-certs", "snapshot", "snapshot-leases"}))
+		g.Expect(inits[2].Args).To(ContainElements("https://etcd-client-leases.clusters-demo.svc:2379", "/etc/etcd-backup/etcd-leases.db"))
+	})
+	t.Run("When there are shards the way to each that is kept should be opened, and to no other", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, obj := range rights(o) {
+			if p, ok := obj.(*networkingv1.NetworkPolicy); ok {
+				g.Expect(p.Spec.PodSelector.MatchExpressions[0].Values).To(Equal([]string{"etcd", "etcd-leases"}))
+			}
+		}
+	})
+	t.Run("When a backup has shards it should be said", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(described(bundle.Summary{Revision: 1, Shards: []string{"leases"}, Key: "k"})).To(ContainSubstring("with its shards leases, sealed"))
 	})
 }

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/etcdbackup/upload/store"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
@@ -102,9 +103,14 @@ func TestDrill(t *testing.T) {
 	writer := w.write()
 	g.Eventually(func() int { writer.mu.Lock(); defer writer.mu.Unlock(); return len(writer.acked) }).WithTimeout(time.Minute).Should(BeNumerically(">", 100))
 	file := filepath.Join(w.dir, "snapshot.db")
+	for i := range 300 {
+		_, err := w.shard.Put(t.Context(), fmt.Sprintf("/events/%06d", i), "happened")
+		g.Expect(err).NotTo(HaveOccurred())
+	}
 	start := time.Now()
 	snapshotOf(t, w.etcd, file)
 	saved := time.Since(start)
+	snapshotOf(t, w.shard, filepath.Join(w.dir, "etcd-events.db"))
 	var url string
 	var sum bundle.Summary
 	t.Run("When etcd is written to all the time a backup should hold all that was acknowledged up to its revision, and nothing else", func(t *testing.T) {
@@ -115,9 +121,10 @@ func TestDrill(t *testing.T) {
 		url, sum = told(t, out)
 		uploaded := time.Since(start)
 		g.Expect(sum.Verified).To(BeTrue())
+		g.Expect(sum.Shards).To(Equal([]string{"events"}))
 		g.Expect(url).To(HaveSuffix(".db.enc"))
 
-		restored := w.restore(t, url)
+		restored := w.restore(t, url, "")
 		start = time.Now()
 		target := startEtcd(t, restored)
 		started := time.Since(start)
@@ -145,23 +152,61 @@ func TestDrill(t *testing.T) {
 			len(got), before, sum.Revision, len(writer.acked)-before, sum.Bytes, saved.Round(time.Millisecond), uploaded.Round(time.Millisecond), started.Round(time.Millisecond), w.peak)
 	})
 	writer.stop()
+	w.shards(file, url)
 	w.figures(file)
 	w.faults(file, url)
 	w.kills(file, url)
 	w.restoreKills(url, sum)
 }
 
+// shards looks at the part of a backup that holds another etcd.
+func (w *world) shards(file, url string) {
+	w.Run("When a shard is restored it should have what it had, and no key of the main etcd", func(t *testing.T) {
+		want, got := contents(t, w.shard, 0), contents(t, startEtcd(t, w.restore(t, url, "events")), 0)
+		if len(want) < 300 || len(got) != len(want) {
+			t.Errorf("there are %d keys, want %d", len(got), len(want))
+		}
+		for k, v := range want {
+			if got[k] != v {
+				t.Errorf("%s is %q after the restore, and was %q", k, got[k], v)
+			}
+		}
+	})
+	w.Run("When the backup has nothing of a shard it should begin empty, unless it was there when the restore began", func(t *testing.T) {
+		g := NewWithT(t)
+		data := w.restore(t, url, "leases")
+		g.Expect(data).NotTo(BeADirectory())
+		required := filepath.Join(w.secret, backups.ShardsKey)
+		g.Expect(os.WriteFile(required, []byte("events,leases"), 0o600)).To(Succeed())
+		defer os.Remove(required)
+		_, err := w.fetch(url, "leases", filepath.Join(t.TempDir(), "snapshot.db"))
+		g.Expect(err).To(MatchError(ContainSubstring("nothing of shard leases any more")))
+	})
+	w.Run("When the snapshot of a shard was not made there should be no backup, and nothing of it be left", func(t *testing.T) {
+		g := NewWithT(t)
+		alone := filepath.Join(t.TempDir(), "snapshot.db")
+		g.Expect(os.Link(file, alone)).To(Succeed())
+		_, err := w.upload(alone, "without", 0)
+		g.Expect(err).To(MatchError(ContainSubstring("shard events")))
+		storage, err := store.Open(t.Context(), store.Options{Bucket: "backups", Region: "us-east-1", Credentials: filepath.Join(w.secret, "credentials")})
+		g.Expect(err).NotTo(HaveOccurred())
+		items, err := storage.List(t.Context(), "without/", 10)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(items).To(BeEmpty())
+	})
+}
+
 // restore fills a new data folder from a backup, as the init container does.
-func (w *world) restore(t *testing.T, url string) string {
+func (w *world) restore(t *testing.T, url, shard string) string {
 	t.Helper()
 	g := NewWithT(t)
 	volume := t.TempDir()
 	template := filepath.Join(t.TempDir(), "etcd.yaml")
 	data := filepath.Join(volume, "data")
 	g.Expect(os.WriteFile(template, []byte("name: etcd-0\ndata-dir: "+data+"\ninitial-cluster: etcd-0=http://127.0.0.1:2380\ninitial-cluster-token: demo\n"), 0o600)).To(Succeed())
-	r := etcdrestore.Restore{URL: url, Template: template, DataDir: data, MaxBytes: bundle.MaxSnapshot, Log: io.Discard,
-		Fetch: func(_ context.Context, url, file string) error {
-			_, err := w.fetch(url, file)
+	r := etcdrestore.Restore{URL: url, Shard: shard, Template: template, DataDir: data, MaxBytes: bundle.MaxSnapshot, Log: io.Discard,
+		Fetch: func(_ context.Context, url, shard, file string) error {
+			_, err := w.fetch(url, shard, file)
 			return err
 		}}
 	g.Expect(r.Run(t.Context())).To(Succeed())
@@ -179,6 +224,8 @@ func (w *world) faults(file, url string) {
 		{"When the storage is busy for a while it should arrive", "busy", "", 5, false, ""},
 		{"When the storage is slow it should arrive", "slow", "", 3, false, ""},
 		{"When the storage loses what it took it should be noticed, and no backup be there", "lost", ".db.enc", 100, false, "InvalidPart|reading back what was written"},
+		{"When the storage loses a shard it should be noticed, and no backup be there", "lost", ".etcd-events.db.enc", 100, false, "InvalidPart|reading back what was written"},
+		{"When the storage changes a bit of a shard it should be noticed", "flip", ".etcd-events.db.enc", 1, true, "shard events: .*is damaged"},
 		{"When reading back breaks off it should go on", "partial", ".db.enc", 1, true, ""},
 		{"When reading breaks off again and again it should say how far it came", "partial", ".db.enc", 1000, true, "bytes"},
 		{"When the storage changes a bit of what it gives it should be noticed", "flip", ".db.enc", 1, true, "is damaged"},

@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 func restoreHere(url string) error {
 	volume := os.Getenv(restorerFolder)
 	r := etcdrestore.Restore{URL: url, Template: filepath.Join(volume, "..", "etcd.yaml"), DataDir: filepath.Join(volume, "data"), MaxBytes: bundle.MaxSnapshot, Replace: true, Log: io.Discard,
-		Fetch: func(ctx context.Context, url, file string) error {
-			out, err := exec.CommandContext(ctx, filepath.Join(os.Getenv(restorerPrograms), "hcp-cloud"), "etcd-fetch", "--url", url, "--output", file, "--secret-dir", os.Getenv(restorerSecret)).CombinedOutput()
+		Fetch: func(ctx context.Context, url, shard, file string) error {
+			out, err := exec.CommandContext(ctx, filepath.Join(os.Getenv(restorerPrograms), "hcp-cloud"), "etcd-fetch", "--url", url, "--shard", shard, "--output", file, "--secret-dir", os.Getenv(restorerSecret)).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)
 			}

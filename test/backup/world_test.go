@@ -30,6 +30,7 @@ type world struct {
 	*testing.T
 	dir      string
 	etcd     *clientv3.Client
+	shard    *clientv3.Client // that holds events, a shard
 	storage  string
 	secret   string // folder with the keys of the Secret
 	meta     string
@@ -76,11 +77,11 @@ func newWorld(t *testing.T) *world {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(server.Kill)
 	g.Eventually(func() error { return w.try(http.MethodDelete, nil) }).WithTimeout(time.Minute).Should(Succeed(), server.Tail)
-	w.etcd = startEtcd(t, filepath.Join(w.dir, "source"))
+	w.etcd, w.shard = startEtcd(t, filepath.Join(w.dir, "source")), startEtcd(t, filepath.Join(w.dir, "source-of-the-shard"))
 	files := map[string]string{
 		filepath.Join(w.secret, backups.CredentialsKey): "[default]\naws_access_key_id = test\naws_secret_access_key = test\nendpoint_url = " + w.storage + "\n",
 		filepath.Join(w.secret, backups.EncryptionKey):  "0123456789abcdef0123456789abcdef",
-		filepath.Join(w.dir, "meta"):                    `{"backup":"clusters-demo/one","cluster":{"namespace":"clusters","name":"demo","uid":"1"}}`,
+		filepath.Join(w.dir, "meta"):                    `{"backup":"clusters-demo/one","cluster":{"namespace":"clusters","name":"demo","uid":"1"},"shards":[{"name":"events"}]}`,
 	}
 	for name, content := range files {
 		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
@@ -158,9 +159,9 @@ func (w *world) verify(url string) (string, error) {
 		"--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey))
 }
 
-// fetch writes the snapshot of a backup into a new file.
-func (w *world) fetch(url, file string) (string, error) {
-	return w.run(0, "etcd-fetch", "--url", url, "--output", file, "--secret-dir", w.secret)
+// fetch writes the snapshot of a backup, or of a shard in it, into a new file.
+func (w *world) fetch(url, shard, file string) (string, error) {
+	return w.run(0, "etcd-fetch", "--url", url, "--shard", shard, "--output", file, "--secret-dir", w.secret)
 }
 
 // writer writes all the time, and knows what etcd has acknowledged.

@@ -111,6 +111,7 @@ func judge(s saved, w world, m made, t target) report {
 	}
 	say("%-14s HostedCluster %s/%s with its control plane in namespace %s", what, t.namespace, t.name, m.controlPlane())
 	say("Objects        %d that it names, %d authorities and keys, %d NodePools", len(m.sources), len(m.secrets)-1, len(m.pools))
+	sayShards(b, say)
 	if len(b.Etcd.Shards) > 0 {
 		say("Not saved      shards of etcd start empty: %s", strings.Join(b.Etcd.Shards, ", "))
 	}
@@ -138,7 +139,7 @@ func judge(s saved, w world, m made, t target) report {
 		}
 	}
 	refuseVersions(b, w, refuse)
-	if room, need := roomOf(m.cluster), need(b.Etcd.Bytes); room < need {
+	if room, need := roomOf(m.cluster), need(b.Largest()); room < need {
 		refuse("the volume of etcd has %d bytes, and restoring takes %d: give spec.etcd.managed.storage.persistentVolume.size more", room, need)
 	} else {
 		say("Room           %d bytes on the volume of etcd, %d are taken for a moment", room, need)
@@ -147,6 +148,13 @@ func judge(s saved, w world, m made, t target) report {
 		refuse("clusters of platform %s can't be cloned: controllers in the clone would take disks and load balancers of the other cluster for their own", p)
 	}
 	return r
+}
+
+// sayShards tells what the backup has of other etcds.
+func sayShards(b bundle.Manifest, say func(string, ...any)) {
+	for _, s := range b.Shards {
+		say("Shard          %s: revision %d, %d keys, %d bytes; whole", s.Name, s.Etcd.Revision, s.Etcd.Keys, s.Etcd.Bytes)
+	}
 }
 
 // refuseTwins: a restored cluster has the identity of the one that was saved, which must not be there any more.

@@ -145,7 +145,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 	refuseRelease(b.Cluster.Version, hc, refuse)
 	refuseKeys(s, st, refuse)
 	if hc.Spec.Etcd.Managed != nil && len(hc.Spec.Etcd.Managed.Shards) > 0 {
-		say("Shards         keep what they have: they are in no backup")
+		say("Shards         keep what they have: in place, the main etcd alone is replaced")
 	}
 	say("Machines       %d stay", len(st.machines))
 	if later := nodesOnlyIn(st.machines, s.objects.Machines); len(later) > 0 {

@@ -65,7 +65,10 @@ func build(o bundle.Objects, t target) (made, error) {
 		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(hc)}}}
 	access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: controlPlane, Name: backups.Secret}, Data: t.access}
 	m.secrets = append(m.secrets, access)
-	m.way = wayTo(t.access[backups.CredentialsKey], controlPlane)
+	if m.way = wayTo(t.access[backups.CredentialsKey], controlPlane); m.way != nil {
+		shards, _ := backups.ShardsOf(hc.Spec.Etcd)
+		m.way.Spec.PodSelector = backups.PodsOf(shards)
+	}
 	for _, s := range o.Authorities {
 		// A clone has authorities of its own. What it reads was encrypted by the other cluster.
 		if t.clone && s.Name != encryption.ConfigSecret {

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 )
@@ -122,6 +125,9 @@ func (r *restoring) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("the backup is refused: %w", err)
 	}
+	if shards := read.manifest.ShardNames(); len(shards) > 0 {
+		s.data[backups.ShardsKey] = []byte(strings.Join(shards, ","))
+	}
 	t := target{namespace: cmp.Or(r.namespace, read.manifest.Cluster.Namespace), name: cmp.Or(r.name, read.manifest.Cluster.Name), url: r.from, access: s.data, clone: r.clone, pools: !r.noPools}
 	if r.inPlace {
 		return r.runInPlace(ctx, out, c, s, read, t)
@@ -169,7 +175,7 @@ type saved struct {
 
 // readBackup reads and checks all of a backup.
 func readBackup(ctx context.Context, s opened, file string) (saved, error) {
-	m, packed, err := bundle.Verify(ctx, s, file, s.key, io.Discard)
+	m, packed, err := bundle.Verify(ctx, s, file, s.key)
 	if err != nil {
 		return saved{}, err
 	}
@@ -185,7 +191,26 @@ func readBackup(ctx context.Context, s opened, file string) (saved, error) {
 		return saved{}, fmt.Errorf("the manifest is of HostedCluster %s/%s, and the objects are of %s/%s: they are not of one backup",
 			m.Cluster.Namespace, m.Cluster.Name, o.HostedCluster.Namespace, o.HostedCluster.Name)
 	}
+	if err := ofOneBackup(m, o.HostedCluster); err != nil {
+		return saved{}, err
+	}
 	return saved{m, o}, nil
+}
+
+// ofOneBackup: a backup without one of the cluster's etcds is none, and one of etcds that the cluster doesn't have is of another.
+func ofOneBackup(m bundle.Manifest, hc *hyperv1.HostedCluster) error {
+	persistent, volatile := backups.ShardsOf(hc.Spec.Etcd)
+	for _, name := range persistent {
+		if _, there := m.Part(name); !there && !slices.Contains(m.Etcd.Shards, name) {
+			return fmt.Errorf("it has nothing of shard %s of etcd, which the cluster has: it isn't whole", name)
+		}
+	}
+	for _, name := range m.ShardNames() {
+		if !slices.Contains(persistent, name) {
+			return fmt.Errorf("it has a shard %s of etcd, which the cluster doesn't have, or has in its pods alone (%s)", name, strings.Join(volatile, ", "))
+		}
+	}
+	return nil
 }
 
 // controlPlane is the namespace of the new cluster's control plane.

@@ -92,7 +92,7 @@ func (s *storage) read(ctx context.Context, c client.Client, data map[string][]b
 			return fmt.Errorf("--credentials: reading Secret %s/%s: %w", s.operator, s.secret, err)
 		}
 		if len(secret.Data[backups.VolumeKey]) > 0 {
-			return fmt.Errorf("Secret %s/%s names a volume, which etcd of another namespace can't read: copy the three files of the backup into a bucket, and restore from there", s.operator, s.secret)
+			return fmt.Errorf("Secret %s/%s names a volume, which etcd of another namespace can't read: copy the files of the backup into a bucket, and restore from there", s.operator, s.secret)
 		}
 		for _, key := range []string{backups.CredentialsKey, backups.EncryptionKey, backups.CABundleKey} {
 			if len(secret.Data[key]) > 0 {

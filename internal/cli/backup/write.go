@@ -24,7 +24,6 @@ import (
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/contract/backups"
-	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/read"
 )
 
@@ -93,18 +92,16 @@ const (
 func finish(ctx context.Context, c client.Client, flags connect.Flags, m made, t target, started time.Time, p *progress.Printer) error {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
+	shards, _ := backups.ShardsOf(m.cluster.Spec.Etcd)
 	err := p.Until(ctx, "etcd without its init container", func(ctx context.Context) (progress.State, error) {
-		set := &appsv1.StatefulSet{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: m.controlPlane(), Name: names.Etcd}, set); err != nil {
-			return progress.State{}, err
-		}
-		for _, v := range set.Spec.Template.Spec.Volumes {
-			if v.Name == backups.Secret {
-				return progress.Waiting("etcd still reads the backup when it starts"), nil
+		for _, name := range backups.EtcdsOf(shards) {
+			set := &appsv1.StatefulSet{}
+			if err := c.Get(ctx, client.ObjectKey{Namespace: m.controlPlane(), Name: name}, set); err != nil {
+				return progress.State{}, err
 			}
-		}
-		if s := set.Status; s.UpdatedReplicas < s.Replicas || s.ReadyReplicas < s.Replicas || s.ObservedGeneration < set.Generation {
-			return progress.Waiting("%d of %d members have been started without it", min(s.UpdatedReplicas, s.ReadyReplicas), s.Replicas), nil
+			if waits := readsBackup(set); waits != "" {
+				return progress.Waiting("%s", waits), nil
+			}
 		}
 		return progress.Done(), nil
 	})
@@ -140,6 +137,19 @@ func finish(ctx context.Context, c client.Client, flags connect.Flags, m made, t
 	}
 	token := func(o client.Object) bool { return o.(*corev1.Secret).Type == corev1.SecretTypeServiceAccountToken }
 	return deleteOlder(ctx, hosted, &corev1.SecretList{}, started, p, token)
+}
+
+// readsBackup says why an etcd may still need what lets it read the backup; empty: it doesn't.
+func readsBackup(set *appsv1.StatefulSet) string {
+	for _, v := range set.Spec.Template.Spec.Volumes {
+		if v.Name == backups.Secret {
+			return set.Name + " still reads the backup when it starts"
+		}
+	}
+	if s := set.Status; s.UpdatedReplicas < s.Replicas || s.ReadyReplicas < s.Replicas || s.ObservedGeneration < set.Generation {
+		return fmt.Sprintf("%d of %d members of %s have been started without it", min(s.UpdatedReplicas, s.ReadyReplicas), s.Replicas, set.Name)
+	}
+	return ""
 }
 
 func hostedClient(ctx context.Context, c client.Client, flags connect.Flags, t target) (client.Client, error) {

@@ -107,14 +107,16 @@ func (c cluster) adaptClientService(ctx component.WorkloadContext, svc *corev1.S
 }
 
 // adaptRestore keeps the init container that loads a snapshot until the cluster has been founded from it. A member that loses
-// its disk later gets its data from the others: a snapshot of long ago would contradict them. A shard starts empty: the snapshot is
-// one of the main etcd.
+// its disk later gets its data from the others: a snapshot of long ago would contradict them. A shard finds its own beside that of the
+// main etcd, if there is a backup behind the URL; it starts empty when its data goes with its pods anyway.
 func (c cluster) adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec) error {
 	var urls []string
-	if ctx.HCP.Spec.Etcd.Managed != nil && !c.shard {
+	if ctx.HCP.Spec.Etcd.Managed != nil {
 		urls = ctx.HCP.Spec.Etcd.Managed.Storage.RestoreSnapshotURL
 	}
-	done := len(urls) == 0 || conditions.IsTrue(ctx.HCP.Status.Conditions, snapshotRestored)
+	done := len(urls) == 0 || c.shard && (c.volatile(ctx.HCP) || !strings.HasPrefix(urls[0], backups.Scheme))
+	// The condition is about the main etcd.
+	done = done || !c.shard && conditions.IsTrue(ctx.HCP.Status.Conditions, snapshotRestored)
 	if !done {
 		var err error
 		if done, err = c.founded(ctx); err != nil {
@@ -130,6 +132,9 @@ func (c cluster) adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec
 		if init.Env[i].Name == restoreVariable {
 			init.Env[i].Value = urls[0]
 		}
+	}
+	if c.shard {
+		init.Args = append(init.Args, "--shard="+string(c.spec(ctx.HCP).Name))
 	}
 	if strings.HasPrefix(urls[0], backups.Scheme) {
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: backups.Secret, VolumeSource: corev1.VolumeSource{

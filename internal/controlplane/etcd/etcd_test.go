@@ -142,6 +142,44 @@ func TestFounded(t *testing.T) {
 	})
 }
 
+func TestRestoredShard(t *testing.T) {
+	shard := func(url string, storage *hyperv1.EtcdShardStorage) func(*hyperv1.HostedControlPlane) {
+		return func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.Etcd.Managed.Storage.RestoreSnapshotURL = []string{url}
+			hcp.Spec.Etcd.Managed.Shards = []hyperv1.ManagedEtcdShard{{Name: "leases", Replicas: 3, Storage: storage}}
+			hcp.Status.Conditions = []metav1.Condition{{Type: snapshotRestored, Status: metav1.ConditionTrue}} // of the main etcd
+		}
+	}
+	const backup = "s3://backups/1.db.enc"
+	for name, tc := range map[string]struct {
+		hcp  func(*hyperv1.HostedControlPlane)
+		objs []client.Object
+		want []string
+	}{
+		"When there is a backup a shard should look for its part of it": {shard(backup, nil), nil, []string{"etcd-init", "reset-member"}},
+		"When the shard was founded it should be left alone": {
+			shard(backup, nil), []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-leases-founded"}}}, []string{"reset-member"}},
+		"When the snapshot is one of the main etcd alone a shard should begin empty": {shard("https://backups/1.db", nil), nil, []string{"reset-member"}},
+		"When its data goes with its pods a shard should begin empty": {
+			shard(backup, &hyperv1.EtcdShardStorage{Type: hyperv1.EmptyDirEtcdShardStorage}), nil, []string{"reset-member"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := ShardComponent("leases").Render(contextOf(t, tc.hcp, tc.objs...))
+			g.Expect(err).NotTo(HaveOccurred())
+			s := out.Workload.(*appsv1.StatefulSet)
+			g.Expect(initNames(s)).To(Equal(tc.want))
+			if len(tc.want) == 1 {
+				return
+			}
+			init := component.Container(&s.Spec.Template.Spec, restoreContainer)
+			g.Expect(init.Args).To(ContainElement("--shard=leases"))
+			g.Expect(init.Env).To(ContainElement(corev1.EnvVar{Name: restoreVariable, Value: backup}))
+			g.Expect(init.VolumeMounts).To(ContainElement(HaveField("MountPath", "/etc/etcd/restore")))
+		})
+	}
+}
+
 func TestStorage(t *testing.T) {
 	volume := func(v hyperv1.PersistentVolumeEtcdStorageSpec) func(*hyperv1.HostedControlPlane) {
 		return func(hcp *hyperv1.HostedControlPlane) { hcp.Spec.Etcd.Managed.Storage.PersistentVolume = &v }

@@ -2,6 +2,7 @@
 //
 //	PREFIX/1764000000.db        etcd's snapshot as it is (no key was given), or
 //	PREFIX/1764000000.db.enc    the same, sealed with the user's key
+//	PREFIX/1764000000.etcd-events.db.enc   the snapshot of shard events, or .etcd-events.db
 //	PREFIX/1764000000.objects   HostedCluster, NodePools, Secrets and certificate authorities, always sealed; only when there is a key
 //	PREFIX/1764000000.json      the Manifest, written last: without it a backup isn't complete
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 )
 
 const (
-	// Format is the newest form of manifests that this version reads, and the one that it writes.
-	Format = 1
+	// Format is the newest form of manifests that this version reads. A backup without shards is written in form 1, which versions read that know none.
+	Format, plainFormat = 2, 1
+	// maxShards is how many a HostedCluster can have, maxShardName how long their names are.
+	maxShards, maxShardName = 10, 48
 	// MaxManifest bounds what is read of a storage as a manifest; a real one has 2 KiB.
 	MaxManifest = 64 << 10
 	// MaxObjects bounds the sealed objects of a cluster: they pass through a Secret, which takes 1 MiB.
@@ -43,6 +46,8 @@ type Manifest struct {
 	Key      string `json:"key,omitempty"`
 	Snapshot File   `json:"snapshot"`
 	Objects  *File  `json:"objects,omitempty"`
+	// Shards are the snapshots of the other etcds, sorted by name. Without one of them it is no backup.
+	Shards []Shard `json:"shards,omitempty"`
 	// Verified: all files were read back from the storage after they had been written.
 	Verified bool `json:"verified"`
 	// MAC authenticates all of the above when there is a key.
@@ -70,8 +75,15 @@ type Etcd struct {
 	Keys     int    `json:"keys"`
 	// Bytes is the size of the database.
 	Bytes int64 `json:"bytes"`
-	// Shards that aren't in the snapshot.
+	// Shards that aren't in the backup: their data goes with their pods, or the version that made it saved none.
 	Shards []string `json:"shards,omitempty"`
+}
+
+// Shard is the snapshot of an etcd that holds some resources. Snapshots are taken one after another, the main etcd's first: each is of a moment of its own.
+type Shard struct {
+	Name     string `json:"name"`
+	Etcd     Etcd   `json:"etcd"`
+	Snapshot File   `json:"snapshot"`
 }
 
 // File is one of the files, as it is in the storage.
@@ -84,7 +96,10 @@ type File struct {
 
 // Encode writes a manifest, authenticated when there is a key.
 func (m Manifest) Encode(k Key) ([]byte, error) {
-	m.Format, m.Key, m.MAC = Format, k.Fingerprint(), ""
+	m.Format, m.Key, m.MAC = plainFormat, k.Fingerprint(), ""
+	if len(m.Shards) > 0 {
+		m.Format = Format
+	}
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest: %w", err)
@@ -114,10 +129,8 @@ func DecodeManifest(raw []byte, k Key) (Manifest, error) {
 	case m.Format < 1:
 		return m, errors.New("the file is no manifest of a backup: it has no format")
 	}
-	for _, f := range m.files() {
-		if f.Name == "" || f.Name != path.Base(f.Name) || f.Name == "." || f.Name == ".." || f.Bytes < 0 || len(f.SHA256) != 64 {
-			return m, fmt.Errorf("the manifest names a file %q that is none of a backup", f.Name)
-		}
+	if err := m.check(); err != nil {
+		return m, err
 	}
 	if len(k) == 0 {
 		return m, nil
@@ -141,13 +154,107 @@ func DecodeManifest(raw []byte, k Key) (Manifest, error) {
 	return m, nil
 }
 
-func (m Manifest) files() []File {
-	files := []File{m.Snapshot}
+// shardName is what the API takes as the name of a shard.
+var shardName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// check says what in a manifest can't be one of ours, whoever signed it.
+func (m Manifest) check() error {
+	seen := map[string]bool{}
+	for _, f := range m.Files() {
+		if f.Name == "" || f.Name != path.Base(f.Name) || f.Name == "." || f.Name == ".." || f.Bytes < 0 || len(f.SHA256) != 64 {
+			return fmt.Errorf("the manifest names a file %q that is none of a backup", f.Name)
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("the manifest names file %q twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	if len(m.Shards) > maxShards {
+		return fmt.Errorf("the manifest has %d shards of etcd, and a cluster has at most %d", len(m.Shards), maxShards)
+	}
+	if len(m.Shards) > 0 && m.Format < Format {
+		return fmt.Errorf("the manifest has shards of etcd, and format %d knows none", m.Format)
+	}
+	known := map[string]bool{}
+	for _, name := range m.Etcd.Shards {
+		known[name] = true
+	}
+	for _, s := range m.Shards {
+		if len(s.Name) > maxShardName || !shardName.MatchString(s.Name) {
+			return fmt.Errorf("the manifest names a shard %q that no etcd can have", s.Name)
+		}
+		if known[s.Name] {
+			return fmt.Errorf("the manifest names shard %s twice", s.Name)
+		}
+		known[s.Name] = true
+	}
+	return nil
+}
+
+// Files are all that belong to the backup but the manifest.
+func (m Manifest) Files() []File {
+	var files []File
+	for _, p := range m.Parts() {
+		files = append(files, p.Snapshot)
+	}
 	if m.Objects != nil {
 		files = append(files, *m.Objects)
 	}
 	return files
 }
+
+// Parts are the etcds of a backup. The first is the main one, whose name is empty.
+func (m Manifest) Parts() []Shard {
+	return append([]Shard{{Etcd: m.Etcd, Snapshot: m.Snapshot}}, m.Shards...)
+}
+
+// Part is that of a shard, or of the main etcd for no name.
+func (m Manifest) Part(shard string) (Shard, bool) {
+	for _, p := range m.Parts() {
+		if p.Name == shard {
+			return p, true
+		}
+	}
+	return Shard{}, false
+}
+
+// ShardNames are those of the shards that are in the backup.
+func (m Manifest) ShardNames() []string {
+	var names []string
+	for _, s := range m.Shards {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Stored is how many bytes the snapshots of all etcds have in the storage.
+func (m Manifest) Stored() int64 {
+	n := int64(0)
+	for _, p := range m.Parts() {
+		n += p.Snapshot.Bytes
+	}
+	return n
+}
+
+// Largest is how many bytes the largest database of the backup has.
+func (m Manifest) Largest() int64 {
+	n := int64(0)
+	for _, p := range m.Parts() {
+		n = max(n, p.Etcd.Bytes)
+	}
+	return n
+}
+
+// String names the etcd for people.
+func (s Shard) String() string {
+	if s.Name == "" {
+		return "the snapshot"
+	}
+	return "the snapshot of shard " + s.Name
+}
+
+// ShardEnd is what the name of a shard's snapshot has before the end of a snapshot.
+func ShardEnd(shard string) string { return ".etcd-" + shard }
 
 // ManifestOf is the name of the manifest beside a snapshot.
 func ManifestOf(snapshot string) (string, error) {

@@ -72,22 +72,31 @@ func Stored(ctx context.Context, g Getter, manifest string, f File, k Key, sink 
 	return nil
 }
 
-// Verify reads a whole backup and compares all that can be compared. The snapshot goes to sink as etcd wrote it, io.Discard when nobody wants it; the objects are returned as they
-// were sealed.
-func Verify(ctx context.Context, g Getter, name string, k Key, sink io.Writer) (Manifest, []byte, error) {
+// ReadPart reads the snapshot of one etcd of a backup into sink, as etcd wrote it, and compares all that can be compared.
+func ReadPart(ctx context.Context, g Getter, manifest string, p Shard, k Key, sink io.Writer) error {
+	if p.Snapshot.Bytes > 2*MaxSnapshot {
+		return fmt.Errorf("%s would have %d bytes: no etcd is that large", p, p.Snapshot.Bytes)
+	}
+	check := &Check{W: sink}
+	if err := Stored(ctx, g, manifest, p.Snapshot, k, check); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	if err := check.Err(); err != nil {
+		return fmt.Errorf("%s: %s: %w", p, p.Snapshot.Name, err)
+	}
+	return nil
+}
+
+// Verify reads a whole backup, of every etcd, and compares all that can be compared. The objects are returned as they were sealed.
+func Verify(ctx context.Context, g Getter, name string, k Key) (Manifest, []byte, error) {
 	m, err := ReadManifest(ctx, g, name, k)
 	if err != nil {
 		return m, nil, err
 	}
-	if m.Snapshot.Bytes > 2*MaxSnapshot {
-		return m, nil, fmt.Errorf("the snapshot would have %d bytes: no etcd is that large", m.Snapshot.Bytes)
-	}
-	check := &Check{W: sink}
-	if err := Stored(ctx, g, name, m.Snapshot, k, check); err != nil {
-		return m, nil, fmt.Errorf("the snapshot: %w", err)
-	}
-	if err := check.Err(); err != nil {
-		return m, nil, fmt.Errorf("the snapshot: %s: %w", m.Snapshot.Name, err)
+	for _, p := range m.Parts() {
+		if err := ReadPart(ctx, g, name, p, k, io.Discard); err != nil {
+			return m, nil, err
+		}
 	}
 	objects, err := ReadObjects(ctx, g, name, m, k)
 	return m, objects, err

@@ -14,14 +14,14 @@ import (
 // maxSaid bounds what of another program's words goes into an error.
 const maxSaid = 1024
 
-// FetchSnapshot writes the snapshot of s3://BUCKET/NAME into a file, opened and checked. It is how etcd-restore reads what a plain download can't: the program that speaks to
+// FetchSnapshot writes the snapshot of s3://BUCKET/NAME, or that of a shard beside it, into a file, opened and checked. There is no file when the backup has nothing of the shard. It is how etcd-restore reads what a plain download can't: the program that speaks to
 // clouds does it.
-func FetchSnapshot(ctx context.Context, url, file string) error {
+func FetchSnapshot(ctx context.Context, url, shard, file string) error {
 	program, err := companion.Beside("hcp-cloud")
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, program, "etcd-fetch", "--url", url, "--output", file).CombinedOutput()
+	out, err := exec.CommandContext(ctx, program, "etcd-fetch", "--url", url, "--shard", shard, "--output", file).CombinedOutput()
 	if err != nil {
 		_ = os.Remove(file) // a part of it must not be taken for a snapshot
 		return fmt.Errorf("%s: %w", clip.Over(strings.TrimSpace(strings.TrimPrefix(string(out), "Error: ")), maxSaid, " …"), err)

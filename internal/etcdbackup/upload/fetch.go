@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,17 +19,18 @@ import (
 
 // fetchCommand is how etcd-restore reads what a plain download can't.
 func fetchCommand() *cobra.Command {
-	var dir, url, file string
+	var dir, url, shard, file string
 	cmd := &cobra.Command{
 		Use:     "etcd-fetch",
 		Short:   "Write the snapshot of a backup into a file, opened and compared with its manifest",
 		Example: "  control-plane-operator etcd-fetch --url s3://backups/demo/1764000000.db.enc --output snapshot.db",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return fetchFrom(cmd.Context(), dir, url, file) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return fetchFrom(cmd.Context(), dir, url, shard, file) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&dir, "secret-dir", backups.Mount, "folder with the keys of Secret "+backups.Secret)
 	f.StringVar(&url, "url", "", "URL of the snapshot: s3://BUCKET/NAME")
+	f.StringVar(&shard, "shard", "", "shard of etcd whose snapshot is read; no file is written when the backup has none of it and need not have; empty: the main etcd")
 	f.StringVar(&file, "output", "", "file to write, which must not be there")
 	for _, name := range []string{"url", "output"} {
 		_ = cmd.MarkFlagRequired(name) // only fails for a flag that isn't there
@@ -36,7 +38,7 @@ func fetchCommand() *cobra.Command {
 	return cmd
 }
 
-func fetchFrom(ctx context.Context, dir, url, file string) error {
+func fetchFrom(ctx context.Context, dir, url, shard, file string) error {
 	bucket, name, err := bundle.SplitURL(url)
 	if err != nil {
 		return err
@@ -64,16 +66,35 @@ func fetchFrom(ctx context.Context, dir, url, file string) error {
 	if err != nil {
 		return err
 	}
+	m, err := bundle.ReadManifest(ctx, s, name, key)
+	alone := errors.Is(err, store.ErrNotFound)
+	if err != nil && !alone {
+		return err
+	}
+	part, there := m.Part(shard)
+	if shard != "" && (alone || !there) {
+		if required(dir, shard) {
+			return fmt.Errorf("the backup has nothing of shard %s any more, and it had when the restore began", shard)
+		}
+		return nil
+	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, _, err = bundle.Verify(ctx, s, name, key, f)
-	if errors.Is(err, store.ErrNotFound) {
+	if alone {
 		// A snapshot without a manifest is one that somebody else made: its own sum says whether it is whole.
 		err = plain(ctx, s, name, key, f)
+	} else {
+		err = bundle.ReadPart(ctx, s, name, part, key, f)
 	}
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// required says whether a shard has to be in the backup.
+func required(dir, shard string) bool {
+	raw, err := os.ReadFile(filepath.Join(dir, backups.ShardsKey))
+	return err == nil && slices.Contains(strings.Split(strings.TrimSpace(string(raw)), ","), shard)
 }
 
 func plain(ctx context.Context, s store.Store, name string, key bundle.Key, f *os.File) error {

@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
 
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/etcdbackup/job"
 	"hcp.internal/platform/internal/etcdbackup/upload/store"
@@ -173,22 +174,16 @@ func (t transfer) run(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if m.Snapshot, err = t.put(ctx, name, t.Path, t.key); err != nil {
-		return "", err
+	if err := t.putAll(ctx, stem, &m); err != nil {
+		return "", errors.Join(err, t.undo(ctx, stem, m))
 	}
-	if t.Objects != "" && len(t.key) > 0 {
-		objects, err := t.put(ctx, stem+bundle.ObjectsEnd, t.Objects, nil)
-		if err != nil {
-			return "", errors.Join(err, t.undo(ctx, name))
-		}
-		m.Objects = &objects
-	}
-	sum := bundle.Summary{Revision: m.Etcd.Revision, Keys: m.Etcd.Keys, Bytes: m.Etcd.Bytes, Stored: m.Snapshot.Bytes, Key: t.key.Fingerprint(), Objects: m.Objects != nil}
+	m.Key = t.key.Fingerprint()
+	sum := bundle.SummaryOf(m)
 	switch err := t.readBack(ctx, stem, m); {
 	case errors.Is(err, store.ErrForbidden):
 		sum.Note = "not read back: the credentials may only write"
 	case err != nil:
-		return "", errors.Join(fmt.Errorf("reading back what was written: %w", err), t.undo(ctx, name, stem+bundle.ObjectsEnd))
+		return "", errors.Join(fmt.Errorf("reading back what was written: %w", err), t.undo(ctx, stem, m))
 	default:
 		m.Verified, sum.Verified = true, true
 	}
@@ -197,7 +192,7 @@ func (t transfer) run(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if err := t.store.Put(ctx, stem+bundle.ManifestEnd, strings.NewReader(string(raw))); err != nil {
-		return "", errors.Join(err, t.undo(ctx, name, stem+bundle.ObjectsEnd))
+		return "", errors.Join(err, t.undo(ctx, stem, m))
 	}
 	if sum.Removed, err = t.prune(ctx, m); err != nil {
 		// The backup is good; that others stay is told, and tried again by the next one.
@@ -218,13 +213,61 @@ func (t transfer) manifest() (bundle.Manifest, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return m, fmt.Errorf("reading what the backup is of: %w", err)
 	}
-	status, err := snapshot.NewV3(zap.NewNop()).Status(t.Path)
-	if err != nil {
-		return m, fmt.Errorf("the snapshot can't be opened: %w", err)
-	}
 	m.Created = t.Now().UTC().Truncate(time.Second)
-	m.Etcd.Revision, m.Etcd.Version, m.Etcd.Keys, m.Etcd.Bytes = status.Revision, status.Version, status.TotalKey, status.TotalSize
+	if err := describe(t.Path, &m.Etcd); err != nil {
+		return m, err
+	}
+	for i := range m.Shards {
+		s := &m.Shards[i]
+		file := t.shardFile(s.Name)
+		if err := job.Check(file); err != nil {
+			return m, fmt.Errorf("shard %s: %w", s.Name, err)
+		}
+		if err := describe(file, &s.Etcd); err != nil {
+			return m, fmt.Errorf("shard %s: %w", s.Name, err)
+		}
+	}
 	return m, nil
+}
+
+// describe adds what a snapshot says of itself.
+func describe(file string, e *bundle.Etcd) error {
+	status, err := snapshot.NewV3(zap.NewNop()).Status(file)
+	if err != nil {
+		return fmt.Errorf("the snapshot can't be opened: %w", err)
+	}
+	e.Revision, e.Version, e.Keys, e.Bytes = status.Revision, status.Version, status.TotalKey, status.TotalSize
+	return nil
+}
+
+// shardFile is where the snapshot of a shard is, beside that of the main etcd.
+func (t transfer) shardFile(shard string) string {
+	return filepath.Join(filepath.Dir(t.Path), backups.EtcdOf(shard)+filepath.Ext(t.Path))
+}
+
+// putAll stores the snapshots of all etcds and the objects, and notes in the manifest what is in the storage, also when it fails.
+func (t transfer) putAll(ctx context.Context, stem string, m *bundle.Manifest) (err error) {
+	end := filepath.Ext(t.Path)
+	if len(t.key) > 0 {
+		end = bundle.SealedSnapshotEnd
+	}
+	if m.Snapshot, err = t.put(ctx, stem+end, t.Path, t.key); err != nil {
+		return err
+	}
+	for i := range m.Shards {
+		s := &m.Shards[i]
+		if s.Snapshot, err = t.put(ctx, stem+bundle.ShardEnd(s.Name)+end, t.shardFile(s.Name), t.key); err != nil {
+			return fmt.Errorf("shard %s: %w", s.Name, err)
+		}
+	}
+	if t.Objects == "" || len(t.key) == 0 {
+		return nil
+	}
+	objects, err := t.put(ctx, stem+bundle.ObjectsEnd, t.Objects, nil)
+	if err == nil {
+		m.Objects = &objects
+	}
+	return err
 }
 
 // put stores a file, sealed when there is a key, and says what went into the storage.
@@ -253,21 +296,22 @@ func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return le
 
 // readBack reads what the storage has now.
 func (t transfer) readBack(ctx context.Context, stem string, m bundle.Manifest) error {
-	check := &bundle.Check{}
-	if err := bundle.Stored(ctx, t.store, stem, m.Snapshot, t.key, check); err != nil {
-		return err
-	}
-	if err := check.Err(); err != nil {
-		return err
+	for _, p := range m.Parts() {
+		if err := bundle.ReadPart(ctx, t.store, stem, p, t.key, io.Discard); err != nil {
+			return err
+		}
 	}
 	_, err := bundle.ReadObjects(ctx, t.store, stem, m, t.key)
 	return err
 }
 
-// undo removes what a backup that failed has written, as far as the credentials allow.
-func (t transfer) undo(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if err := t.store.Delete(ctx, name); err != nil && !errors.Is(err, store.ErrForbidden) {
+// undo removes what a backup that failed has written, as far as the credentials allow. Files of others are none of the manifest.
+func (t transfer) undo(ctx context.Context, stem string, m bundle.Manifest) error {
+	for _, f := range m.Files() {
+		if f.Name == "" {
+			continue
+		}
+		if err := t.store.Delete(ctx, bundle.Beside(stem, f.Name)); err != nil && !errors.Is(err, store.ErrForbidden) {
 			return err
 		}
 	}
@@ -300,9 +344,9 @@ func (t transfer) prune(ctx context.Context, m bundle.Manifest) (removed int, _ 
 	}
 	slices.SortFunc(same, func(a, b old) int { return b.m.Created.Compare(a.m.Created) })
 	for _, o := range same[min(t.Keep, len(same)):] {
-		names := []string{o.name, bundle.Beside(o.name, o.m.Snapshot.Name)}
-		if o.m.Objects != nil {
-			names = append(names, bundle.Beside(o.name, o.m.Objects.Name))
+		names := []string{o.name}
+		for _, f := range o.m.Files() {
+			names = append(names, bundle.Beside(o.name, f.Name))
 		}
 		for _, name := range names {
 			if err := t.store.Delete(ctx, name); err != nil {

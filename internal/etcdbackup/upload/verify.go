@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,35 +67,20 @@ func (v Verification) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(v.Scratch, "snapshot.db")
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	m, err := bundle.ReadManifest(ctx, s, name, key)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file) }() // scratch goes with its pod
-	m, _, err := bundle.Verify(ctx, s, name, key, f)
-	if closed := f.Close(); err == nil {
-		err = closed
+	for _, p := range m.Parts() {
+		if err := v.part(ctx, s, name, p, key); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	if _, err := bundle.ReadObjects(ctx, s, name, m, key); err != nil {
 		return err
 	}
-	api := snapshot.NewV3(zap.NewNop())
-	status, err := api.Status(file)
-	if err != nil {
-		return fmt.Errorf("the snapshot can't be opened: %w", err)
-	}
-	if status.Revision != m.Etcd.Revision || status.TotalKey != m.Etcd.Keys {
-		return fmt.Errorf("the snapshot has revision %d and %d keys, and the manifest says %d and %d", status.Revision, status.TotalKey, m.Etcd.Revision, m.Etcd.Keys)
-	}
-	const member, peer = "etcd-0", "https://127.0.0.1:2380"
-	restored := filepath.Join(v.Scratch, "data")
-	defer func() { _ = os.RemoveAll(restored) }() // scratch goes with its pod
-	if err := api.Restore(snapshot.RestoreConfig{SnapshotPath: file, OutputDataDir: restored, Name: member, PeerURLs: []string{peer},
-		InitialCluster: member + "=" + peer, InitialClusterToken: "verify"}); err != nil {
-		return fmt.Errorf("the snapshot can't be restored: %w", err)
-	}
-	line, err := json.Marshal(bundle.Summary{Revision: m.Etcd.Revision, Keys: m.Etcd.Keys, Bytes: m.Etcd.Bytes, Stored: m.Snapshot.Bytes, Key: m.Key, Objects: m.Objects != nil, Verified: true})
+	m.Verified = true
+	line, err := json.Marshal(bundle.SummaryOf(m))
 	if err != nil {
 		return err
 	}
@@ -105,4 +91,33 @@ func (v Verification) Run(ctx context.Context, out io.Writer) error {
 		v.Result = terminationLog
 	}
 	return os.WriteFile(v.Result, line, 0o644)
+}
+
+// part reads the snapshot of one etcd and restores it. What it has written is removed, so that the next one has the room.
+func (v Verification) part(ctx context.Context, s store.Store, name string, p bundle.Shard, key bundle.Key) error {
+	file := filepath.Join(v.Scratch, "snapshot.db")
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file) }() // scratch goes with its pod
+	if err := errors.Join(bundle.ReadPart(ctx, s, name, p, key, f), f.Close()); err != nil {
+		return err
+	}
+	api := snapshot.NewV3(zap.NewNop())
+	status, err := api.Status(file)
+	if err != nil {
+		return fmt.Errorf("%s can't be opened: %w", p, err)
+	}
+	if status.Revision != p.Etcd.Revision || status.TotalKey != p.Etcd.Keys {
+		return fmt.Errorf("%s has revision %d and %d keys, and the manifest says %d and %d", p, status.Revision, status.TotalKey, p.Etcd.Revision, p.Etcd.Keys)
+	}
+	const member, peer = "etcd-0", "https://127.0.0.1:2380"
+	restored := filepath.Join(v.Scratch, "data")
+	defer func() { _ = os.RemoveAll(restored) }() // scratch goes with its pod
+	if err := api.Restore(snapshot.RestoreConfig{SnapshotPath: file, OutputDataDir: restored, Name: member, PeerURLs: []string{peer},
+		InitialCluster: member + "=" + peer, InitialClusterToken: "verify"}); err != nil {
+		return fmt.Errorf("%s can't be restored: %w", p, err)
+	}
+	return nil
 }

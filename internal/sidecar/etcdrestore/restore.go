@@ -44,6 +44,7 @@ const (
 // Restore fills an empty data directory from a snapshot.
 type Restore struct {
 	URL           string // of the snapshot; its query may be a signature and is never logged
+	Shard         string // of etcd that is restored; empty: the main etcd. A shard that the backup has nothing of begins empty
 	SHA256        string // of the file, in hex; empty: only the checksum inside the snapshot is verified
 	Template      string // etcd's configuration as a template, for the members and the token
 	Name, DataDir string // override the template's when set
@@ -58,8 +59,9 @@ type Restore struct {
 	Fetch Fetch
 }
 
-// Fetch writes the snapshot of a URL into a new file. Its errors show no secrets.
-type Fetch func(ctx context.Context, url, file string) error
+// Fetch writes the snapshot of a URL, or that of a shard beside it, into a new file, or none when the backup has nothing of the shard and need not have. Its errors show no
+// secrets.
+type Fetch func(ctx context.Context, url, shard, file string) error
 
 // Run restores, or does nothing when there is data. A run that was killed leaves only the staging folder, which the next
 // one clears.
@@ -85,13 +87,11 @@ func (r Restore) Run(ctx context.Context) error {
 		return fmt.Errorf("creating %s: %w", staging, err)
 	}
 	file := filepath.Join(staging, "snapshot.db")
-	if r.Fetch != nil && strings.HasPrefix(r.URL, backups.Scheme) {
-		if err := r.Fetch(ctx, r.URL, file); err != nil {
-			return fmt.Errorf("reading %s: %w", r.URL, err)
-		}
-		fmt.Fprintf(r.Log, "read %s\n", r.URL)
-	} else if err := r.download(ctx, file); err != nil {
+	if there, err := r.read(ctx, file); err != nil {
 		return err
+	} else if !there {
+		fmt.Fprintf(r.Log, "%s has nothing of shard %s, which begins empty\n", r.URL, r.Shard)
+		return os.RemoveAll(staging)
 	}
 	restored := filepath.Join(staging, "data")
 	if err := r.restore(file, restored, settings.Self, cfg); err != nil {
@@ -101,6 +101,24 @@ func (r Restore) Run(ctx context.Context) error {
 		return fmt.Errorf("removing the downloaded snapshot: %w", err)
 	}
 	return r.publish(restored, dataDir, staging)
+}
+
+// read writes the snapshot into a file. There is none when the backup has nothing of the shard.
+func (r Restore) read(ctx context.Context, file string) (there bool, _ error) {
+	if r.Fetch == nil || !strings.HasPrefix(r.URL, backups.Scheme) {
+		if r.Shard != "" {
+			return false, nil // the URL is that of one snapshot, the main etcd's
+		}
+		return true, r.download(ctx, file)
+	}
+	if err := r.Fetch(ctx, r.URL, r.Shard, file); err != nil {
+		return false, fmt.Errorf("reading %s: %w", r.URL, err)
+	}
+	if _, err := os.Stat(file); r.Shard != "" && errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	fmt.Fprintf(r.Log, "read %s\n", r.URL)
+	return true, nil
 }
 
 func (r Restore) restore(file, out string, self etcdinit.Peer, cfg etcdinit.Config) error {
@@ -242,6 +260,7 @@ func Command(fetch Fetch) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.URL, "snapshot-url", "", "URL of the snapshot; default: $RESTORE_URL_ETCD, which hides a signature from process lists")
+	f.StringVar(&r.Shard, "shard", "", "shard of etcd that is restored, which begins empty when the backup has nothing of it; empty: the main etcd")
 	f.StringVar(&r.SHA256, "snapshot-sha256", "", "SHA-256 of the snapshot file in hex, verified when given")
 	f.StringVar(&r.Template, "config-template", "/etc/etcd/config/etcd.yaml", "etcd's configuration file, with $(VAR) for variables of the environment")
 	f.StringVar(&r.Name, "name", os.Getenv("POD_NAME"), "name of the member; default: $POD_NAME, else the template's")

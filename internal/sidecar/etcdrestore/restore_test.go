@@ -214,3 +214,42 @@ type forbidden struct{}
 func (forbidden) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no request expected")
 }
+
+func TestRestoreShard(t *testing.T) {
+	file := takeSnapshot(t)
+	// The backup has events beside the main etcd.
+	fetch := func(_ context.Context, _, shard, to string) error {
+		if shard == "events" {
+			return os.WriteFile(to, file, 0o600)
+		}
+		return nil
+	}
+	for name, tc := range map[string]struct {
+		url, shard string
+		restored   bool
+		said       string
+	}{
+		"When the backup has the shard it should be restored":               {"s3://backups/1.db.enc", "events", true, "restored the snapshot"},
+		"When the backup has nothing of the shard it should begin empty":    {"s3://backups/1.db.enc", "leases", false, "has nothing of shard leases, which begins empty"},
+		"When the URL is of a snapshot alone its shards should begin empty": {"https://backups/demo.db", "events", false, "begins empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, log := world(t, http.StatusOK, nil)
+			r.URL, r.Shard, r.Fetch = tc.url, tc.shard, fetch
+			g.Expect(r.Run(t.Context())).To(Succeed())
+			g.Expect(log.String()).To(ContainSubstring(tc.said))
+			left, err := os.ReadDir(filepath.Dir(r.DataDir))
+			g.Expect(err).NotTo(HaveOccurred())
+			if !tc.restored {
+				g.Expect(left).To(BeEmpty())
+				return
+			}
+			g.Expect(left).To(HaveLen(1))
+			client, _ := startEtcd(t, r.DataDir)
+			resp, err := client.Get(t.Context(), "key")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(resp.Kvs).To(HaveLen(1))
+		})
+	}
+}

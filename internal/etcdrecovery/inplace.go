@@ -43,6 +43,9 @@ type Snapshot struct {
 	Image string
 	// Bump is added to the snapshot's revision. It must lead beyond every revision that clients have seen.
 	Bump uint64
+	// Shards are the other etcds that are restored with it, by the shards' names. Shard is that of the etcd itself; empty: the main one.
+	Shards []string
+	Shard  string
 }
 
 // check says why a restore in place must not begin. replicas are those of the StatefulSet.
@@ -95,7 +98,7 @@ func (q Quorum) noteSnapshot(ctx context.Context, n *note) error {
 		return fmt.Errorf("reading Deployment %s: %w", key, err)
 	}
 	n.Snapshot, n.APIServers = q.Snapshot.URL, ptr.Deref(d.Spec.Replicas, 1)
-	return nil
+	return q.noteShards(ctx, n)
 }
 
 // stopAPIServers keeps everybody from reading and writing while the data is exchanged: what API servers have in memory would be of other data than etcd's.
@@ -153,10 +156,14 @@ func (s Snapshot) restoreIn(pod *corev1.Pod, set *appsv1.StatefulSet, from strin
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: backups.Secret, VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: backups.Secret, DefaultMode: ptr.To[int32](0o440)}}})
 	etcd := pod.Spec.Containers[0]
+	args := []string{"--config-template=/etc/etcd/config/etcd.yaml", "--replace", fmt.Sprintf("--revision-bump=%d", s.Bump)}
+	if s.Shard != "" {
+		args = append(args, "--shard="+s.Shard)
+	}
 	pod.Spec.InitContainers = []corev1.Container{{
 		Name: restorer, Image: s.Image, ImagePullPolicy: etcd.ImagePullPolicy, SecurityContext: etcd.SecurityContext.DeepCopy(),
 		Command: []string{"/usr/bin/hcp-sidecar", "etcd-init", "restore"},
-		Args:    []string{"--config-template=/etc/etcd/config/etcd.yaml", "--replace", fmt.Sprintf("--revision-bump=%d", s.Bump)},
+		Args:    args,
 		Env:     []corev1.EnvVar{{Name: "POD_NAME", Value: from}, {Name: "RESTORE_URL_ETCD", Value: s.URL}},
 		// Why it failed is told by the command.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -171,6 +178,9 @@ func (s Snapshot) restoreIn(pod *corev1.Pod, set *appsv1.StatefulSet, from strin
 func (q Quorum) giveUp(ctx context.Context, set *appsv1.StatefulSet, n *note, why error) error {
 	q.say("the snapshot can't be restored: everything goes on with the data of before")
 	err := q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n.Replicas))
+	if err == nil {
+		err = q.startShards(ctx, n)
+	}
 	if err == nil {
 		err = q.startAPIServers(ctx, n)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,6 +82,9 @@ type stage struct {
 	ns       string
 	replicas int32
 	broken   atomic.Bool // the snapshot can't be restored
+	// shards are other etcds; broken1 is the StatefulSet of the one whose snapshot can't be restored.
+	shards  []string
+	broken1 atomic.Value
 
 	mu  sync.Mutex
 	bad []string
@@ -88,14 +93,14 @@ type stage struct {
 // held says what a volume has: "before", "snapshot", or nothing yet.
 const held = "example.com/held"
 
-func newStage(t testing.TB, replicas int32) *stage {
+func newStage(t testing.TB, replicas int32, shards ...string) *stage {
 	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())
 	env := testenv.Start(t)
-	s := &stage{t: t, c: env.Client(t, scheme), ns: env.Namespace(t), replicas: replicas}
+	s := &stage{t: t, c: env.Client(t, scheme), ns: env.Namespace(t), replicas: replicas, shards: shards}
 	hc, hcp := exampleCluster(s.ns)
 	app := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
@@ -109,13 +114,21 @@ func newStage(t testing.TB, replicas int32) *stage {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}}
 	api := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: apiServer}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: app(apiServer), Template: template(apiServer)}}
-	for _, o := range []client.Object{hc, hcp, set, api} {
+	objects := []client.Object{hc, hcp, api}
+	for _, etcd := range backups.EtcdsOf(shards) {
+		of := set.DeepCopy()
+		of.Name, of.Spec.Selector, of.Spec.Template.Labels = etcd, app(etcd), app(etcd).MatchLabels
+		objects = append(objects, of)
+	}
+	for _, o := range objects {
 		g.Expect(s.c.Create(t.Context(), o)).To(Succeed())
 	}
 	t.Cleanup(func() { _ = s.c.Delete(context.Background(), hc) })
-	for i := range replicas {
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: volume + "-" + name(int(i)), Annotations: map[string]string{held: "before"}}, Spec: set.Spec.VolumeClaimTemplates[0].Spec}
-		g.Expect(s.c.Create(t.Context(), claim)).To(Succeed())
+	for _, etcd := range backups.EtcdsOf(shards) {
+		for i := range replicas {
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: fmt.Sprintf("%s-%s-%d", volume, etcd, i), Annotations: map[string]string{held: "before"}}, Spec: set.Spec.VolumeClaimTemplates[0].Spec}
+			g.Expect(s.c.Create(t.Context(), claim)).To(Succeed())
+		}
 	}
 	ctx, end := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -135,9 +148,8 @@ func newStage(t testing.TB, replicas int32) *stage {
 // play is one step of everybody else. Errors pass: the next step tries again.
 func (s *stage) play(ctx context.Context) {
 	hc, hcp := exampleCluster(s.ns)
-	set, api := &appsv1.StatefulSet{}, &appsv1.Deployment{}
-	err := errors.Join(s.c.Get(ctx, client.ObjectKeyFromObject(hc), hc), s.c.Get(ctx, client.ObjectKeyFromObject(hcp), hcp),
-		s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "etcd"}, set), s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: apiServer}, api))
+	api := &appsv1.Deployment{}
+	err := errors.Join(s.c.Get(ctx, client.ObjectKeyFromObject(hc), hc), s.c.Get(ctx, client.ObjectKeyFromObject(hcp), hcp), s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: apiServer}, api))
 	if err != nil {
 		return
 	}
@@ -145,16 +157,8 @@ func (s *stage) play(ctx context.Context) {
 		hcp.Spec.PausedUntil = hc.Spec.PausedUntil
 		_ = s.c.Update(ctx, hcp)
 	}
-	// Pods are listed after it was looked for: those that this step deletes were there before it.
-	alone := &corev1.Pod{}
-	beside := s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "etcd-alone"}, alone) == nil
-	servers := s.run(ctx, apiServer, int(*api.Spec.Replicas))
-	members := s.run(ctx, "etcd", int(*set.Spec.Replicas))
-	if beside {
-		if servers+members > 0 {
-			s.wrong("%d API servers and %d members run beside the one that is alone", servers, members)
-		}
-		s.alone(ctx, alone)
+	for _, etcd := range backups.EtcdsOf(s.shards) {
+		s.playEtcd(ctx, etcd, int(*api.Spec.Replicas))
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
 	_ = s.c.List(ctx, claims, client.InNamespace(s.ns))
@@ -163,6 +167,30 @@ func (s *stage) play(ctx context.Context) {
 			claim.Finalizers = nil
 			_ = s.c.Update(ctx, claim)
 		}
+	}
+}
+
+// playEtcd is one step with one etcd, and with the API servers.
+func (s *stage) playEtcd(ctx context.Context, etcd string, apiServers int) {
+	set := &appsv1.StatefulSet{}
+	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: etcd}, set) != nil {
+		return
+	}
+	// Pods are listed after they were looked for: those that this step deletes were there before.
+	var beside []*corev1.Pod
+	for _, end := range []string{"-alone", "-prepare"} {
+		pod := &corev1.Pod{}
+		if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: etcd + end}, pod) == nil {
+			beside = append(beside, pod)
+		}
+	}
+	servers := s.run(ctx, apiServer, apiServers)
+	members := s.run(ctx, etcd, int(*set.Spec.Replicas))
+	if len(beside) > 0 && servers+members > 0 || len(beside) > 1 {
+		s.wrong("%d API servers and %d members of %s run beside %d pods that should be alone", servers, members, etcd, len(beside))
+	}
+	for _, pod := range beside {
+		s.alone(ctx, etcd, pod)
 	}
 }
 
@@ -181,13 +209,16 @@ func (s *stage) run(ctx context.Context, app string, want int) int {
 	}
 	for i := range want {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: fmt.Sprintf("%s-%d", app, i), Labels: map[string]string{"app": app}}, Spec: podSpec()}
-		if app == "etcd" {
+		if app != apiServer {
 			s.ensureVolume(ctx, pod.Name)
 		}
 		_ = s.c.Create(ctx, pod)
 	}
-	if want > 0 && app == "etcd" {
-		s.mixed(ctx)
+	if want > 0 && app != apiServer {
+		s.mixed(ctx, app)
+	}
+	if want > 0 && app == apiServer {
+		s.whole(ctx)
 	}
 	return len(pods.Items)
 }
@@ -208,8 +239,8 @@ func (s *stage) ensureVolume(ctx context.Context, pod string) {
 }
 
 // mixed notes when members run some of which have the data of before, and others that of the snapshot.
-func (s *stage) mixed(ctx context.Context) {
-	seen := s.contents(ctx)
+func (s *stage) mixed(ctx context.Context, etcd string) {
+	seen := s.contents(ctx, etcd)
 	for _, one := range seen {
 		if one == "before" && seen[0] == "snapshot" {
 			s.wrong("members run with %v", seen)
@@ -217,11 +248,21 @@ func (s *stage) mixed(ctx context.Context) {
 	}
 }
 
-func (s *stage) contents(ctx context.Context) []string {
+// whole notes when API servers run while some etcds have the data of before, and others that of the snapshot.
+func (s *stage) whole(ctx context.Context) {
+	first := s.contents(ctx, "etcd")[0]
+	for _, etcd := range backups.EtcdsOf(s.shards) {
+		if got := s.contents(ctx, etcd)[0]; got != first {
+			s.wrong("API servers run, and etcd has %q, %s %q", first, etcd, got)
+		}
+	}
+}
+
+func (s *stage) contents(ctx context.Context, etcd string) []string {
 	out := make([]string, s.replicas)
 	for i := range out {
 		claim := &corev1.PersistentVolumeClaim{}
-		if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: volume + "-" + name(i)}, claim) == nil {
+		if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: fmt.Sprintf("%s-%s-%d", volume, etcd, i)}, claim) == nil {
 			out[i] = claim.Annotations[held]
 		}
 	}
@@ -229,21 +270,26 @@ func (s *stage) contents(ctx context.Context) []string {
 }
 
 // alone is the kubelet with the pod that restores.
-func (s *stage) alone(ctx context.Context, pod *corev1.Pod) {
-	if PodOf(pod).Ready || pod.DeletionTimestamp != nil {
+func (s *stage) alone(ctx context.Context, etcd string, pod *corev1.Pod) {
+	if PodOf(pod).Ready || pod.Status.Phase == corev1.PodSucceeded || pod.DeletionTimestamp != nil {
 		if pod.DeletionTimestamp != nil {
 			_ = s.c.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		}
 		return
 	}
-	if s.broken.Load() {
+	if s.broken.Load() || s.broken1.Load() == etcd {
 		pod.Status.Phase = corev1.PodFailed
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: restorer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "403 from the bucket"}}}}
 		_ = s.c.Status().Update(ctx, pod)
 		return
 	}
+	if strings.HasSuffix(pod.Name, "-prepare") { // nothing is replaced yet
+		pod.Status.Phase = corev1.PodSucceeded
+		_ = s.c.Status().Update(ctx, pod)
+		return
+	}
 	claim := &corev1.PersistentVolumeClaim{}
-	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "data-etcd-0"}, claim) != nil {
+	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "data-" + etcd + "-0"}, claim) != nil {
 		return // it stays pending
 	}
 	claim.Annotations = map[string]string{held: "snapshot"}
@@ -260,7 +306,7 @@ func (s *stage) wrong(format string, args ...any) {
 
 func (s *stage) quorum(c client.Client, out io.Writer) Quorum {
 	return Quorum{Client: c, Cluster: client.ObjectKey{Namespace: s.ns, Name: "demo"}, Namespace: s.ns, Name: "etcd", From: "etcd-0", Log: out, Poll: 10 * time.Millisecond, Patience: 2 * time.Minute,
-		Snapshot: &Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7}}
+		Snapshot: &Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7, Shards: s.shards}}
 }
 
 // expect looks at the end.
@@ -275,7 +321,9 @@ func (s *stage) expect(t testing.TB, contents ...string) {
 	g.Expect(*set.Spec.Replicas).To(Equal(s.replicas))
 	g.Expect(*api.Spec.Replicas).To(BeEquivalentTo(2))
 	g.Expect(set.Annotations).NotTo(HaveKey(noteAnnotation))
-	g.Expect(s.contents(t.Context())).To(Equal(contents))
+	for _, etcd := range backups.EtcdsOf(s.shards) {
+		g.Expect(s.contents(t.Context(), etcd)).To(Equal(contents), etcd)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g.Expect(s.bad).To(BeEmpty())
@@ -284,32 +332,41 @@ func (s *stage) expect(t testing.TB, contents ...string) {
 // TestRestoreInPlaceCrashes is killed at each of its writes.
 func TestRestoreInPlaceCrashes(t *testing.T) {
 	testenv.CrashAtEveryWrite(t, 2, func(t testing.TB) testenv.CrashCase {
-		s := newStage(t, 3)
-		return testenv.CrashCase{Client: s.c,
-			Run: func(c client.WithWatch) error {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if f, faulty := c.(*testenv.FaultClient); faulty {
-					var look func() // it would try again for minutes what a dead process does not
-					look = func() {
-						switch {
-						case f.Fired():
-							time.AfterFunc(100*time.Millisecond, cancel)
-						case ctx.Err() == nil:
-							time.AfterFunc(10*time.Millisecond, look)
-						}
-					}
-					look()
-				}
-				err := s.quorum(c, io.Discard).Run(ctx)
-				if _, faulty := c.(*testenv.FaultClient); !faulty && errors.Is(err, ErrQuorum) {
-					return nil // it had ended
-				}
-				return err
-			},
-			Check: func(t testing.TB) { s.expect(t, "snapshot", "", "") },
-		}
+		return crashes(t, newStage(t, 3), "snapshot", "", "")
 	})
+}
+
+// crashes is a restore that is killed, and what volumes hold at its end.
+func crashes(t testing.TB, s *stage, contents ...string) testenv.CrashCase {
+	return testenv.CrashCase{Client: s.c,
+		Run: func(c client.WithWatch) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if f, faulty := c.(*testenv.FaultClient); faulty {
+				var look func() // it would try again for minutes what a dead process does not
+				look = func() {
+					switch {
+					case f.Fired():
+						time.AfterFunc(100*time.Millisecond, cancel)
+					case ctx.Err() == nil:
+						time.AfterFunc(10*time.Millisecond, look)
+					}
+				}
+				look()
+			}
+			err := s.quorum(c, io.Discard).Run(ctx)
+			if _, faulty := c.(*testenv.FaultClient); !faulty && errors.Is(err, ErrQuorum) {
+				return nil // it had ended
+			}
+			return err
+		},
+		Check: func(t testing.TB) { s.expect(t, contents...) },
+	}
+}
+
+// TestRestoreShardsCrashes is killed at each of its writes, with two etcds.
+func TestRestoreShardsCrashes(t *testing.T) {
+	testenv.CrashAtEveryWrite(t, 4, func(t testing.TB) testenv.CrashCase { return crashes(t, newStage(t, 1, "leases"), "snapshot") })
 }
 
 func TestRestoreInPlace(t *testing.T) {
@@ -335,6 +392,41 @@ func TestRestoreInPlace(t *testing.T) {
 		hc := &hyperv1.HostedCluster{}
 		g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "demo"}, hc)).To(Succeed())
 		g.Expect(hc.Annotations).NotTo(HaveKey(hyperv1.RestartDateAnnotation))
+	})
+}
+
+func TestRestoreShards(t *testing.T) {
+	t.Run("When there are shards all etcds should have the data of the backup before API servers run again", func(t *testing.T) {
+		s := newStage(t, 3, "events", "leases")
+		NewWithT(t).Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(Succeed())
+		s.expect(t, "snapshot", "", "")
+	})
+	t.Run("When the snapshot of one shard can't be restored everything should go on with the data of before", func(t *testing.T) {
+		g := NewWithT(t)
+		s := newStage(t, 3, "events", "leases")
+		s.broken1.Store("etcd-leases")
+		err := s.quorum(s.c, io.Discard).Run(t.Context())
+		g.Expect(err).To(MatchError(ErrNotRestored))
+		g.Expect(err).To(MatchError(ContainSubstring("shard leases: ")))
+		s.expect(t, "before", "before", "before")
+	})
+	t.Run("When a shard doesn't run nothing should be changed", func(t *testing.T) {
+		g := NewWithT(t)
+		s := newStage(t, 1, "leases")
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "etcd-leases"}}
+		g.Expect(s.c.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)))).To(Succeed())
+		g.Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(MatchError(ContainSubstring("etcd-leases doesn't run")))
+	})
+	t.Run("When a snapshot is prepared the pod should have no etcd, and replace nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-leases"}}
+		set.Spec.Template.Spec = podSpec()
+		pod := Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7, Shard: "leases"}.preparePod(set, "etcd-leases-0")
+		g.Expect(pod.Name).To(Equal("etcd-leases-prepare"))
+		g.Expect(pod.Spec.InitContainers).To(BeEmpty())
+		g.Expect(pod.Spec.Containers).To(HaveLen(1))
+		g.Expect(pod.Spec.Containers[0].Args).To(ContainElements("--prepare", "--shard=leases", "--revision-bump=7"))
+		g.Expect(pod.Spec.Containers[0].Args).NotTo(ContainElement("--replace"))
 	})
 }
 

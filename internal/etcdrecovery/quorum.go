@@ -53,6 +53,12 @@ type note struct {
 	// Snapshot is the URL of the one that replaces the data; empty: that of a member goes on. APIServers is how many there were before they were stopped for it.
 	Snapshot   string `json:"snapshot,omitempty"`
 	APIServers int32  `json:"apiServers,omitempty"`
+	// Shards are the members of the other etcds that are restored with this one, by the shard's name. Bump is what is added to all revisions.
+	Shards map[string]int32 `json:"shards,omitempty"`
+	Bump   uint64           `json:"bump,omitempty"`
+	// Prepared is true once what replaces the data lies beside it, in every etcd. Replaced are shards in which it has.
+	Prepared bool     `json:"prepared,omitempty"`
+	Replaced []string `json:"replaced,omitempty"`
 }
 
 // Quorum is a recovery of an etcd that has lost its quorum.
@@ -123,14 +129,24 @@ func (q Quorum) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if q.Snapshot != nil && n.Bump != 0 {
+		q.Snapshot = q.Snapshot.with(n.Bump)
+	}
 	if !n.Alone {
 		if err := q.stopAPIServers(ctx, n); err != nil {
 			return err
 		}
-		if err := q.await(ctx, "members to stop", func(ctx context.Context) (bool, error) { return q.stopped(ctx, set) }); err != nil {
+		if err := q.stop(ctx, set); err != nil {
 			return err
 		}
-		if err := q.serveAlone(ctx, set, n); err != nil {
+		err := q.prepareAll(ctx, set, n)
+		if err == nil {
+			err = q.serveAlone(ctx, set, n.From)
+		}
+		if s := (stop{}); errors.As(err, &s) && s.untouched {
+			return q.giveUp(ctx, set, n, err)
+		}
+		if err != nil {
 			return err
 		}
 		n.Alone = true
@@ -138,7 +154,15 @@ func (q Quorum) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := q.replaceShards(ctx, set, n); err != nil {
+		return err
+	}
 	return q.finish(ctx, set, n)
+}
+
+// stop stops all members.
+func (q Quorum) stop(ctx context.Context, set *appsv1.StatefulSet) error {
+	return q.await(ctx, "members to stop", func(ctx context.Context) (bool, error) { return q.stopped(ctx, set) })
 }
 
 // begin checks, notes what is done, and pauses everybody else.
@@ -235,19 +259,24 @@ func (q Quorum) stopped(ctx context.Context, set *appsv1.StatefulSet) (bool, err
 }
 
 // serveAlone has the survivor forget the others: once, in a pod of its own, which nobody reaches.
-func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
-	pod := alonePod(set, n.From)
+func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, from string) error {
+	pod := alonePod(set, from)
 	if q.Snapshot != nil {
-		if err := q.ensureClaim(ctx, set, n.From); err != nil {
+		if err := q.ensureClaim(ctx, set, from); err != nil {
 			return err
 		}
-		q.Snapshot.restoreIn(pod, set, n.From)
+		q.Snapshot.restoreIn(pod, set, from)
 	}
-	q.say("starting %s alone, with the volume of %s", pod.Name, n.From)
+	q.say("starting %s alone, with the volume of %s", pod.Name, from)
+	return q.runOnce(ctx, pod, "the survivor to serve alone", func(live *corev1.Pod) bool { return PodOf(live).Ready })
+}
+
+// runOnce starts a pod, waits until it has done what it is for, and ends it.
+func (q Quorum) runOnce(ctx context.Context, pod *corev1.Pod, what string, done func(*corev1.Pod) bool) error {
 	if err := q.Client.Create(ctx, pod.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
 	}
-	err := q.await(ctx, "the survivor to serve alone: see the log of pod "+pod.Name, func(ctx context.Context) (bool, error) {
+	err := q.await(ctx, what+": see the log of pod "+pod.Name, func(ctx context.Context) (bool, error) {
 		live := &corev1.Pod{}
 		if err := q.Client.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
 			return false, fmt.Errorf("reading pod %s: %w", pod.Name, err)
@@ -255,18 +284,12 @@ func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, n *note
 		if s, failed := failure(live); failed {
 			return false, s
 		}
-		return PodOf(live).Ready, nil
+		return done(live), nil
 	})
-	if s := (stop{}); errors.As(err, &s) {
-		err = errors.Join(err, q.end(ctx, pod)) // so that the next run starts another
-		if s.untouched {
-			return q.giveUp(ctx, set, n, err)
-		}
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, &stop{}) {
 		return err
 	}
-	return q.end(ctx, pod)
+	return errors.Join(err, q.end(ctx, pod)) // one that failed goes, too, so that the next run starts another
 }
 
 // end deletes a pod, and waits until it is gone.
@@ -314,33 +337,7 @@ func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) er
 	if err := q.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return fmt.Errorf("reading StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
 	}
-	if ptr.Deref(set.Spec.Replicas, 1) == 0 { // else members run with volumes of their own already
-		for i := range n.Replicas {
-			if pod := fmt.Sprintf("%s-%d", q.Name, i); pod != n.From {
-				if err := q.dropVolume(ctx, volume+"-"+pod); err != nil {
-					return err
-				}
-			}
-		}
-		q.say("starting all %d members", n.Replicas)
-		if err := q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n.Replicas)); err != nil {
-			return err
-		}
-	}
-	err := q.await(ctx, "all members to be ready", func(ctx context.Context) (bool, error) {
-		pods := &corev1.PodList{}
-		if err := q.Client.List(ctx, pods, client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}, client.Limit(maxPods)); err != nil {
-			return false, fmt.Errorf("listing pods of %s: %w", q.Name, err)
-		}
-		ready := int32(0)
-		for i := range pods.Items {
-			if PodOf(&pods.Items[i]).Ready {
-				ready++
-			}
-		}
-		return ready == n.Replicas, nil
-	})
-	if err != nil {
+	if err := q.startAll(ctx, set, n.From, n.Replicas); err != nil {
 		return err
 	}
 	if err := q.startAPIServers(ctx, n); err != nil {
@@ -351,6 +348,36 @@ func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) er
 	}
 	q.say("all %d members are ready with the data of %s; the control plane starts anew", n.Replicas, cmp.Or(n.Snapshot, n.From))
 	return nil
+}
+
+// startAll deletes the volumes of the members but that of from, and starts them all.
+func (q Quorum) startAll(ctx context.Context, set *appsv1.StatefulSet, from string, replicas int32) error {
+	if ptr.Deref(set.Spec.Replicas, 1) == 0 { // else members run with volumes of their own already
+		for i := range replicas {
+			if pod := fmt.Sprintf("%s-%d", q.Name, i); pod != from {
+				if err := q.dropVolume(ctx, volume+"-"+pod); err != nil {
+					return err
+				}
+			}
+		}
+		q.say("starting all %d members of %s", replicas, q.Name)
+		if err := q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
+			return err
+		}
+	}
+	return q.await(ctx, "all members to be ready", func(ctx context.Context) (bool, error) {
+		pods := &corev1.PodList{}
+		if err := q.Client.List(ctx, pods, client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}, client.Limit(maxPods)); err != nil {
+			return false, fmt.Errorf("listing pods of %s: %w", q.Name, err)
+		}
+		ready := int32(0)
+		for i := range pods.Items {
+			if PodOf(&pods.Items[i]).Ready {
+				ready++
+			}
+		}
+		return ready == replicas, nil
+	})
 }
 
 // resume ends the pause, and forgets what was noted.

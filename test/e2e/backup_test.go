@@ -85,11 +85,54 @@ stringData:
     aws_secret_access_key = test
     endpoint_url = http://%s
 `, storageAddress))
-	run(t, workersStart, "hypershift", "create", "cluster", "local", "--name", "saved", "--release-image", releaseImage, "--node-pool-replicas", "1", "--wait", kubeconfigFlag())
+	manifest := filepath.Join(t.TempDir(), "saved.yaml")
+	run(t, time.Minute, "hypershift", "create", "cluster", "local", "--name", "saved", "--release-image", releaseImage, "--node-pool-replicas", "1", kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
+	content, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// There is no flag for a shard. It is small, since the machine is.
+	sharded := strings.Replace(string(content), "\n    managed:\n", `
+    managed:
+      shards:
+      - {name: leases, replicas: 1, resources: [{apiGroup: coordination.k8s.io, resource: leases}]}
+`, 1)
+	sharded = strings.Replace(sharded, "\n  annotations:\n    resource-request", "\n  annotations:\n    resource-request-override.hypershift.openshift.io/etcd-leases.etcd: cpu=20m,memory=128Mi\n    resource-request", 1)
+	management().applyYAML(t, sharded)
+	eventually(t, workersStart, "the hosted cluster", func() error {
+		got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "saved", "-o", "jsonpath={.status.conditions[?(@.type=='Available')]}")
+		if err != nil || !strings.Contains(got, `"status":"True"`) {
+			return fmt.Errorf("Available is %s (%w)", got, err)
+		}
+		return nil
+	})
 	k := hostedKubectl(t, "saved")
 	awaitNodes(t, k, 1)
+	if members := management().run(t, "get", "pods", "-n", "clusters-saved", "-l", "app=etcd-leases", "-o", "name"); members == "" {
+		t.Fatal("the shard has no member")
+	}
+	b.lease(t, k, "before")
 	b.kubeconfig = k.kubeconfig
 	b.write(t)
+}
+
+// lease writes an object into the shard.
+func (b *saving) lease(t *testing.T, k kubectl, name string) {
+	t.Helper()
+	k.applyYAML(t, fmt.Sprintf(`
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: %s, namespace: default}
+spec: {holderIdentity: %s}
+`, name, name))
+}
+
+// leases looks at what the shard has after a restore: what it had before the backup, and nothing of after it.
+func (b *saving) leases(t *testing.T, k kubectl) {
+	t.Helper()
+	if got := k.run(t, "get", "leases", "-n", "default", "-o", "jsonpath={.items[*].spec.holderIdentity}"); got != "before" {
+		t.Errorf("the shard has the leases %q, want the one of before the backup", got)
+	}
 }
 
 // write creates objects all the time, and notes each that was acknowledged.
@@ -140,6 +183,10 @@ func (b *saving) save(t *testing.T) {
 	if list := run(t, time.Minute, "hypershift", "get", "backups", "saved", kubeconfigFlag()); !strings.Contains(list, "BackupReadBack") || !strings.Contains(list, b.url) {
 		t.Errorf("get backups says\n%s", list)
 	}
+	if !strings.Contains(out, "with its shards leases") {
+		t.Errorf("it does not say that the shard was saved:\n%s", out)
+	}
+	b.lease(t, hostedKubectl(t, "saved"), "after")
 	// The Job has gone, and with it what it was given.
 	if left := management().run(t, "get", "role,rolebinding,networkpolicy", "-n", "clusters-saved", "-o", "name"); strings.Contains(left, "etcd-backup") {
 		t.Errorf("left open: %s", left)
@@ -236,6 +283,7 @@ func (b *saving) inPlace(t *testing.T) {
 		return err
 	})
 	b.compare(t, k)
+	b.leases(t, k)
 	// Leases of the backup are older: a new one is word of a kubelet that has met its API server again.
 	eventually(t, restoreTime, "the worker's lease", func() error {
 		out := k.run(t, "get", "leases", "-n", "kube-node-lease", "-o", "jsonpath={.items[*].spec.renewTime}")
@@ -263,7 +311,7 @@ func (b *saving) inPlace(t *testing.T) {
 	if same == 0 && podsBefore != "" {
 		t.Errorf("pods were\n%s\nand are\n%s", podsBefore, now)
 	}
-	for _, left := range []string{"secret/etcd-restore", "networkpolicy/etcd-restore", "pod/etcd-alone"} {
+	for _, left := range []string{"secret/etcd-restore", "networkpolicy/etcd-restore", "pod/etcd-alone", "pod/etcd-leases-alone", "pod/etcd-prepare", "pod/etcd-leases-prepare"} {
 		if out, err := management().try(t, "get", "-n", "clusters-saved", left); err == nil {
 			t.Errorf("%s is left: %s", left, out)
 		}
@@ -276,6 +324,7 @@ func (b *saving) clone(t *testing.T) {
 	t.Logf("the clone took %s:\n%s", time.Since(start).Round(time.Second), out)
 	k := hostedKubectl(t, "copy")
 	b.compare(t, k)
+	b.leases(t, k)
 	ca := func(name string) string {
 		return management().run(t, "get", "secret", "-n", "clusters-"+name, "root-ca", "-o", "jsonpath={.data.ca\\.crt}")
 	}
@@ -322,6 +371,7 @@ func (b *saving) restore(t *testing.T) {
 	t.Logf("the restore took %s:\n%s", time.Since(start).Round(time.Second), out)
 	k := hostedKubectl(t, "saved")
 	b.compare(t, k)
+	b.leases(t, k)
 	awaitNodes(t, k, 1)
 	// Who has an administrator's certificate from before goes on.
 	if out, err := k.try(t, "--client-certificate", b.credential(t, "tls.crt"), "--client-key", b.credential(t, "tls.key"), "auth", "whoami"); err != nil {

@@ -118,6 +118,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 	b := s.manifest
 	say("Backup         %s of HostedCluster %s/%s, made at %s", b.Backup, b.Cluster.Namespace, b.Cluster.Name, b.Created.Format(time.RFC3339))
 	say("Snapshot       revision %d, %d keys, %d bytes; whole, and sealed with key %s", b.Etcd.Revision, b.Etcd.Keys, b.Etcd.Bytes, b.Key)
+	sayShards(b, say)
 	say("Restore        the data of HostedCluster %s/%s, in place: what was written after %s is lost", t.namespace, t.name, b.Created.Format(time.RFC3339))
 	if st.cluster == nil {
 		refuse("there is no HostedCluster %s/%s: without --in-place it is made again", t.namespace, t.name)
@@ -135,7 +136,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 	}
 	if hc.Spec.Etcd.Managed == nil {
 		refuse("the etcd of HostedCluster %s/%s is yours: restore the snapshot where it runs", t.namespace, t.name)
-	} else if room, need := roomOf(hc), need(b.Etcd.Bytes); room < need {
+	} else if room, need := roomOf(hc), need(b.Largest()); room < need {
 		refuse("the volume of etcd has %d bytes, and restoring takes %d beside the data that is there: destroy the cluster, and restore with a larger spec.etcd.managed.storage.persistentVolume.size", room, need)
 	}
 	if st.image == "" {
@@ -144,8 +145,13 @@ func judgeInPlace(s saved, st standing, t target) report {
 	refuseVersions(b, world{}, refuse)
 	refuseRelease(b.Cluster.Version, hc, refuse)
 	refuseKeys(s, st, refuse)
-	if hc.Spec.Etcd.Managed != nil && len(hc.Spec.Etcd.Managed.Shards) > 0 {
-		say("Shards         keep what they have: in place, the main etcd alone is replaced")
+	if len(b.Etcd.Shards) > 0 {
+		say("Not saved      shards of etcd keep what they have: %s", strings.Join(b.Etcd.Shards, ", "))
+	}
+	if hc.Spec.Etcd.Managed != nil {
+		if err := ofOneBackup(b, hc); err != nil {
+			refuse("the backup is not of this cluster's etcds: %v", err)
+		}
 	}
 	say("Machines       %d stay", len(st.machines))
 	if later := nodesOnlyIn(st.machines, s.objects.Machines); len(later) > 0 {
@@ -241,7 +247,7 @@ func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Clie
 		}
 	}
 	q := etcdrecovery.Quorum{Client: c, Cluster: key, Namespace: namespace, Name: names.Etcd, From: names.Etcd + "-0", Log: out, Poll: time.Second,
-		Snapshot: &etcdrecovery.Snapshot{URL: t.url, Image: st.image, Bump: bump(time.Now())}}
+		Snapshot: &etcdrecovery.Snapshot{URL: t.url, Image: st.image, Bump: bump(time.Now()), Shards: read.manifest.ShardNames()}}
 	err = q.Run(ctx)
 	if err != nil && !errors.Is(err, etcdrecovery.ErrNotRestored) {
 		return err // the next run needs the Secret, too

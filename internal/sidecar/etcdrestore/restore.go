@@ -32,8 +32,10 @@ const (
 	// maxSnapshot bounds a download: etcd's quota is 8 GiB, and a snapshot has the size of the database plus a checksum.
 	maxSnapshot = 8<<30 + 1<<20
 	// stagingName is where a restore is prepared, beside the data directory so that the last step is a rename; beforeName is where data that
-	// is replaced lies between two renames.
-	stagingName, beforeName = ".restore", ".before"
+	// is replaced lies between two renames, preparedName what replaces it until all etcds of a control plane have theirs.
+	stagingName, beforeName, preparedName = ".restore", ".before", ".prepared"
+	// forName is a file beside prepared data that says what it is of.
+	forName = "for"
 	// revisionBump is added to the restored cluster's revision, and everything below is marked compacted. Clients that watched
 	// the lost cluster hold newer revisions than the snapshot has; without the bump they would miss changes silently.
 	revisionBump = 1_000_000_000
@@ -51,6 +53,8 @@ type Restore struct {
 	MaxBytes      int64
 	// Replace has data that is there be replaced, once the snapshot has been restored beside it; otherwise nothing is done when there is data.
 	Replace bool
+	// Prepare restores beside the data that is there, and leaves it to a run with Replace to exchange them. That needs no storage any more.
+	Prepare bool
 	// RevisionBump is added to the snapshot's revision; 0: revisionBump. It must be the same for all members of a cluster.
 	RevisionBump uint64
 	Log          io.Writer
@@ -75,13 +79,20 @@ func (r Restore) Run(ctx context.Context) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking into %s: %w", dataDir, err)
 	}
-	if len(entries) > 0 && !r.Replace {
+	if len(entries) > 0 && !r.Replace && !r.Prepare {
 		fmt.Fprintf(r.Log, "%s has data: nothing to restore\n", dataDir)
 		return nil
 	}
-	staging := filepath.Join(filepath.Dir(dataDir), stagingName)
-	if err := os.RemoveAll(staging); err != nil {
-		return fmt.Errorf("clearing %s: %w", staging, err)
+	staging, prepared := filepath.Join(filepath.Dir(dataDir), stagingName), filepath.Join(filepath.Dir(dataDir), preparedName)
+	if r.Replace {
+		if done, err := r.usePrepared(prepared, dataDir); done || err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{staging, prepared} {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("clearing %s: %w", dir, err)
+		}
 	}
 	if err := os.Mkdir(staging, 0o700); err != nil {
 		return fmt.Errorf("creating %s: %w", staging, err)
@@ -100,7 +111,38 @@ func (r Restore) Run(ctx context.Context) error {
 	if err := os.Remove(file); err != nil {
 		return fmt.Errorf("removing the downloaded snapshot: %w", err)
 	}
+	if r.Prepare {
+		return r.keep(staging, prepared)
+	}
 	return r.publish(restored, dataDir, staging)
+}
+
+// mark says what prepared data is of.
+func (r Restore) mark() string { return fmt.Sprintf("%s\n%s\n%d\n", r.URL, r.Shard, r.RevisionBump) }
+
+// keep has restored data wait for a run with Replace. The folder appears when all is in it.
+func (r Restore) keep(staging, prepared string) error {
+	if err := os.WriteFile(filepath.Join(staging, forName), []byte(r.mark()), 0o600); err != nil {
+		return fmt.Errorf("noting what was prepared: %w", err)
+	}
+	if err := os.Rename(staging, prepared); err != nil {
+		return fmt.Errorf("keeping the restored data: %w", err)
+	}
+	fmt.Fprintf(r.Log, "restored the snapshot to %s, beside the data of before\n", prepared)
+	return nil
+}
+
+// usePrepared exchanges the data for what a run with Prepare has left. done is false when there is nothing, or of something else.
+func (r Restore) usePrepared(prepared, dataDir string) (done bool, _ error) {
+	mark, err := os.ReadFile(filepath.Join(prepared, forName))
+	if err != nil || string(mark) != r.mark() {
+		return false, nil
+	}
+	restored := filepath.Join(prepared, "data")
+	if _, err := os.Stat(restored); errors.Is(err, os.ErrNotExist) {
+		restored = "" // a run that was killed has moved it
+	}
+	return true, r.publish(restored, dataDir, prepared)
 }
 
 // read writes the snapshot into a file. There is none when the backup has nothing of the shard.
@@ -133,9 +175,12 @@ func (r Restore) restore(file, out string, self etcdinit.Peer, cfg etcdinit.Conf
 	return nil
 }
 
-// publish moves the restored directory to its place, which may be an empty folder, or one with data that is replaced.
+// publish moves the restored directory to its place, which may be an empty folder, or one with data that is replaced; no name: it is there.
 func (r Restore) publish(restored, dataDir, staging string) error {
 	before := filepath.Join(filepath.Dir(dataDir), beforeName)
+	if restored == "" {
+		return r.clear(dataDir, staging, before)
+	}
 	if !r.Replace {
 		if err := os.Remove(dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the empty %s: %w", dataDir, err)
@@ -150,7 +195,11 @@ func (r Restore) publish(restored, dataDir, staging string) error {
 		}
 		return err
 	}
-	for _, dir := range []string{staging, before} {
+	return r.clear(dataDir, staging, before)
+}
+
+func (r Restore) clear(dataDir string, dirs ...string) error {
+	for _, dir := range dirs {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("clearing %s: %w", dir, err)
 		}
@@ -266,6 +315,7 @@ func Command(fetch Fetch) *cobra.Command {
 	f.StringVar(&r.Name, "name", os.Getenv("POD_NAME"), "name of the member; default: $POD_NAME, else the template's")
 	f.StringVar(&r.DataDir, "data-dir", "", "etcd's data directory; default: the template's")
 	f.BoolVar(&r.Replace, "replace", false, "replace data that is there, once the snapshot has been restored beside it")
+	f.BoolVar(&r.Prepare, "prepare", false, "restore beside data that is there, for a later run with --replace, which needs no storage any more")
 	f.Uint64Var(&r.RevisionBump, "revision-bump", revisionBump, "what is added to the snapshot's revision; the same for all members")
 	f.Int64Var(&r.MaxBytes, "max-bytes", maxSnapshot, "largest snapshot accepted")
 	f.DurationVar(&timeout, "timeout", timeout, "give up after this long")

@@ -253,3 +253,66 @@ func TestRestoreShard(t *testing.T) {
 		})
 	}
 }
+
+func TestPrepare(t *testing.T) {
+	file := takeSnapshot(t)
+	volume := func(t *testing.T) (prepare, replace Restore, mark string) {
+		t.Helper()
+		r, _ := world(t, http.StatusOK, file)
+		r.RevisionBump = 7
+		mark = filepath.Join(r.DataDir, "before")
+		must(t, os.MkdirAll(r.DataDir, 0o700))
+		must(t, os.WriteFile(mark, nil, 0o600))
+		prepare, replace = r, r
+		prepare.Prepare, replace.Replace = true, true
+		return prepare, replace, mark
+	}
+	whole := func(t *testing.T, r Restore) {
+		t.Helper()
+		g := NewWithT(t)
+		g.Expect(filepath.Join(r.DataDir, "member", "snap", "db")).To(BeARegularFile())
+		left, err := os.ReadDir(filepath.Dir(r.DataDir))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(left).To(HaveLen(1), "nothing else takes room")
+	}
+	t.Run("When it is prepared the data of before should stay, and be replaced without the storage", func(t *testing.T) {
+		g := NewWithT(t)
+		prepare, replace, mark := volume(t)
+		g.Expect(prepare.Run(t.Context())).To(Succeed())
+		g.Expect(mark).To(BeARegularFile())
+		replace.HTTP = nil // it would panic
+		g.Expect(replace.Run(t.Context())).To(Succeed())
+		g.Expect(mark).NotTo(BeAnExistingFile())
+		whole(t, replace)
+	})
+	t.Run("When it is killed between two renames the next run should end", func(t *testing.T) {
+		for _, moved := range []bool{false, true} {
+			g := NewWithT(t)
+			prepare, replace, _ := volume(t)
+			g.Expect(prepare.Run(t.Context())).To(Succeed())
+			dir := filepath.Dir(replace.DataDir)
+			g.Expect(os.Rename(replace.DataDir, filepath.Join(dir, beforeName))).To(Succeed())
+			if moved {
+				g.Expect(os.Rename(filepath.Join(dir, preparedName, "data"), replace.DataDir)).To(Succeed())
+			}
+			replace.HTTP = nil
+			g.Expect(replace.Run(t.Context())).To(Succeed())
+			whole(t, replace)
+		}
+	})
+	t.Run("When what was prepared is of another restore it should be made anew", func(t *testing.T) {
+		g := NewWithT(t)
+		prepare, replace, _ := volume(t)
+		g.Expect(prepare.Run(t.Context())).To(Succeed())
+		replace.RevisionBump = 8
+		g.Expect(replace.Run(t.Context())).To(Succeed())
+		whole(t, replace)
+	})
+	t.Run("When preparing fails the data of before should be there", func(t *testing.T) {
+		g := NewWithT(t)
+		prepare, _, mark := volume(t)
+		prepare.SHA256 = strings.Repeat("0", 64)
+		g.Expect(prepare.Run(t.Context())).NotTo(Succeed())
+		g.Expect(mark).To(BeARegularFile())
+	})
+}

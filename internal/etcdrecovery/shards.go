@@ -1,0 +1,146 @@
+package etcdrecovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/contract/backups"
+)
+
+// A control plane with shards is restored in two steps, so that it never goes on with some etcds of the backup and others of before:
+//
+//	all members of all etcds stop ─▶ each etcd has its snapshot restored beside its data ─▶ each exchanges them, the main etcd first
+//
+// The first may fail, and everything goes on with the data of before. The second needs no storage any more, and is gone on with until it has ended.
+
+// with is the snapshot with another bump.
+func (s Snapshot) with(bump uint64) *Snapshot {
+	s.Bump = bump
+	return &s
+}
+
+// shard is the same restore for another etcd.
+func (q Quorum) shard(name string) Quorum {
+	s := *q.Snapshot
+	s.Shard = name
+	q.Snapshot, q.Name = &s, backups.EtcdOf(name)
+	q.From = q.Name + "-0"
+	return q
+}
+
+// noteShards remembers how many members the shards have.
+func (q Quorum) noteShards(ctx context.Context, n *note) error {
+	for _, name := range q.Snapshot.Shards {
+		set, err := q.shard(name).set(ctx)
+		if err != nil {
+			return err
+		}
+		if n.Shards == nil {
+			n.Shards = map[string]int32{}
+		}
+		n.Shards[name], n.Bump = ptr.Deref(set.Spec.Replicas, 1), q.Snapshot.Bump
+		if n.Shards[name] == 0 {
+			return fmt.Errorf("%w: %s doesn't run: wake the hosted cluster first", ErrQuorum, set.Name)
+		}
+	}
+	return nil
+}
+
+func (q Quorum) set(ctx context.Context) (*appsv1.StatefulSet, error) {
+	set := &appsv1.StatefulSet{}
+	key := client.ObjectKey{Namespace: q.Namespace, Name: q.Name}
+	if err := q.Client.Get(ctx, key, set); err != nil {
+		return nil, fmt.Errorf("reading StatefulSet %s: %w", key, err)
+	}
+	return set, nil
+}
+
+// each does something with every shard, in the order of their names.
+func (q Quorum) each(ctx context.Context, n *note, do func(Quorum, *appsv1.StatefulSet) error) error {
+	for _, name := range slices.Sorted(maps.Keys(n.Shards)) {
+		of := q.shard(name)
+		set, err := of.set(ctx)
+		if err == nil {
+			err = do(of, set)
+		}
+		if err != nil {
+			return fmt.Errorf("shard %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// prepareAll stops the shards, and restores every etcd's snapshot beside its data. Without shards there is nothing to prepare: the main etcd is restored at once.
+func (q Quorum) prepareAll(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
+	// They may run again, when somebody ended the command as it went back to the data of before.
+	if err := q.each(ctx, n, func(of Quorum, s *appsv1.StatefulSet) error { return of.stop(ctx, s) }); err != nil || len(n.Shards) == 0 || n.Prepared {
+		return err
+	}
+	if err := q.prepare(ctx, set); err != nil {
+		return err
+	}
+	if err := q.each(ctx, n, func(of Quorum, s *appsv1.StatefulSet) error { return of.prepare(ctx, s) }); err != nil {
+		return err
+	}
+	n.Prepared = true
+	return q.annotate(ctx, set, n)
+}
+
+// prepare runs a pod that restores the snapshot beside the data.
+func (q Quorum) prepare(ctx context.Context, set *appsv1.StatefulSet) error {
+	if err := q.ensureClaim(ctx, set, q.From); err != nil {
+		return err
+	}
+	pod := q.Snapshot.preparePod(set, q.From)
+	q.say("restoring the snapshot beside the data of %s", q.From)
+	return q.runOnce(ctx, pod, "the snapshot to be restored", func(live *corev1.Pod) bool { return live.Status.Phase == corev1.PodSucceeded })
+}
+
+// preparePod has the container alone that restores, and no etcd.
+func (s Snapshot) preparePod(set *appsv1.StatefulSet, from string) *corev1.Pod {
+	pod := alonePod(set, from)
+	s.restoreIn(pod, set, from)
+	pod.Name = set.Name + "-prepare"
+	c := pod.Spec.InitContainers[0]
+	for i := range c.Args {
+		if c.Args[i] == "--replace" {
+			c.Args[i] = "--prepare"
+		}
+	}
+	pod.Spec.InitContainers, pod.Spec.Containers = nil, []corev1.Container{c}
+	return pod
+}
+
+// replaceShards exchanges the data of the shards for what was prepared, and starts their members. The main etcd has done so: there is no way back.
+func (q Quorum) replaceShards(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
+	err := q.each(ctx, n, func(of Quorum, s *appsv1.StatefulSet) error {
+		if name := of.Snapshot.Shard; !slices.Contains(n.Replaced, name) {
+			if err := of.serveAlone(ctx, s, of.From); err != nil {
+				return err
+			}
+			n.Replaced = append(n.Replaced, name)
+			if err := q.annotate(ctx, set, n); err != nil {
+				return err
+			}
+		}
+		return of.startAll(ctx, s, of.From, n.Shards[of.Snapshot.Shard])
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the main etcd has the data of the backup: run the command again to go on", err)
+	}
+	return nil
+}
+
+// startShards starts the shards again with the data that they have.
+func (q Quorum) startShards(ctx context.Context, n *note) error {
+	return q.each(ctx, n, func(of Quorum, s *appsv1.StatefulSet) error {
+		return of.patch(ctx, s, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n.Shards[of.Snapshot.Shard]))
+	})
+}

@@ -5,7 +5,10 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +88,27 @@ func TestLiveAuthorities(t *testing.T) {
 	calls.expectSilence(t, "replacement of all authorities", restartSilence)
 }
 
+// memoryOf is how much memory the processes of a namespace's pods have, in MiB, without pages of files, which the system takes back.
+func memoryOf(t *testing.T, namespace string) int64 {
+	t.Helper()
+	uids := strings.Fields(management().run(t, "get", "pods", "-n", namespace, "-o", "jsonpath={.items[*].metadata.uid}"))
+	total := int64(0)
+	for _, file := range list("/proc/[0-9]*/status") {
+		status, err := os.ReadFile(file)
+		groups, also := os.ReadFile(filepath.Join(filepath.Dir(file), "cgroup"))
+		if err != nil || also != nil || !slices.ContainsFunc(uids, func(uid string) bool { return strings.Contains(string(groups), "/pod"+uid+"/") }) {
+			continue // it has ended, or is somebody else's
+		}
+		for line := range strings.Lines(string(status)) {
+			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "RssAnon:" {
+				kib, _ := strconv.ParseInt(fields[1], 10, 64) // digits
+				total += kib
+			}
+		}
+	}
+	return total >> 10
+}
+
 // generations are how many certificates of an authority are trusted at present.
 func generations(t *testing.T, authority string) int {
 	t.Helper()
@@ -107,15 +131,21 @@ func TestLiveHibernation(t *testing.T) {
 	state := func() string {
 		return m.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", `jsonpath={.status.conditions[?(@.type=="Hibernated")].reason}`)
 	}
+	before := memoryOf(t, demoNamespace)
 	start := time.Now()
-	run(t, time.Minute, "hypershift", "hibernate", "demo", kubeconfigFlag())
+	t.Log(strings.TrimSpace(run(t, time.Minute, "hypershift", "hibernate", "demo", kubeconfigFlag())))
 	eventually(t, sleepTime, "sleep", func() error {
 		if got := state(); got != "Asleep" {
 			return fmt.Errorf("Hibernated has reason %q", got)
 		}
 		return nil
 	})
+	asleep := memoryOf(t, demoNamespace)
 	t.Logf("asleep after %s, with pods %s", time.Since(start).Round(time.Second), strings.Join(names(t, "pods", demoNamespace), ", "))
+	t.Logf("processes of the control plane and the workers had %d MiB of memory, and have %d MiB", before, asleep)
+	if asleep > before/2 {
+		t.Errorf("sleep frees %d of %d MiB", before-asleep, before)
+	}
 	start = time.Now()
 	run(t, time.Minute, "hypershift", "wake", "demo", kubeconfigFlag())
 	eventually(t, sleepTime, "the control plane", func() error {

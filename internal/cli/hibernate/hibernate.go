@@ -59,6 +59,8 @@ func (t times) asked() bool { return t.sleep != "" || t.wake != "" || t.zone != 
 type order struct {
 	annotations map[string]any
 	said        string
+	// sleeps: the cluster is awake until then, as far as is known, and what it asks for goes.
+	sleeps bool
 }
 
 // order is that of the flags. A new schedule ends what was ordered before.
@@ -68,7 +70,7 @@ func (t times) order(u until, now time.Time) (order, error) {
 		if err != nil {
 			return order{}, err
 		}
-		o := order{annotations: map[string]any{hyperv1.HibernateAnnotation: value}, said: "goes to sleep; `hypershift wake` wakes it"}
+		o := order{annotations: map[string]any{hyperv1.HibernateAnnotation: value}, said: "goes to sleep; `hypershift wake` wakes it", sleeps: true}
 		if value != "true" {
 			o.said = "goes to sleep, and wakes at " + value
 		}
@@ -88,7 +90,7 @@ func (t times) order(u until, now time.Time) (order, error) {
 		return order{}, fmt.Errorf("--sleep, --wake, --time-zone: %w", err)
 	}
 	annotations := map[string]any{pause.ScheduleAnnotation: text, hyperv1.HibernateAnnotation: nil}
-	return order{annotations, nextChange(map[string]string{pause.ScheduleAnnotation: text}, now)}, nil
+	return order{annotations: annotations, said: nextChange(map[string]string{pause.ScheduleAnnotation: text}, now), sleeps: true}, nil
 }
 
 // nextChange says what a schedule does next.
@@ -121,7 +123,7 @@ one that is put to sleep by hand sleeps until it is woken by hand, or until the 
   hypershift hibernate demo --no-schedule`,
 		func(_ map[string]string, now time.Time) (order, error) {
 			if t.none && !t.asked() && u == (until{}) {
-				return order{map[string]any{pause.ScheduleAnnotation: nil}, "has no schedule any more"}, nil
+				return order{annotations: map[string]any{pause.ScheduleAnnotation: nil}, said: "has no schedule any more"}, nil
 			}
 			return t.order(u, now)
 		})
@@ -143,12 +145,12 @@ One with a schedule stays awake until that puts it to sleep the next time.`,
   hypershift describe demo`,
 		func(live map[string]string, now time.Time) (order, error) {
 			if live[pause.ScheduleAnnotation] == "" {
-				return order{map[string]any{hyperv1.HibernateAnnotation: nil}, "wakes"}, nil
+				return order{annotations: map[string]any{hyperv1.HibernateAnnotation: nil}, said: "wakes"}, nil
 			}
 			// Since when it is awake: the schedule counts from there.
 			woken := now.UTC().Truncate(time.Second).Format(time.RFC3339)
 			next := nextChange(map[string]string{pause.ScheduleAnnotation: live[pause.ScheduleAnnotation], hyperv1.HibernateAnnotation: woken}, now)
-			return order{map[string]any{hyperv1.HibernateAnnotation: woken}, "wakes, and " + next}, nil
+			return order{annotations: map[string]any{hyperv1.HibernateAnnotation: woken}, said: "wakes, and " + next}, nil
 		})
 }
 
@@ -176,10 +178,17 @@ func command(use, short, long, example string, wanted func(live map[string]strin
 			if err != nil {
 				return err
 			}
+			asked, err := memoryOf(cmd.Context(), c, hc) // before anything ends
+			if err != nil {
+				return err
+			}
 			if err := annotate(cmd.Context(), c, cluster, o.annotations); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s%s\n", cluster, o.said, flags.DryRun.Suffix())
+			if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s%s\n", cluster, o.said, flags.DryRun.Suffix()); err != nil || !o.sleeps {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), asked)
 			return err
 		},
 	}

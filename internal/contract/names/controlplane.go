@@ -22,6 +22,11 @@ const (
 	CAPIProvider          = "capi-provider"
 )
 
+// StaysAwake says whether a component runs in a cluster that sleeps, too: those that wake it, renew its certificates and delete it.
+func StaysAwake(component string) bool {
+	return component == ControlPlaneOperator || component == ClusterAPI || component == CAPIProvider
+}
+
 // Objects in every control-plane namespace that hold what the user gave.
 const (
 	PullSecret        = "pull-secret"    // Secret; DockerConfigKey

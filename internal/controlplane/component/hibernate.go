@@ -19,16 +19,13 @@ import (
 //
 // It comes back in the order of every start, since components wait for what they depend on. Services, Secrets and volumes stay.
 
-// neverAsleep are the components that a sleeping cluster needs: they wake it, renew its certificates and delete it.
-var neverAsleep = []string{names.ControlPlaneOperator, names.ClusterAPI, names.CAPIProvider}
-
 // Hibernates says whether the control plane is to sleep. The hypershift-operator says so once the workers are gone.
 func Hibernates(hcp *hyperv1.HostedControlPlane) bool {
 	return hcp.Annotations[hyperv1.HibernateAnnotation] == "true" && hcp.DeletionTimestamp.IsZero()
 }
 
 // StaysAwake says whether a component of this name runs in a cluster that sleeps, too.
-func StaysAwake(name string) bool { return slices.Contains(neverAsleep, name) }
+func StaysAwake(name string) bool { return names.StaysAwake(name) }
 
 // hibernate comes after everything else, so that what a workload is to be does not change while it sleeps.
 func hibernate(s *scope) error {

@@ -95,8 +95,7 @@ type Reconciler struct {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := r.next(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.next)
 }
 
 // next makes the pass that the state of the HostedCluster calls for.

@@ -109,10 +109,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // pass is Reconcile; it also says whether all components were brought to the spec.
-func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (_ ctrl.Result, acted bool, _ error) {
+func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (result ctrl.Result, acted bool, err error) {
 	r.news.Store(false)
-	result, acted, err := r.next(ctx, req)
-	result, err = r.outcomes.Of(req, result, err)
+	result, err = r.outcomes.Pass(ctx, r, req, func(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+		result, acted, err = r.next(ctx, req)
+		return result, err
+	})
 	return result, acted, err
 }
 

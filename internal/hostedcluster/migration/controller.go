@@ -73,8 +73,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile implements reconcile.Reconciler: it starts a move, or makes its next steps.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := c.next(ctx, req)
-	return c.outcomes.Of(req, result, err)
+	return c.outcomes.Pass(ctx, c, req, c.next)
 }
 
 func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -56,9 +56,16 @@ type Outcomes struct {
 	rows workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// Of turns what a pass came to into what its controller does next. A conflict is no failure, only a reason to look again: it is neither logged nor counted
-// as an error. Everything else stays as it is.
-func (o *Outcomes) Of(req reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
+// Pass makes a pass of a reconciler, as a trace where somebody wants traces, and turns what it came to into what its controller does next. A conflict is no
+// failure, only a reason to look again: it is neither logged nor counted as an error. Everything else stays as it is.
+func (o *Outcomes) Pass(ctx context.Context, by reconcile.Reconciler, req reconcile.Request, do reconcile.Func) (reconcile.Result, error) {
+	ctx, end := begin(ctx, by, req)
+	result, err := do(ctx, req)
+	end(result, err)
+	return o.of(req, result, err)
+}
+
+func (o *Outcomes) of(req reconcile.Request, result reconcile.Result, err error) (reconcile.Result, error) {
 	o.once.Do(func() {
 		o.rows = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](Soon, longest)
 	})
@@ -69,13 +76,10 @@ func (o *Outcomes) Of(req reconcile.Request, result reconcile.Result, err error)
 	return result, err
 }
 
-// Wrap makes a reconciler whose passes end as Of says.
+// Wrap makes a reconciler whose passes end as those of Pass do.
 func Wrap(next reconcile.Reconciler) reconcile.Reconciler {
-	outcomes, name := &Outcomes{}, passOf(next)
+	outcomes := &Outcomes{}
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		ctx, end := begin(ctx, name, req)
-		result, err := next.Reconcile(ctx, req)
-		end(result, err)
-		return outcomes.Of(req, result, err)
+		return outcomes.Pass(ctx, next, req, next.Reconcile)
 	})
 }

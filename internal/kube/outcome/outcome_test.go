@@ -50,7 +50,7 @@ func TestOutcomes(t *testing.T) {
 	a, b := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}, reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}}
 	result := reconcile.Result{RequeueAfter: time.Hour}
 	after := func(g Gomega, o *Outcomes, req reconcile.Request) time.Duration {
-		got, err := o.Of(req, result, conflict)
+		got, err := o.of(req, result, conflict)
 		g.Expect(err).NotTo(HaveOccurred())
 		return got.RequeueAfter
 	}
@@ -74,16 +74,16 @@ func TestOutcomes(t *testing.T) {
 			for range 5 {
 				after(g, o, a)
 			}
-			_, _ = o.Of(a, result, err)
+			_, _ = o.of(a, result, err)
 			g.Expect(after(g, o, a)).To(Equal(50 * time.Millisecond))
 		}
 	})
 	t.Run("When it is no conflict it should leave result and error as they are", func(t *testing.T) {
 		g, o := NewWithT(t), &Outcomes{}
-		got, err := o.Of(a, result, nil)
+		got, err := o.of(a, result, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(Equal(result))
-		_, err = o.Of(a, result, reconcile.TerminalError(errDisk))
+		_, err = o.of(a, result, reconcile.TerminalError(errDisk))
 		g.Expect(err).To(MatchError(reconcile.TerminalError(nil)))
 	})
 	t.Run("When a reconciler is wrapped its passes should end so", func(t *testing.T) {

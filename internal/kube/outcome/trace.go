@@ -25,8 +25,8 @@ func passOf(r reconcile.Reconciler) string {
 }
 
 // begin starts the trace of a pass, and returns what ends it. While nobody wants traces (see process) it does next to nothing.
-func begin(ctx context.Context, name string, req reconcile.Request) (context.Context, func(reconcile.Result, error)) {
-	ctx, span := otel.Tracer(tracer).Start(ctx, name)
+func begin(ctx context.Context, by reconcile.Reconciler, req reconcile.Request) (context.Context, func(reconcile.Result, error)) {
+	ctx, span := otel.Tracer(tracer).Start(ctx, passOf(by))
 	if !span.IsRecording() {
 		return ctx, func(reconcile.Result, error) {}
 	}

@@ -48,8 +48,7 @@ type Metrics interface {
 
 // Reconcile makes one pass over a fleet.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := r.reconcile(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.reconcile)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -96,8 +96,7 @@ func (r *Reconciler) open(ctx context.Context) (Bucket, error) {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	result, err := r.next(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.next)
 }
 
 func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

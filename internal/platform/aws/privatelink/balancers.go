@@ -73,8 +73,7 @@ func hostOf(obj client.Object) string {
 
 // Reconcile does one pass.
 func (r *Balancers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := r.next(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.next)
 }
 
 func (r *Balancers) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -92,8 +92,7 @@ func (r *Endpoints) open(ctx context.Context, hcp *hyperv1.HostedControlPlane) (
 func (r *Endpoints) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	result, err := r.next(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.next)
 }
 
 func (r *Endpoints) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -105,8 +105,7 @@ func (r *Services) open(ctx context.Context) (*Provider, error) {
 func (r *Services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	result, err := r.next(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.next)
 }
 
 func (r *Services) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -77,8 +77,7 @@ func (r *Reconciler) client(ctx context.Context, hcp *hyperv1.HostedControlPlane
 
 // Reconcile does one pass.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := r.next(ctx, req)
-	return r.outcomes.Of(req, result, err)
+	return r.outcomes.Pass(ctx, r, req, r.next)
 }
 
 func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

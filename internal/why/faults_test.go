@@ -123,8 +123,8 @@ var faults = []struct {
 		w.says(hyperv1.ReconciliationSucceeded, no, hyperv1.ReconciliationErrorReason, "Secret clusters/demo-admin-kubeconfig belongs to somebody else: rename it")
 	}, demo, `demo-admin-kubeconfig belongs to somebody else`, "owned-by-other"},
 	{"26 names collide", func(w *world) {
-		w.says(hyperv1.ValidHostedClusterConfiguration, no, hyperv1.InvalidConfigurationReason, "metadata.name: namespace clusters-demo belongs to another hosted cluster, clusters-demo/x: use another name")
-	}, demo, `belongs to another hosted cluster`, "owned-by-other"},
+		w.says(hyperv1.ValidHostedClusterConfiguration, no, hyperv1.InvalidConfigurationReason, "metadata.name: the control plane would go into namespace clusters-demo, which exists and belongs to HostedCluster clusters/de.mo: choose another name for the HostedCluster, or remove that namespace")
+	}, demo, `belongs to HostedCluster clusters/de\.mo`, "owned-by-other"},
 	{"27 an old snapshot is restored", func(w *world) {
 		w.says(hyperv1.HostedClusterRestoredFromBackup, no, "Restoring", "2 of 5 nodes of the snapshot are not there any more")
 	}, demo, `of the snapshot are not there`, "cluster-restoring"},

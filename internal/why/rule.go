@@ -29,6 +29,8 @@ type Rule struct {
 	Ask []edge
 	// Leads: the symptom is no cause of its own, only a way to one.
 	Leads bool
+	// Whole: what those that it asks merely wait for, or are held at, is a part of it.
+	Whole bool
 	// State and Do are for when nobody knows more. Do is empty for a rule that only Leads.
 	State State
 	Do    string
@@ -160,7 +162,7 @@ func (s *scene) follow(r *Rule, it *item, saw *seen) []step {
 	for _, e := range r.Ask {
 		next := e(s, it)
 		for _, n := range next[:min(len(next), maxAsked)] {
-			if found := s.ask(n); worse(found, rest) {
+			if found := s.ask(n); worse(found, rest) && (!r.Whole || root(found) == Broken) {
 				rest = found
 			}
 		}

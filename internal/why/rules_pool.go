@@ -49,10 +49,11 @@ var poolRules = []Rule{
 		Do: "repair machines by hand: so many are unhealthy that none is replaced"},
 	{ID: "ignition-not-reached", On: kindNodePool, Condition: hyperv1.NodePoolReachedIgnitionEndpoint, Is: no, Ask: []edge{poolIgnition, machinesOf}, State: Broken,
 		Do: "see that machines reach the ignition address: firewalls, DNS; then the console of a machine"},
+	// Machines that come and go are what a replacement looks like.
+	{ID: "pool-updating", On: kindNodePool, See: updating, Sees: "`UpdatingVersion`, `UpdatingConfig` or `UpdatingPlatformMachineTemplate` is True", Ask: []edge{machinesOf}, Whole: true, State: Waiting, Do: "wait: machines are being replaced, as many at a time as spec.management allows"},
 	{ID: "machines-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolAllMachinesReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf}, State: Waiting, Late: joinsAfter,
 		Do: "wait: machines are being made; if it stays, look at the machine that the message names"},
 	{ID: "nodes-not-healthy", On: kindNodePool, Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Is: no, Ask: []edge{machinesOf}, State: Waiting, Late: joinsAfter, Do: "wait: nodes are coming up; if it stays, look at the node that the message names"},
-	{ID: "pool-updating", On: kindNodePool, See: updating, Sees: "`UpdatingVersion`, `UpdatingConfig` or `UpdatingPlatformMachineTemplate` is True", Ask: []edge{machinesOf}, State: Waiting, Do: "wait: machines are being replaced, as many at a time as spec.management allows"},
 	{ID: "pool-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf, poolCluster}, State: Waiting, Do: "wait: machines are being made"},
 	{ID: "pool-waits-for-cluster", On: kindNodePool, See: poolSaysNothing, Sees: "it has no conditions yet", Ask: []edge{poolCluster}, State: Waiting, Do: "wait: the operator looks at it in a moment"},
 	{ID: "pool-paused", On: kindNodePool, Condition: hyperv1.NodePoolReconciliationActiveConditionType, Is: no, State: Held, While: always,
@@ -78,7 +79,7 @@ var machineRules = []Rule{
 	{ID: "machine-starting", On: kindMachine, Condition: clusterv1.MachineReadyCondition, Is: no, State: Waiting, Do: "wait: the machine is starting"},
 	{ID: "machine-starting", On: kindMachine, Condition: clusterv1.MachineReadyCondition, Is: unknown, State: Waiting, Do: "wait: the machine is starting"},
 
-	{ID: "hosted-node-not-ready", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Do: "look at the node's kubelet and network: the message is the kubelet's"},
+	{ID: "hosted-node-not-ready", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Young: justJoined, Do: "look at the node's kubelet and network: the message is the kubelet's"},
 	{ID: "hosted-node-silent", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: unknown, State: Broken, Do: "see that the machine runs and reaches the API: its kubelet has stopped to tell of itself"},
 	{ID: "hosted-node-under-pressure", On: kindHostedNode, See: pressure, Sees: "it has DiskPressure, MemoryPressure or PIDPressure", State: Broken, Do: "make room on the node: its kubelet ends pods until there is some"},
 	{ID: "request-denied", On: kindRequest, See: requestDenied, Sees: "it was denied or failed", State: Broken,
@@ -130,6 +131,12 @@ func neverJoined(s *scene, it *item) *seen {
 	}
 	return saw
 }
+
+// comesReadyIn is how long a new node may take until its network works: images over a slow line.
+const comesReadyIn = 5 * time.Minute
+
+// justJoined: a node that nobody expects to be ready yet.
+func justJoined(s *scene, it *item) bool { return s.Now.Sub(it.created) < comesReadyIn }
 
 // machineFailed: Cluster API has given it up.
 func machineFailed(_ *scene, it *item) *seen {

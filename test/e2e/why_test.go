@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,17 +225,19 @@ func askAll(t *testing.T, faults []liveFault) {
 		}
 	}
 	well(t)
-	for _, f := range faults {
+	ask := func(t *testing.T, f liveFault, after func(*testing.T)) {
 		t.Run("When "+f.name+" the first line should say so", func(t *testing.T) {
-			defer well(t)
+			defer after(t)
 			defer f.undo(t)
 			f.inject(t)
+			began := time.Now()
 			eventually(t, askFor, "the cause", func() error {
 				out, err := why(f.ask...)
 				first, rest, _ := strings.Cut(out, "\n")
 				if err != nil || !regexp.MustCompile(f.cause).MatchString(first) || !strings.Contains(rest, f.rule) {
 					return fmt.Errorf("the answer is %s (%v), want %s by rule %s", out, err, f.cause, f.rule)
 				}
+				t.Logf("after %s: %s", time.Since(began).Round(time.Second), first)
 				return nil
 			})
 			if !f.told {
@@ -249,4 +252,28 @@ func askAll(t *testing.T, faults []liveFault) {
 			})
 		})
 	}
+	// What has objects of its own goes on beside what breaks the demo cluster, which has to be well again each time.
+	t.Run("all of", func(t *testing.T) {
+		t.Run("the demo cluster", func(t *testing.T) {
+			t.Parallel()
+			for _, f := range faults {
+				if ofDemo(f, pool) {
+					ask(t, f, well)
+				}
+			}
+		})
+		t.Run("others", func(t *testing.T) {
+			t.Parallel()
+			for _, f := range faults {
+				if !ofDemo(f, pool) {
+					ask(t, f, func(*testing.T) {})
+				}
+			}
+		})
+	})
+}
+
+// ofDemo tells a fault of the demo cluster, or of its pool, from one of objects that are there for it alone.
+func ofDemo(f liveFault, pool string) bool {
+	return slices.Contains([]string{"hostedcluster/demo", "np/" + pool}, f.ask[0]) || slices.Contains(f.ask, "--cluster=demo")
 }

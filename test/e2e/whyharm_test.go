@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,6 +15,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -26,6 +28,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // harm breaks programs and objects of a running cluster in ways that kubectl has no command for.
@@ -34,6 +39,8 @@ type harm struct {
 	// kept is what objects were before they were harmed.
 	kept map[string]string
 	hook *httptest.Server
+	// leave lets go what was shut out.
+	leave context.CancelFunc
 }
 
 // processes finds the processes of pods by their control groups, whose paths hold the pod's UID.
@@ -70,10 +77,17 @@ func processesOf(uids []string, program string) (pids []int, groups []string) {
 			if parts[1] == "memory" {
 				base += "/memory"
 			}
-			groups = append(groups, filepath.Join(base, parts[2][:end], "pod"+uids[i]))
+			if group := filepath.Join(base, parts[2][:end], "pod"+uids[i]); isDir(group) { // of two hierarchies one has the controller
+				groups = append(groups, group)
+			}
 		}
 	}
 	return pids, groups
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // signal sends a signal to a program of pods.
@@ -132,12 +146,64 @@ func (h *harm) starve(namespace, selector, program string, bytes int) func(*test
 	}
 }
 
-// shutOut has an API server take no writes of somebody to some objects, and waits until it has taken that up.
-func shutOut(t *testing.T, k kubectl, who, group, resource string) {
+// shutOut has an API server take no writes of somebody to some objects. It takes one at a time where none is allowed, so somebody else is always there.
+func (h *harm) shutOut(t *testing.T, k kubectl, who, group, resource string) {
 	t.Helper()
 	k.applyYAML(t, fmt.Sprintf(jail, who, group, resource))
 	k.run(t, "wait", "flowschema/jail", "--for=condition=Dangling=False", "--timeout=40s")
+	cfg, err := clientcmd.BuildConfigFromFlags("", k.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Impersonate.UserName = prisoner
+	c, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	h.leave = leave
+	go func() {
+		for ctx.Err() == nil {
+			sit(ctx, c, cfg.Host)
+		}
+	}()
+	taken := func() error {
+		out, err := k.try(t, "create", "configmap", "-n", "default", "taken", "--as="+prisoner, "--dry-run=server")
+		if !strings.Contains(out, "too many requests") {
+			return fmt.Errorf("%s (%w)", out, errors.Join(err, errors.New("there is room")))
+		}
+		return nil
+	}
+	eventually(t, time.Minute, "an API server that takes no more", taken)
 }
+
+// sit makes one request that lasts until the API server has enough of it: its body does not end.
+func sit(ctx context.Context, c *http.Client, host string) {
+	body, pipe := io.Pipe()
+	defer pipe.Close()
+	go func() { _, _ = pipe.Write([]byte(`{"apiVersion":"v1",`)) }()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, host+"/api/v1/namespaces/default/configmaps", body)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if response, err := c.Do(req); err == nil {
+		response.Body.Close()
+	}
+}
+
+// freed ends what shutOut began.
+func (h *harm) freed(k kubectl) func(*testing.T) {
+	return func(t *testing.T) {
+		if h.leave != nil {
+			h.leave()
+		}
+		k.run(t, "delete", "flowschema/jail", "prioritylevelconfiguration/jail", "clusterrolebinding/jail", "--ignore-not-found")
+	}
+}
+
+// prisoner is who sits there.
+const prisoner = "prisoner"
 
 // swap writes a value into a Secret, and puts what was there back when value is empty.
 func (h *harm) swap(namespace, secret, key, value string) func(*testing.T) {
@@ -253,6 +319,14 @@ spec:
   rules:
   - subjects: [%s]
     resourceRules: [{verbs: [create, update, patch], apiGroups: [%s], resources: [%s], clusterScope: true, namespaces: ["*"]}]
+  - subjects: [{kind: User, user: {name: prisoner}}]
+    resourceRules: [{verbs: [create], apiGroups: [""], resources: [configmaps], namespaces: [default]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: jail}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: prisoner}]
 `
 
 // deadAPI is an aggregated API that nobody serves.
@@ -334,18 +408,6 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 			`etcd-metrics-signer.*does not belong`, "certificates-not-reconciled", true},
 		{"a definition is older than the operator", cluster, inTurn(h.forget("hostedcontrolplanes.hypershift.openshift.io", "spec", "pausedUntil"), patch("hostedcluster", "demo", `{"spec":{"pausedUntil":"true"}}`)),
 			inTurn(h.forget("hostedcontrolplanes.hypershift.openshift.io"), patch("hostedcluster", "demo", `{"spec":{"pausedUntil":null}}`)), `field not declared in schema|unknown field`, "unknown-field", true},
-	}
-	unseen = []liveFault{
-		{"a program has too little memory", cluster, h.starve(control, "app=kube-scheduler", "kube-scheduler", 24<<20), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false"),
-			`kube-scheduler-\S+ .*(memory|OOM)`, "", false},
-		{"the API server takes no writes of the operator", cluster, func(t *testing.T) {
-			shutOut(t, k, fmt.Sprintf("{kind: ServiceAccount, serviceAccount: {namespace: hypershift, name: %s}}", operator(t)), "networking.k8s.io", "networkpolicies")
-			policies(t)
-		}, do("delete", "flowschema/jail", "prioritylevelconfiguration/jail"), `too many requests`, "api-overloaded", true},
-		{"a tenant has the config operator shut out", cluster, func(t *testing.T) {
-			shutOut(t, hosted(), `{kind: User, user: {name: "system:hosted-cluster-config"}}`, "rbac.authorization.k8s.io", "clusterrolebindings")
-			hosted().run(t, "delete", "clusterrolebinding", "csr-renewal")
-		}, func(t *testing.T) { hosted().run(t, "delete", "flowschema/jail", "prioritylevelconfiguration/jail") }, `too many requests`, "api-overloaded", true},
 		{"the configuration of machines is too large", []string{"np/lab"}, func(t *testing.T) {
 			copied("nodepool", pool, "lab", "")(t)
 			for _, name := range []string{"large-1", "large-2"} {
@@ -358,8 +420,6 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 		{"somebody changed what machines are made of", []string{"np/" + pool}, inTurn(apply(kubeletConfig), patch("nodepool", pool, `{"spec":{"config":[{"name":"tuned-kubelet"}]}}`)),
 			inTurn(patch("nodepool", pool, `{"spec":{"config":null}}`), do("delete", "configmap", "-n", "clusters", "tuned-kubelet")), `machines are being replaced, since .*tuned-kubelet`, "", false},
 		{"the kubelet of a worker stands still", []string{"np/" + pool}, func(t *testing.T) { h.kubelet(t, syscall.SIGSTOP) }, func(t *testing.T) { h.kubelet(t, syscall.SIGCONT) }, `[Kk]ubelet stopped posting`, "", false},
-		{"two hosted clusters want one namespace", []string{"hostedcluster/go.ne"}, inTurn(copied("hostedcluster", "demo", "go-ne", ""), h.namespace("clusters-go-ne"), copied("hostedcluster", "demo", "go.ne", "")),
-			do("delete", "hostedcluster", "-n", "clusters", "go.ne", "--timeout=1m"), `belongs to another hosted cluster`, "", false},
 		{"it was deleted while an aggregated API is dead", []string{"hostedcluster/go-ne"}, inTurn(copied("hostedcluster", "demo", "go-ne", ""), h.namespace("clusters-go-ne"), apply(deadAPI),
 			do("delete", "hostedcluster", "-n", "clusters", "go-ne", "--wait=false")), inTurn(do("delete", "apiservice", "v1.dead.example.com"), do("wait", "hostedcluster", "-n", "clusters", "go-ne", "--for=delete", "--timeout=50s")),
 			`dead\.example\.com`, "deletion-namespace", false},
@@ -370,6 +430,20 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 				k.run(t, "label", "hostedcluster", "-n", "clusters", "demo", "--overwrite", "side="+[]string{"left", "right"}[i%2])
 			}
 		}, do("label", "hostedcluster", "-n", "clusters", "demo", "side-"), `back and forth: metadata\.labels`, "hot-loop", false},
+	}
+	unseen = []liveFault{
+		{"a program has too little memory", cluster, h.starve(control, "app=kube-scheduler", "kube-scheduler", 14<<20), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false"),
+			`kube-scheduler-\S+ .*(memory|OOM)`, "", false},
+		{"the API server takes no writes of the operator", cluster, func(t *testing.T) {
+			h.shutOut(t, k, fmt.Sprintf("{kind: ServiceAccount, serviceAccount: {namespace: hypershift, name: %s}}", operator(t)), "networking.k8s.io", "networkpolicies")
+			policies(t)
+		}, h.freed(k), `too many requests`, "api-overloaded", true},
+		{"a tenant has the config operator shut out", cluster, func(t *testing.T) {
+			h.shutOut(t, hosted(), `{kind: User, user: {name: "system:hosted-cluster-config"}}`, "rbac.authorization.k8s.io", "clusterrolebindings")
+			hosted().run(t, "delete", "clusterrolebinding", "csr-renewal")
+		}, h.freed(hosted()), `too many requests`, "api-overloaded", true},
+		{"two hosted clusters want one namespace", []string{"hostedcluster/go.ne"}, inTurn(copied("hostedcluster", "demo", "go-ne", ""), h.namespace("clusters-go-ne"), copied("hostedcluster", "demo", "go.ne", "")),
+			do("delete", "hostedcluster", "-n", "clusters", "go.ne", "go-ne", "--timeout=50s"), `belongs to HostedCluster clusters/go-ne`, "owned-by-other", false},
 	}
 	return seen, unseen
 }

@@ -45,6 +45,9 @@ type Options struct {
 	Platform, WorkDir, FeatureGateManifest string
 	// Alone: nothing else starts processes in this one, so that all of its children are those of a release's tools.
 	Alone bool
+
+	// securePort and insecurePort are those of a release's machine-config-server, for tests, several of which may run on a machine; 0: the usual ones.
+	securePort, insecurePort int
 }
 
 func (o Options) validate() error {
@@ -177,6 +180,6 @@ func openShiftGenerator(o Options, mirrors []rewrite.Mirror, clk clock.PassiveCl
 	return &tools.Generator{
 		Work:   o.WorkDir,
 		Images: &imagefiles.Store{Root: filepath.Join(o.WorkDir, "images"), Mirrors: mirrors},
-		Runner: child.Runner{Orphans: o.Alone}, Clock: clk, HostRHEL: tools.HostRHEL(),
+		Runner: child.Runner{Orphans: o.Alone}, Clock: clk, HostRHEL: tools.HostRHEL(), SecurePort: o.securePort, InsecurePort: o.insecurePort,
 	}
 }

@@ -96,15 +96,16 @@ func (r *rollouts) list(t *testing.T) map[string]workload {
 func (r *rollouts) look(now map[string]workload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	at := time.Now() // one for all: what is seen together has no order
 	for name, w := range now {
 		if string(w.Spec.Template) == r.before[name] {
 			continue
 		}
 		if _, ok := r.changed[name]; !ok {
-			r.changed[name] = time.Now()
+			r.changed[name] = at
 		}
 		if _, ok := r.settled[name]; !ok && w.complete() {
-			r.settled[name] = time.Now()
+			r.settled[name] = at
 		}
 	}
 }

@@ -49,10 +49,19 @@ func TestLiveKeys(t *testing.T) {
 	}
 
 	// A service of keys that hangs is the worst of those that are away: nothing ends, so nobody is started anew.
-	pids := plugins(t)
-	if len(pids) != 1 {
-		t.Fatalf("plugins are the processes %v, want one", pids)
-	}
+	var pids []int
+	eventually(t, pluginTime, "one API server, with one plugin", func() error {
+		// The server that did without the other key ends some time after everything has been written again.
+		rolled, err := m.try(t, "get", "deployment", "-n", demoNamespace, "kube-apiserver", "-o", "jsonpath={.metadata.generation}={.status.observedGeneration} {.status.updatedReplicas}/{.status.readyReplicas}/{.status.replicas}")
+		var generation, observed int
+		if _, scanned := fmt.Sscanf(rolled, "%d=%d 1/1/1", &generation, &observed); err != nil || scanned != nil || generation != observed {
+			return errors.Join(fmt.Errorf("kube-apiserver is rolling out: %s", rolled), err)
+		}
+		if pids = plugins(t); len(pids) != 1 {
+			return fmt.Errorf("plugins are the processes %v", pids)
+		}
+		return nil
+	})
 	signal(t, pids[0], syscall.SIGSTOP)
 	away := time.Now()
 	t.Cleanup(func() { _ = syscall.Kill(pids[0], syscall.SIGCONT) }) // it may have ended
@@ -94,9 +103,12 @@ func TestLiveKeys(t *testing.T) {
 	})
 	known(t, k, killed)
 	plugin("-")
-	if left := plugins(t); len(left) > 0 {
-		t.Errorf("plugins are left: %v", left)
-	}
+	eventually(t, pluginTime, "no plugin", func() error {
+		if left := plugins(t); len(left) > 0 {
+			return fmt.Errorf("plugins are left: %v", left)
+		}
+		return nil
+	})
 }
 
 // known waits until Secrets can be written again, and the condition says so.

@@ -48,10 +48,10 @@ func TestUnrequestedUnseen(t *testing.T) {
 	template := get("machinedeployment", "{.spec.template.spec.infrastructureRef.name}")
 
 	asOlderOperator(t, get, template)
+	k.run(t, "scale", "-n", "hypershift", "deployment/operator", "--replicas=1") // which machines need, to have room
+	k.run(t, "rollout", "status", "deployment/operator", "-n", "hypershift", "--timeout=55s")
 	eventually(t, 3*time.Minute, "a machine of an older operator", available(olderTemplate))
 	before := poolMachines(t, olderPool)
-	k.run(t, "scale", "-n", "hypershift", "deployment/operator", "--replicas=1")
-	k.run(t, "rollout", "status", "deployment/operator", "-n", "hypershift", "--timeout=55s")
 
 	change := regexp.MustCompile(`all machines would be replaced, and nobody changed a spec: .*` + olderTemplate + ` → ` + template)
 	message := func() string {

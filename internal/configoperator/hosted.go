@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/responses"
 )
 
@@ -32,6 +33,7 @@ func bounded(cfg *rest.Config) *rest.Config {
 	cfg.UserAgent = names.ConfigOperator
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // that Endpoints are deprecated is known
 	responses.Limit(cfg, maxAnswer)
+	process.TellRefusals(cfg)
 	return cfg
 }
 

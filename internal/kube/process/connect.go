@@ -34,6 +34,7 @@ func find(kubeconfig, agent string) (*rest.Config, error) {
 		return nil, fmt.Errorf("finding the management cluster (outside of it, give a kubeconfig): %w", err)
 	}
 	cfg.QPS = -1 // priority and fairness of the API server does this job
+	TellRefusals(cfg)
 	if agent != "" {
 		cfg.UserAgent = agent
 	}

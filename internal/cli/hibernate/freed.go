@@ -54,6 +54,15 @@ func (m memory) String() string {
 	return text + fmt.Sprintf("; %d MiB stay for what wakes it", m.kept/mebi)
 }
 
+// freedBy says what a cluster gives up; nothing to who may not look at the pods of its control plane, who can have it sleep all the same.
+func freedBy(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) string {
+	m, err := memoryOf(ctx, c, hc)
+	if err != nil {
+		return ""
+	}
+	return m.String()
+}
+
 // memoryOf adds up the pods of a control plane.
 func memoryOf(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) (memory, error) {
 	m, pods := memory{}, &corev1.PodList{}

@@ -1,13 +1,17 @@
 package hibernate
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
@@ -31,6 +35,12 @@ func TestMemory(t *testing.T) {
 		m, err := memoryOf(t.Context(), c, hc)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.String()).To(Equal("requests of 1624 MiB of memory go with its control plane, and of 700 MiB with its workers; 100 MiB stay for what wakes it"))
+	})
+	t.Run("When the pods of the control plane may not be listed it should say nothing, and be no reason to stop", func(t *testing.T) {
+		forbidden := interceptor.NewClient(c, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("forbidden")
+		}})
+		NewWithT(t).Expect(freedBy(t.Context(), forbidden, hc)).To(BeEmpty())
 	})
 	t.Run("When workers are elsewhere they should not be told of", func(t *testing.T) {
 		NewWithT(t).Expect(memory{controlPlane: 5 * mebi}.String()).To(Equal("requests of 5 MiB of memory go with its control plane; 0 MiB stay for what wakes it"))

@@ -178,17 +178,17 @@ func command(use, short, long, example string, wanted func(live map[string]strin
 			if err != nil {
 				return err
 			}
-			asked, err := memoryOf(cmd.Context(), c, hc) // before anything ends
-			if err != nil {
-				return err
+			freed := ""
+			if o.sleeps {
+				freed = freedBy(cmd.Context(), c, hc) // before anything ends
 			}
 			if err := annotate(cmd.Context(), c, cluster, o.annotations); err != nil {
 				return err
 			}
-			if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s%s\n", cluster, o.said, flags.DryRun.Suffix()); err != nil || !o.sleeps {
+			if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s%s\n", cluster, o.said, flags.DryRun.Suffix()); err != nil || freed == "" {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), asked)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), freed)
 			return err
 		},
 	}

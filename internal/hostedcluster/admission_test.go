@@ -21,6 +21,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 	packagepod "hcp.internal/platform/internal/packages/control/pod"
 )
@@ -31,7 +32,7 @@ func TestConnectorsWithoutPackages(t *testing.T) {
 		w := newWorld(t)
 		r := w.reconciler(w.client)
 		count := func() int {
-			groups, _, err := r.newQueue(admission.Wait).Demands(t.Context(), hostedControlPlane(&observed{hc: w.hostedCluster()}), nil)
+			groups, _, err := r.newQueue(admission.Wait).Demands(t.Context(), hostedControlPlane(&state.Observed{HC: w.hostedCluster()}), nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			n := 0
 			for _, group := range groups {
@@ -131,13 +132,13 @@ func TestCapacity(t *testing.T) {
 func TestCapacityLeavesWhatExists(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t)
-	obs := &observed{hc: w.hostedCluster(), hcp: &hyperv1.HostedControlPlane{}}
+	obs := &state.Observed{HC: w.hostedCluster(), HCP: &hyperv1.HostedControlPlane{}}
 	r := &Reconciler{Admission: &admission.Queue{}} // which can't be asked
 	g.Expect(r.admit(t.Context(), obs, time.Now())).To(Succeed())
-	g.Expect(obs.admission.Waits).To(BeFalse())
+	g.Expect(obs.Admission.Waits).To(BeFalse())
 
-	obs.hcp = nil
-	obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.hc)}}}
+	obs.HCP = nil
+	obs.Namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.HC)}}}
 	g.Expect(r.admit(t.Context(), obs, time.Now())).To(Succeed())
-	g.Expect(obs.admission.Waits).To(BeFalse(), "the operator died between the namespace and the HostedControlPlane")
+	g.Expect(obs.Admission.Waits).To(BeFalse(), "the operator died between the namespace and the HostedControlPlane")
 }

@@ -21,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
+	"hcp.internal/platform/internal/hostedcluster/state"
 )
 
 const (
@@ -29,19 +30,19 @@ const (
 )
 
 func TestSpeaksPrivately(t *testing.T) {
-	local := func(o *observed) { o.hc.Spec.Platform.Type = hyperv1.LocalPlatform }
+	local := func(o *state.Observed) { o.HC.Spec.Platform.Type = hyperv1.LocalPlatform }
 	for name, tc := range map[string]struct {
-		change func(*observed)
+		change func(*state.Observed)
 		err    bool
 	}{
-		"When its operator adds proxies it should be taken":                   {change: func(o *observed) { local(o); o.operatorLabels = ownLabels }},
-		"When its operator is from before private types it should be refused": {change: func(o *observed) { local(o); o.operatorLabels = map[string]string{} }, err: true},
-		"When its operator's labels are unknown it should be taken":           {change: func(o *observed) { local(o); o.operatorLabels = nil }},
-		"When it has no machines any operator should do":                      {change: func(o *observed) { o.operatorLabels = map[string]string{} }},
-		"When types are standard any operator should do":                      {change: func(o *observed) { local(o); o.operatorLabels, o.privateCAPI = map[string]string{}, false }},
+		"When its operator adds proxies it should be taken":                   {change: func(o *state.Observed) { local(o); o.OperatorLabels = ownLabels }},
+		"When its operator is from before private types it should be refused": {change: func(o *state.Observed) { local(o); o.OperatorLabels = map[string]string{} }, err: true},
+		"When its operator's labels are unknown it should be taken":           {change: func(o *state.Observed) { local(o); o.OperatorLabels = nil }},
+		"When it has no machines any operator should do":                      {change: func(o *state.Observed) { o.OperatorLabels = map[string]string{} }},
+		"When types are standard any operator should do":                      {change: func(o *state.Observed) { local(o); o.OperatorLabels, o.PrivateCAPI = map[string]string{}, false }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obs := &observed{hc: hostedclustertest.Example("clusters", "r/i:1"), privateCAPI: true, operatorImage: "r/cpo:1"}
+			obs := &state.Observed{HC: hostedclustertest.Example("clusters", "r/i:1"), PrivateCAPI: true, OperatorImage: "r/cpo:1"}
 			tc.change(obs)
 			err := speaksPrivately(obs)
 			if tc.err {

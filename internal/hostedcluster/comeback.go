@@ -15,6 +15,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
 	"hcp.internal/platform/internal/contract/upgrades"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/pause"
@@ -111,18 +112,18 @@ func (c comeback) impossible() string {
 	return ""
 }
 
-// comeback gathers what decide needs.
-func (obs *observed) comeback(g gates, now time.Time) comeback {
-	hc := obs.hc
-	c := comeback{option: hc.Annotations[upgrades.ReturnAnnotation], note: obs.returned, asked: hc.Spec.Release.Image, target: obs.target, before: obs.before, last: obs.last,
-		separate: hc.Spec.ControlPlaneRelease != nil, now: now, held: obs.hibernation.Active || !g.open() || g.upgrade != nil}
-	if obs.hcp == nil || obs.target == nil || releaseimage.ControlPlane(&obs.hcp.Spec) != obs.target.Image {
+// comebackOf gathers what decide needs.
+func comebackOf(obs *state.Observed, g gates, now time.Time) comeback {
+	hc := obs.HC
+	c := comeback{option: hc.Annotations[upgrades.ReturnAnnotation], note: obs.Returned, asked: hc.Spec.Release.Image, target: obs.Target, before: obs.Before, last: obs.Last,
+		separate: hc.Spec.ControlPlaneRelease != nil, now: now, held: obs.Hibernation.Active || !g.open() || g.upgrade != nil}
+	if obs.HCP == nil || obs.Target == nil || releaseimage.ControlPlane(&obs.HCP.Spec) != obs.Target.Image {
 		return c
 	}
-	newest := newest(obs.hcp.Status.VersionStatus)
-	c.under = newest.Image != "" && (!obs.target.Matches(newest.Image) || newest.State == configv1.PartialUpdate)
+	newest := state.Newest(obs.HCP.Status.VersionStatus)
+	c.under = newest.Image != "" && (!obs.Target.Matches(newest.Image) || newest.State == configv1.PartialUpdate)
 	succeeding, progress := conditions.Get(hc.Status.Conditions, hyperv1.ClusterVersionSucceeding), conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterProgressing)
-	switch t := obs.operatorTrouble(); {
+	switch t := obs.OperatorTrouble(); {
 	case t != nil && progress != nil && progress.Status == metav1.ConditionTrue: // who would tell of the rest does not run
 		c.failing, c.since = t.Message, progress.LastTransitionTime.Time
 	case succeeding != nil && succeeding.Status == metav1.ConditionFalse:
@@ -145,23 +146,23 @@ func lastGood(v *hyperv1.ClusterVersionStatus, target *release.Release) *configv
 }
 
 // observeLastGood looks the release of before up while an upgrade is under way and the HostedCluster asks to go back from one that fails.
-func (r *Reconciler) observeLastGood(ctx context.Context, obs *observed, provider release.Provider, secret []byte) {
-	if patience, err := upgrades.Patience(obs.hc.Annotations[upgrades.ReturnAnnotation]); patience == 0 || err != nil || obs.returned != nil || obs.hcp == nil || obs.target == nil {
+func (r *Reconciler) observeLastGood(ctx context.Context, obs *state.Observed, provider release.Provider, secret []byte) {
+	if patience, err := upgrades.Patience(obs.HC.Annotations[upgrades.ReturnAnnotation]); patience == 0 || err != nil || obs.Returned != nil || obs.HCP == nil || obs.Target == nil {
 		return
 	}
-	v := obs.hcp.Status.VersionStatus
-	if n := newest(v); obs.target.Matches(n.Image) && n.State == configv1.CompletedUpdate {
+	v := obs.HCP.Status.VersionStatus
+	if n := state.Newest(v); obs.Target.Matches(n.Image) && n.State == configv1.CompletedUpdate {
 		return
 	}
-	if obs.last = lastGood(v, obs.target); obs.last == nil {
+	if obs.Last = lastGood(v, obs.Target); obs.Last == nil {
 		return
 	}
-	before, err := provider.Lookup(ctx, obs.last.Image, secret)
+	before, err := provider.Lookup(ctx, obs.Last.Image, secret)
 	if err != nil { // UpgradeReturned says that it can't be read; the next pass tries again
-		ctrl.LoggerFrom(ctx).V(1).Info("the release of before can't be read", "image", obs.last.Image, "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("the release of before can't be read", "image", obs.Last.Image, "error", err.Error())
 		return
 	}
-	obs.before = before
+	obs.Before = before
 }
 
 // standIn puts the release that a control plane went back to in the place of the one that failed, in hc alone. nil: it did not go back, or another release

@@ -130,7 +130,7 @@ func TestComebackProperty(t *testing.T) {
 
 func TestStandIn(t *testing.T) {
 	noted := func(edit func(*hyperv1.HostedCluster)) *hyperv1.HostedCluster {
-		hc := seen().hc
+		hc := seen().HC
 		text, _ := upgrades.Note{From: image135, To: image1353}.Text()
 		hc.Annotations[upgrades.ReturnedAnnotation] = text
 		hc.Status.Version = &hyperv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{Image: image135, State: configv1.PartialUpdate}, {Image: image1353, State: configv1.CompletedUpdate}}}

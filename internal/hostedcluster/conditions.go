@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/hostedcluster/validate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pause"
@@ -53,44 +54,44 @@ var bubbledIfPresent = []string{
 
 // conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome
 // of the pass. Those of absent are removed.
-func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Condition, absent []string) {
+func conditionsFor(obs *state.Observed, g gates, now time.Time) (set []metav1.Condition, absent []string) {
 	for _, t := range bubbled {
 		set = append(set, fromHCP(obs, t))
 	}
 	for _, t := range bubbledIfPresent {
-		if c := obs.hcpCondition(t); c != nil && c.Status != metav1.ConditionUnknown {
+		if c := obs.HCPCondition(t); c != nil && c.Status != metav1.ConditionUnknown {
 			set = append(set, *c)
 		} else {
 			absent = append(absent, t)
 		}
 	}
 	set = append(set, degraded(obs))
-	if obs.hc.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+	if obs.HC.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
 		set = append(set, unmanagedEtcd(obs))
 	} else {
 		absent = append(absent, hyperv1.UnmanagedEtcdAvailable)
 	}
-	if len(obs.etcds) > 0 {
-		set = append(set, recovery.Active(obs.etcds))
+	if len(obs.Etcds) > 0 {
+		set = append(set, recovery.Active(obs.Etcds))
 	} else {
 		absent = append(absent, hyperv1.EtcdRecoveryActive)
 	}
 	set = append(set, g.list()...)
 	set = append(set, validProxy(obs, now), platformCredentials(obs), ignitionEndpoint(obs), autoNode(obs), allFieldsHeeded(obs))
-	if obs.privateCAPI {
-		set = append(set, capi.StorageCondition(obs.hc)) // else it is another operator's, see capi.Storage
+	if obs.PrivateCAPI {
+		set = append(set, capi.StorageCondition(obs.HC)) // else it is another operator's, see capi.Storage
 	}
 	if c := admittedCondition(obs); c != nil {
 		set = append(set, *c)
 	} else {
 		absent = append(absent, hyperv1.ControlPlaneAdmitted)
 	}
-	if reporter, ok := obs.platform.(platform.ConditionReporter); ok {
-		more, none := reporter.Conditions(cluster.Input{HostedCluster: obs.hc, HostedControlPlane: obs.hcp, NodePools: obs.pools, Objects: obs.platformObjects, Documents: obs.documents})
+	if reporter, ok := obs.Platform.(platform.ConditionReporter); ok {
+		more, none := reporter.Conditions(cluster.Input{HostedCluster: obs.HC, HostedControlPlane: obs.HCP, NodePools: obs.Pools, Objects: obs.PlatformObjects, Documents: obs.Documents})
 		set, absent = append(set, more...), append(absent, none...)
 	}
-	if obs.elsewhere != nil {
-		set = append(set, *obs.elsewhere)
+	if obs.Elsewhere != nil {
+		set = append(set, *obs.Elsewhere)
 	} else {
 		absent = append(absent, hyperv1.ValidKubeVirtInfraNetworkPolicyRBAC)
 	}
@@ -102,27 +103,27 @@ func conditionsFor(obs *observed, g gates, now time.Time) (set []metav1.Conditio
 		absent = append(absent, hyperv1.HostedClusterHibernated)
 	}
 	for i := range set {
-		set[i].ObservedGeneration = obs.hc.Generation
+		set[i].ObservedGeneration = obs.HC.Generation
 	}
 	return set, absent
 }
 
-func allFieldsHeeded(obs *observed) metav1.Condition {
-	return validate.AllFieldsHeeded(obs.hc, obs.payload(), obs.off...)
+func allFieldsHeeded(obs *state.Observed) metav1.Condition {
+	return validate.AllFieldsHeeded(obs.HC, obs.Payload(), obs.Off...)
 }
 
-func fromHCP(obs *observed, conditionType string) metav1.Condition {
-	if obs.hcp == nil {
+func fromHCP(obs *state.Observed, conditionType string) metav1.Condition {
+	if obs.HCP == nil {
 		return conditions.Unknown(conditionType, hyperv1.StatusUnknownReason, messageHCPMissing)
 	}
-	c := obs.hcpCondition(conditionType)
+	c := obs.HCPCondition(conditionType)
 	if c == nil {
 		return conditions.Unknown(conditionType, hyperv1.StatusUnknownReason, messageConditionMissing)
 	}
 	return conditions.New(conditionType, c.Status, c.Reason, c.Message)
 }
 
-func degraded(obs *observed) metav1.Condition {
+func degraded(obs *state.Observed) metav1.Condition {
 	c := fromHCP(obs, hyperv1.HostedClusterDegraded)
 	if c.Status == metav1.ConditionFalse {
 		c.Message = messageNotDegraded
@@ -130,9 +131,9 @@ func degraded(obs *observed) metav1.Condition {
 	return c
 }
 
-func unmanagedEtcd(obs *observed) metav1.Condition {
-	if ref, found := sources.Find(&obs.hc.Spec, sources.UnmanagedEtcd); found {
-		if err := ref.Check(obs.hc.Namespace, obs.sources); err != nil {
+func unmanagedEtcd(obs *state.Observed) metav1.Condition {
+	if ref, found := sources.Find(&obs.HC.Spec, sources.UnmanagedEtcd); found {
+		if err := ref.Check(obs.HC.Namespace, obs.Sources); err != nil {
 			return conditions.False(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdMisconfiguredReason, err.Error())
 		}
 		return conditions.True(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdAsExpectedReason, hyperv1.AllIsWellMessage)
@@ -141,17 +142,17 @@ func unmanagedEtcd(obs *observed) metav1.Condition {
 		"spec.etcd.unmanaged.tls.clientSecret.name is empty: name a Secret with keys "+strings.Join(sources.EtcdClientKeys, ", "))
 }
 
-func validationInput(obs *observed) validate.Input {
+func validationInput(obs *state.Observed) validate.Input {
 	return validate.Input{
-		HC: obs.hc, Namespace: obs.namespace, Routes: obs.caps.Routes, Payload: obs.payload(), Sources: obs.sources,
-		Started: obs.hcp != nil || obs.namespace != nil || hasBeenAvailable(obs.hc),
+		HC: obs.HC, Namespace: obs.Namespace, Routes: obs.Capabilities.Routes, Payload: obs.Payload(), Sources: obs.Sources,
+		Started: obs.HCP != nil || obs.Namespace != nil || state.HasBeenAvailable(obs.HC),
 	}
 }
 
-func validConfiguration(obs *observed) metav1.Condition {
+func validConfiguration(obs *state.Observed) metav1.Condition {
 	mistakes := validate.Mistakes(validationInput(obs))
-	if obs.domainErr != nil {
-		mistakes = append(mistakes, obs.domainErr.Error())
+	if obs.DomainErr != nil {
+		mistakes = append(mistakes, obs.DomainErr.Error())
 	}
 	if len(mistakes) > 0 {
 		return conditions.False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, strings.Join(mistakes, "; "))
@@ -159,12 +160,12 @@ func validConfiguration(obs *observed) metav1.Condition {
 	return conditions.True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Configuration passes validation")
 }
 
-func supported(obs *observed) metav1.Condition {
-	if obs.platformErr != nil {
-		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, obs.platformErr.Error())
+func supported(obs *state.Observed) metav1.Condition {
+	if obs.PlatformErr != nil {
+		return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, obs.PlatformErr.Error())
 	}
-	if s, ok := obs.platform.(platform.Supporter); ok {
-		if err := s.Supported(obs.hc, obs.getenv); err != nil {
+	if s, ok := obs.Platform.(platform.Supporter); ok {
+		if err := s.Supported(obs.HC, obs.Getenv); err != nil {
 			return conditions.False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, err.Error())
 		}
 	}
@@ -178,38 +179,38 @@ func supported(obs *observed) metav1.Condition {
 }
 
 // oneFlavour refuses a control plane of Kubernetes for a hosted cluster of OpenShift, and the reverse: neither knows the other's components.
-func oneFlavour(obs *observed) error {
-	if obs.target == nil || obs.userRelease == nil || obs.target.Kubernetes == obs.userRelease.Kubernetes {
+func oneFlavour(obs *state.Observed) error {
+	if obs.Target == nil || obs.UserRelease == nil || obs.Target.Kubernetes == obs.UserRelease.Kubernetes {
 		return nil
 	}
 	flavour := map[bool]string{true: "Kubernetes", false: "OpenShift"}
 	return fmt.Errorf("spec.controlPlaneRelease.image: %s is release %s of %s, but spec.release.image is one of %s: name a release of %[4]s, or remove the field",
-		obs.target.Image, obs.target.Version, flavour[obs.target.Kubernetes], flavour[obs.userRelease.Kubernetes])
+		obs.Target.Image, obs.Target.Version, flavour[obs.Target.Kubernetes], flavour[obs.UserRelease.Kubernetes])
 }
 
 // validReleaseImage is decided anew only when the spec changed or the last answer was not True, so that a registry that goes away does not
 // take the condition of a running cluster with it.
-func validReleaseImage(obs *observed) metav1.Condition {
-	last := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
-	if last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == obs.hc.Generation {
+func validReleaseImage(obs *state.Observed) metav1.Condition {
+	last := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)
+	if last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == obs.HC.Generation {
 		return conditions.New(last.Type, last.Status, last.Reason, last.Message)
 	}
 	invalid := func(reason string, err error) metav1.Condition {
 		return conditions.False(hyperv1.ValidReleaseImage, reason, err.Error())
 	}
-	if _, err := obs.sources.PullSecret(obs.hc); err != nil {
-		if obs.sources.Secret(obs.hc.Spec.PullSecret.Name).Missing {
+	if _, err := obs.Sources.PullSecret(obs.HC); err != nil {
+		if obs.Sources.Secret(obs.HC.Spec.PullSecret.Name).Missing {
 			return invalid(hyperv1.SecretNotFoundReason, err)
 		}
 		return invalid(hyperv1.InvalidImageReason, err)
 	}
-	if errors.Is(obs.releaseErr, release.ErrBadPullSecret) {
-		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, obs.hc.Spec.PullSecret.Name, obs.releaseErr))
+	if errors.Is(obs.ReleaseErr, release.ErrBadPullSecret) {
+		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.HC.Namespace, obs.HC.Spec.PullSecret.Name, obs.ReleaseErr))
 	}
-	if obs.releaseErr != nil {
-		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.release.image: %w", obs.releaseErr))
+	if obs.ReleaseErr != nil {
+		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.release.image: %w", obs.ReleaseErr))
 	}
-	for _, r := range []*release.Release{obs.userRelease, obs.target} {
+	for _, r := range []*release.Release{obs.UserRelease, obs.Target} {
 		if err := release.CheckVersion(versionCheck(obs, r)); err != nil {
 			return invalid(hyperv1.InvalidImageReason, err)
 		}
@@ -217,17 +218,17 @@ func validReleaseImage(obs *observed) metav1.Condition {
 	return conditions.True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release image is valid")
 }
 
-func versionCheck(obs *observed, r *release.Release) release.VersionCheck {
-	_, skip := obs.hc.Annotations[hyperv1.SkipReleaseImageValidation]
+func versionCheck(obs *state.Observed, r *release.Release) release.VersionCheck {
+	_, skip := obs.HC.Annotations[hyperv1.SkipReleaseImageValidation]
 	check := release.VersionCheck{
 		Target:      r.Version,
-		NetworkType: string(obs.hc.Spec.Networking.NetworkType),
-		Platform:    string(obs.hc.Spec.Platform.Type),
+		NetworkType: string(obs.HC.Spec.Networking.NetworkType),
+		Platform:    string(obs.HC.Spec.Platform.Type),
 		Skip:        skip,
 	}
 	// The version that runs counts only when another image is wanted. It is empty when the last image could never be read, and then nothing
 	// runs that could be downgraded.
-	if v := obs.hc.Status.Version; v != nil && !r.Matches(v.Desired.Image) {
+	if v := obs.HC.Status.Version; v != nil && !r.Matches(v.Desired.Image) {
 		check.Current = v.Desired.Version
 	}
 	return check
@@ -251,16 +252,16 @@ func reconciliationActive(pausedUntil *string, now time.Time) metav1.Condition {
 }
 
 // validProxy looks at the certificates that the proxy's own certificate may be signed with.
-func validProxy(obs *observed, now time.Time) metav1.Condition {
-	config := obs.hc.Spec.Configuration
+func validProxy(obs *state.Observed, now time.Time) metav1.Condition {
+	config := obs.HC.Spec.Configuration
 	if config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
 		return conditions.True(hyperv1.ValidProxyConfiguration, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage)
 	}
 	invalid := func(format string, args ...any) metav1.Condition {
 		return conditions.False(hyperv1.ValidProxyConfiguration, hyperv1.ProxyCABundleInvalidReason,
-			fmt.Sprintf("spec.configuration.proxy.trustedCA: ConfigMap %s/%s %s", obs.hc.Namespace, config.Proxy.TrustedCA.Name, fmt.Sprintf(format, args...)))
+			fmt.Sprintf("spec.configuration.proxy.trustedCA: ConfigMap %s/%s %s", obs.HC.Namespace, config.Proxy.TrustedCA.Name, fmt.Sprintf(format, args...)))
 	}
-	src := obs.sources.ConfigMap(config.Proxy.TrustedCA.Name)
+	src := obs.Sources.ConfigMap(config.Proxy.TrustedCA.Name)
 	if src.Missing {
 		return invalid("does not exist: create it with key %s, or remove the field", names.CABundleKey)
 	}
@@ -277,12 +278,12 @@ func validProxy(obs *observed, now time.Time) metav1.Condition {
 }
 
 // proxyCAExpiry is when the first certificate ends that the proxy is checked with; zero when there is none, or none can be read.
-func proxyCAExpiry(obs *observed) (first time.Time) {
-	config := obs.hc.Spec.Configuration
+func proxyCAExpiry(obs *state.Observed) (first time.Time) {
+	config := obs.HC.Spec.Configuration
 	if config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
 		return first
 	}
-	certs, err := cert.ParseCertsPEM(obs.sources.ConfigMap(config.Proxy.TrustedCA.Name).Data[names.CABundleKey])
+	certs, err := cert.ParseCertsPEM(obs.Sources.ConfigMap(config.Proxy.TrustedCA.Name).Data[names.CABundleKey])
 	if err != nil {
 		return first
 	}
@@ -295,46 +296,46 @@ func proxyCAExpiry(obs *observed) (first time.Time) {
 }
 
 // autoNode is what the control plane says, and that Karpenter is of no use where it says nothing.
-func autoNode(obs *observed) metav1.Condition {
-	if c := obs.hcpCondition(hyperv1.AutoNodeEnabled); c != nil {
+func autoNode(obs *state.Observed) metav1.Condition {
+	if c := obs.HCPCondition(hyperv1.AutoNodeEnabled); c != nil {
 		return conditions.New(hyperv1.AutoNodeEnabled, c.Status, c.Reason, c.Message)
 	}
 	message := "Karpenter is not configured"
 	switch {
-	case obs.hc.Spec.AutoNode == nil:
-	case karpenter.Asked(obs.hc.Spec.AutoNode) && !obs.payload():
+	case obs.HC.Spec.AutoNode == nil:
+	case karpenter.Asked(obs.HC.Spec.AutoNode) && !obs.Payload():
 		return conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeProgressingReason, "the control plane has not said anything about Karpenter yet")
 	default:
-		message = "spec.autoNode has no effect on platform " + string(obs.hc.Spec.Platform.Type)
+		message = "spec.autoNode has no effect on platform " + string(obs.HC.Spec.Platform.Type)
 	}
 	return conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeNotConfiguredReason, message)
 }
 
-func platformCredentials(obs *observed) metav1.Condition {
+func platformCredentials(obs *state.Observed) metav1.Condition {
 	switch {
-	case obs.platformErr != nil:
-		return conditions.False(hyperv1.PlatformCredentialsFound, hyperv1.PlatformCredentialsNotFoundReason, obs.platformErr.Error())
-	case obs.credentialsErr != nil:
-		return conditions.False(hyperv1.PlatformCredentialsFound, hyperv1.PlatformCredentialsNotFoundReason, obs.credentialsErr.Error())
+	case obs.PlatformErr != nil:
+		return conditions.False(hyperv1.PlatformCredentialsFound, hyperv1.PlatformCredentialsNotFoundReason, obs.PlatformErr.Error())
+	case obs.CredentialsErr != nil:
+		return conditions.False(hyperv1.PlatformCredentialsFound, hyperv1.PlatformCredentialsNotFoundReason, obs.CredentialsErr.Error())
 	}
-	if len(obs.credentials) == 0 {
-		return conditions.True(hyperv1.PlatformCredentialsFound, hyperv1.AsExpectedReason, fmt.Sprintf("Platform %s needs no credentials", obs.hc.Spec.Platform.Type))
+	if len(obs.Credentials) == 0 {
+		return conditions.True(hyperv1.PlatformCredentialsFound, hyperv1.AsExpectedReason, fmt.Sprintf("Platform %s needs no credentials", obs.HC.Spec.Platform.Type))
 	}
 	return conditions.True(hyperv1.PlatformCredentialsFound, hyperv1.AsExpectedReason, "Required platform credentials are found")
 }
 
-func ignitionEndpoint(obs *observed) metav1.Condition {
-	if obs.ignition == nil {
+func ignitionEndpoint(obs *state.Observed) metav1.Condition {
+	if obs.Ignition == nil {
 		return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.NotFoundReason, "Deployment ignition-server is not found: machines can't join yet")
 	}
-	if r := obs.ignition.Spec.Replicas; r != nil && *r == 0 {
+	if r := obs.Ignition.Spec.Replicas; r != nil && *r == 0 {
 		return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason, "Deployment ignition-server has no replicas: it runs while there are NodePools")
 	}
-	for _, c := range obs.ignition.Status.Conditions {
+	for _, c := range obs.Ignition.Status.Conditions {
 		if c.Type != "Available" {
 			continue
 		}
-		if c.Status == corev1.ConditionTrue && obs.ignitionEndpoint == "" {
+		if c.Status == corev1.ConditionTrue && obs.IgnitionEndpoint == "" {
 			return conditions.False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason,
 				"machines can't reach the ignition server: publish Ignition by NodePort with an address in spec.services")
 		}
@@ -347,7 +348,7 @@ func ignitionEndpoint(obs *observed) metav1.Condition {
 }
 
 // progressing is True until status.version wants what spec.release wants. A closed gate blocks the rollout, and its message is shown.
-func progressing(obs *observed, g gates) metav1.Condition {
+func progressing(obs *state.Observed, g gates) metav1.Condition {
 	blocked := func(message string) metav1.Condition {
 		return conditions.False(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason, message)
 	}
@@ -359,32 +360,32 @@ func progressing(obs *observed, g gates) metav1.Condition {
 	if err := upgradeAllowed(obs); err != nil {
 		return blocked(err.Error())
 	}
-	if obs.releaseErr != nil {
-		return blocked(fmt.Sprintf("looking up the release: %v", obs.releaseErr))
+	if obs.ReleaseErr != nil {
+		return blocked(fmt.Sprintf("looking up the release: %v", obs.ReleaseErr))
 	}
-	if a := obs.admission; a != nil && a.Waits {
+	if a := obs.Admission; a != nil && a.Waits {
 		return conditions.False(hyperv1.HostedClusterProgressing, a.Reason, a.Message)
 	}
-	if v := obs.hc.Status.Version; v == nil || !obs.userRelease.Matches(v.Desired.Image) {
-		if reason, message := obs.rolloutTrouble(); reason != "" {
+	if v := obs.HC.Status.Version; v == nil || !obs.UserRelease.Matches(v.Desired.Image) {
+		if reason, message := obs.RolloutTrouble(); reason != "" {
 			return conditions.True(hyperv1.HostedClusterProgressing, reason, message)
 		}
 		return conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason,
-			fmt.Sprintf("Working towards %s: the control plane has not taken up %s yet", obs.userRelease.Version, obs.userRelease.Image))
+			fmt.Sprintf("Working towards %s: the control plane has not taken up %s yet", obs.UserRelease.Version, obs.UserRelease.Image))
 	}
-	if reason, message := obs.rolloutTrouble(); reason != "" {
+	if reason, message := obs.RolloutTrouble(); reason != "" {
 		return conditions.True(hyperv1.HostedClusterProgressing, reason, message)
 	}
 	return conditions.False(hyperv1.HostedClusterProgressing, hyperv1.AsExpectedReason, "HostedCluster is at expected version")
 }
 
-func available(obs *observed, progress metav1.Condition) metav1.Condition {
-	c := obs.hcpCondition(hyperv1.HostedControlPlaneAvailable)
+func available(obs *state.Observed, progress metav1.Condition) metav1.Condition {
+	c := obs.HCPCondition(hyperv1.HostedControlPlaneAvailable)
 	switch {
 	case c != nil && c.Status == metav1.ConditionTrue:
 		return conditions.True(hyperv1.HostedClusterAvailable, hyperv1.AsExpectedReason, messageAvailable)
-	case obs.operatorTrouble() != nil:
-		t := obs.operatorTrouble()
+	case obs.OperatorTrouble() != nil:
+		t := obs.OperatorTrouble()
 		return conditions.False(hyperv1.HostedClusterAvailable, t.Reason, t.Message)
 	case c != nil:
 		return conditions.New(hyperv1.HostedClusterAvailable, c.Status, c.Reason, c.Message)
@@ -397,29 +398,29 @@ func available(obs *observed, progress metav1.Condition) metav1.Condition {
 }
 
 // upgradeAllowed tells why the control plane may not move to the wanted release now; nil when it may, or need not.
-func upgradeAllowed(obs *observed) error {
-	v := obs.hc.Status.Version
-	if v == nil || obs.target == nil || obs.userRelease == nil || obs.target.Matches(v.Desired.Image) {
+func upgradeAllowed(obs *state.Observed) error {
+	v := obs.HC.Status.Version
+	if v == nil || obs.Target == nil || obs.UserRelease == nil || obs.Target.Matches(v.Desired.Image) {
 		return nil
 	}
-	if obs.hcp != nil && releaseimage.ControlPlane(&obs.hcp.Spec) == obs.target.Image {
+	if obs.HCP != nil && releaseimage.ControlPlane(&obs.HCP.Spec) == obs.Target.Image {
 		return nil // it has begun, and half an upgrade is worse than either version
 	}
-	upgradeable := conditions.Get(obs.hc.Status.Conditions, hyperv1.ClusterVersionUpgradeable)
+	upgradeable := conditions.Get(obs.HC.Status.Conditions, hyperv1.ClusterVersionUpgradeable)
 	if upgradeable == nil || upgradeable.Status != metav1.ConditionFalse {
 		return nil
 	}
-	if force, ok := obs.hc.Annotations[hyperv1.ForceUpgradeToAnnotation]; ok {
-		if force == obs.target.Image {
+	if force, ok := obs.HC.Annotations[hyperv1.ForceUpgradeToAnnotation]; ok {
+		if force == obs.Target.Image {
 			return nil
 		}
-		return fmt.Errorf("annotation %s names %q, but the wanted release is %q: set it to that, or remove it", hyperv1.ForceUpgradeToAnnotation, force, obs.target.Image)
+		return fmt.Errorf("annotation %s names %q, but the wanted release is %q: set it to that, or remove it", hyperv1.ForceUpgradeToAnnotation, force, obs.Target.Image)
 	}
-	if obs.hc.Spec.ControlPlaneRelease != nil || release.SameMinor(v.Desired.Version, obs.target.Version) {
+	if obs.HC.Spec.ControlPlaneRelease != nil || release.SameMinor(v.Desired.Version, obs.Target.Version) {
 		return nil
 	}
 	return fmt.Errorf("the cluster is not upgradeable from %s to %s: %s (to upgrade all the same, set annotation %s to the wanted release image)",
-		v.Desired.Version, obs.target.Version, upgradeable.Message, hyperv1.ForceUpgradeToAnnotation)
+		v.Desired.Version, obs.Target.Version, upgradeable.Message, hyperv1.ForceUpgradeToAnnotation)
 }
 
 // reconciliationSucceeded tells how the pass ended.
@@ -434,10 +435,10 @@ func reconciliationSucceeded(err error, generation int64) metav1.Condition {
 
 // speaksPrivately tells why the control-plane-operator would look for machines where there are none: it is from before private types. Labels
 // that could not be read say nothing.
-func speaksPrivately(obs *observed) error {
-	if !obs.privateCAPI || obs.operatorLabels == nil || obs.operatorLabels[capiproxy.ImageLabel] == "true" || !capi.HasMachines(obs.hc) {
+func speaksPrivately(obs *state.Observed) error {
+	if !obs.PrivateCAPI || obs.OperatorLabels == nil || obs.OperatorLabels[capiproxy.ImageLabel] == "true" || !capi.HasMachines(obs.HC) {
 		return nil
 	}
 	return fmt.Errorf("the control-plane-operator of this release, %s, does not know private types of Cluster API (image label %s): "+
-		"use a newer release, or name an image that does by annotation %s", obs.operatorImage, capiproxy.ImageLabel, hyperv1.ControlPlaneOperatorImageAnnotation)
+		"use a newer release, or name an image that does by annotation %s", obs.OperatorImage, capiproxy.ImageLabel, hyperv1.ControlPlaneOperatorImageAnnotation)
 }

@@ -10,6 +10,7 @@ import (
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/hostedcluster/validate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
@@ -19,9 +20,9 @@ import (
 func TestRefusedFields(t *testing.T) {
 	t.Run("When a field is refused nothing should be written, and the condition name field and remedy", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) { obs.hc.Spec.FIPS = true })
+		obs := seen(func(obs *state.Observed) { obs.HC.Spec.FIPS = true })
 		setStatus(obs, noon)
-		c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidHostedClusterConfiguration)
+		c := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidHostedClusterConfiguration)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Message).To(HavePrefix("spec.fips: "))
 		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {
@@ -32,30 +33,30 @@ func TestRefusedFields(t *testing.T) {
 }
 
 func TestFlavour(t *testing.T) {
-	openShift := func(obs *observed) {
+	openShift := func(obs *state.Observed) {
 		r := *releaseOf(image135)
 		r.Version, r.Kubernetes = "4.20.1", false
-		obs.userRelease, obs.target = &r, &r
+		obs.UserRelease, obs.Target = &r, &r
 	}
 	t.Run("When the release is an OpenShift payload it should be hosted", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(openShift)
-		obs.hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &configv1.IngressSpec{Domain: "apps.example.com"}}
+		obs.HC.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &configv1.IngressSpec{Domain: "apps.example.com"}}
 		steps := planFor(obs, setStatus(obs, noon), noon, options{}).steps
-		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
-		g.Expect(conditions.IsTrue(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)).To(BeTrue())
+		g.Expect(conditions.IsTrue(obs.HC.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
+		g.Expect(conditions.IsTrue(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)).To(BeTrue())
 		g.Expect(steps).NotTo(BeEmpty())
-		heeded := conditions.Get(obs.hc.Status.Conditions, allFieldsHeeded(obs).Type)
+		heeded := conditions.Get(obs.HC.Status.Conditions, allFieldsHeeded(obs).Type)
 		g.Expect(heeded.Status).To(Equal(metav1.ConditionTrue), heeded.Message)
-		g.Expect(validate.AllFieldsHeeded(obs.hc, false).Status).To(Equal(metav1.ConditionFalse), "a release of Kubernetes has no ingress of its own")
+		g.Expect(validate.AllFieldsHeeded(obs.HC, false).Status).To(Equal(metav1.ConditionFalse), "a release of Kubernetes has no ingress of its own")
 	})
 	for name, version := range map[string]string{"too old": "4.13.9", "too new": "5.2.0", "of an unknown major version": "6.0.0"} {
 		t.Run("When a payload is "+name+" it should be refused with the reason, before anything is written", func(t *testing.T) {
 			g := NewWithT(t)
 			obs := seen(openShift)
-			obs.userRelease.Version = version
+			obs.UserRelease.Version = version
 			p := planFor(obs, setStatus(obs, noon), noon, options{})
-			c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+			c := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)
 			g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 			g.Expect(c.Message).To(ContainSubstring("release version " + version))
 			for _, s := range p.steps {
@@ -67,9 +68,9 @@ func TestFlavour(t *testing.T) {
 	t.Run("When the control plane is of another flavour than the cluster it should be refused", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(openShift)
-		obs.target = releaseOf(image135)
+		obs.Target = releaseOf(image135)
 		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).steps).To(BeEmpty())
-		c := conditions.Get(obs.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
+		c := conditions.Get(obs.HC.Status.Conditions, hyperv1.SupportedHostedCluster)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Message).To(HavePrefix("spec.controlPlaneRelease.image: " + image135))
 	})
@@ -82,20 +83,20 @@ func TestFlavour(t *testing.T) {
 }
 
 func TestIgnitionEndpoint(t *testing.T) {
-	running := func(obs *observed) {
-		obs.ignition = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)},
+	running := func(obs *state.Observed) {
+		obs.Ignition = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)},
 			Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: "True"}}}}
-		obs.ignitionEndpoint = "192.0.2.10:30443"
+		obs.IgnitionEndpoint = "192.0.2.10:30443"
 	}
 	for name, tc := range map[string]struct {
-		world func(*observed)
+		world func(*state.Observed)
 		want  string
 	}{
-		"When it serves where machines reach it it should be available": {world: func(*observed) {}, want: "True"},
-		"When it has no replicas it should not be":                      {world: func(obs *observed) { obs.ignition.Spec.Replicas = ptr.To[int32](0) }, want: "False"},
-		"When nobody can reach it it should not be":                     {world: func(obs *observed) { obs.ignitionEndpoint = "" }, want: "False"},
-		"When there is none it should not be":                           {world: func(obs *observed) { obs.ignition = nil }, want: "False"},
-		"When it has not said how it is it should be unknown":           {world: func(obs *observed) { obs.ignition.Status.Conditions = nil }, want: "Unknown"},
+		"When it serves where machines reach it it should be available": {world: func(*state.Observed) {}, want: "True"},
+		"When it has no replicas it should not be":                      {world: func(obs *state.Observed) { obs.Ignition.Spec.Replicas = ptr.To[int32](0) }, want: "False"},
+		"When nobody can reach it it should not be":                     {world: func(obs *state.Observed) { obs.IgnitionEndpoint = "" }, want: "False"},
+		"When there is none it should not be":                           {world: func(obs *state.Observed) { obs.Ignition = nil }, want: "False"},
+		"When it has not said how it is it should be unknown":           {world: func(obs *state.Observed) { obs.Ignition.Status.Conditions = nil }, want: "Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(string(ignitionEndpoint(seen(running, tc.world)).Status)).To(Equal(tc.want))

@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
 )
@@ -19,14 +20,14 @@ const domainRecheck = 10 * time.Second
 
 // findDomain stores the base domain that the platform finds for a HostedCluster without one, or notes for the conditions why there is none. Only OpenShift payloads
 // have a router that could serve it, and one that has come up without goes on without.
-func (r *Reconciler) findDomain(ctx context.Context, obs *observed) error {
-	hc := obs.hc
-	finder, ok := obs.platform.(platform.DomainFinder)
-	if !ok || hc.Spec.DNS.BaseDomain != "" || !obs.payload() || hasBeenAvailable(hc) || pause.At(hc.Spec.PausedUntil, r.Clock.Now()).Active {
+func (r *Reconciler) findDomain(ctx context.Context, obs *state.Observed) error {
+	hc := obs.HC
+	finder, ok := obs.Platform.(platform.DomainFinder)
+	if !ok || hc.Spec.DNS.BaseDomain != "" || !obs.Payload() || state.HasBeenAvailable(hc) || pause.At(hc.Spec.PausedUntil, r.Clock.Now()).Active {
 		return nil
 	}
 	domain, err := finder.BaseDomain(ctx, r.Client, r.Live, hc)
-	if obs.domainErr = err; err != nil || domain == "" {
+	if obs.DomainErr = err; err != nil || domain == "" {
 		return nil //nolint:nilerr // because a condition says it
 	}
 	before := hc.DeepCopy()

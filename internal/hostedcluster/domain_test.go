@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
 )
@@ -62,7 +63,7 @@ func TestFindDomain(t *testing.T) {
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(hc), hc)).To(Succeed())
 			asked := 0
 			tc.finder.asked = &asked
-			obs := &observed{hc: hc, platform: tc.finder, userRelease: &release.Release{Kubernetes: tc.kubernetes}}
+			obs := &state.Observed{HC: hc, Platform: tc.finder, UserRelease: &release.Release{Kubernetes: tc.kubernetes}}
 			r := &Reconciler{Client: c, Live: c, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))}
 			g.Expect(r.findDomain(t.Context(), obs)).To(Succeed())
 			stored := &hyperv1.HostedCluster{}
@@ -70,9 +71,9 @@ func TestFindDomain(t *testing.T) {
 			g.Expect(string(stored.Spec.DNS.BaseDomain)).To(Equal(tc.want))
 			g.Expect(asked).To(Equal(tc.asked))
 			if tc.says == "" {
-				g.Expect(obs.domainErr).NotTo(HaveOccurred())
+				g.Expect(obs.DomainErr).NotTo(HaveOccurred())
 			} else {
-				g.Expect(obs.domainErr).To(MatchError(tc.says))
+				g.Expect(obs.DomainErr).To(MatchError(tc.says))
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
@@ -74,10 +75,10 @@ func (m *memory) forget(key types.NamespacedName) {
 
 // keepPolicyElsewhere has the platform bound machines that are pods of another cluster, notes for the conditions what became of it, and tells when to look
 // again; 0: there is nothing to look at.
-func (r *Reconciler) keepPolicyElsewhere(ctx context.Context, obs *observed, now time.Time) time.Duration {
-	hc := obs.hc
-	keeper, ok := obs.platform.(platform.PolicyKeeper)
-	if !ok || obs.hcp == nil || obs.target == nil || hc.Spec.Platform.Kubevirt == nil || hc.Spec.Platform.Kubevirt.Credentials == nil || pause.At(hc.Spec.PausedUntil, now).Active {
+func (r *Reconciler) keepPolicyElsewhere(ctx context.Context, obs *state.Observed, now time.Time) time.Duration {
+	hc := obs.HC
+	keeper, ok := obs.Platform.(platform.PolicyKeeper)
+	if !ok || obs.HCP == nil || obs.Target == nil || hc.Spec.Platform.Kubevirt == nil || hc.Spec.Platform.Kubevirt.Credentials == nil || pause.At(hc.Spec.PausedUntil, now).Active {
 		return 0
 	}
 	in := policyInput(obs)
@@ -95,7 +96,7 @@ func (r *Reconciler) keepPolicyElsewhere(ctx context.Context, obs *observed, now
 		r.elsewhere.put(key, known)
 		left = known.left(now, digest)
 	}
-	obs.elsewhere = known.condition
+	obs.Elsewhere = known.condition
 	return left
 }
 

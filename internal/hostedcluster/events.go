@@ -14,6 +14,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/upgrades"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/events"
 )
 
@@ -51,7 +52,7 @@ func invalid(condition string) events.Rule {
 // tellChanges makes events of what a status that was just written says anew.
 func tellChanges(to events.Recorder, before, after *hyperv1.HostedCluster) {
 	events.Transitions(to, after, eventRules, before.Status.Conditions, after.Status.Conditions)
-	was, is := newest(before.Status.Version), newest(after.Status.Version)
+	was, is := state.Newest(before.Status.Version), state.Newest(after.Status.Version)
 	switch {
 	case is.Image == "", resolved(was, is):
 	case is.Image != was.Image || !is.StartedTime.Equal(&was.StartedTime):
@@ -79,13 +80,6 @@ func clusterOf(reader client.Reader) func(ctx context.Context, obj client.Object
 		}
 		return &corev1.ObjectReference{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: key.Namespace, Name: key.Name, UID: hc.UID}
 	}
-}
-
-func newest(v *hyperv1.ClusterVersionStatus) configv1.UpdateHistory {
-	if v == nil || len(v.History) == 0 {
-		return configv1.UpdateHistory{}
-	}
-	return v.History[0]
 }
 
 func named(h configv1.UpdateHistory) string {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -22,16 +23,16 @@ type gates struct {
 }
 
 // decideGates decides the gates that have conditions.
-func decideGates(obs *observed, now time.Time) gates {
+func decideGates(obs *state.Observed, now time.Time) gates {
 	return gates{
 		configuration: validConfiguration(obs), supported: supported(obs), release: validReleaseImage(obs),
-		active: reconciliationActive(obs.hc.Spec.PausedUntil, now),
+		active: reconciliationActive(obs.HC.Spec.PausedUntil, now),
 	}
 }
 
 // reported completes the gates when the conditions of the status have been set.
-func (g gates) reported(obs *observed) gates {
-	if c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage); c != nil {
+func (g gates) reported(obs *state.Observed) gates {
+	if c := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage); c != nil {
 		g.releaseSince = c.LastTransitionTime.Time
 	}
 	g.upgrade = upgradeAllowed(obs)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 )
 
 var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the golden files")
@@ -25,10 +26,10 @@ var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the gol
 func TestGolden(t *testing.T) {
 	scheme, err := NewScheme()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for name, obs := range map[string]*observed{
+	for name, obs := range map[string]*state.Observed{
 		"none": seen(),
-		"local-full": seen(func(obs *observed) {
-			s := &obs.hc.Spec
+		"local-full": seen(func(obs *state.Observed) {
+			s := &obs.HC.Spec
 			s.Platform.Type = hyperv1.LocalPlatform
 			s.ControllerAvailabilityPolicy = hyperv1.SingleReplica
 			s.SSHKey.Name = "ssh"
@@ -36,17 +37,17 @@ func TestGolden(t *testing.T) {
 			s.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: "ca"}
 			s.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "key1"}}}
 			s.KubeAPIServerDNSName = "api.example.com"
-			obs.hc.Labels = map[string]string{"api.openshift.com/id": "1", "team": "a"}
-			obs.operatorLabels = map[string]string{labelCustomKubeconfig: "true"}
-			obs.hcp = &hyperv1.HostedControlPlane{}
-			obs.published = publishedSecrets{kubeconfig: []byte("admin"), custom: []byte("custom"), existing: map[string]bool{}, foreign: map[string]bool{}}
+			obs.HC.Labels = map[string]string{"api.openshift.com/id": "1", "team": "a"}
+			obs.OperatorLabels = map[string]string{state.LabelCustomKubeconfig: "true"}
+			obs.HCP = &hyperv1.HostedControlPlane{}
+			obs.Published = state.PublishedSecrets{Kubeconfig: []byte("admin"), Custom: []byte("custom"), Existing: map[string]bool{}, Foreign: map[string]bool{}}
 			for key, content := range map[sources.Key]map[string][]byte{
 				{Kind: sources.Secret, Name: "ssh"}:   {"id_rsa.pub": []byte("ssh-ed25519 AAAA")},
 				{Kind: sources.Secret, Name: "audit"}: {"webhook-kubeconfig": []byte("x")},
 				{Kind: sources.Secret, Name: "key1"}:  {"key": []byte("0123456789abcdef0123456789abcdef")},
 				{Kind: sources.ConfigMap, Name: "ca"}: {"ca-bundle.crt": []byte("PEM")},
 			} {
-				obs.sources[key] = sources.Object{Data: content}
+				obs.Sources[key] = sources.Object{Data: content}
 			}
 		}),
 	} {

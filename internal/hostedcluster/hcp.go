@@ -12,6 +12,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/hostedcluster/sources"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/pki"
 )
 
@@ -47,8 +48,8 @@ var mirroredToHCP = []string{
 var mirroredPrefixes = []string{hyperv1.ResourceRequestOverrideAnnotationPrefix + "/", hyperv1.IDPOverridesAnnotationPrefix}
 
 // hostedControlPlane maps the HostedCluster to its HostedControlPlane. live is the one there is, or nil: a few fields are never cleared.
-func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
-	hc, live := obs.hc, obs.hcp
+func hostedControlPlane(obs *state.Observed) *hyperv1.HostedControlPlane {
+	hc, live := obs.HC, obs.HCP
 	if live == nil {
 		live = &hyperv1.HostedControlPlane{}
 	}
@@ -60,7 +61,7 @@ func hostedControlPlane(obs *observed) *hyperv1.HostedControlPlane {
 		},
 		Spec: hcpSpec(hc, &live.Spec),
 	}
-	if ca := sources.ProxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.sources.ConfigMap(ca).Data[names.CABundleKey]) > 0 {
+	if ca := sources.ProxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.Sources.ConfigMap(ca).Data[names.CABundleKey]) > 0 {
 		hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: names.UserCABundle}
 	}
 	return hcp
@@ -129,8 +130,8 @@ func hcpSpec(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPlaneSpec) hy
 	return spec
 }
 
-func hcpAnnotations(obs *observed, live *hyperv1.HostedControlPlane) map[string]string {
-	hc := obs.hc
+func hcpAnnotations(obs *state.Observed, live *hyperv1.HostedControlPlane) map[string]string {
+	hc := obs.HC
 	annotations := map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(hc)}
 	for _, k := range mirroredToHCP {
 		if v, ok := hc.Annotations[k]; ok {
@@ -148,13 +149,13 @@ func hcpAnnotations(obs *observed, live *hyperv1.HostedControlPlane) map[string]
 	if hc.Spec.Monitoring.MetricsForwarding.Mode == hyperv1.MetricsForwardingForward {
 		annotations[hyperv1.EnableMetricsForwarding] = "true"
 	}
-	if !autoscalingNeeded(obs.pools) {
+	if !autoscalingNeeded(obs.Pools) {
 		annotations[hyperv1.DisableClusterAutoscalerAnnotation] = "true"
 	}
-	if obs.putsToSleep(live.Annotations) {
+	if obs.PutsToSleep(live.Annotations) {
 		annotations[hyperv1.HibernateAnnotation] = "true"
 	}
-	if settings := auditlogs.Wanted(obs.auditLogs, live.Annotations[auditcontract.SettingsAnnotation]); settings != "" {
+	if settings := auditlogs.Wanted(obs.AuditLogs, live.Annotations[auditcontract.SettingsAnnotation]); settings != "" {
 		annotations[auditcontract.SettingsAnnotation] = settings
 	}
 	restart(hc, live, annotations)

@@ -9,42 +9,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/pause"
 )
 
 func TestHibernated(t *testing.T) {
-	asked := func(value string) func(*observed) {
-		return func(obs *observed) {
-			if obs.hc.Annotations == nil {
-				obs.hc.Annotations = map[string]string{}
+	asked := func(value string) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			if obs.HC.Annotations == nil {
+				obs.HC.Annotations = map[string]string{}
 			}
-			obs.hc.Annotations[hyperv1.HibernateAnnotation] = value
-			obs.hibernation = pause.Hibernation(obs.hc.Annotations, noon)
+			obs.HC.Annotations[hyperv1.HibernateAnnotation] = value
+			obs.Hibernation = pause.Hibernation(obs.HC.Annotations, noon)
 		}
 	}
-	controlPlane := func(told bool, status metav1.ConditionStatus, reason string) func(*observed) {
-		return func(obs *observed) {
-			obs.hcp = &hyperv1.HostedControlPlane{}
+	controlPlane := func(told bool, status metav1.ConditionStatus, reason string) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			obs.HCP = &hyperv1.HostedControlPlane{}
 			if told {
-				obs.hcp.Annotations = map[string]string{hyperv1.HibernateAnnotation: "true"}
+				obs.HCP.Annotations = map[string]string{hyperv1.HibernateAnnotation: "true"}
 			}
 			if reason != "" {
-				obs.hcp.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterHibernated, Status: status, Reason: reason, Message: "so"}}
+				obs.HCP.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterHibernated, Status: status, Reason: reason, Message: "so"}}
 			}
 		}
 	}
-	pool := func(name string, status corev1.ConditionStatus) func(*observed) {
-		return func(obs *observed) {
+	pool := func(name string, status corev1.ConditionStatus) func(*state.Observed) {
+		return func(obs *state.Observed) {
 			p := hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			if status != "" {
 				p.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.HostedClusterHibernated, Status: status}}
 			}
-			obs.pools = append(obs.pools, p)
+			obs.Pools = append(obs.Pools, p)
 		}
 	}
-	all := func(fs ...func(*observed)) []func(*observed) { return fs }
+	all := func(fs ...func(*state.Observed)) []func(*state.Observed) { return fs }
 	for name, tc := range map[string]struct {
-		world  []func(*observed)
+		world  []func(*state.Observed)
 		sleeps bool // what the control plane is told
 		want   string
 	}{
@@ -67,21 +68,21 @@ func TestHibernated(t *testing.T) {
 			g := NewWithT(t)
 			obs := seen(tc.world...)
 			live := map[string]string{}
-			if obs.hcp != nil {
-				live = obs.hcp.Annotations
+			if obs.HCP != nil {
+				live = obs.HCP.Annotations
 			}
-			g.Expect(obs.putsToSleep(live)).To(Equal(tc.sleeps))
+			g.Expect(obs.PutsToSleep(live)).To(Equal(tc.sleeps))
 			got := ""
 			if c := hibernated(obs); c != nil {
 				got = string(c.Status) + "/" + c.Reason + ": " + c.Message
 			}
 			g.Expect(got).To(Equal(tc.want))
 			available := metav1.Condition{Type: hyperv1.HostedClusterAvailable, Status: "False", Reason: "X"}
-			g.Expect(calm(obs, available).Reason == hyperv1.HostedClusterHibernated).To(Equal(obs.hibernation.Active), "a sleeping cluster is not broken")
+			g.Expect(calm(obs, available).Reason == hyperv1.HostedClusterHibernated).To(Equal(obs.Hibernation.Active), "a sleeping cluster is not broken")
 		})
 	}
 	t.Run("When a sleeping cluster is deleted its control plane should wake for that", func(t *testing.T) {
-		obs := seen(asked("true"), controlPlane(true, "True", "Asleep"), func(obs *observed) { obs.hc.DeletionTimestamp = &metav1.Time{Time: noon} })
-		NewWithT(t).Expect(obs.putsToSleep(obs.hcp.Annotations)).To(BeFalse())
+		obs := seen(asked("true"), controlPlane(true, "True", "Asleep"), func(obs *state.Observed) { obs.HC.DeletionTimestamp = &metav1.Time{Time: noon} })
+		NewWithT(t).Expect(obs.PutsToSleep(obs.HCP.Annotations)).To(BeFalse())
 	})
 }

@@ -74,6 +74,3 @@ func asControlPlane(hc *hyperv1.HostedCluster) *hyperv1.HostedControlPlane {
 func hasRouter(hc *hyperv1.HostedCluster) bool {
 	return kit.OwnRouter(component.WorkloadContext{HCP: asControlPlane(hc)})
 }
-
-// payload says whether the hosted cluster is known to be one of OpenShift.
-func (obs *observed) payload() bool { return obs.userRelease != nil && !obs.userRelease.Kubernetes }

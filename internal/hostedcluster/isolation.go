@@ -16,23 +16,24 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/controlplane/karpenter"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/netpolicy"
 )
 
 // policyInput is what the network policies of a control plane depend on.
-func policyInput(obs *observed) netpolicy.Input {
-	spec := &obs.hc.Spec
+func policyInput(obs *state.Observed) netpolicy.Input {
+	spec := &obs.HC.Spec
 	in := netpolicy.Input{
-		Namespace:   names.NamespaceOf(obs.hc),
+		Namespace:   names.NamespaceOf(obs.HC),
 		Services:    spec.Services,
-		HasOAuth:    len(obs.target.Missing("oauth-server")) == 0,
-		HasIgnition: len(obs.target.Missing("machine-config-operator")) == 0 || len(obs.target.Missing("kubelet")) == 0,
-		Payload:     !obs.target.Kubernetes,
-		HasRouter:   !obs.target.Kubernetes && hasRouter(obs.hc),
+		HasOAuth:    len(obs.Target.Missing("oauth-server")) == 0,
+		HasIgnition: len(obs.Target.Missing("machine-config-operator")) == 0 || len(obs.Target.Missing("kubelet")) == 0,
+		Payload:     !obs.Target.Kubernetes,
+		HasRouter:   !obs.Target.Kubernetes && hasRouter(obs.HC),
 		PodMachines: spec.Platform.Type == hyperv1.LocalPlatform,
 		Cloud:       spec.Platform.Type != hyperv1.NonePlatform && spec.Platform.Type != hyperv1.LocalPlatform,
-		AutoNode:    obs.target.Kubernetes && karpenter.Asked(spec.AutoNode),
-		Management:  obs.management,
+		AutoNode:    obs.Target.Kubernetes && karpenter.Asked(spec.AutoNode),
+		Management:  obs.Management,
 	}
 	if api := spec.Networking.APIServer; api != nil && api.Port != nil {
 		in.APIPort = *api.Port
@@ -67,12 +68,12 @@ func portOf(endpoint string) int32 {
 }
 
 // registriesByAddress are those among the registries of the releases and their mirrors that have an address for a name, sorted.
-func registriesByAddress(obs *observed) []netip.AddrPort {
-	images := []string{obs.hc.Spec.Release.Image}
-	for _, pool := range obs.pools {
+func registriesByAddress(obs *state.Observed) []netip.AddrPort {
+	images := []string{obs.HC.Spec.Release.Image}
+	for _, pool := range obs.Pools {
 		images = append(images, pool.Spec.Release.Image)
 	}
-	for _, source := range obs.hc.Spec.ImageContentSources {
+	for _, source := range obs.HC.Spec.ImageContentSources {
 		images = append(images, source.Mirrors...)
 	}
 	var found []netip.AddrPort

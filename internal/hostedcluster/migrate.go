@@ -40,11 +40,11 @@ func (m mover) Deploy(ctx context.Context, hc *hyperv1.HostedCluster, private, a
 	if err != nil {
 		return fmt.Errorf("observing %s: %w", hc.Name, err)
 	}
-	if err := errors.Join(obs.releaseErr, obs.platformErr); err != nil {
+	if err := errors.Join(obs.ReleaseErr, obs.PlatformErr); err != nil {
 		return err
 	}
 	if !awake {
-		obs.pools = nil // what has no replica keeps none
+		obs.Pools = nil // what has no replica keeps none
 	}
 	o := r.operatorSettings()
 	var steps []step
@@ -75,11 +75,11 @@ func (m mover) Speaks(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	if err != nil {
 		return err
 	}
-	if obs.releaseErr != nil {
-		return fmt.Errorf("reading the release: %w", obs.releaseErr)
+	if obs.ReleaseErr != nil {
+		return fmt.Errorf("reading the release: %w", obs.ReleaseErr)
 	}
-	if obs.operatorLabels == nil {
-		return fmt.Errorf("the labels of image %s can't be read, which tell whether the control-plane-operator knows private types (%s)", obs.operatorImage, capiproxy.ImageLabel)
+	if obs.OperatorLabels == nil {
+		return fmt.Errorf("the labels of image %s can't be read, which tell whether the control-plane-operator knows private types (%s)", obs.OperatorImage, capiproxy.ImageLabel)
 	}
 	return speaksPrivately(&obs)
 }

@@ -8,6 +8,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/state"
 )
 
 // Levels of Pod Security Admission.
@@ -22,29 +23,29 @@ var podSecurityLabels = []string{hyperv1.PodSecurityEnforceLabel, hyperv1.PodSec
 
 // newNamespace is what is created, so that a namespace which appeared since it was looked for is refused by the API server and not adopted.
 // The rest of desiredNamespace is applied after it.
-func newNamespace(obs *observed) *corev1.Namespace {
+func newNamespace(obs *state.Observed) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:        names.NamespaceOf(obs.hc),
+		Name:        names.NamespaceOf(obs.HC),
 		Labels:      map[string]string{hyperv1.HostedControlPlaneLabel: "true"},
-		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.hc)},
+		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(obs.HC)},
 	}}
 }
 
 // desiredNamespace is the control-plane namespace.
-func desiredNamespace(obs *observed, monitoring bool) *corev1.Namespace {
+func desiredNamespace(obs *state.Observed, monitoring bool) *corev1.Namespace {
 	ns := newNamespace(obs)
 	ns.Labels[hyperv1.PodSecurityLabelSyncLabel] = "false"
-	ns.Labels[monitoringLabel] = "true"
+	ns.Labels[state.MonitoringLabel] = "true"
 	if monitoring {
 		ns.Labels[hyperv1.ClusterMonitoringLabel] = "true"
 	}
-	for k, v := range podSecurity(obs.hc) {
+	for k, v := range podSecurity(obs.HC) {
 		ns.Labels[k] = v
 	}
-	if obs.uid != 0 {
-		ns.Annotations[hyperv1.DefaultSecurityContextUIDAnnotation] = strconv.FormatInt(obs.uid, 10)
+	if obs.UID != 0 {
+		ns.Annotations[hyperv1.DefaultSecurityContextUIDAnnotation] = strconv.FormatInt(obs.UID, 10)
 	}
-	if id := obs.hc.Annotations[hyperv1.AzureHCPClusterResourceIDAnnotation]; id != "" {
+	if id := obs.HC.Annotations[hyperv1.AzureHCPClusterResourceIDAnnotation]; id != "" {
 		ns.Annotations[hyperv1.AzureHCPClusterResourceIDAnnotation] = id
 	}
 	return ns

@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/trouble"
 	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/state"
 )
 
 // deployment says which components a step brings to what. Each is planned when its turn comes, because it goes by what the steps and the
@@ -120,14 +121,14 @@ type operatorSettings struct {
 }
 
 // observeOperators reads what the operators of a control plane are told of the management cluster. An error concerns their steps alone.
-func (r *Reconciler) observeOperators(ctx context.Context, obs *observed) {
-	if obs.nodes, obs.operatorsErr = r.Management.Describe(ctx); obs.operatorsErr != nil {
+func (r *Reconciler) observeOperators(ctx context.Context, obs *state.Observed) {
+	if obs.Nodes, obs.OperatorsErr = r.Management.Describe(ctx); obs.OperatorsErr != nil {
 		return
 	}
-	obs.nodes.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
-	obs.nodes.DefaultSecurityContextUID = obs.uid
+	obs.Nodes.SetDefaultSecurityContext = !r.Capabilities.SecurityContextConstraints
+	obs.Nodes.DefaultSecurityContextUID = obs.UID
 	mirrors, err := r.Mirrors.Get(ctx)
-	obs.mirrors, obs.operatorsErr = management.FormatMirrors(mirrors), err
+	obs.Mirrors, obs.OperatorsErr = management.FormatMirrors(mirrors), err
 }
 
 func (r *Reconciler) operatorSettings() operatorSettings {
@@ -143,15 +144,15 @@ func (r *Reconciler) operatorSettings() operatorSettings {
 }
 
 // operatorStep deploys the control-plane-operator.
-func operatorStep(obs *observed, o operatorSettings) step {
-	s := step{name: stepOperators, class: blockable, err: obs.operatorsErr}
+func operatorStep(obs *state.Observed, o operatorSettings) step {
+	s := step{name: stepOperators, class: blockable, err: obs.OperatorsErr}
 	if s.err != nil {
 		return s
 	}
 	options := o.controlPlaneOperator
-	options.ImageOverrides = obs.hc.Annotations[hyperv1.ImageOverridesAnnotation]
-	options.Version = operatorVersion(obs.operatorLabels)
-	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.troubles, controlPlaneOperator: &options}
+	options.ImageOverrides = obs.HC.Annotations[hyperv1.ImageOverridesAnnotation]
+	options.Version = operatorVersion(obs.OperatorLabels)
+	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.Troubles, controlPlaneOperator: &options}
 	return s
 }
 
@@ -165,56 +166,56 @@ func operatorVersion(labels map[string]string) string {
 }
 
 // capiOperatorsStep deploys Cluster API and the platform's provider, with what they need, or takes them away.
-func capiOperatorsStep(obs *observed, o operatorSettings) step {
-	s := step{name: stepCAPIOperators, class: blockable, err: obs.operatorsErr}
+func capiOperatorsStep(obs *state.Observed, o operatorSettings) step {
+	s := step{name: stepCAPIOperators, class: blockable, err: obs.OperatorsErr}
 	if s.err != nil {
 		return s
 	}
-	infra, err := capi.Infrastructure(obs.platform, obs.hc, obs.hcp)
+	infra, err := capi.Infrastructure(obs.Platform, obs.HC, obs.HCP)
 	if err != nil {
 		s.err = err
 		return s
 	}
-	enabled := infra != nil && obs.caps.ClusterAPI
+	enabled := infra != nil && obs.Capabilities.ClusterAPI
 	provider := capiprovider.Options{}
 	if enabled {
-		if provider.Spec, err = obs.platform.CAPIProvider(obs.hc, obs.hcp); err != nil {
+		if provider.Spec, err = obs.Platform.CAPIProvider(obs.HC, obs.HCP); err != nil {
 			s.err = fmt.Errorf("finding out how the infrastructure provider runs: %w", err)
 			return s
 		}
-		provider.Rules = obs.platform.CAPIProviderPolicyRules()
-		ns := names.NamespaceOf(obs.hc)
-		s.shared, s.apply = []client.Object{capiRole()}, []client.Object{capiRoleBinding(obs.hc)}
+		provider.Rules = obs.Platform.CAPIProviderPolicyRules()
+		ns := names.NamespaceOf(obs.HC)
+		s.shared, s.apply = []client.Object{capiRole()}, []client.Object{capiRoleBinding(obs.HC)}
 		s.certificate = &servingCertificate{secret: client.ObjectKey{Namespace: ns, Name: clusterapi.WebhookSecret}, host: "capi-webhook-service." + ns + ".svc", kind: corev1.SecretTypeTLS}
-		if !obs.target.Kubernetes {
+		if !obs.Target.Kubernetes {
 			s.certificate.kind = corev1.SecretTypeOpaque // as published
 		}
 	}
-	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.troubles, clusterAPI: &clusterAPI{
-		manager:  clusterapi.Options{Enabled: enabled, Image: obs.hc.Annotations[hyperv1.ClusterAPIManagerImage]},
-		provider: provider, pools: len(obs.pools) > 0,
+	s.deploy = deployment{context: operatorContext(obs, o), troubles: obs.Troubles, clusterAPI: &clusterAPI{
+		manager:  clusterapi.Options{Enabled: enabled, Image: obs.HC.Annotations[hyperv1.ClusterAPIManagerImage]},
+		provider: provider, pools: len(obs.Pools) > 0,
 	}}
 	return s
 }
 
 // operatorContext is what the components of this operator are planned from.
-func operatorContext(obs *observed, o operatorSettings) component.WorkloadContext {
+func operatorContext(obs *state.Observed, o operatorSettings) component.WorkloadContext {
 	hcp := hostedControlPlane(obs)
-	if obs.hcp != nil {
-		hcp.Generation, hcp.Status.Conditions = obs.hcp.Generation, obs.hcp.Status.Conditions
+	if obs.HCP != nil {
+		hcp.Generation, hcp.Status.Conditions = obs.HCP.Generation, obs.HCP.Status.Conditions
 	}
 	return component.WorkloadContext{
 		HCP:                 hcp,
-		Release:             obs.target,
-		UserRelease:         obs.userRelease,
+		Release:             obs.Target,
+		UserRelease:         obs.UserRelease,
 		Capabilities:        o.capabilities,
-		Management:          obs.nodes,
-		OperatorImage:       obs.operatorImage,
+		Management:          obs.Nodes,
+		OperatorImage:       obs.OperatorImage,
 		OmitOwnerReference:  true,
 		EnableCIDebugOutput: o.enableCIDebugOutput,
 		MetricsSet:          o.metricsSet,
 		RegistryOverrides:   o.registryOverrides,
-		RegistryMirrors:     obs.mirrors,
+		RegistryMirrors:     obs.Mirrors,
 		CAPIProxyImage:      o.capiProxyImage,
 		Environment:         o.environment,
 	}

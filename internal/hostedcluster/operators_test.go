@@ -10,32 +10,33 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/images"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/version"
 )
 
 func TestPlanOperators(t *testing.T) {
-	machines := func(obs *observed) {
-		obs.hc.Spec.Platform.Type = hyperv1.LocalPlatform
-		obs.platform, _ = platform.For(hyperv1.LocalPlatform)
-		obs.caps.ClusterAPI, obs.hcp = true, &hyperv1.HostedControlPlane{}
-		obs.pools = []hyperv1.NodePool{{}}
+	machines := func(obs *state.Observed) {
+		obs.HC.Spec.Platform.Type = hyperv1.LocalPlatform
+		obs.Platform, _ = platform.For(hyperv1.LocalPlatform)
+		obs.Capabilities.ClusterAPI, obs.HCP = true, &hyperv1.HostedControlPlane{}
+		obs.Pools = []hyperv1.NodePool{{}}
 	}
 	for name, tc := range map[string]struct {
-		world    func(*observed)
+		world    func(*state.Observed)
 		operator []string // components of its step
 		capi     []string
 		rights   bool   // of Cluster API, with its certificate
 		err      string // of both steps
 	}{
 		"When there are no machines it should deploy the operator, and leave nothing of Cluster API": {
-			world: func(*observed) {}, operator: []string{"control-plane-operator"}, capi: []string{"cluster-api", "capi-provider"},
+			world: func(*state.Observed) {}, operator: []string{"control-plane-operator"}, capi: []string{"cluster-api", "capi-provider"},
 		},
 		"When there are machines it should give Cluster API its rights and its certificate": {
 			world: machines, operator: []string{"control-plane-operator"}, capi: []string{"cluster-api", "capi-provider"}, rights: true,
 		},
 		"When the management cluster could not be read it should leave both as they are": {
-			world: func(obs *observed) { machines(obs); obs.operatorsErr = errors.New("no nodes") }, err: "no nodes",
+			world: func(obs *state.Observed) { machines(obs); obs.OperatorsErr = errors.New("no nodes") }, err: "no nodes",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

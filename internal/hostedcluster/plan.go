@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/pause"
@@ -43,8 +44,8 @@ type options struct {
 }
 
 // planFor decides what a pass does with a HostedCluster that is not being deleted. It writes nothing while a gate is closed.
-func planFor(obs *observed, g gates, now time.Time, o options) plan {
-	if p := pause.At(obs.hc.Spec.PausedUntil, now); p.Active {
+func planFor(obs *state.Observed, g gates, now time.Time, o options) plan {
+	if p := pause.At(obs.HC.Spec.PausedUntil, now); p.Active {
 		return pausedPlan(obs, p, now)
 	}
 	if closed(g.configuration) {
@@ -59,37 +60,37 @@ func planFor(obs *observed, g gates, now time.Time, o options) plan {
 	if g.upgrade != nil {
 		return plan{}
 	}
-	if obs.admission != nil && obs.admission.Waits {
+	if obs.Admission != nil && obs.Admission.Waits {
 		return plan{steps: []step{markSources(obs)}, recheckAfter: admission.Recheck}
 	}
-	if obs.namespace == nil && obs.target == nil {
+	if obs.Namespace == nil && obs.Target == nil {
 		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
-		_, err := obs.sources.PullSecret(obs.hc)
-		return plan{err: errors.Join(err, obs.releaseErr), steps: []step{markSources(obs)}}
+		_, err := obs.Sources.PullSecret(obs.HC)
+		return plan{err: errors.Join(err, obs.ReleaseErr), steps: []step{markSources(obs)}}
 	}
-	p := plan{steps: steps(obs, o), recheckAfter: recovery.Recheck(obs.etcds)}
-	unheard := obs.hcp != nil && obs.hcpCondition(hyperv1.HostedControlPlaneAvailable) == nil
-	if (unheard || obs.lacking) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
+	p := plan{steps: steps(obs, o), recheckAfter: recovery.Recheck(obs.Etcds)}
+	unheard := obs.HCP != nil && obs.HCPCondition(hyperv1.HostedControlPlaneAvailable) == nil
+	if (unheard || obs.Lacking) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
 		p.recheckAfter = troubleRecheck
 	}
-	if left := obs.hibernation.Left(now); left > 0 && (p.recheckAfter == 0 || p.recheckAfter > left) {
+	if left := obs.Hibernation.Left(now); left > 0 && (p.recheckAfter == 0 || p.recheckAfter > left) {
 		p.recheckAfter = left + time.Second // times in annotations have whole seconds
 	}
-	if obs.releaseErr != nil && release.Temporary(obs.releaseErr) {
+	if obs.ReleaseErr != nil && release.Temporary(obs.ReleaseErr) {
 		p.recheckAfter = recheckShortest
 	}
 	return p
 }
 
 // pausedPlan passes the pause on, so that the control-plane-operator stops, too, and comes back when it ends.
-func pausedPlan(obs *observed, p pause.Pause, now time.Time) plan {
+func pausedPlan(obs *state.Observed, p pause.Pause, now time.Time) plan {
 	out := plan{}
-	if obs.hcp != nil && obs.hcp.DeletionTimestamp.IsZero() {
-		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.hc, obs.hcp)}}}
+	if obs.HCP != nil && obs.HCP.DeletionTimestamp.IsZero() {
+		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.HC, obs.HCP)}}}
 	}
-	if obs.capiCluster != nil && obs.capiCluster.DeletionTimestamp.IsZero() {
-		if infra, err := capi.Infrastructure(obs.platform, obs.hc, obs.hcp); infra != nil && err == nil {
-			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capi.Cluster(obs.hc, infra, true)}})
+	if obs.CAPICluster != nil && obs.CAPICluster.DeletionTimestamp.IsZero() {
+		if infra, err := capi.Infrastructure(obs.Platform, obs.HC, obs.HCP); infra != nil && err == nil {
+			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capi.Cluster(obs.HC, infra, true)}})
 		}
 	}
 	if !p.Until.IsZero() {
@@ -110,37 +111,37 @@ func backoff(since, now time.Time) time.Duration {
 }
 
 // steps are all steps of a reconcile, in the order in which they run.
-func steps(obs *observed, o options) []step {
+func steps(obs *state.Observed, o options) []step {
 	all := []step{namespaceStep(obs, o)}
-	if obs.namespace != nil && !obs.namespace.DeletionTimestamp.IsZero() {
+	if obs.Namespace != nil && !obs.Namespace.DeletionTimestamp.IsZero() {
 		return all // nothing can be made in it
 	}
-	if obs.namespace == nil && obs.target == nil {
+	if obs.Namespace == nil && obs.Target == nil {
 		return all
 	}
-	all = append(all, step{name: stepCredentials, class: critical, apply: obs.credentials, err: obs.credentialsErr})
+	all = append(all, step{name: stepCredentials, class: critical, apply: obs.Credentials, err: obs.CredentialsErr})
 	all = append(all, copySteps(obs)...)
 	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), removeCopies(obs), publish(obs))
-	all = append(all, step{name: stepRelease, class: critical, err: obs.releaseErr})
-	if obs.target != nil {
+	all = append(all, step{name: stepRelease, class: critical, err: obs.ReleaseErr})
+	if obs.Target != nil {
 		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs))
 	}
-	if len(obs.etcds) > 0 {
+	if len(obs.Etcds) > 0 {
 		all = append(all, recoveryStep(obs))
 	}
 	return all
 }
 
-func namespaceStep(obs *observed, o options) step {
+func namespaceStep(obs *state.Observed, o options) step {
 	s := step{name: stepNamespace, class: critical}
 	switch {
-	case obs.namespace != nil && !obs.namespace.DeletionTimestamp.IsZero():
-		s.err = fmt.Errorf("namespace %s is being deleted since %s: waiting until it is gone", obs.namespace.Name, obs.namespace.DeletionTimestamp.UTC().Format(time.RFC3339))
+	case obs.Namespace != nil && !obs.Namespace.DeletionTimestamp.IsZero():
+		s.err = fmt.Errorf("namespace %s is being deleted since %s: waiting until it is gone", obs.Namespace.Name, obs.Namespace.DeletionTimestamp.UTC().Format(time.RFC3339))
 		return s
-	case obs.target == nil:
-		s.err = obs.releaseErr
+	case obs.Target == nil:
+		s.err = obs.ReleaseErr
 		return s // what the namespace needs is unknown: leave it
-	case obs.namespace == nil:
+	case obs.Namespace == nil:
 		s.create = newNamespace(obs)
 	}
 	s.apply = []client.Object{desiredNamespace(obs, o.clusterMonitoring)}
@@ -148,9 +149,9 @@ func namespaceStep(obs *observed, o options) step {
 }
 
 // copySteps are one step per kind of reference, in the order of references, critical ones first.
-func copySteps(obs *observed) []step {
+func copySteps(obs *state.Observed) []step {
 	var all []step
-	for _, ref := range sources.References(&obs.hc.Spec) {
+	for _, ref := range sources.References(&obs.HC.Spec) {
 		i := slices.IndexFunc(all, func(s step) bool { return s.name == ref.Purpose })
 		if i < 0 {
 			class := supporting
@@ -159,17 +160,17 @@ func copySteps(obs *observed) []step {
 			}
 			all, i = append(all, step{name: ref.Purpose, class: class}), len(all)
 		}
-		err := ref.Check(obs.hc.Namespace, obs.sources)
+		err := ref.Check(obs.HC.Namespace, obs.Sources)
 		if ref.Purpose == sources.PullSecret && err == nil {
-			if invalid := credentials.Validate(obs.sources[ref.Key()].Data[names.DockerConfigKey]); invalid != nil {
-				err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.hc.Namespace, ref.Name, invalid)
+			if invalid := credentials.Validate(obs.Sources[ref.Key()].Data[names.DockerConfigKey]); invalid != nil {
+				err = fmt.Errorf("spec.pullSecret: Secret %s/%s: %w", obs.HC.Namespace, ref.Name, invalid)
 			}
 		}
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)
 			continue
 		}
-		copied, err := ref.Copy(names.NamespaceOf(obs.hc), obs.sources)
+		copied, err := ref.Copy(names.NamespaceOf(obs.HC), obs.Sources)
 		if err != nil {
 			all[i].err = errors.Join(all[i].err, err)
 			continue
@@ -184,91 +185,91 @@ func copySteps(obs *observed) []step {
 }
 
 // appendProxyCA puts the certificates of the proxy behind the user's own in the copy of the trust bundle.
-func appendProxyCA(obs *observed, bundle client.Object) {
+func appendProxyCA(obs *state.Observed, bundle client.Object) {
 	cm, ok := bundle.(*corev1.ConfigMap)
-	config := obs.hc.Spec.Configuration
+	config := obs.HC.Spec.Configuration
 	if !ok || config == nil || config.Proxy == nil || config.Proxy.TrustedCA.Name == "" {
 		return
 	}
-	if ca := obs.sources.ConfigMap(config.Proxy.TrustedCA.Name).Data[names.CABundleKey]; len(ca) > 0 {
+	if ca := obs.Sources.ConfigMap(config.Proxy.TrustedCA.Name).Data[names.CABundleKey]; len(ca) > 0 {
 		cm.Data[names.CABundleKey] = strings.TrimRight(cm.Data[names.CABundleKey], "\n") + "\n" + string(ca)
 	}
 }
 
 // markSources puts our annotation on every source that exists and lacks it.
-func markSources(obs *observed) step {
-	return step{name: stepReferences, class: supporting, mark: obs.sources.Unmarked(obs.hc.Name)}
+func markSources(obs *state.Observed) step {
+	return step{name: stepReferences, class: supporting, mark: obs.Sources.Unmarked(obs.HC.Name)}
 }
 
 // removeCopies deletes copies that nothing refers to any more.
-func removeCopies(obs *observed) step {
-	stale, err := sources.Stale(&obs.hc.Spec, obs.hcp, obs.copies)
+func removeCopies(obs *state.Observed) step {
+	stale, err := sources.Stale(&obs.HC.Spec, obs.HCP, obs.Copies)
 	return step{name: stepStaleCopies, class: supporting, delete: stale, err: err}
 }
 
 // ownCreated makes the HostedCluster an owner of what the CLI created for it. Each of these is one that the spec refers to.
-func ownCreated(obs *observed) step {
-	return step{name: stepCreatedSecrets, class: blockable, own: obs.sources.Created(obs.hc)}
+func ownCreated(obs *state.Observed) step {
+	return step{name: stepCreatedSecrets, class: blockable, own: obs.Sources.Created(obs.HC)}
 }
 
 // recoveryStep replaces members of etcd that fail.
-func recoveryStep(obs *observed) step {
-	write, remove := recovery.Plan(obs.hc, obs.etcds, recovery.Options{Image: obs.recoveryImage, UID: obs.uid})
+func recoveryStep(obs *state.Observed) step {
+	write, remove := recovery.Plan(obs.HC, obs.Etcds, recovery.Options{Image: obs.RecoveryImage, UID: obs.UID})
 	return step{name: stepRecovery, class: supporting, apply: write, delete: remove}
 }
 
 // capiStep makes the Cluster and its infrastructure object. It is empty on platforms without Cluster API.
-func capiStep(obs *observed) step {
+func capiStep(obs *state.Observed) step {
 	s := step{name: stepCAPICluster, class: critical}
-	infra, err := capi.Infrastructure(obs.platform, obs.hc, obs.hcp)
+	infra, err := capi.Infrastructure(obs.Platform, obs.HC, obs.HCP)
 	if infra == nil || err != nil {
 		s.err = err
 		return s
 	}
-	if !obs.caps.ClusterAPI {
-		s.err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.hc.Spec.Platform.Type)
+	if !obs.Capabilities.ClusterAPI {
+		s.err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.HC.Spec.Platform.Type)
 		return s
 	}
-	if obs.hcp == nil {
+	if obs.HCP == nil {
 		return s // what refers to it comes after it
 	}
 	if err := completeInfra(obs, infra, &s); err != nil {
 		s.err = err
 		return s
 	}
-	s.apply = append(s.apply, infra, capi.Cluster(obs.hc, infra, false))
-	if obs.capiCluster != nil && obs.hcp.Status.Initialized && !capi.Initialized(obs.capiCluster) {
-		s.initialized = obs.capiCluster
+	s.apply = append(s.apply, infra, capi.Cluster(obs.HC, infra, false))
+	if obs.CAPICluster != nil && obs.HCP.Status.Initialized && !capi.Initialized(obs.CAPICluster) {
+		s.initialized = obs.CAPICluster
 	}
 	return s
 }
 
 // completeInfra adds what only some platforms have to their infrastructure object.
-func completeInfra(obs *observed, infra client.Object, s *step) (err error) {
-	if aware, ok := obs.platform.(platform.PoolAware); ok {
-		if err := aware.CompleteInfra(infra, obs.hc, obs.pools); err != nil {
+func completeInfra(obs *state.Observed, infra client.Object, s *step) (err error) {
+	if aware, ok := obs.Platform.(platform.PoolAware); ok {
+		if err := aware.CompleteInfra(infra, obs.HC, obs.Pools); err != nil {
 			return err
 		}
 	}
-	if c, ok := obs.platform.(platform.Companion); ok {
-		if s.apply, err = c.Companions(obs.hc, names.NamespaceOf(obs.hc)); err != nil {
+	if c, ok := obs.Platform.(platform.Companion); ok {
+		if s.apply, err = c.Companions(obs.HC, names.NamespaceOf(obs.HC)); err != nil {
 			return err
 		}
 	}
-	if k, ok := obs.platform.(platform.InfraKeeper); ok {
+	if k, ok := obs.Platform.(platform.InfraKeeper); ok {
 		s.ready = &readiness{infra: infra, status: k.InfraStatus()}
 	}
 	return nil
 }
 
-func policies(obs *observed) step {
+func policies(obs *state.Observed) step {
 	s := step{name: stepPolicies, class: blockable}
 	in := policyInput(obs)
 	want := netpolicy.For(in)
 	for _, p := range want.Apply {
 		s.apply = append(s.apply, p)
 	}
-	s.apply = append(s.apply, pkiOperatorRights(obs.hc, obs.operatorLabels)...)
+	s.apply = append(s.apply, pkiOperatorRights(obs.HC, obs.OperatorLabels)...)
 	for _, name := range want.Delete {
 		s.delete = append(s.delete, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name}})
 	}

@@ -22,6 +22,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/platform"
@@ -40,19 +41,19 @@ func releaseOf(image string) *release.Release {
 }
 
 // seen is the world of a healthy, new HostedCluster.
-func seen(mutate ...func(*observed)) *observed {
-	obs := &observed{
-		hc:             hostedclustertest.Example("clusters", image135),
-		sources:        sources.Set{{Kind: sources.Secret, Name: "pull"}: {Data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}}},
-		target:         releaseOf(image135),
-		userRelease:    releaseOf(image135),
-		operatorImage:  "reg.example.com/operator:1",
-		operatorLabels: map[string]string{},
-		uid:            1001,
+func seen(mutate ...func(*state.Observed)) *state.Observed {
+	obs := &state.Observed{
+		HC:             hostedclustertest.Example("clusters", image135),
+		Sources:        sources.Set{{Kind: sources.Secret, Name: "pull"}: {Data: map[string][]byte{names.DockerConfigKey: []byte(`{"auths":{}}`)}}},
+		Target:         releaseOf(image135),
+		UserRelease:    releaseOf(image135),
+		OperatorImage:  "reg.example.com/operator:1",
+		OperatorLabels: map[string]string{},
+		UID:            1001,
 	}
-	obs.platform, _ = platform.For(hyperv1.NonePlatform)
-	obs.hc.UID, obs.hc.Generation = "uid", 3
-	obs.hc.Spec.InfraID = "demo-abcde"
+	obs.Platform, _ = platform.For(hyperv1.NonePlatform)
+	obs.HC.UID, obs.HC.Generation = "uid", 3
+	obs.HC.Spec.InfraID = "demo-abcde"
 	for _, m := range mutate {
 		m(obs)
 	}
@@ -60,26 +61,26 @@ func seen(mutate ...func(*observed)) *observed {
 }
 
 func TestUpgradeAllowed(t *testing.T) {
-	upgrade := func(upgradeable metav1.ConditionStatus, more ...func(*observed)) *observed {
-		obs := seen(func(obs *observed) {
-			obs.hc.Spec.Release.Image = image136
-			obs.target, obs.userRelease = releaseOf(image136), releaseOf(image136)
-			obs.hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image135, Version: "1.35.4"}}
-			conditions.Set(&obs.hc.Status.Conditions, noon, conditions.New(hyperv1.ClusterVersionUpgradeable, upgradeable, "X", "etcd is sick"))
-			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image135}}
-			obs.hcp.Status.VersionStatus = obs.hc.Status.Version.DeepCopy()
-			obs.hcp.Status.Conditions = slices.Clone(obs.hc.Status.Conditions)
+	upgrade := func(upgradeable metav1.ConditionStatus, more ...func(*state.Observed)) *state.Observed {
+		obs := seen(func(obs *state.Observed) {
+			obs.HC.Spec.Release.Image = image136
+			obs.Target, obs.UserRelease = releaseOf(image136), releaseOf(image136)
+			obs.HC.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image135, Version: "1.35.4"}}
+			conditions.Set(&obs.HC.Status.Conditions, noon, conditions.New(hyperv1.ClusterVersionUpgradeable, upgradeable, "X", "etcd is sick"))
+			obs.HCP = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image135}}
+			obs.HCP.Status.VersionStatus = obs.HC.Status.Version.DeepCopy()
+			obs.HCP.Status.Conditions = slices.Clone(obs.HC.Status.Conditions)
 		})
 		for _, m := range more {
 			m(obs)
 		}
 		return obs
 	}
-	annotate := func(image string) func(*observed) {
-		return func(obs *observed) { obs.hc.Annotations[hyperv1.ForceUpgradeToAnnotation] = image }
+	annotate := func(image string) func(*state.Observed) {
+		return func(obs *state.Observed) { obs.HC.Annotations[hyperv1.ForceUpgradeToAnnotation] = image }
 	}
 	for name, tc := range map[string]struct {
-		obs  *observed
+		obs  *state.Observed
 		says string
 	}{
 		"When the cluster is upgradeable it should be allowed":              {obs: upgrade(metav1.ConditionTrue)},
@@ -87,11 +88,11 @@ func TestUpgradeAllowed(t *testing.T) {
 		"When it is not upgradeable it should say why, and how to force it": {obs: upgrade(metav1.ConditionFalse), says: "not upgradeable from 1.35.4 to 1.36.3: etcd is sick (to upgrade all the same, set annotation hypershift.openshift.io/force-upgrade-to"},
 		"When it is forced to this image it should be allowed":              {obs: upgrade(metav1.ConditionFalse, annotate(image136))},
 		"When it is forced to another image it should be refused":           {obs: upgrade(metav1.ConditionFalse, annotate("other")), says: `names "other", but the wanted release is`},
-		"When it is a patch it should be allowed": {obs: upgrade(metav1.ConditionFalse, func(obs *observed) {
-			obs.hc.Status.Version.Desired.Version = "1.36.1"
+		"When it is a patch it should be allowed": {obs: upgrade(metav1.ConditionFalse, func(obs *state.Observed) {
+			obs.HC.Status.Version.Desired.Version = "1.36.1"
 		})},
-		"When the upgrade has begun it should go on": {obs: upgrade(metav1.ConditionFalse, func(obs *observed) {
-			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image136}}
+		"When the upgrade has begun it should go on": {obs: upgrade(metav1.ConditionFalse, func(obs *state.Observed) {
+			obs.HCP = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: image136}}
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestUpgradeAllowed(t *testing.T) {
 			}
 			g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
 			g.Expect(planFor(tc.obs, setStatus(tc.obs, noon), noon, options{}).steps).To(BeEmpty())
-			c := conditions.Get(tc.obs.hc.Status.Conditions, hyperv1.HostedClusterProgressing)
+			c := conditions.Get(tc.obs.HC.Status.Conditions, hyperv1.HostedClusterProgressing)
 			g.Expect(c.Reason).To(Equal(hyperv1.BlockedReason))
 			g.Expect(c.Message).To(ContainSubstring(tc.says))
 		})
@@ -114,17 +115,17 @@ func TestVersionStatus(t *testing.T) {
 	t.Run("When the control plane reports a version it should be that", func(t *testing.T) {
 		g := NewWithT(t)
 		reported := &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image136, Version: "1.36.3"}}
-		obs := seen(func(obs *observed) {
-			obs.hcp = &hyperv1.HostedControlPlane{Status: hyperv1.HostedControlPlaneStatus{VersionStatus: reported}}
+		obs := seen(func(obs *state.Observed) {
+			obs.HCP = &hyperv1.HostedControlPlane{Status: hyperv1.HostedControlPlaneStatus{VersionStatus: reported}}
 		})
 		g.Expect(versionStatus(obs, noon)).To(Equal(reported))
 	})
 	t.Run("When the image changes before there is a control plane it should put the new one first", func(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen()
-		obs.hc.Status.Version = versionStatus(obs, noon)
-		obs.hc.Spec.Release.Image = image136
-		obs.target, obs.userRelease = releaseOf(image136), releaseOf(image136)
+		obs.HC.Status.Version = versionStatus(obs, noon)
+		obs.HC.Spec.Release.Image = image136
+		obs.Target, obs.UserRelease = releaseOf(image136), releaseOf(image136)
 		got := versionStatus(obs, noon.Add(time.Hour))
 		g.Expect(got.Desired.Image).To(Equal(image136))
 		g.Expect(got.History).To(HaveLen(2))
@@ -133,24 +134,24 @@ func TestVersionStatus(t *testing.T) {
 	})
 	t.Run("When a downgrade is asked for it should be refused, and the old version stay", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) {
-			obs.hcp = &hyperv1.HostedControlPlane{Status: hyperv1.HostedControlPlaneStatus{VersionStatus: &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image136, Version: "1.36.3"}}}}
+		obs := seen(func(obs *state.Observed) {
+			obs.HCP = &hyperv1.HostedControlPlane{Status: hyperv1.HostedControlPlaneStatus{VersionStatus: &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: image136, Version: "1.36.3"}}}}
 		})
 		setStatus(obs, noon)
-		c := conditions.Get(obs.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+		c := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Message).To(ContainSubstring("downgrading from 1.36.3 to 1.35.4 is not supported"))
-		g.Expect(obs.hc.Status.Version.Desired.Image).To(Equal(image136))
+		g.Expect(obs.HC.Status.Version.Desired.Image).To(Equal(image136))
 	})
 }
 
 func TestPause(t *testing.T) {
 	t.Run("When a cluster is paused it should pass on nothing but the pause, and come back when it ends", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) {
-			obs.hc.Spec.PausedUntil = ptr.To("2026-01-02T13:00:00Z")
-			obs.hc.Spec.Channel = "changed"
-			obs.hcp = &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}, Spec: hyperv1.HostedControlPlaneSpec{Channel: "as-it-was"}}
+		obs := seen(func(obs *state.Observed) {
+			obs.HC.Spec.PausedUntil = ptr.To("2026-01-02T13:00:00Z")
+			obs.HC.Spec.Channel = "changed"
+			obs.HCP = &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}, Spec: hyperv1.HostedControlPlaneSpec{Channel: "as-it-was"}}
 		})
 		p := planFor(obs, setStatus(obs, noon), noon, options{})
 		g.Expect(p.recheckAfter).To(BeNumerically("~", time.Hour, 2*time.Second))
@@ -177,7 +178,7 @@ func TestHostedControlPlane(t *testing.T) {
 			g.Expect(ok).To(BeTrue(), "HostedControlPlane has no %s", name)
 			obs := seen()
 			before := hostedControlPlane(obs).Spec
-			fill(reflect.ValueOf(&obs.hc.Spec).Elem().Field(i))
+			fill(reflect.ValueOf(&obs.HC.Spec).Elem().Field(i))
 			after := hostedControlPlane(obs).Spec
 			if name == "PullSecret" {
 				continue // always the name of the copy
@@ -187,35 +188,35 @@ func TestHostedControlPlane(t *testing.T) {
 	})
 	t.Run("When a mirrored annotation is removed it should go from the HostedControlPlane, too", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) {
-			obs.hc.Annotations = map[string]string{hyperv1.KubeAPIServerGOGCAnnotation: "50", "resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", "other": "x"}
+		obs := seen(func(obs *state.Observed) {
+			obs.HC.Annotations = map[string]string{hyperv1.KubeAPIServerGOGCAnnotation: "50", "resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", "other": "x"}
 		})
 		g.Expect(hostedControlPlane(obs).Annotations).To(Equal(map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo", hyperv1.KubeAPIServerGOGCAnnotation: "50",
 			"resource-request-override.hypershift.openshift.io/etcd.etcd": "cpu=1", hyperv1.DisableClusterAutoscalerAnnotation: "true"}))
-		obs.hc.Annotations = nil
+		obs.HC.Annotations = nil
 		g.Expect(hostedControlPlane(obs).Annotations).NotTo(HaveKey(hyperv1.KubeAPIServerGOGCAnnotation))
 	})
 	t.Run("When the validity of certificates is set it should reach who makes them", func(t *testing.T) {
-		obs := seen(func(obs *observed) {
-			obs.hc.Annotations = map[string]string{pki.ValidityAnnotation: "2160h", pki.RenewalAnnotation: "0.3"}
+		obs := seen(func(obs *state.Observed) {
+			obs.HC.Annotations = map[string]string{pki.ValidityAnnotation: "2160h", pki.RenewalAnnotation: "0.3"}
 		})
 		NewWithT(t).Expect(hostedControlPlane(obs).Annotations).To(And(HaveKeyWithValue(pki.ValidityAnnotation, "2160h"), HaveKeyWithValue(pki.RenewalAnnotation, "0.3")))
 	})
 	t.Run("When a restart is ordered it should be passed on once, so that a later one stays", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) { obs.hc.Annotations[hyperv1.RestartDateAnnotation] = "one" })
-		obs.hcp = hostedControlPlane(obs)
-		g.Expect(obs.hcp.Annotations).To(And(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "one"), HaveKeyWithValue(hyperv1.PreviousRestartDateAnnotation, "one")))
-		obs.hcp.Annotations[hyperv1.RestartDateAnnotation] = "by-certificate"
-		obs.hcp = hostedControlPlane(obs)
-		g.Expect(obs.hcp.Annotations).To(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "by-certificate"))
-		obs.hc.Annotations[hyperv1.RestartDateAnnotation] = "two"
+		obs := seen(func(obs *state.Observed) { obs.HC.Annotations[hyperv1.RestartDateAnnotation] = "one" })
+		obs.HCP = hostedControlPlane(obs)
+		g.Expect(obs.HCP.Annotations).To(And(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "one"), HaveKeyWithValue(hyperv1.PreviousRestartDateAnnotation, "one")))
+		obs.HCP.Annotations[hyperv1.RestartDateAnnotation] = "by-certificate"
+		obs.HCP = hostedControlPlane(obs)
+		g.Expect(obs.HCP.Annotations).To(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "by-certificate"))
+		obs.HC.Annotations[hyperv1.RestartDateAnnotation] = "two"
 		g.Expect(hostedControlPlane(obs).Annotations).To(HaveKeyWithValue(hyperv1.RestartDateAnnotation, "two"))
 	})
 	t.Run("When encryption and audit are taken out of the spec they should stay", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) {
-			obs.hcp = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{AuditWebhook: &corev1.LocalObjectReference{Name: "a"}, SecretEncryption: &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC}}}
+		obs := seen(func(obs *state.Observed) {
+			obs.HCP = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{AuditWebhook: &corev1.LocalObjectReference{Name: "a"}, SecretEncryption: &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC}}}
 		})
 		g.Expect(hostedControlPlane(obs).Spec.AuditWebhook).To(HaveValue(Equal(corev1.LocalObjectReference{Name: "a"})))
 		g.Expect(hostedControlPlane(obs).Spec.SecretEncryption).NotTo(BeNil())
@@ -299,19 +300,19 @@ func TestClosedGatesWriteNothing(t *testing.T) {
 		obs := seen()
 		broken := false
 		for _, b := range []func(){
-			func() { obs.hc.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "10.132.0.0/16"}} },
-			func() { _, obs.platformErr = platform.For("Moon"); obs.platform = nil },
+			func() { obs.HC.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "10.132.0.0/16"}} },
+			func() { _, obs.PlatformErr = platform.For("Moon"); obs.Platform = nil },
 			func() {
-				obs.releaseErr = fmt.Errorf("x: %w", release.ErrNotFound)
-				obs.target, obs.userRelease = nil, nil
+				obs.ReleaseErr = fmt.Errorf("x: %w", release.ErrNotFound)
+				obs.Target, obs.UserRelease = nil, nil
 			},
-			func() { obs.target, obs.userRelease = releaseOf("x:1.20.0"), releaseOf("x:1.20.0") },
+			func() { obs.Target, obs.UserRelease = releaseOf("x:1.20.0"), releaseOf("x:1.20.0") },
 			func() {
-				obs.sources[sources.Key{Kind: sources.Secret, Name: "pull"}] = sources.Object{Missing: true}
-				obs.target, obs.userRelease = nil, nil
-				obs.releaseErr = errors.New("no secret")
+				obs.Sources[sources.Key{Kind: sources.Secret, Name: "pull"}] = sources.Object{Missing: true}
+				obs.Target, obs.UserRelease = nil, nil
+				obs.ReleaseErr = errors.New("no secret")
 			},
-			func() { obs.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}} },
+			func() { obs.Namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}} },
 		} {
 			if rapid.Bool().Draw(t, "broken") {
 				b()
@@ -341,23 +342,23 @@ func TestInfraID(t *testing.T) {
 }
 
 func TestPodSecurity(t *testing.T) {
-	override := func(o *observed, level string) {
-		o.hc.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation] = level
+	override := func(o *state.Observed, level string) {
+		o.HC.Annotations[hyperv1.PodSecurityAdmissionLabelOverrideAnnotation] = level
 	}
-	local := func(o *observed) { o.hc.Spec.Platform.Type = hyperv1.LocalPlatform }
+	local := func(o *state.Observed) { o.HC.Spec.Platform.Type = hyperv1.LocalPlatform }
 	for name, tc := range map[string]struct {
-		world func(*observed)
+		world func(*state.Observed)
 		want  string
 	}{
-		"When nobody says anything it should be restricted":                           {world: func(*observed) {}, want: "restricted"},
-		"When the operator's image is not ours it should be restricted all the same":  {world: func(o *observed) { o.operatorLabels = map[string]string{} }, want: "restricted"},
+		"When nobody says anything it should be restricted":                           {world: func(*state.Observed) {}, want: "restricted"},
+		"When the operator's image is not ours it should be restricted all the same":  {world: func(o *state.Observed) { o.OperatorLabels = map[string]string{} }, want: "restricted"},
 		"When machines are pods of the namespace it should be privileged":             {world: local, want: "privileged"},
-		"When the annotation names a level it should be that":                         {world: func(o *observed) { override(o, "baseline") }, want: "baseline"},
-		"When the annotation names no level it should be restricted":                  {world: func(o *observed) { override(o, "none") }, want: "restricted"},
-		"When the annotation and the platform disagree it should be the annotation's": {world: func(o *observed) { local(o); override(o, "restricted") }, want: "restricted"},
+		"When the annotation names a level it should be that":                         {world: func(o *state.Observed) { override(o, "baseline") }, want: "baseline"},
+		"When the annotation names no level it should be restricted":                  {world: func(o *state.Observed) { override(o, "none") }, want: "restricted"},
+		"When the annotation and the platform disagree it should be the annotation's": {world: func(o *state.Observed) { local(o); override(o, "restricted") }, want: "restricted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(podSecurity(seen(tc.world).hc)).To(HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, tc.want))
+			NewWithT(t).Expect(podSecurity(seen(tc.world).HC)).To(HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, tc.want))
 		})
 	}
 }

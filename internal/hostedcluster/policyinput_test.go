@@ -14,13 +14,14 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/state"
 )
 
 func TestRegistriesByAddress(t *testing.T) {
-	obs := seen(func(o *observed) {
-		o.hc.Spec.Release.Image = "10.244.0.1:5000/release:1"
-		o.hc.Spec.ImageContentSources = []hyperv1.ImageContentSource{{Source: "quay.io/x", Mirrors: []string{"[fd00::1]:443/x", "mirror.example.com:5000/x", "10.244.0.1:5000/y"}}}
-		o.pools = []hyperv1.NodePool{{Spec: hyperv1.NodePoolSpec{Release: hyperv1.Release{Image: "10.0.0.1/release"}}}}
+	obs := seen(func(o *state.Observed) {
+		o.HC.Spec.Release.Image = "10.244.0.1:5000/release:1"
+		o.HC.Spec.ImageContentSources = []hyperv1.ImageContentSource{{Source: "quay.io/x", Mirrors: []string{"[fd00::1]:443/x", "mirror.example.com:5000/x", "10.244.0.1:5000/y"}}}
+		o.Pools = []hyperv1.NodePool{{Spec: hyperv1.NodePoolSpec{Release: hyperv1.Release{Image: "10.0.0.1/release"}}}}
 	})
 	NewWithT(t).Expect(registriesByAddress(obs)).To(Equal([]netip.AddrPort{netip.MustParseAddrPort("10.244.0.1:5000"), netip.MustParseAddrPort("[fd00::1]:443")}))
 }
@@ -51,9 +52,9 @@ func TestManagementNetworks(t *testing.T) {
 
 func TestVirtualMachinesInTheNamespace(t *testing.T) {
 	on := func(k *hyperv1.KubevirtPlatformSpec) string {
-		obs := seen(func(o *observed) {
-			o.hc.Spec.InfraID = "demo-1"
-			o.hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.KubevirtPlatform, Kubevirt: k}
+		obs := seen(func(o *state.Observed) {
+			o.HC.Spec.InfraID = "demo-1"
+			o.HC.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.KubevirtPlatform, Kubevirt: k}
 		})
 		return policyInput(obs).VirtualMachines
 	}

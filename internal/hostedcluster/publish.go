@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 )
 
 // publication is a Secret that the user finds beside the HostedCluster.
@@ -20,23 +21,23 @@ type publication struct {
 }
 
 // publish is the step that copies the control plane's credentials to the user's namespace, and takes back those that no longer hold.
-func publish(obs *observed) step {
+func publish(obs *state.Observed) step {
 	s := step{name: stepKubeconfig, class: blockable}
-	supportsCustom := obs.operatorLabels == nil || obs.operatorLabels[labelCustomKubeconfig] == "true"
+	supportsCustom := obs.OperatorLabels == nil || obs.OperatorLabels[state.LabelCustomKubeconfig] == "true"
 	for _, p := range []publication{
-		{adminKubeconfigName(obs.hc.Name), kubeconfigKey, obs.published.kubeconfig, true},
-		{customKubeconfigName(obs.hc.Name), kubeconfigKey, obs.published.custom, supportsCustom && obs.hc.Spec.KubeAPIServerDNSName != ""},
-		{kubeadminPasswordName(obs.hc.Name), passwordKey, obs.published.password, obs.hcp != nil && obs.hcp.Status.KubeadminPassword != nil},
+		{state.AdminKubeconfigName(obs.HC.Name), state.KubeconfigKey, obs.Published.Kubeconfig, true},
+		{state.CustomKubeconfigName(obs.HC.Name), state.KubeconfigKey, obs.Published.Custom, supportsCustom && obs.HC.Spec.KubeAPIServerDNSName != ""},
+		{state.KubeadminPasswordName(obs.HC.Name), state.PasswordKey, obs.Published.Password, obs.HCP != nil && obs.HCP.Status.KubeadminPassword != nil},
 	} {
 		switch {
-		case !p.wanted && obs.published.existing[p.name]:
-			s.delete = append(s.delete, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obs.hc.Namespace, Name: p.name}})
+		case !p.wanted && obs.Published.Existing[p.name]:
+			s.delete = append(s.delete, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obs.HC.Namespace, Name: p.name}})
 		case !p.wanted || len(p.content) == 0:
-		case obs.published.foreign[p.name]:
+		case obs.Published.Foreign[p.name]:
 			s.err = errors.Join(s.err, fmt.Errorf("Secret %s/%s exists and is not of this HostedCluster: rename or delete it, so that the credentials can be published there",
-				obs.hc.Namespace, p.name))
+				obs.HC.Namespace, p.name))
 		default:
-			s.apply = append(s.apply, publishedSecret(obs.hc, p))
+			s.apply = append(s.apply, publishedSecret(obs.HC, p))
 		}
 	}
 	return s

@@ -175,9 +175,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observing %s: %w", names.BackReference(hc), err)
 	}
-	obs.returned = returned
-	if isPending(obs.releaseErr) {
-		return r.awaitRelease(ctx, hc, obs.releaseErr)
+	obs.Returned = returned
+	if isPending(obs.ReleaseErr) {
+		return r.awaitRelease(ctx, hc, obs.ReleaseErr)
 	}
 	if err := r.findDomain(ctx, &obs); err != nil {
 		return ctrl.Result{}, err
@@ -189,14 +189,14 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	}
 	again := r.keepPolicyElsewhere(ctx, &obs, now)
 	g := setStatus(&obs, now)
-	back := obs.comeback(g, now).decide()
+	back := comebackOf(&obs, g, now).decide()
 	if back.note != nil {
 		return ctrl.Result{}, r.goBack(ctx, hc, *back.note)
 	}
 	setComeback(hc, back, now)
 	metrics.ObserveProxyCA(hc, proxyCAExpiry(&obs))
 	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
-	if obs.domainErr != nil && p.recheckAfter == 0 {
+	if obs.DomainErr != nil && p.recheckAfter == 0 {
 		p.recheckAfter = domainRecheck
 	}
 	if again > 0 && (p.recheckAfter == 0 || p.recheckAfter > again) {

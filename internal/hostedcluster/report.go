@@ -10,6 +10,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 )
@@ -27,7 +28,7 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 	if err := r.endRestoration(ctx, hc); err != nil {
 		return err
 	}
-	if hasBeenAvailable(hc) || !isAvailable(hc) {
+	if state.HasBeenAvailable(hc) || !state.IsAvailable(hc) {
 		return nil
 	}
 	if err := r.Client.Patch(ctx, hc, patch.Annotation(hyperv1.HasBeenAvailableAnnotation, ptr.To("true"))); err != nil {

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/rollup"
 )
@@ -48,7 +49,7 @@ func rolledUp(hc *hyperv1.HostedCluster) (reconciling, stalled *metav1.Condition
 		return nil, nil
 	case is(hyperv1.HostedClusterHibernated, metav1.ConditionFalse) != nil:
 		return is(hyperv1.HostedClusterHibernated, metav1.ConditionFalse), nil
-	case available != nil && available.Status == metav1.ConditionFalse && hasBeenAvailable(hc):
+	case available != nil && available.Status == metav1.ConditionFalse && state.HasBeenAvailable(hc):
 		return nil, available
 	case available != nil && available.Status != metav1.ConditionTrue:
 		return available, nil

@@ -11,43 +11,44 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
 func TestTroubles(t *testing.T) {
-	inHCP := func(conds ...metav1.Condition) func(*observed) {
-		return func(obs *observed) {
-			obs.hcp = hostedControlPlane(obs)
-			obs.hcp.Status.Conditions = conds
-			obs.hcp.Status.VersionStatus = &hyperv1.ClusterVersionStatus{}
-			obs.hcp.Status.VersionStatus.Desired.Image = image135
+	inHCP := func(conds ...metav1.Condition) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			obs.HCP = hostedControlPlane(obs)
+			obs.HCP.Status.Conditions = conds
+			obs.HCP.Status.VersionStatus = &hyperv1.ClusterVersionStatus{}
+			obs.HCP.Status.VersionStatus.Desired.Image = image135
 		}
 	}
-	operator := func(obs *observed) {
-		obs.troubles = []trouble.Trouble{{Component: names.ControlPlaneOperator, Reason: trouble.ImagePullBackOff, Message: "pod x can't get image"}}
+	operator := func(obs *state.Observed) {
+		obs.Troubles = []trouble.Trouble{{Component: names.ControlPlaneOperator, Reason: trouble.ImagePullBackOff, Message: "pod x can't get image"}}
 	}
 	const told = "Unschedulable pod etcd-0 fits on no node"
 	for name, tc := range map[string]struct {
-		world                  []func(*observed)
+		world                  []func(*state.Observed)
 		available, progressing string
 	}{
 		"When the control plane tells of a pod without a place it should be passed on": {
-			world: []func(*observed){inHCP(
+			world: []func(*state.Observed){inHCP(
 				metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionFalse, Reason: trouble.Unschedulable, Message: "pod etcd-0 fits on no node"},
 				metav1.Condition{Type: hyperv1.ClusterVersionProgressing, Status: metav1.ConditionTrue, Reason: trouble.Unschedulable, Message: "pod etcd-0 fits on no node"})},
 			available: "False " + told, progressing: "True " + told,
 		},
 		"When the control-plane-operator itself does not run that should be the reason": {
-			world:     []func(*observed){inHCP(), operator},
+			world:     []func(*state.Observed){inHCP(), operator},
 			available: "False ImagePullBackOff pod x can't get image", progressing: "True ImagePullBackOff pod x can't get image",
 		},
 		"When the API serves all the same it should be available": {
-			world:     []func(*observed){inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}), operator},
+			world:     []func(*state.Observed){inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}), operator},
 			available: "True AsExpected " + messageAvailable, progressing: "True ImagePullBackOff pod x can't get image",
 		},
 		"When it waits for room both should say so": {
-			world: []func(*observed){func(obs *observed) {
-				obs.admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason, Message: "no room"}
+			world: []func(*state.Observed){func(obs *state.Observed) {
+				obs.Admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason, Message: "no room"}
 			}},
 			available: "False WaitingForCapacity no room", progressing: "False WaitingForCapacity no room",
 		},
@@ -57,7 +58,7 @@ func TestTroubles(t *testing.T) {
 			obs := seen(tc.world...)
 			setStatus(obs, noon)
 			for kind, want := range map[string]string{hyperv1.HostedClusterAvailable: tc.available, hyperv1.HostedClusterProgressing: tc.progressing} {
-				c := conditions.Get(obs.hc.Status.Conditions, kind)
+				c := conditions.Get(obs.HC.Status.Conditions, kind)
 				g.Expect(string(c.Status)+" "+c.Reason+" "+c.Message).To(Equal(want), kind)
 			}
 		})
@@ -66,13 +67,13 @@ func TestTroubles(t *testing.T) {
 		g := NewWithT(t)
 		obs := seen(inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}))
 		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).recheckAfter).To(BeZero())
-		obs.lacking = true
+		obs.Lacking = true
 		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).recheckAfter).To(Equal(troubleRecheck))
 	})
 	t.Run("When it waits for room nothing should be made", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *observed) {
-			obs.admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason}
+		obs := seen(func(obs *state.Observed) {
+			obs.Admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason}
 		})
 		setStatus(obs, noon)
 		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {

@@ -20,6 +20,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -32,7 +33,7 @@ func TestConnectorsWithoutPackages(t *testing.T) {
 		w := newWorld(t)
 		r := w.reconciler(w.client)
 		count := func() int {
-			groups, _, err := r.newQueue(admission.Wait).Demands(t.Context(), hostedControlPlane(&state.Observed{HC: w.hostedCluster()}), nil)
+			groups, _, err := r.newQueue(admission.Wait).Demands(t.Context(), desired.HostedControlPlane(&state.Observed{HC: w.hostedCluster()}), nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			n := 0
 			for _, group := range groups {

@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/state"
-	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/hostedcluster/status"
 )
 
 // newQueue makes the queue in which control planes wait for room; nil when the mode ignores capacity.
@@ -18,7 +17,7 @@ func (r *Reconciler) newQueue(mode string) *admission.Queue {
 		Reader: r.Client, Live: r.Live, Clock: r.Clock, Management: r.Management, Capabilities: r.Capabilities, Operator: r.operator(),
 		ControlPlaneOperator: r.ControlPlaneOperator,
 		Render: func(hc *hyperv1.HostedCluster) *hyperv1.HostedControlPlane {
-			return hostedControlPlane(&state.Observed{HC: hc})
+			return desired.HostedControlPlane(&state.Observed{HC: hc})
 		},
 	})
 }
@@ -30,28 +29,10 @@ func (r *Reconciler) admit(ctx context.Context, obs *state.Observed, now time.Ti
 	case c == nil:
 	case obs.Exists():
 		obs.Admission = c.Settle(obs.HC.UID, obs.HCP != nil)
-	case othersOpen(obs, now):
-		obs.Admission, err = c.Decide(ctx, admission.Candidate{HostedCluster: obs.HC, ControlPlane: hostedControlPlane(obs), Release: obs.Target})
+	case status.OthersOpen(obs, now):
+		obs.Admission, err = c.Decide(ctx, admission.Candidate{HostedCluster: obs.HC, ControlPlane: desired.HostedControlPlane(obs), Release: obs.Target})
 	default:
 		c.Forget(obs.HC.UID)
 	}
 	return err
-}
-
-// othersOpen tells that all other gates are open.
-func othersOpen(obs *state.Observed, now time.Time) bool {
-	return decideGates(obs, now).open() && obs.Target != nil
-}
-
-// admittedCondition is absent where nobody asks, and while another gate is closed.
-func admittedCondition(obs *state.Observed) *metav1.Condition {
-	if obs.Admission == nil {
-		return nil
-	}
-	status := metav1.ConditionTrue
-	if obs.Admission.Waits {
-		status = metav1.ConditionFalse
-	}
-	c := conditions.New(hyperv1.ControlPlaneAdmitted, status, obs.Admission.Reason, obs.Admission.Message)
-	return &c
 }

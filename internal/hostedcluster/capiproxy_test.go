@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/capi"
 )
 
 func TestExpectProxy(t *testing.T) {
@@ -18,13 +19,13 @@ func TestExpectProxy(t *testing.T) {
 		w := newWorld(t)
 		g := NewWithT(t)
 		through, _ := w.behindProxy(t)
-		g.Expect(expectProxy(t.Context(), w.env.Config)).To(MatchError(And(ContainSubstring("no proxy before it"), ContainSubstring("capi-proxy"))))
-		g.Expect(expectProxy(t.Context(), through)).To(Succeed())
+		g.Expect(capi.ExpectProxy(t.Context(), w.env.Config)).To(MatchError(And(ContainSubstring("no proxy before it"), ContainSubstring("capi-proxy"))))
+		g.Expect(capi.ExpectProxy(t.Context(), through)).To(Succeed())
 	})
 	t.Run("When the API server is away it should say so", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 		defer server.Close()
-		NewWithT(t).Expect(expectProxy(t.Context(), &rest.Config{Host: server.URL})).To(MatchError(ContainSubstring("status 503")))
+		NewWithT(t).Expect(capi.ExpectProxy(t.Context(), &rest.Config{Host: server.URL})).To(MatchError(ContainSubstring("status 503")))
 	})
 }
 

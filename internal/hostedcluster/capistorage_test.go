@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/status"
 )
 
 const (
@@ -44,7 +45,7 @@ func TestSpeaksPrivately(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obs := &state.Observed{HC: hostedclustertest.Example("clusters", "r/i:1"), PrivateCAPI: true, OperatorImage: "r/cpo:1"}
 			tc.change(obs)
-			err := speaksPrivately(obs)
+			err := status.SpeaksPrivately(obs)
 			if tc.err {
 				NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("r/cpo:1"), ContainSubstring(hyperv1.ControlPlaneOperatorImageAnnotation))))
 			} else {

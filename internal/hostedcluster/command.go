@@ -2,10 +2,8 @@ package hostedcluster
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"strings"
 	"time"
@@ -37,7 +35,11 @@ import (
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/adoption"
+	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/cloud"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/watches"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
@@ -76,7 +78,7 @@ type flags struct {
 	etcdBackups               int
 	dedicatedNodes            bool
 	featureGates              map[string]string
-	cloud                     cloudFlags
+	cloud                     cloud.Flags
 }
 
 // Command is "hypershift-operator run", with the controllers of extensions besides that of HostedClusters.
@@ -115,7 +117,7 @@ which it can't find out by itself there.`,
 	fs.IntVar(&f.etcdBackups, "etcd-backup-max-count", 5, "how many successful HCPEtcdBackups of a hosted cluster are kept")
 	fs.BoolVar(&f.dedicatedNodes, "enable-dedicated-request-serving-isolation", true, "give hosted clusters with annotation hypershift.openshift.io/topology=dedicated-request-serving-components nodes of their own, while they have sizes ($ENABLE_SIZE_TAGGING)")
 	fs.StringToStringVar(&f.featureGates, "feature-gates", nil, "single feature gates, as NAME=true|false,…, that differ from the feature set of $HYPERSHIFT_FEATURESET")
-	f.cloud.add(fs)
+	f.cloud.Add(fs)
 	fs.BoolVar(&f.leaderElect, "leader-elect", true, "wait for the lease before doing anything, so that only one operator works at a time")
 	return cmd
 }
@@ -136,7 +138,7 @@ func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 	if f.etcdBackups < 1 {
 		return fmt.Errorf("--etcd-backup-max-count must be at least 1, got %d", f.etcdBackups)
 	}
-	if err := f.cloud.validate(); err != nil {
+	if err := f.cloud.Validate(); err != nil {
 		return err
 	}
 	if _, err := operator.NewFeatures(os.Getenv("HYPERSHIFT_FEATURESET"), f.featureGates); err != nil {
@@ -147,7 +149,7 @@ func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 		return err
 	}
 	if f.privateCAPI {
-		if err := expectProxy(ctx, cfg); err != nil {
+		if err := capi.ExpectProxy(ctx, cfg); err != nil {
 			return err
 		}
 	}
@@ -174,9 +176,9 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	options := process.Options{
-		Name: names.HypershiftOperator, Scheme: scheme, Cache: CacheOptions(),
+		Name: names.HypershiftOperator, Scheme: scheme, Cache: watches.CacheOptions(),
 		Serve:    process.Serve{Metrics: f.metricsAddr, Secure: f.secure, Health: f.healthAddr, Pprof: f.pprofAddr},
-		HotLoops: hotloop.New(scheme, clock.RealClock{}), HotLoopOwner: clusterOf,
+		HotLoops: hotloop.New(scheme, clock.RealClock{}), HotLoopOwner: watches.ClusterOf,
 	}
 	if f.leaderElect {
 		options.Lease = process.NewLease(f.namespace, lease(), f.podName)
@@ -225,9 +227,9 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	if err != nil {
 		return err
 	}
-	r.OperatorImage, r.Releases, r.Mirrors, r.Documents = image, releases, mirrors, f.cloud.bucket != ""
-	r.PrivateLink = f.cloud.privateLink()
-	if err := f.cloud.setup(mgr, f.kubeconfig, f.privateCAPI); err != nil {
+	r.OperatorImage, r.Releases, r.Mirrors, r.Documents = image, releases, mirrors, f.cloud.Bucket != ""
+	r.PrivateLink = f.cloud.PrivateLink()
+	if err := f.cloud.Setup(mgr, f.kubeconfig, f.privateCAPI); err != nil {
 		return err
 	}
 	r.Admission = r.newQueue(f.capacity)
@@ -299,7 +301,7 @@ func (f flags) reconciler(mgr ctrl.Manager, cfg *rest.Config) (*Reconciler, erro
 	r := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Capabilities: caps,
 		Management: &management.Cluster{Reader: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), NativeSidecars: sidecars, Networks: closed, Clock: clock.RealClock{}},
-		RandomID:   randomID, UUID: uuid.NewString,
+		RandomID:   adoption.RandomID, UUID: uuid.NewString,
 		ControlPlaneOperator: operatorOptions(), Environment: component.EnvironmentFrom(os.Getenv), Events: mgr.GetEventRecorder(names.HypershiftOperator),
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
@@ -361,15 +363,26 @@ func imageOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// randomID gives n characters of infraIDAlphabet.
-func randomID(n int) string {
-	id := make([]byte, n)
-	for i := range id {
-		k, err := rand.Int(rand.Reader, big.NewInt(int64(len(infraIDAlphabet))))
-		if err != nil {
-			panic(err) // the kernel has no randomness: nothing can go on
-		}
-		id[i] = infraIDAlphabet[k.Int64()]
+// direct reaches the management cluster itself, whatever KUBECONFIG says; nil where private types aren't used, and outside of a pod.
+func (f flags) direct() (*rest.Config, client.Client, error) {
+	if !f.privateCAPI {
+		return nil, nil, nil
 	}
-	return string(id)
+	cfg, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the management cluster: %w", err)
+	}
+	cfg.QPS = -1 // the API server's own limits hold
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up the look at standard groups: %w", err)
+	}
+	return cfg, c, nil
 }

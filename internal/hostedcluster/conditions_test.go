@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/hostedcluster/status"
 	"hcp.internal/platform/internal/hostedcluster/validate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
@@ -20,59 +20,59 @@ import (
 func TestRefusedFields(t *testing.T) {
 	t.Run("When a field is refused nothing should be written, and the condition name field and remedy", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *state.Observed) { obs.HC.Spec.FIPS = true })
-		setStatus(obs, noon)
+		obs := statetest.Seen(func(obs *state.Observed) { obs.HC.Spec.FIPS = true })
+		status.Set(obs, statetest.Noon)
 		c := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidHostedClusterConfiguration)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Message).To(HavePrefix("spec.fips: "))
-		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {
-			g.Expect(s.apply).To(BeEmpty())
-			g.Expect(s.create).To(BeNil())
+		for _, s := range planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{}).steps {
+			g.Expect(s.Apply).To(BeEmpty())
+			g.Expect(s.Create).To(BeNil())
 		}
 	})
 }
 
 func TestFlavour(t *testing.T) {
 	openShift := func(obs *state.Observed) {
-		r := *releaseOf(image135)
+		r := *statetest.ReleaseOf(statetest.Image135)
 		r.Version, r.Kubernetes = "4.20.1", false
 		obs.UserRelease, obs.Target = &r, &r
 	}
 	t.Run("When the release is an OpenShift payload it should be hosted", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(openShift)
+		obs := statetest.Seen(openShift)
 		obs.HC.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &configv1.IngressSpec{Domain: "apps.example.com"}}
-		steps := planFor(obs, setStatus(obs, noon), noon, options{}).steps
+		steps := planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{}).steps
 		g.Expect(conditions.IsTrue(obs.HC.Status.Conditions, hyperv1.SupportedHostedCluster)).To(BeTrue())
 		g.Expect(conditions.IsTrue(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)).To(BeTrue())
 		g.Expect(steps).NotTo(BeEmpty())
-		heeded := conditions.Get(obs.HC.Status.Conditions, allFieldsHeeded(obs).Type)
+		heeded := conditions.Get(obs.HC.Status.Conditions, status.AllFieldsHeeded(obs).Type)
 		g.Expect(heeded.Status).To(Equal(metav1.ConditionTrue), heeded.Message)
 		g.Expect(validate.AllFieldsHeeded(obs.HC, false).Status).To(Equal(metav1.ConditionFalse), "a release of Kubernetes has no ingress of its own")
 	})
 	for name, version := range map[string]string{"too old": "4.13.9", "too new": "5.2.0", "of an unknown major version": "6.0.0"} {
 		t.Run("When a payload is "+name+" it should be refused with the reason, before anything is written", func(t *testing.T) {
 			g := NewWithT(t)
-			obs := seen(openShift)
+			obs := statetest.Seen(openShift)
 			obs.UserRelease.Version = version
-			p := planFor(obs, setStatus(obs, noon), noon, options{})
+			p := planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{})
 			c := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)
 			g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 			g.Expect(c.Message).To(ContainSubstring("release version " + version))
 			for _, s := range p.steps {
-				g.Expect(append(s.apply, s.delete...)).To(BeEmpty())
-				g.Expect(s.create).To(BeNil())
+				g.Expect(append(s.Apply, s.Delete...)).To(BeEmpty())
+				g.Expect(s.Create).To(BeNil())
 			}
 		})
 	}
 	t.Run("When the control plane is of another flavour than the cluster it should be refused", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(openShift)
-		obs.Target = releaseOf(image135)
-		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).steps).To(BeEmpty())
+		obs := statetest.Seen(openShift)
+		obs.Target = statetest.ReleaseOf(statetest.Image135)
+		g.Expect(planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{}).steps).To(BeEmpty())
 		c := conditions.Get(obs.HC.Status.Conditions, hyperv1.SupportedHostedCluster)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
-		g.Expect(c.Message).To(HavePrefix("spec.controlPlaneRelease.image: " + image135))
+		g.Expect(c.Message).To(HavePrefix("spec.controlPlaneRelease.image: " + statetest.Image135))
 	})
 	t.Run("When a payload brings a control-plane-operator of its own it should run ours all the same, unless an annotation names another", func(t *testing.T) {
 		g := NewWithT(t)
@@ -80,26 +80,4 @@ func TestFlavour(t *testing.T) {
 		g.Expect(operatorImage(nil, payload, "ours")).To(Equal("ours"))
 		g.Expect(operatorImage(map[string]string{hyperv1.ControlPlaneOperatorImageAnnotation: "named"}, payload, "ours")).To(Equal("named"))
 	})
-}
-
-func TestIgnitionEndpoint(t *testing.T) {
-	running := func(obs *state.Observed) {
-		obs.Ignition = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)},
-			Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: "True"}}}}
-		obs.IgnitionEndpoint = "192.0.2.10:30443"
-	}
-	for name, tc := range map[string]struct {
-		world func(*state.Observed)
-		want  string
-	}{
-		"When it serves where machines reach it it should be available": {world: func(*state.Observed) {}, want: "True"},
-		"When it has no replicas it should not be":                      {world: func(obs *state.Observed) { obs.Ignition.Spec.Replicas = ptr.To[int32](0) }, want: "False"},
-		"When nobody can reach it it should not be":                     {world: func(obs *state.Observed) { obs.IgnitionEndpoint = "" }, want: "False"},
-		"When there is none it should not be":                           {world: func(obs *state.Observed) { obs.Ignition = nil }, want: "False"},
-		"When it has not said how it is it should be unknown":           {world: func(obs *state.Observed) { obs.Ignition.Status.Conditions = nil }, want: "Unknown"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(string(ignitionEndpoint(seen(running, tc.world)).Status)).To(Equal(tc.want))
-		})
-	}
 }

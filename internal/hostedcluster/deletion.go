@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,7 +17,10 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/teardown"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/events"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -25,6 +29,9 @@ const (
 	// ReasonWaitingForDependents: the message says what is still there, since when, and what may be done about it.
 	ReasonWaitingForDependents = "WaitingForDependents"
 )
+
+// eventDeletionBlocked is the reason of an event that is no reason of a condition.
+const eventDeletionBlocked = "DeletionBlocked"
 
 // documentsRecheck is how often it is looked whether the OIDC documents of a hosted cluster are gone; their finalizer tells it, too.
 const documentsRecheck = 10 * time.Second
@@ -64,7 +71,7 @@ func (r *Reconciler) finalize(ctx context.Context, hc *hyperv1.HostedCluster) (_
 	}
 	r.Journal.Forget(hc.UID)
 	r.uids.Forget(names.NamespaceOf(hc))
-	r.adopted.forget(client.ObjectKeyFromObject(hc))
+	r.adopted.Forget(client.ObjectKeyFromObject(hc))
 	ctrl.LoggerFrom(ctx).Info("removed the hosted cluster", "since", hc.DeletionTimestamp)
 	// An optimistic lock: somebody else may have added a finalizer since.
 	return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, hc, hyperv1.HostedClusterFinalizer)
@@ -131,4 +138,52 @@ func (r *Reconciler) gracePeriod(hc *hyperv1.HostedCluster) time.Duration {
 		fmt.Sprintf("Everything is removed; the object stays for %s (annotation %s)", grace, hyperv1.HCDestroyGracePeriodAnnotation)))
 	since := conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterDestroyed).LastTransitionTime
 	return max(since.Add(grace).Sub(now), 0)
+}
+
+// Deletions end within a minute as a rule. What takes longer is told, and again while it lasts.
+const (
+	deletionSlow  = 3 * time.Minute
+	deletionAgain = 10 * time.Minute
+)
+
+// tellSlowDeletion says what a deletion waits for that takes longer than it should.
+func (r *Reconciler) tellSlowDeletion(hc *hyperv1.HostedCluster, waiting []string) {
+	now := r.Clock.Now()
+	age := now.Sub(hc.DeletionTimestamp.Time)
+	if r.Events == nil || age < deletionSlow || len(waiting) == 0 || !r.toldDeletions.Allow(string(hc.UID), now, deletionAgain) {
+		return
+	}
+	events.Event(r.Events, hc, true, eventDeletionBlocked, "Delete", fmt.Sprintf("After %s, waiting for %s", age.Truncate(time.Second), strings.Join(waiting, ", ")))
+}
+
+// removeVanished makes the next move of removing what is left of a HostedCluster that was deleted in the moment in which it was taken on.
+func (r *Reconciler) removeVanished(ctx context.Context, key types.NamespacedName) (ctrl.Result, error) {
+	hc := r.adopted.Get(key, r.Clock.Now())
+	if hc == nil {
+		return ctrl.Result{}, nil // gone as it should be
+	}
+	// The cache may be behind: the object, or another of the same name, may exist. Its own passes do the rest then.
+	live, err := read.Optional(ctx, r.Live, key, &hyperv1.HostedCluster{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if live != nil {
+		return ctrl.Result{}, outcome.ErrStale
+	}
+	r.adopted.Keep(key)
+	remover := r.remover()
+	left, err := remover.Observe(ctx, hc)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if next := teardown.PlanFor(left, r.Clock.Now()); !next.Done() {
+		return ctrl.Result{RequeueAfter: next.RecheckAfter}, remover.Apply(ctx, left, next)
+	}
+	if err := remover.Sweep(ctx, hc); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.uids.Forget(names.NamespaceOf(hc))
+	r.adopted.Forget(key)
+	ctrl.LoggerFrom(ctx).Info("removed what was left of a hosted cluster that was deleted as soon as it was created")
+	return ctrl.Result{}, nil
 }

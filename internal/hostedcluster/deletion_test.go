@@ -19,8 +19,6 @@ import (
 	"hcp.internal/platform/internal/testenv"
 )
 
-var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-
 func TestDeletion(t *testing.T) {
 	gone := func(g Gomega, t testing.TB, w *world) {
 		g.Expect(w.missing(t.Context(), &hyperv1.HostedCluster{}, w.ns, "demo")()).To(Succeed())

@@ -2,9 +2,9 @@
 //
 // A pass of the Reconciler:
 //
-//	observe   HostedCluster, HostedControlPlane, namespace, NodePools, referenced Secrets and ConfigMaps, the release
-//	plan      conditions, status, and a list of steps; pure
-//	apply     the steps: critical ones decide whether later ones run, see steps.go
+//	observe   HostedCluster, HostedControlPlane, namespace, NodePools, referenced Secrets and ConfigMaps, the release: a state.Observed
+//	plan      conditions and status, by package status, and a list of steps; pure
+//	apply     the steps: critical ones decide whether later ones run, see package step
 //	report    one status patch, with ReconciliationSucceeded from the outcome
 //
 // What it makes, in the control-plane namespace "{namespace}-{name}": the HostedControlPlane, copies of the Secrets and ConfigMaps that the
@@ -12,8 +12,10 @@
 // HostedCluster.
 //
 // Rooms: management is what it has to know of the management cluster, metrics its metrics, sources the user's Secrets and ConfigMaps,
-// validate the mistakes in a spec, admission the queue of control planes that wait for room,
-// capi the objects of Cluster API and where they are stored, recovery the replacement of members of etcd, teardown the removal of all that was made,
+// validate the mistakes in a spec, admission the queue of control planes that wait for room, capi the objects of Cluster API and where they are stored,
+// recovery the replacement of members of etcd, state what a pass observes, status what the HostedCluster says of itself, desired the objects that are made,
+// comeback the way back from an upgrade that fails, elsewhere the policies of machines in other clusters, adoption what a hosted cluster is taken on with,
+// step the parts of a plan and their writer, watches what the operator caches and wakes for, cloud the program for clouds, teardown the removal of all that was made,
 // migration the move of its objects between the groups of Cluster API. The command is here, as in every room of controllers: it fills in a Reconciler from
 // flags, environment and the management cluster, and its tests play whole operators in the world of the Reconciler's.
 //

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/watches"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
@@ -117,7 +118,7 @@ func (w *world) run(t testing.TB, cfg *rest.Config, configure func(*Reconciler))
 	scheme, err := NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: process.Queue(),
+		Scheme: scheme, Cache: watches.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: process.Queue(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	sources, err := operator.NewSourceCache(cfg, mgr)

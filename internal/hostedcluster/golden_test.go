@@ -18,6 +18,8 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/hostedcluster/status"
 )
 
 var update = flag.Bool("update", os.Getenv("UPDATE") == "true", "rewrite the golden files")
@@ -27,8 +29,8 @@ func TestGolden(t *testing.T) {
 	scheme, err := NewScheme()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, obs := range map[string]*state.Observed{
-		"none": seen(),
-		"local-full": seen(func(obs *state.Observed) {
+		"none": statetest.Seen(),
+		"local-full": statetest.Seen(func(obs *state.Observed) {
 			s := &obs.HC.Spec
 			s.Platform.Type = hyperv1.LocalPlatform
 			s.ControllerAvailabilityPolicy = hyperv1.SingleReplica
@@ -53,13 +55,13 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run("When the cluster is "+name+" it should render the same objects as before", func(t *testing.T) {
 			g := NewWithT(t)
-			p := planFor(obs, setStatus(obs, noon), noon, options{})
+			p := planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{})
 			g.Expect(p.err).NotTo(HaveOccurred())
 			dir := filepath.Join("testdata", name)
 			written := map[string]bool{}
 			for _, s := range p.steps {
-				g.Expect(s.err).NotTo(HaveOccurred(), s.name)
-				for _, obj := range s.apply {
+				g.Expect(s.Err).NotTo(HaveOccurred(), s.Name)
+				for _, obj := range s.Apply {
 					compare(g, scheme, dir, obj, written)
 				}
 			}

@@ -10,17 +10,16 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/payload"
-	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/ignitionserverproxy"
-	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/kube/read"
 )
 
 // ignitionEndpoint is where machines reach the ignition server; empty while that is not known. Nothing here is cached: Services of all namespaces would be
 // many, and these hardly change.
 func (r *Reconciler) ignitionEndpoint(ctx context.Context, hc *hyperv1.HostedCluster, namespace string) (string, error) {
-	strategy := endpoints.StrategyFor(asControlPlane(hc), hyperv1.Ignition)
+	strategy := endpoints.StrategyFor(desired.AsControlPlane(hc), hyperv1.Ignition)
 	if strategy == nil {
 		return "", nil
 	}
@@ -45,7 +44,7 @@ func (r *Reconciler) ignitionEndpoint(ctx context.Context, hc *hyperv1.HostedClu
 
 // ignitionRouteHost is the name of Route ignition-server: the one in the hosted cluster's network, or what it was given by its router. Empty: the user's.
 func (r *Reconciler) ignitionRouteHost(ctx context.Context, hc *hyperv1.HostedCluster, namespace string) (string, error) {
-	hcp := asControlPlane(hc)
+	hcp := desired.AsControlPlane(hc)
 	if payload.Private(hcp) {
 		return endpoints.InternalRouteHost(endpoints.IgnitionRouteName, hcp.Name), nil
 	}
@@ -60,17 +59,4 @@ func (r *Reconciler) ignitionRouteHost(ctx context.Context, hc *hyperv1.HostedCl
 	}
 	host, _, _ := unstructured.NestedString(found.Object, "spec", "host")
 	return host, nil
-}
-
-// asControlPlane is the HostedControlPlane as far as it says how it is published.
-func asControlPlane(hc *hyperv1.HostedCluster) *hyperv1.HostedControlPlane {
-	hcp := &hyperv1.HostedControlPlane{}
-	hcp.Namespace, hcp.Name, hcp.Annotations = names.NamespaceOf(hc), hc.Name, hc.Annotations
-	hcp.Spec.Platform, hcp.Spec.Services = hc.Spec.Platform, hc.Spec.Services
-	return hcp
-}
-
-// hasRouter says whether the control plane has a router of its own.
-func hasRouter(hc *hyperv1.HostedCluster) bool {
-	return kit.OwnRouter(component.WorkloadContext{HCP: asControlPlane(hc)})
 }

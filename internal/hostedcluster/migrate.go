@@ -16,6 +16,8 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/hostedcluster/status"
+	"hcp.internal/platform/internal/hostedcluster/step"
 	"hcp.internal/platform/internal/kube/read"
 )
 
@@ -47,11 +49,11 @@ func (m mover) Deploy(ctx context.Context, hc *hyperv1.HostedCluster, private, a
 		obs.Pools = nil // what has no replica keeps none
 	}
 	o := r.operatorSettings()
-	var steps []step
+	var steps []step.Step
 	if awake {
 		steps = append(steps, operatorStep(&obs, o))
 	}
-	return runSteps(ctx, newWriter(r.Client, hc, r.Clock), append(steps, capiOperatorsStep(&obs, o)))
+	return r.apply(ctx, hc, append(steps, capiOperatorsStep(&obs, o)))
 }
 
 // asItRan gives a hosted cluster the release that its control plane has. Another one that somebody asks for meanwhile waits, or a move could not end
@@ -81,7 +83,7 @@ func (m mover) Speaks(ctx context.Context, hc *hyperv1.HostedCluster) error {
 	if obs.OperatorLabels == nil {
 		return fmt.Errorf("the labels of image %s can't be read, which tell whether the control-plane-operator knows private types (%s)", obs.OperatorImage, capiproxy.ImageLabel)
 	}
-	return speaksPrivately(&obs)
+	return status.SpeaksPrivately(&obs)
 }
 
 // settled is a hosted cluster as it is once r looks after it.

@@ -2,8 +2,10 @@ package hostedcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,8 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/hostedcluster/comeback"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/hostedcluster/state"
@@ -27,12 +31,6 @@ import (
 	"hcp.internal/platform/internal/support"
 	"hcp.internal/platform/internal/version"
 )
-
-// releases is what observing needs of release.Registry.
-type releases interface {
-	Lookup(ctx context.Context, image string, pullSecret []byte) (*release.Release, error)
-	Inspect(ctx context.Context, image string, pullSecret []byte) (*release.Info, error)
-}
 
 // observe reads everything. An error means that the API server could not be read; what is wrong with the user's input is in the result.
 func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (state.Observed, error) {
@@ -145,7 +143,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *state.Observed) {
 			return
 		}
 	}
-	r.observeLastGood(ctx, obs, provider, secret)
+	comeback.Observe(ctx, obs, provider, secret)
 	obs.OperatorImage = operatorImage(obs.HC.Annotations, obs.Target, r.OperatorImage)
 	if labels, ok := obs.HC.Annotations[hyperv1.ControlPlaneOperatorImageLabelsAnnotation]; ok {
 		obs.OperatorLabels = parseLabels(labels)
@@ -169,7 +167,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, obs *state.Observed) {
 }
 
 // ownLabels is what control-plane-operators of our own image can do; no registry has to be asked for that.
-var ownLabels = map[string]string{state.LabelCustomKubeconfig: "true", labelSignsCSRs: "true", capiproxy.ImageLabel: "true", images.LabelVersion: version.Semver()}
+var ownLabels = map[string]string{state.LabelCustomKubeconfig: "true", desired.LabelSignsCSRs: "true", capiproxy.ImageLabel: "true", images.LabelVersion: version.Semver()}
 
 // operatorImage: the annotation beats the release, and the release beats our own image. What an OpenShift payload has under that tag is another project's,
 // which knows nothing of what this one hands over.
@@ -241,3 +239,16 @@ func (r *Reconciler) secretKey(ctx context.Context, ns, name, key string) ([]byt
 
 // releaseTag is that of the control-plane-operator's image in releases.
 const releaseTag = "hypershift"
+
+// parseLabels reads "k=v,k2=v2"; what is no pair is left out.
+func parseLabels(s string) map[string]string {
+	labels := map[string]string{}
+	for pair := range strings.SplitSeq(s, ",") {
+		if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k != "" {
+			labels[k] = v
+		}
+	}
+	return labels
+}
+
+func isPending(err error) bool { return errors.Is(err, release.ErrPending) }

@@ -11,6 +11,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/hostedcluster/step"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/version"
 )
@@ -41,29 +43,29 @@ func TestPlanOperators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			all := steps(seen(tc.world), options{})
-			at := func(name string) int { return slices.IndexFunc(all, func(s step) bool { return s.name == name }) }
-			operator, capi := all[at(stepOperators)], all[at(stepCAPIOperators)]
+			all := steps(statetest.Seen(tc.world), options{})
+			at := func(name string) int { return slices.IndexFunc(all, func(s step.Step) bool { return s.Name == name }) }
+			operator, capi := all[at(step.Operators)], all[at(step.CAPIOperators)]
 			g.Expect(deployedBy(operator)).To(Equal(tc.operator))
 			g.Expect(deployedBy(capi)).To(Equal(tc.capi))
-			g.Expect(capi.certificate != nil).To(Equal(tc.rights))
-			g.Expect(len(capi.shared) + len(capi.apply)).To(Equal(map[bool]int{true: 2}[tc.rights]))
-			for _, s := range []step{operator, capi} {
-				g.Expect(s.class).To(Equal(blockable))
+			g.Expect(capi.Certificate != nil).To(Equal(tc.rights))
+			g.Expect(len(capi.Shared) + len(capi.Apply)).To(Equal(map[bool]int{true: 2}[tc.rights]))
+			for _, s := range []step.Step{operator, capi} {
+				g.Expect(s.Class).To(Equal(step.Blockable))
 				if tc.err != "" {
-					g.Expect(s.err).To(MatchError(tc.err))
+					g.Expect(s.Err).To(MatchError(tc.err))
 				} else {
-					g.Expect(s.err).NotTo(HaveOccurred())
+					g.Expect(s.Err).NotTo(HaveOccurred())
 				}
 			}
-			g.Expect(at(stepRelease)).To(BeNumerically("<", at(stepOperators)), "it runs the release")
-			g.Expect(at(stepCAPIOperators)).To(BeNumerically("<", at(stepPolicies)))
+			g.Expect(at(step.Release)).To(BeNumerically("<", at(step.Operators)), "it runs the release")
+			g.Expect(at(step.CAPIOperators)).To(BeNumerically("<", at(step.Policies)))
 		})
 	}
 }
 
-func deployedBy(s step) (all []string) {
-	for _, c := range s.deploy.components() {
+func deployedBy(s step.Step) (all []string) {
+	for _, c := range s.Deploy.Components() {
 		all = append(all, c.Name())
 	}
 	return all

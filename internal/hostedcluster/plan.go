@@ -16,9 +16,12 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/recovery"
 	"hcp.internal/platform/internal/hostedcluster/sources"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/status"
+	"hcp.internal/platform/internal/hostedcluster/step"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/oci/credentials"
 	"hcp.internal/platform/internal/pause"
@@ -28,7 +31,7 @@ import (
 
 // plan is what a pass does. The zero plan does nothing.
 type plan struct {
-	steps []step
+	steps []step.Step
 	// err ends the pass with an error although nothing went wrong with a write: the input is not usable.
 	err error
 	// recheckAfter is when something may have changed that no event tells of; 0: wait for an event.
@@ -44,29 +47,29 @@ type options struct {
 }
 
 // planFor decides what a pass does with a HostedCluster that is not being deleted. It writes nothing while a gate is closed.
-func planFor(obs *state.Observed, g gates, now time.Time, o options) plan {
+func planFor(obs *state.Observed, g status.Gates, now time.Time, o options) plan {
 	if p := pause.At(obs.HC.Spec.PausedUntil, now); p.Active {
 		return pausedPlan(obs, p, now)
 	}
-	if closed(g.configuration) {
-		return plan{err: fmt.Errorf("the configuration is not valid: %s", g.configuration.Message), steps: []step{markSources(obs)}}
+	if status.Closed(g.Configuration) {
+		return plan{err: fmt.Errorf("the configuration is not valid: %s", g.Configuration.Message), steps: []step.Step{markSources(obs)}}
 	}
-	if closed(g.supported) {
+	if status.Closed(g.Supported) {
 		return plan{}
 	}
-	if closed(g.release) && g.release.Reason != hyperv1.SecretNotFoundReason {
-		return plan{steps: []step{markSources(obs)}, recheckAfter: backoff(g.releaseSince, now)}
+	if status.Closed(g.Release) && g.Release.Reason != hyperv1.SecretNotFoundReason {
+		return plan{steps: []step.Step{markSources(obs)}, recheckAfter: backoff(g.ReleaseSince, now)}
 	}
-	if g.upgrade != nil {
+	if g.Upgrade != nil {
 		return plan{}
 	}
 	if obs.Admission != nil && obs.Admission.Waits {
-		return plan{steps: []step{markSources(obs)}, recheckAfter: admission.Recheck}
+		return plan{steps: []step.Step{markSources(obs)}, recheckAfter: admission.Recheck}
 	}
 	if obs.Namespace == nil && obs.Target == nil {
 		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
 		_, err := obs.Sources.PullSecret(obs.HC)
-		return plan{err: errors.Join(err, obs.ReleaseErr), steps: []step{markSources(obs)}}
+		return plan{err: errors.Join(err, obs.ReleaseErr), steps: []step.Step{markSources(obs)}}
 	}
 	p := plan{steps: steps(obs, o), recheckAfter: recovery.Recheck(obs.Etcds)}
 	unheard := obs.HCP != nil && obs.HCPCondition(hyperv1.HostedControlPlaneAvailable) == nil
@@ -86,11 +89,11 @@ func planFor(obs *state.Observed, g gates, now time.Time, o options) plan {
 func pausedPlan(obs *state.Observed, p pause.Pause, now time.Time) plan {
 	out := plan{}
 	if obs.HCP != nil && obs.HCP.DeletionTimestamp.IsZero() {
-		out.steps = []step{{name: stepCoreHCP, class: critical, apply: []client.Object{pausedControlPlane(obs.HC, obs.HCP)}}}
+		out.steps = []step.Step{{Name: step.CoreHCP, Class: step.Critical, Apply: []client.Object{desired.PausedControlPlane(obs.HC, obs.HCP)}}}
 	}
 	if obs.CAPICluster != nil && obs.CAPICluster.DeletionTimestamp.IsZero() {
 		if infra, err := capi.Infrastructure(obs.Platform, obs.HC, obs.HCP); infra != nil && err == nil {
-			out.steps = append(out.steps, step{name: stepCAPICluster, class: critical, apply: []client.Object{capi.Cluster(obs.HC, infra, true)}})
+			out.steps = append(out.steps, step.Step{Name: step.CAPICluster, Class: step.Critical, Apply: []client.Object{capi.Cluster(obs.HC, infra, true)}})
 		}
 	}
 	if !p.Until.IsZero() {
@@ -111,18 +114,18 @@ func backoff(since, now time.Time) time.Duration {
 }
 
 // steps are all steps of a reconcile, in the order in which they run.
-func steps(obs *state.Observed, o options) []step {
-	all := []step{namespaceStep(obs, o)}
+func steps(obs *state.Observed, o options) []step.Step {
+	all := []step.Step{namespaceStep(obs, o)}
 	if obs.Namespace != nil && !obs.Namespace.DeletionTimestamp.IsZero() {
 		return all // nothing can be made in it
 	}
 	if obs.Namespace == nil && obs.Target == nil {
 		return all
 	}
-	all = append(all, step{name: stepCredentials, class: critical, apply: obs.Credentials, err: obs.CredentialsErr})
+	all = append(all, step.Step{Name: step.Credentials, Class: step.Critical, Apply: obs.Credentials, Err: obs.CredentialsErr})
 	all = append(all, copySteps(obs)...)
-	all = append(all, markSources(obs), step{name: stepCoreHCP, class: critical, apply: []client.Object{hostedControlPlane(obs)}}, capiStep(obs), removeCopies(obs), publish(obs))
-	all = append(all, step{name: stepRelease, class: critical, err: obs.ReleaseErr})
+	all = append(all, markSources(obs), step.Step{Name: step.CoreHCP, Class: step.Critical, Apply: []client.Object{desired.HostedControlPlane(obs)}}, capiStep(obs), removeCopies(obs), publish(obs))
+	all = append(all, step.Step{Name: step.Release, Class: step.Critical, Err: obs.ReleaseErr})
 	if obs.Target != nil {
 		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs))
 	}
@@ -132,33 +135,33 @@ func steps(obs *state.Observed, o options) []step {
 	return all
 }
 
-func namespaceStep(obs *state.Observed, o options) step {
-	s := step{name: stepNamespace, class: critical}
+func namespaceStep(obs *state.Observed, o options) step.Step {
+	s := step.Step{Name: step.Namespace, Class: step.Critical}
 	switch {
 	case obs.Namespace != nil && !obs.Namespace.DeletionTimestamp.IsZero():
-		s.err = fmt.Errorf("namespace %s is being deleted since %s: waiting until it is gone", obs.Namespace.Name, obs.Namespace.DeletionTimestamp.UTC().Format(time.RFC3339))
+		s.Err = fmt.Errorf("namespace %s is being deleted since %s: waiting until it is gone", obs.Namespace.Name, obs.Namespace.DeletionTimestamp.UTC().Format(time.RFC3339))
 		return s
 	case obs.Target == nil:
-		s.err = obs.ReleaseErr
+		s.Err = obs.ReleaseErr
 		return s // what the namespace needs is unknown: leave it
 	case obs.Namespace == nil:
-		s.create = newNamespace(obs)
+		s.Create = desired.NewNamespace(obs)
 	}
-	s.apply = []client.Object{desiredNamespace(obs, o.clusterMonitoring)}
+	s.Apply = []client.Object{desired.Namespace(obs, o.clusterMonitoring)}
 	return s
 }
 
 // copySteps are one step per kind of reference, in the order of references, critical ones first.
-func copySteps(obs *state.Observed) []step {
-	var all []step
+func copySteps(obs *state.Observed) []step.Step {
+	var all []step.Step
 	for _, ref := range sources.References(&obs.HC.Spec) {
-		i := slices.IndexFunc(all, func(s step) bool { return s.name == ref.Purpose })
+		i := slices.IndexFunc(all, func(s step.Step) bool { return s.Name == ref.Purpose })
 		if i < 0 {
-			class := supporting
+			class := step.Supporting
 			if ref.Critical {
-				class = critical
+				class = step.Critical
 			}
-			all, i = append(all, step{name: ref.Purpose, class: class}), len(all)
+			all, i = append(all, step.Step{Name: ref.Purpose, Class: class}), len(all)
 		}
 		err := ref.Check(obs.HC.Namespace, obs.Sources)
 		if ref.Purpose == sources.PullSecret && err == nil {
@@ -167,20 +170,20 @@ func copySteps(obs *state.Observed) []step {
 			}
 		}
 		if err != nil {
-			all[i].err = errors.Join(all[i].err, err)
+			all[i].Err = errors.Join(all[i].Err, err)
 			continue
 		}
 		copied, err := ref.Copy(names.NamespaceOf(obs.HC), obs.Sources)
 		if err != nil {
-			all[i].err = errors.Join(all[i].err, err)
+			all[i].Err = errors.Join(all[i].Err, err)
 			continue
 		}
 		if ref.Purpose == sources.TrustBundle {
 			appendProxyCA(obs, copied)
 		}
-		all[i].apply = append(all[i].apply, copied)
+		all[i].Apply = append(all[i].Apply, copied)
 	}
-	slices.SortStableFunc(all, func(a, b step) int { return int(a.class) - int(b.class) })
+	slices.SortStableFunc(all, func(a, b step.Step) int { return int(a.Class) - int(b.Class) })
 	return all
 }
 
@@ -197,81 +200,81 @@ func appendProxyCA(obs *state.Observed, bundle client.Object) {
 }
 
 // markSources puts our annotation on every source that exists and lacks it.
-func markSources(obs *state.Observed) step {
-	return step{name: stepReferences, class: supporting, mark: obs.Sources.Unmarked(obs.HC.Name)}
+func markSources(obs *state.Observed) step.Step {
+	return step.Step{Name: step.References, Class: step.Supporting, Mark: obs.Sources.Unmarked(obs.HC.Name)}
 }
 
 // removeCopies deletes copies that nothing refers to any more.
-func removeCopies(obs *state.Observed) step {
+func removeCopies(obs *state.Observed) step.Step {
 	stale, err := sources.Stale(&obs.HC.Spec, obs.HCP, obs.Copies)
-	return step{name: stepStaleCopies, class: supporting, delete: stale, err: err}
+	return step.Step{Name: step.StaleCopies, Class: step.Supporting, Delete: stale, Err: err}
 }
 
 // ownCreated makes the HostedCluster an owner of what the CLI created for it. Each of these is one that the spec refers to.
-func ownCreated(obs *state.Observed) step {
-	return step{name: stepCreatedSecrets, class: blockable, own: obs.Sources.Created(obs.HC)}
+func ownCreated(obs *state.Observed) step.Step {
+	return step.Step{Name: step.CreatedSecrets, Class: step.Blockable, Own: obs.Sources.Created(obs.HC)}
 }
 
 // recoveryStep replaces members of etcd that fail.
-func recoveryStep(obs *state.Observed) step {
+func recoveryStep(obs *state.Observed) step.Step {
 	write, remove := recovery.Plan(obs.HC, obs.Etcds, recovery.Options{Image: obs.RecoveryImage, UID: obs.UID})
-	return step{name: stepRecovery, class: supporting, apply: write, delete: remove}
+	return step.Step{Name: step.Recovery, Class: step.Supporting, Apply: write, Delete: remove}
 }
 
 // capiStep makes the Cluster and its infrastructure object. It is empty on platforms without Cluster API.
-func capiStep(obs *state.Observed) step {
-	s := step{name: stepCAPICluster, class: critical}
+func capiStep(obs *state.Observed) step.Step {
+	s := step.Step{Name: step.CAPICluster, Class: step.Critical}
 	infra, err := capi.Infrastructure(obs.Platform, obs.HC, obs.HCP)
 	if infra == nil || err != nil {
-		s.err = err
+		s.Err = err
 		return s
 	}
 	if !obs.Capabilities.ClusterAPI {
-		s.err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.HC.Spec.Platform.Type)
+		s.Err = fmt.Errorf("platform %s needs the kinds of Cluster API, which this management cluster does not serve: run hypershift install", obs.HC.Spec.Platform.Type)
 		return s
 	}
 	if obs.HCP == nil {
 		return s // what refers to it comes after it
 	}
 	if err := completeInfra(obs, infra, &s); err != nil {
-		s.err = err
+		s.Err = err
 		return s
 	}
-	s.apply = append(s.apply, infra, capi.Cluster(obs.HC, infra, false))
+	s.Apply = append(s.Apply, infra, capi.Cluster(obs.HC, infra, false))
 	if obs.CAPICluster != nil && obs.HCP.Status.Initialized && !capi.Initialized(obs.CAPICluster) {
-		s.initialized = obs.CAPICluster
+		s.Initialized = obs.CAPICluster
 	}
 	return s
 }
 
 // completeInfra adds what only some platforms have to their infrastructure object.
-func completeInfra(obs *state.Observed, infra client.Object, s *step) (err error) {
+func completeInfra(obs *state.Observed, infra client.Object, s *step.Step) (err error) {
 	if aware, ok := obs.Platform.(platform.PoolAware); ok {
 		if err := aware.CompleteInfra(infra, obs.HC, obs.Pools); err != nil {
 			return err
 		}
 	}
 	if c, ok := obs.Platform.(platform.Companion); ok {
-		if s.apply, err = c.Companions(obs.HC, names.NamespaceOf(obs.HC)); err != nil {
+		if s.Apply, err = c.Companions(obs.HC, names.NamespaceOf(obs.HC)); err != nil {
 			return err
 		}
 	}
 	if k, ok := obs.Platform.(platform.InfraKeeper); ok {
-		s.ready = &readiness{infra: infra, status: k.InfraStatus()}
+		s.Ready = &step.Readiness{Infra: infra, Status: k.InfraStatus()}
 	}
 	return nil
 }
 
-func policies(obs *state.Observed) step {
-	s := step{name: stepPolicies, class: blockable}
-	in := policyInput(obs)
+func policies(obs *state.Observed) step.Step {
+	s := step.Step{Name: step.Policies, Class: step.Blockable}
+	in := desired.PolicyInput(obs)
 	want := netpolicy.For(in)
 	for _, p := range want.Apply {
-		s.apply = append(s.apply, p)
+		s.Apply = append(s.Apply, p)
 	}
-	s.apply = append(s.apply, pkiOperatorRights(obs.HC, obs.OperatorLabels)...)
+	s.Apply = append(s.Apply, desired.PKIOperatorRights(obs.HC, obs.OperatorLabels)...)
 	for _, name := range want.Delete {
-		s.delete = append(s.delete, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name}})
+		s.Delete = append(s.Delete, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name}})
 	}
 	return s
 }

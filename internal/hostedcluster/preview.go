@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
 	"hcp.internal/platform/internal/controlplane/openshift/karpenteroperator"
 	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/platform"
 	"hcp.internal/platform/internal/release"
@@ -25,7 +26,7 @@ func PreviewControlPlane(hc *hyperv1.HostedCluster, pools []hyperv1.NodePool) *h
 	if hc.Spec.InfraID == "" {
 		hc.Spec.InfraID = hc.Name
 	}
-	hcp := hostedControlPlane(&state.Observed{HC: hc, Pools: pools})
+	hcp := desired.HostedControlPlane(&state.Observed{HC: hc, Pools: pools})
 	hcp.TypeMeta = metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedControlPlane"}
 	return hcp
 }

@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/step"
 )
 
 // publication is a Secret that the user finds beside the HostedCluster.
@@ -21,8 +22,8 @@ type publication struct {
 }
 
 // publish is the step that copies the control plane's credentials to the user's namespace, and takes back those that no longer hold.
-func publish(obs *state.Observed) step {
-	s := step{name: stepKubeconfig, class: blockable}
+func publish(obs *state.Observed) step.Step {
+	s := step.Step{Name: step.Kubeconfig, Class: step.Blockable}
 	supportsCustom := obs.OperatorLabels == nil || obs.OperatorLabels[state.LabelCustomKubeconfig] == "true"
 	for _, p := range []publication{
 		{state.AdminKubeconfigName(obs.HC.Name), state.KubeconfigKey, obs.Published.Kubeconfig, true},
@@ -31,13 +32,13 @@ func publish(obs *state.Observed) step {
 	} {
 		switch {
 		case !p.wanted && obs.Published.Existing[p.name]:
-			s.delete = append(s.delete, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obs.HC.Namespace, Name: p.name}})
+			s.Delete = append(s.Delete, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: obs.HC.Namespace, Name: p.name}})
 		case !p.wanted || len(p.content) == 0:
 		case obs.Published.Foreign[p.name]:
-			s.err = errors.Join(s.err, fmt.Errorf("Secret %s/%s exists and is not of this HostedCluster: rename or delete it, so that the credentials can be published there",
+			s.Err = errors.Join(s.Err, fmt.Errorf("Secret %s/%s exists and is not of this HostedCluster: rename or delete it, so that the credentials can be published there",
 				obs.HC.Namespace, p.name))
 		default:
-			s.apply = append(s.apply, publishedSecret(obs.HC, p))
+			s.Apply = append(s.Apply, publishedSecret(obs.HC, p))
 		}
 	}
 	return s

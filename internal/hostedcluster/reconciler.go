@@ -2,34 +2,24 @@ package hostedcluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/admission"
+	"hcp.internal/platform/internal/hostedcluster/adoption"
 	"hcp.internal/platform/internal/hostedcluster/capi"
+	"hcp.internal/platform/internal/hostedcluster/elsewhere"
 	"hcp.internal/platform/internal/hostedcluster/management"
-	"hcp.internal/platform/internal/hostedcluster/metrics"
-	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/operator"
-	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/release"
 )
 
 // Reconciler reconciles HostedClusters. All fields are required unless they say otherwise.
@@ -87,39 +77,10 @@ type Reconciler struct {
 	Journal *journal.Book
 
 	uids          management.UIDs
-	adopted       adoptions
+	adopted       adoption.Memory
 	toldDeletions events.Limiter
 	outcomes      outcome.Outcomes
-	elsewhere     memory
-}
-
-// Reconcile implements reconcile.Reconciler.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.outcomes.Pass(ctx, r, req, r.next)
-}
-
-// next makes the pass that the state of the HostedCluster calls for.
-func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	hc := &hyperv1.HostedCluster{}
-	if err := r.Client.Get(ctx, req.NamespacedName, hc); apierrors.IsNotFound(err) {
-		metrics.Forget(req.Namespace, req.Name)
-		r.Admission.ForgetKey(req.NamespacedName)
-		r.elsewhere.forget(req.NamespacedName)
-		return r.removeVanished(ctx, req.NamespacedName)
-	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	if settled, err := r.storage().Settle(ctx, hc); !settled || err != nil {
-		return ctrl.Result{}, err
-	}
-	if !hc.DeletionTimestamp.IsZero() {
-		r.Admission.Freed(hc.UID)
-		return r.finalize(ctx, hc)
-	}
-	if err := r.adopt(ctx, hc); err != nil {
-		return ctrl.Result{}, err
-	}
-	return r.reconcile(ctx, hc)
+	elsewhere     elsewhere.Policies
 }
 
 func (r *Reconciler) operator() scope.Identity {
@@ -131,95 +92,8 @@ func (r *Reconciler) storage() capi.Storage {
 	return capi.Storage{Client: r.Client, Live: r.Live, Direct: r.Direct, Clock: r.Clock, Operator: r.operator()}
 }
 
-// adopt stores our finalizer, before the first object exists that a crash could leak, and the IDs that everything else is named after. The
-// patch carries the resourceVersion: with an old object in the cache, a second set of IDs would be refused and not written.
-func (r *Reconciler) adopt(ctx context.Context, hc *hyperv1.HostedCluster) error {
-	before := hc.DeepCopy()
-	changed := controllerutil.AddFinalizer(hc, hyperv1.HostedClusterFinalizer)
-	if r.PrivateCAPI && hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] != "true" {
-		metav1.SetMetaDataAnnotation(&hc.ObjectMeta, hyperv1.PrivateCAPITypesAnnotation, "true")
-		changed = true
-	}
-	if !pause.At(hc.Spec.PausedUntil, r.Clock.Now()).Active {
-		if hc.Spec.InfraID == "" {
-			hc.Spec.InfraID, changed = infraIDFor(hc.Name, r.RandomID(infraIDSuffix)), true
-		}
-		if hc.Spec.ClusterID == "" {
-			hc.Spec.ClusterID, changed = r.UUID(), true
-		}
-		if p, err := r.Platforms.For(hc.Spec.Platform.Type); err == nil { // else a condition says so
-			if d, ok := p.(platform.Defaulter); ok && d.Default(hc) {
-				changed = true
-			}
-		}
-	}
-	if !changed {
-		return nil
-	}
-	if err := r.Client.Patch(ctx, hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("adding finalizer and IDs to HostedCluster %s: %w", names.BackReference(hc), err)
-	}
-	r.adopted.add(hc, r.Clock.Now())
-	ctrl.LoggerFrom(ctx).Info("took on a hosted cluster", "infraID", hc.Spec.InfraID, "clusterID", hc.Spec.ClusterID)
-	return nil
-}
-
-func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
-	returned := standIn(hc)
-	if returned == nil {
-		if err := r.forgetReturn(ctx, hc); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	obs, err := r.observe(ctx, hc)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("observing %s: %w", names.BackReference(hc), err)
-	}
-	obs.Returned = returned
-	if isPending(obs.ReleaseErr) {
-		return r.awaitRelease(ctx, hc, obs.ReleaseErr)
-	}
-	if err := r.findDomain(ctx, &obs); err != nil {
-		return ctrl.Result{}, err
-	}
-	before := hc.DeepCopy()
-	now := r.Clock.Now()
-	if err := r.admit(ctx, &obs, now); err != nil {
-		return ctrl.Result{}, err
-	}
-	again := r.keepPolicyElsewhere(ctx, &obs, now)
-	g := setStatus(&obs, now)
-	back := comebackOf(&obs, g, now).decide()
-	if back.note != nil {
-		return ctrl.Result{}, r.goBack(ctx, hc, *back.note)
-	}
-	setComeback(hc, back, now)
-	metrics.ObserveProxyCA(hc, proxyCAExpiry(&obs))
-	p := planFor(&obs, g, now, options{clusterMonitoring: r.ClusterMonitoring, operators: r.operatorSettings()})
-	if obs.DomainErr != nil && p.recheckAfter == 0 {
-		p.recheckAfter = domainRecheck
-	}
-	if again > 0 && (p.recheckAfter == 0 || p.recheckAfter > again) {
-		p.recheckAfter = again
-	}
-	if back.left > 0 && (p.recheckAfter == 0 || p.recheckAfter > back.left) {
-		p.recheckAfter = back.left + time.Second // times of conditions have whole seconds
-	}
-	err = errors.Join(p.err, runSteps(ctx, newWriter(r.Client, hc, r.Clock), p.steps))
-	if !outcome.IsConflict(err) { // a conflict is no failure, only a reason to look again
-		conditions.Set(&hc.Status.Conditions, now, reconciliationSucceeded(err, hc.Generation))
-	}
-	rollUp(hc, now)
-	return ctrl.Result{RequeueAfter: p.recheckAfter}, errors.Join(err, r.report(ctx, before, hc))
-}
-
-// parseLabels reads "k=v,k2=v2"; what is no pair is left out.
-func parseLabels(s string) map[string]string {
-	labels := map[string]string{}
-	for pair := range strings.SplitSeq(s, ",") {
-		if k, v, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && k != "" {
-			labels[k] = v
-		}
-	}
-	return labels
+// releases is what observing needs of release.Registry.
+type releases interface {
+	Lookup(ctx context.Context, image string, pullSecret []byte) (*release.Release, error)
+	Inspect(ctx context.Context, image string, pullSecret []byte) (*release.Info, error)
 }

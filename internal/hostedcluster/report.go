@@ -11,6 +11,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/metrics"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/status"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 )
@@ -21,7 +22,7 @@ func (r *Reconciler) report(ctx context.Context, before, hc *hyperv1.HostedClust
 		return err
 	}
 	metrics.ObserveTransitions(before, hc)
-	tellChanges(r.Events, before, hc)
+	status.Tell(r.Events, before, hc)
 	if err := r.Journal.Record(ctx, hc, hc.Status.Conditions); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "keeping the journal; the next pass tries again")
 	}

@@ -11,17 +11,20 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/hostedcluster/status"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
 func TestTroubles(t *testing.T) {
 	inHCP := func(conds ...metav1.Condition) func(*state.Observed) {
 		return func(obs *state.Observed) {
-			obs.HCP = hostedControlPlane(obs)
+			obs.HCP = desired.HostedControlPlane(obs)
 			obs.HCP.Status.Conditions = conds
 			obs.HCP.Status.VersionStatus = &hyperv1.ClusterVersionStatus{}
-			obs.HCP.Status.VersionStatus.Desired.Image = image135
+			obs.HCP.Status.VersionStatus.Desired.Image = statetest.Image135
 		}
 	}
 	operator := func(obs *state.Observed) {
@@ -44,7 +47,7 @@ func TestTroubles(t *testing.T) {
 		},
 		"When the API serves all the same it should be available": {
 			world:     []func(*state.Observed){inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}), operator},
-			available: "True AsExpected " + messageAvailable, progressing: "True ImagePullBackOff pod x can't get image",
+			available: "True AsExpected " + status.MessageAvailable, progressing: "True ImagePullBackOff pod x can't get image",
 		},
 		"When it waits for room both should say so": {
 			world: []func(*state.Observed){func(obs *state.Observed) {
@@ -55,8 +58,8 @@ func TestTroubles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			obs := seen(tc.world...)
-			setStatus(obs, noon)
+			obs := statetest.Seen(tc.world...)
+			status.Set(obs, statetest.Noon)
 			for kind, want := range map[string]string{hyperv1.HostedClusterAvailable: tc.available, hyperv1.HostedClusterProgressing: tc.progressing} {
 				c := conditions.Get(obs.HC.Status.Conditions, kind)
 				g.Expect(string(c.Status)+" "+c.Reason+" "+c.Message).To(Equal(want), kind)
@@ -65,19 +68,19 @@ func TestTroubles(t *testing.T) {
 	}
 	t.Run("When something lacks replicas it should look again, as why shows in a pod that nobody watches", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}))
-		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).recheckAfter).To(BeZero())
+		obs := statetest.Seen(inHCP(metav1.Condition{Type: hyperv1.HostedControlPlaneAvailable, Status: metav1.ConditionTrue}))
+		g.Expect(planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{}).recheckAfter).To(BeZero())
 		obs.Lacking = true
-		g.Expect(planFor(obs, setStatus(obs, noon), noon, options{}).recheckAfter).To(Equal(troubleRecheck))
+		g.Expect(planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{}).recheckAfter).To(Equal(troubleRecheck))
 	})
 	t.Run("When it waits for room nothing should be made", func(t *testing.T) {
 		g := NewWithT(t)
-		obs := seen(func(obs *state.Observed) {
+		obs := statetest.Seen(func(obs *state.Observed) {
 			obs.Admission = &admission.Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason}
 		})
-		setStatus(obs, noon)
-		for _, s := range planFor(obs, setStatus(obs, noon), noon, options{}).steps {
-			g.Expect(s.create == nil && len(s.apply) == 0).To(BeTrue(), s.name)
+		status.Set(obs, statetest.Noon)
+		for _, s := range planFor(obs, status.Set(obs, statetest.Noon), statetest.Noon, options{}).steps {
+			g.Expect(s.Create == nil && len(s.Apply) == 0).To(BeTrue(), s.Name)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/adoption"
 )
 
 func TestVanished(t *testing.T) {
@@ -52,12 +53,12 @@ func TestVanished(t *testing.T) {
 		secret := &corev1.Secret{}
 		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "pull"}, secret)).To(Succeed())
 		g.Expect(secret.Annotations).To(BeEmpty())
-		g.Expect(r.adopted.of).To(BeEmpty())
+		g.Expect(r.adopted.Get(client.ObjectKey{Namespace: w.ns, Name: "demo"}, r.Clock.Now())).To(BeNil())
 	})
 	t.Run("When somebody takes the finalizer off later what is left should be left", func(t *testing.T) {
 		g := NewWithT(t)
 		w, r, clk := taken(t)
-		clk.SetTime(clk.Now().Add(adoptionWindow + time.Second))
+		clk.SetTime(clk.Now().Add(adoption.Window + time.Second))
 		g.Expect(passes(t, w, r)).To(Succeed())
 		ns := &corev1.Namespace{}
 		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Name: w.ns + "-demo"}, ns)).To(Succeed())

@@ -20,7 +20,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/hostedcluster/watches"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/operator"
 )
@@ -37,7 +37,7 @@ func (w *world) start(t testing.TB) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := rest.CopyConfig(w.env.Config)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: w.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: w.client.Scheme(), Cache: watches.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: process.Queue(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())

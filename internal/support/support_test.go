@@ -156,7 +156,7 @@ var sources = sync.OnceValue(func() map[string]string {
 		if err != nil {
 			return err
 		}
-		for _, skip := range []string{"_test.go", "internal/hostedcluster/hcp.go", "internal/nodepool/payload.go"} { // the last one is for OpenShift payloads alone, too
+		for _, skip := range []string{"_test.go", "internal/hostedcluster/desired/hcp.go", "internal/nodepool/payload.go"} { // the last one is for OpenShift payloads alone, too
 			if strings.HasSuffix(path, skip) {
 				return nil
 			}

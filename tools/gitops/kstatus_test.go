@@ -14,7 +14,7 @@ import (
 
 // recorded are HostedClusters and Packages as the operators write their status. The name of each file begins with what kstatus is to find.
 var recorded = map[string]string{
-	"a hosted cluster": "../../internal/hostedcluster/testdata/rollup/*.yaml",
+	"a hosted cluster": "../../internal/hostedcluster/status/testdata/rollup/*.yaml",
 	"a package":        "../../internal/packages/engine/status/testdata/rollup/*.yaml",
 }
 

@@ -29,6 +29,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/hostedcluster"
+	"hcp.internal/platform/internal/hostedcluster/watches"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/nodepool"
 	"hcp.internal/platform/internal/operator"
@@ -214,7 +215,7 @@ func (f *fleet) parallel(b *testing.B, n int, do func(ctx context.Context, i int
 func (f *fleet) start(ctx context.Context, b *testing.B) (writes func() int) {
 	cfg := rest.CopyConfig(f.env.Config)
 	cfg.QPS = -1
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: f.client.Scheme(), Cache: hostedcluster.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: f.client.Scheme(), Cache: watches.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: process.Queue()})
 	must(b, err)
 	sources, err := operator.NewSourceCache(cfg, mgr)

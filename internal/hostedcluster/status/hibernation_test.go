@@ -1,0 +1,89 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/pause"
+)
+
+func TestHibernated(t *testing.T) {
+	asked := func(value string) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			if obs.HC.Annotations == nil {
+				obs.HC.Annotations = map[string]string{}
+			}
+			obs.HC.Annotations[hyperv1.HibernateAnnotation] = value
+			obs.Hibernation = pause.Hibernation(obs.HC.Annotations, statetest.Noon)
+		}
+	}
+	controlPlane := func(told bool, status metav1.ConditionStatus, reason string) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			obs.HCP = &hyperv1.HostedControlPlane{}
+			if told {
+				obs.HCP.Annotations = map[string]string{hyperv1.HibernateAnnotation: "true"}
+			}
+			if reason != "" {
+				obs.HCP.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterHibernated, Status: status, Reason: reason, Message: "so"}}
+			}
+		}
+	}
+	pool := func(name string, status corev1.ConditionStatus) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			p := hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if status != "" {
+				p.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.HostedClusterHibernated, Status: status}}
+			}
+			obs.Pools = append(obs.Pools, p)
+		}
+	}
+	all := func(fs ...func(*state.Observed)) []func(*state.Observed) { return fs }
+	for name, tc := range map[string]struct {
+		world  []func(*state.Observed)
+		sleeps bool // what the control plane is told
+		want   string
+	}{
+		"When nobody asks for it nothing should be said":                      {world: all(controlPlane(false, "", ""), pool("a", ""))},
+		"When there is no control plane yet it should wait":                   {world: all(asked("true")), want: "False/WorkersStopping: " + messageHCPMissing},
+		"When a pool has not said anything the control plane should run on":   {world: all(asked("true"), controlPlane(false, "", ""), pool("a", ""), pool("b", "True")), want: "False/WorkersStopping: NodePools still have machines, or drain them: a"},
+		"When a pool still has machines the control plane should run on":      {world: all(asked("true"), controlPlane(false, "", ""), pool("a", "False")), want: "False/WorkersStopping: NodePools still have machines, or drain them: a"},
+		"When all machines are gone the control plane should be told":         {world: all(asked("true"), controlPlane(false, "", ""), pool("a", "True")), sleeps: true, want: "False/FallingAsleep: the control plane is told to stop"},
+		"When there are no pools the control plane should be told":            {world: all(asked("true"), controlPlane(false, "", "")), sleeps: true, want: "False/FallingAsleep: the control plane is told to stop"},
+		"When it falls asleep it should say how far it is":                    {world: all(asked("true"), controlPlane(true, "False", "FallingAsleep")), sleeps: true, want: "False/FallingAsleep: so"},
+		"When a pool is made meanwhile it should go on sleeping":              {world: all(asked("true"), controlPlane(true, "True", "Asleep"), pool("new", "")), sleeps: true, want: "True/Asleep: so"},
+		"When it sleeps until a time it should say when it wakes":             {world: all(asked(statetest.Noon.Add(time.Hour).Format(time.RFC3339)), controlPlane(true, "True", "Asleep")), sleeps: true, want: "True/Asleep: so; it wakes at " + statetest.Noon.Add(time.Hour).Format(time.RFC3339)},
+		"When that time has passed it should wake":                            {world: all(asked(statetest.Noon.Add(-time.Hour).Format(time.RFC3339)), controlPlane(true, "True", "Asleep")), want: "False/Waking: the control plane is told to start"},
+		"When it is put to sleep again while it wakes it should be told anew": {world: all(asked("true"), controlPlane(false, "False", "Waking")), sleeps: true, want: "False/FallingAsleep: the control plane is told to stop"},
+		"When it wakes it should say how far it is":                           {world: all(controlPlane(false, "False", "Waking")), want: "False/Waking: so"},
+		"When nobody can read what is asked for it should say what to write": {world: all(asked("tonight"), controlPlane(false, "", "")),
+			want: `False/InvalidValue: annotation hypershift.openshift.io/hibernate is "tonight", which is neither true or false nor a time: write it like 2027-01-31T12:00:00Z`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			obs := statetest.Seen(tc.world...)
+			live := map[string]string{}
+			if obs.HCP != nil {
+				live = obs.HCP.Annotations
+			}
+			g.Expect(obs.PutsToSleep(live)).To(Equal(tc.sleeps))
+			got := ""
+			if c := hibernated(obs); c != nil {
+				got = string(c.Status) + "/" + c.Reason + ": " + c.Message
+			}
+			g.Expect(got).To(Equal(tc.want))
+			available := metav1.Condition{Type: hyperv1.HostedClusterAvailable, Status: "False", Reason: "X"}
+			g.Expect(calm(obs, available).Reason == hyperv1.HostedClusterHibernated).To(Equal(obs.Hibernation.Active), "a sleeping cluster is not broken")
+		})
+	}
+	t.Run("When a sleeping cluster is deleted its control plane should wake for that", func(t *testing.T) {
+		obs := statetest.Seen(asked("true"), controlPlane(true, "True", "Asleep"), func(obs *state.Observed) { obs.HC.DeletionTimestamp = &metav1.Time{Time: statetest.Noon} })
+		NewWithT(t).Expect(obs.PutsToSleep(obs.HCP.Annotations)).To(BeFalse())
+	})
+}

@@ -1,0 +1,2 @@
+// Package watches says which objects the operator keeps in its cache, which of their changes matter, and which HostedClusters they concern.
+package watches

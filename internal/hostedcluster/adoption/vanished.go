@@ -32,6 +32,7 @@ type adoption struct {
 
 func (a adoption) expired(now time.Time) bool { return !a.until.IsZero() && now.After(a.until) }
 
+// Add remembers a HostedCluster that was just taken on.
 func (a *Memory) Add(hc *hyperv1.HostedCluster, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,6 +64,7 @@ func (a *Memory) Keep(key types.NamespacedName) {
 	}
 }
 
+// Forget drops a HostedCluster of which nothing is left.
 func (a *Memory) Forget(key types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,6 +21,7 @@ type Flags struct {
 	privatePlatform                         string
 }
 
+// Add adds the flags to a command.
 func (c *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Bucket, "oidc-storage-provider-s3-bucket-name", "", "bucket that the OIDC documents of hosted clusters on AWS are published in; empty: none are")
 	fs.StringVar(&c.bucketRegion, "oidc-storage-provider-s3-region", "", "region of that bucket")
@@ -31,6 +32,7 @@ func (c *Flags) Add(fs *pflag.FlagSet) {
 // envRegion is the variable by which SDKs of AWS learn of their region.
 const envRegion = "AWS_REGION"
 
+// Validate says which flags do not fit together.
 func (c Flags) Validate() error {
 	var errs []error
 	if (c.Bucket == "") != (c.bucketRegion == "") {

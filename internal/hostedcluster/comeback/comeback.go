@@ -114,7 +114,7 @@ func (c Case) impossible() string {
 	return ""
 }
 
-// Of gathers what decide needs.
+// Of gathers what Decide needs.
 func Of(obs *state.Observed, g status.Gates, now time.Time) Case {
 	hc := obs.HC
 	c := Case{option: hc.Annotations[upgrades.ReturnAnnotation], note: obs.Returned, asked: hc.Spec.Release.Image, target: obs.Target, before: obs.Before, last: obs.Last,

@@ -20,6 +20,7 @@ func CAPIRole() *rbacv1.ClusterRole {
 	}
 }
 
+// CAPIRoleBinding gives CAPIRole to the Cluster API programs of one hosted cluster.
 func CAPIRoleBinding(hc *hyperv1.HostedCluster) *rbacv1.ClusterRoleBinding {
 	ns := names.NamespaceOf(hc)
 	return &rbacv1.ClusterRoleBinding{

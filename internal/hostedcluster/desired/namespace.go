@@ -22,7 +22,7 @@ const (
 var podSecurityLabels = []string{hyperv1.PodSecurityEnforceLabel, hyperv1.PodSecurityAuditLabel, hyperv1.PodSecurityWarnLabel}
 
 // NewNamespace is what is created, so that a namespace which appeared since it was looked for is refused by the API server and not adopted.
-// The rest of desiredNamespace is applied after it.
+// The rest of Namespace is applied after it.
 func NewNamespace(obs *state.Observed) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:        names.NamespaceOf(obs.HC),

@@ -68,6 +68,7 @@ func (m *Policies) put(key types.NamespacedName, e elsewhere) {
 	m.known[key] = e
 }
 
+// Forget drops what is known of a hosted cluster that is gone.
 func (m *Policies) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -132,6 +132,7 @@ func (obs *Observed) Exists() bool {
 // Payload says whether the hosted cluster is known to be one of OpenShift.
 func (obs *Observed) Payload() bool { return obs.UserRelease != nil && !obs.UserRelease.Kubernetes }
 
+// PublishedRef refers to a published Secret of ours; nil: there is none of that name.
 func (obs *Observed) PublishedRef(name string) *corev1.LocalObjectReference {
 	if !obs.Published.Existing[name] {
 		return nil
@@ -144,10 +145,12 @@ func HasBeenAvailable(hc *hyperv1.HostedCluster) bool {
 	return hc.Annotations[hyperv1.HasBeenAvailableAnnotation] == "true"
 }
 
+// IsAvailable tells that Available is True now.
 func IsAvailable(hc *hyperv1.HostedCluster) bool {
 	return conditions.IsTrue(hc.Status.Conditions, hyperv1.HostedClusterAvailable)
 }
 
+// Newest is the release that was asked for last; the zero value: none was.
 func Newest(v *hyperv1.ClusterVersionStatus) configv1.UpdateHistory {
 	if v == nil || len(v.History) == 0 {
 		return configv1.UpdateHistory{}

@@ -108,6 +108,7 @@ func conditionsFor(obs *state.Observed, g Gates, now time.Time) (set []metav1.Co
 	return set, absent
 }
 
+// AllFieldsHeeded names the fields of the spec that nobody heeds.
 func AllFieldsHeeded(obs *state.Observed) metav1.Condition {
 	return validate.AllFieldsHeeded(obs.HC, obs.Payload(), obs.Off...)
 }
@@ -234,6 +235,7 @@ func versionCheck(obs *state.Observed, r *release.Release) release.VersionCheck 
 	return check
 }
 
+// ReconciliationActive says whether the hosted cluster is paused.
 func ReconciliationActive(pausedUntil *string, now time.Time) metav1.Condition {
 	active := func(reason, message string) metav1.Condition {
 		return conditions.True(hyperv1.ReconciliationActive, reason, message)

@@ -11,7 +11,7 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
-// Gates are what has to be open before a pass makes anything. They are decided once, by setStatus, which reports them; the plan gets them from
+// Gates are what has to be open before a pass makes anything. They are decided once, by Set, which reports them; the plan gets them from
 // there, and does not read conditions back. The zero value is no decision: nothing may be planned with it.
 type Gates struct {
 	// Configuration, supported, release and active are the gates that have a condition of their own. A gate is closed while that is False.
@@ -47,6 +47,7 @@ func (g Gates) list() []metav1.Condition {
 // Open tells that all gates with conditions are.
 func (g Gates) Open() bool { return !slices.ContainsFunc(g.list(), Closed) }
 
+// Closed tells that a gate keeps a pass from making anything.
 func Closed(gate metav1.Condition) bool { return gate.Status == metav1.ConditionFalse }
 
 // OthersOpen tells that all other gates are open.

@@ -60,8 +60,8 @@ func (s stamper) Create(ctx context.Context, obj client.Object, opts ...client.C
 	return s.Client.Create(ctx, obj, opts...)
 }
 
-// writer carries out steps for one HostedCluster.
-type writer struct {
+// Writer carries out steps for one HostedCluster.
+type Writer struct {
 	client  client.Client
 	applier *apply.Applier
 	plain   client.Client // leaves no reference
@@ -69,13 +69,14 @@ type writer struct {
 	clock   clock.PassiveClock
 }
 
-func NewWriter(c client.Client, hc *hyperv1.HostedCluster, clk clock.PassiveClock) *writer {
+// NewWriter makes the writer for hc.
+func NewWriter(c client.Client, hc *hyperv1.HostedCluster, clk clock.PassiveClock) *Writer {
 	stamped := stamper{c, names.BackReference(hc)}
-	return &writer{client: stamped, applier: apply.New(stamped, names.HypershiftOperator), plain: c, hc: hc, clock: clk}
+	return &Writer{client: stamped, applier: apply.New(stamped, names.HypershiftOperator), plain: c, hc: hc, clock: clk}
 }
 
 // execute does everything that the step asks for, whatever fails on the way; only its components come after all else has been done.
-func (w *writer) execute(ctx context.Context, s Step) error {
+func (w *Writer) execute(ctx context.Context, s Step) error {
 	if s.Create != nil {
 		if err := w.client.Create(ctx, s.Create); err != nil {
 			// Also when it exists: the next pass sees whose it is.
@@ -108,7 +109,7 @@ func (w *writer) execute(ctx context.Context, s Step) error {
 }
 
 // makeReady brings the status of an infrastructure object up to what it is to hold, and writes nothing when it does.
-func (w *writer) makeReady(ctx context.Context, want Readiness) error {
+func (w *Writer) makeReady(ctx context.Context, want Readiness) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(want.Infra.GetObjectKind().GroupVersionKind())
 	key := client.ObjectKeyFromObject(want.Infra)
@@ -131,7 +132,7 @@ func (w *writer) makeReady(ctx context.Context, want Readiness) error {
 }
 
 // deploy plans the components and carries the plans out, one after the other.
-func (w *writer) deploy(ctx context.Context, d Deployment) error {
+func (w *Writer) deploy(ctx context.Context, d Deployment) error {
 	d.Context.Context, d.Context.Trouble = ctx, d.trouble
 	executor := component.Executor{Client: w.client, Apply: w.applier, Clock: w.clock}
 	for _, c := range d.Components() {
@@ -143,7 +144,7 @@ func (w *writer) deploy(ctx context.Context, d Deployment) error {
 }
 
 // makeCertificate makes the Secret once. It is created and not applied: a second certificate would be no better.
-func (w *writer) makeCertificate(ctx context.Context, c ServingCertificate) error {
+func (w *Writer) makeCertificate(ctx context.Context, c ServingCertificate) error {
 	err := w.client.Get(ctx, c.Secret, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
 		return err

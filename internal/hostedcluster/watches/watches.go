@@ -100,6 +100,7 @@ func ByAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
 	return nil
 }
 
+// ByClusterName finds the HostedCluster of a NodePool.
 func ByClusterName(_ context.Context, obj client.Object) []reconcile.Request {
 	np, ok := obj.(*hyperv1.NodePool)
 	if !ok || np.Spec.ClusterName == "" {

@@ -44,7 +44,7 @@ func newRefusals(next http.RoundTripper, clk clock.PassiveClock) *refusals {
 func (r *refusals) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(req)
 	if err != nil {
-		return response, err //nolint:wrapcheck // because clients look at what transports return
+		return response, err
 	}
 	if schema := response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID); schema != "" && r.long(schema, response.StatusCode == http.StatusTooManyRequests) {
 		response.Header.Del("Retry-After")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -56,12 +57,20 @@ func main() {
 	// Libraries that log would write between the lines of progress.
 	ctrllog.SetLogger(logr.Discard())
 
-	if err := run(ctx, filepath.Base(os.Args[0]), os.Args[1:]); err != nil {
+	if err := run(ctx, called(filepath.Base(os.Args[0])), os.Args[1:]); err != nil {
 		if !exit.Silent(err) {
 			fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		}
 		os.Exit(exit.Code(err))
 	}
+}
+
+// called is the name of a program without what programs of Windows end with, in whichever case.
+func called(program string) string {
+	if ext := filepath.Ext(program); strings.EqualFold(ext, ".exe") {
+		return strings.ToLower(strings.TrimSuffix(program, ext))
+	}
+	return program
 }
 
 func run(ctx context.Context, program string, args []string) error {

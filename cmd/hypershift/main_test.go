@@ -6,6 +6,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+func TestCalled(t *testing.T) {
+	for name, tc := range map[string]struct{ program, want string }{
+		"When kubectl calls the plugin it should be that":            {"kubectl-package", "kubectl-package"},
+		"When kubectl calls the plugin on Windows it should be that": {"kubectl-package.exe", "kubectl-package"},
+		"When Windows writes names in capitals it should be that":    {"KUBECTL-PACKAGE.EXE", "kubectl-package"},
+		"When it completes on Windows it should do that":             {"kubectl_complete-package.exe", "kubectl_complete-package"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(called(tc.program)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestRun(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(run(t.Context(), "kubectl-package", []string{"tree"})).To(MatchError("accepts 1 arg(s), received 0"))

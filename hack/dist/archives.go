@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"hcp.internal/platform/internal/cli/kubectlpackage"
 	"hcp.internal/platform/internal/local/builds"
 )
 
@@ -73,6 +74,14 @@ func cli(root string, s system) builds.Target {
 	return t
 }
 
+// plugin is the program that has the names of plugins of kubectl.
+func plugin(root string, s system) builds.Target {
+	t := cli(root, s)
+	t.Name, t.Packages, t.Out = "plugins of kubectl for "+s.os+"/"+s.arch, []string{"./cmd/kubectl-plugin"}, buildFolder(s)+"kubectl-plugin"+s.exe()
+	t.LDFlags, t.Typical = "-s -w", 5*time.Second // of no commit
+	return t
+}
+
 func (d *distribution) build(ctx context.Context, say func(string, ...any), t builds.Target) error {
 	err := builds.Build(ctx, d.root, t, func(p builds.Progress) { say("%s: %s", t.Name, p) })
 	if err != nil {
@@ -115,19 +124,25 @@ func (d *distribution) makeArchives(ctx context.Context, say func(string, ...any
 		if err := d.build(ctx, say, target); err != nil {
 			return err
 		}
-		// kubectl finds its plugins by their names; the program answers to each.
-		files := slices.Clone(legal)
-		for _, name := range []string{"hypershift", "kubectl-package", "kubectl-hypershift"} {
-			files = append(files, packed{name: name + s.exe(), mode: 0o755, source: filepath.Join(d.root, target.Out)})
-			if s.os != "windows" {
-				break // the others are links
-			}
+		launcher := plugin(d.root, s)
+		if err := d.build(ctx, say, launcher); err != nil {
+			return err
 		}
-		if err := d.pack(d.archive(s), s, files); err != nil {
+		if err := d.pack(d.archive(s), s, append(slices.Clone(legal), d.programs(s, target, launcher)...)); err != nil {
 			return fmt.Errorf("packing %s: %w", d.archive(s), err)
 		}
 	}
 	return nil
+}
+
+// programs are those of an archive. kubectl finds its plugins by their names, and hypershift answers to each. They are small programs that run it instead of
+// links, because zips have none, and krew unpacks no archive that has one.
+func (d *distribution) programs(s system, cli, launcher builds.Target) []packed {
+	files := []packed{{name: "hypershift" + s.exe(), mode: 0o755, source: filepath.Join(d.root, cli.Out)}}
+	for _, name := range []string{"kubectl-hypershift", "kubectl-package", kubectlpackage.CompletionProgram} {
+		files = append(files, packed{name: name + s.exe(), mode: 0o755, source: filepath.Join(d.root, launcher.Out)})
+	}
+	return files
 }
 
 // legal are the texts that go with what is handed out.
@@ -152,7 +167,7 @@ func (d *distribution) pack(name string, s system, files []packed) error {
 	if s.os == "windows" {
 		err = packZip(out, files, d.created)
 	} else {
-		err = packTar(out, files, map[string]string{"kubectl-package": "hypershift", "kubectl-hypershift": "hypershift"}, d.created)
+		err = packTar(out, files, d.created)
 	}
 	if closing := out.Close(); err == nil {
 		err = closing
@@ -161,7 +176,7 @@ func (d *distribution) pack(name string, s system, files []packed) error {
 }
 
 // packTar writes a tar.gz. The same files give the same bytes.
-func packTar(out io.Writer, files []packed, links map[string]string, created time.Time) error {
+func packTar(out io.Writer, files []packed, created time.Time) error {
 	z := gzip.NewWriter(out) // without name and time
 	w := tar.NewWriter(z)
 	for _, f := range files {
@@ -175,16 +190,6 @@ func packTar(out io.Writer, files []packed, links map[string]string, created tim
 		}
 		_ = r.Close() // was only read
 		if err != nil {
-			return err
-		}
-	}
-	names := make([]string, 0, len(links))
-	for name := range links {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: links[name], Mode: 0o777, ModTime: created, Format: tar.FormatPAX}); err != nil {
 			return err
 		}
 	}

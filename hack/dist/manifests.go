@@ -49,7 +49,7 @@ func (d *distribution) chart(image string) (config, content []byte, err error) {
 		return boolOrder(strings.HasSuffix(a.name, "/Chart.yaml"), strings.HasSuffix(b.name, "/Chart.yaml"))
 	})
 	var out bytes.Buffer
-	if err := packTar(&out, packedFiles, nil, d.created); err != nil {
+	if err := packTar(&out, packedFiles, d.created); err != nil {
 		return nil, nil, err
 	}
 	config, err = json.Marshal(install.ChartMetadata())

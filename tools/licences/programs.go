@@ -22,7 +22,7 @@ var (
 
 // Programs are all that we hand out, by the name of the image or archive.
 var Programs = map[string]Program{
-	"cli":             {Dir: ".", Packages: []string{"./cmd/hypershift"}, Platforms: desks},
+	"cli":             {Dir: ".", Packages: []string{"./cmd/hypershift", "./cmd/kubectl-plugin"}, Platforms: desks},
 	"operators":       {Dir: ".", Packages: []string{"./cmd/hypershift", "./cmd/hcp-operators", "./cmd/hcp-cloud", "./cmd/hcp-sidecar"}, Platforms: servers},
 	"sidecar":         {Dir: ".", Packages: []string{"./cmd/hcp-sidecar"}, Platforms: servers},
 	"pause":           {Dir: ".", Packages: []string{"./cmd/pause"}, Platforms: servers},

@@ -87,7 +87,7 @@ capa: ## Build the stock Cluster API provider for AWS, unmodified, from its modu
 
 .PHONY: karpenter
 karpenter: ## Build Karpenter's core with machines of platform Local, from its module (10 minutes at first, then cached).
-	cd karpenter && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/hcp-karpenter ./cmd/hcp-karpenter
+	@$(BUILD) karpenter
 
 .PHONY: flannel
 flannel: ## Build the pod network of hosted clusters from flannel's libraries (a minute at first, then cached).

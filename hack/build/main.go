@@ -56,8 +56,9 @@ var parts = map[string]func(root, kubernetes string) ([]builds.Target, error){
 	"capi": func(string, string) ([]builds.Target, error) {
 		return []builds.Target{builds.ClusterAPI(), builds.Clusterctl()}, nil
 	},
-	"capa":    func(string, string) ([]builds.Target, error) { return []builds.Target{builds.ProviderAWS()}, nil },
-	"flannel": func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Flannel()}, nil },
+	"capa":      func(string, string) ([]builds.Target, error) { return []builds.Target{builds.ProviderAWS()}, nil },
+	"karpenter": func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Karpenter()}, nil },
+	"flannel":   func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Flannel()}, nil },
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {

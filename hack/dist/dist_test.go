@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -208,7 +209,24 @@ func TestTargets(t *testing.T) {
 				seen[target.Out] = true
 			}
 		}
-		g.Expect(seen).To(And(HaveKey("bin/dist/linux_arm64/capi-manager"), HaveKey("bin/dist/linux_amd64/kubernetes/v1.36.3/kube"), HaveKey("bin/dist/linux_amd64/coredns")))
+		g.Expect(seen).To(And(HaveKey("bin/dist/linux_arm64/capi-manager"), HaveKey("bin/dist/linux_amd64/kubernetes/v1.36.3/kube"), HaveKey("bin/dist/linux_amd64/coredns"), HaveKey("bin/dist/linux_arm64/hcp-karpenter")))
+	})
+}
+
+// TestReleasesNameEverything looks at what releases of a distribution have that is no part of Kubernetes itself.
+func TestReleasesNameEverything(t *testing.T) {
+	t.Run("When images are packed a release should name Karpenter's, so that hosted clusters may have it", func(t *testing.T) {
+		g := NewWithT(t)
+		var all image.ReleaseImages
+		d := &distribution{root: filepath.Join("..", ".."), version: "1.2.3"}
+		for _, r := range d.repositories() {
+			r.set(&all, r.name)
+		}
+		g.Expect(all.Tags()).To(HaveKeyWithValue(image.KarpenterTag, "hypershift/karpenter"))
+		all.Kubernetes, all.KubernetesNode, all.LocalNode = "a", "b", "c" // which each release has of its own
+		for i, fields := 0, reflect.ValueOf(all); i < fields.NumField(); i++ {
+			g.Expect(fields.Field(i).String()).NotTo(BeEmpty(), fields.Type().Field(i).Name)
+		}
 	})
 }
 

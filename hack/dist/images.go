@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -57,6 +58,9 @@ func (d *distribution) repositories() []repository {
 		{"hypershift/cluster-api", builds.ClusterAPIVersion, bundle.Part, []string{"cluster-api"}, func(a onArch) (v1.Image, error) {
 			return image.ClusterAPI(filepath.Join(a.dir, "capi-manager"), a.binaries.CABundle)
 		}, func(r *image.ReleaseImages, ref string) { r.ClusterAPI = ref }},
+		{"hypershift/karpenter", d.version, bundle.Part, []string{"karpenter"}, func(a onArch) (v1.Image, error) {
+			return image.Karpenter(filepath.Join(a.dir, path.Base(builds.KarpenterBinary)), a.binaries.CABundle)
+		}, func(r *image.ReleaseImages, ref string) { r.Karpenter = ref }},
 	}
 }
 
@@ -154,7 +158,7 @@ func skip(file string) bool {
 
 // targets are all programs of images, for an architecture.
 func (d *distribution) targets(s system) []builds.Target {
-	list := append(builds.Platform(d.root), builds.ClusterAPI())
+	list := append(builds.Platform(d.root), builds.ClusterAPI(), builds.Karpenter())
 	for _, release := range d.releases {
 		for _, target := range []func(string) (builds.Target, error){builds.Kubernetes, builds.KubernetesNode} {
 			t, err := target(release)

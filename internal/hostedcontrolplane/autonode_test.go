@@ -37,7 +37,7 @@ func TestAutoNodeEnabled(t *testing.T) {
 		"When it runs it should be enabled": {mutate: []func(*Observed){ask, reports("True", "True")}, want: "True AsExpected " + hyperv1.AllIsWellMessage},
 		"When the release has no image of it the condition should say how to get it": {
 			mutate: []func(*Observed){ask, func(obs *Observed) { obs.Release.Images = nil }},
-			want:   "False AutoNodeProgressing release 1.36.3 has no image \"karpenter\": `make karpenter up` puts it into local releases"},
+			want:   "False AutoNodeProgressing release 1.36.3 has no image \"karpenter\": `make karpenter up` puts it into local releases, and distributions have it in theirs"},
 		"When it is switched off and still there it should say so": {mutate: []func(*Observed){func(obs *Observed) {
 			obs.Flavour = kubernetes
 			obs.Deployments = append(obs.Deployments, appsv1.Deployment{})

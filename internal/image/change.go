@@ -54,7 +54,7 @@ type ReleaseImages struct {
 	Flannel        string
 	LocalStorage   string
 	LocalNode      string // workers of platform Local
-	Karpenter      string // Karpenter's core with machines of platform Local; few releases have it
+	Karpenter      string // Karpenter's core with machines of platform Local; local releases have it once it was built
 }
 
 // LocalNodeTag is the tag of a release that names the image of workers of platform Local.

@@ -28,7 +28,8 @@ func TestEveryProgram(t *testing.T) {
 				t.Errorf("%s has no licence", m.Path)
 			}
 		}
-		for _, want := range []string{"std", "k8s.io/api", "k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "github.com/coredns/coredns", "github.com/flannel-io/flannel", "sigs.k8s.io/cluster-api"} {
+		for _, want := range []string{"std", "k8s.io/api", "k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "github.com/coredns/coredns", "github.com/flannel-io/flannel", "sigs.k8s.io/cluster-api",
+			"sigs.k8s.io/karpenter"} {
 			if !slices.Contains(paths, want) {
 				t.Errorf("%s is not listed", want)
 			}

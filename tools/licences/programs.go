@@ -31,6 +31,7 @@ var Programs = map[string]Program{
 	"cluster-api":     {Dir: "capi", Packages: []string{"sigs.k8s.io/cluster-api"}, Platforms: servers},
 	"coredns":         {Dir: "coredns", Packages: []string{"."}, Platforms: servers},
 	"flannel":         {Dir: "flannel", Packages: []string{"."}, Platforms: servers},
+	"karpenter":       {Dir: "karpenter", Packages: []string{"./cmd/hcp-karpenter"}, Platforms: servers},
 	"local-storage":   {Dir: "storage", Packages: []string{"."}, Platforms: servers},
 }
 

@@ -23,7 +23,7 @@ import (
 const (
 	// Name of the component.
 	Name = "karpenter"
-	// Tag of its image in Kubernetes releases. Releases without it are complete: building it takes as long as the rest.
+	// Tag of its image in Kubernetes releases. Releases without it are complete: those of distributions have it, local ones once it was built.
 	Tag = "karpenter"
 )
 
@@ -59,7 +59,7 @@ func Problem(hcp *hyperv1.HostedControlPlane, r *release.Release) string {
 	case unmanaged:
 		return fmt.Sprintf("annotation %s has no machines made: remove it, or spec.autoNode", hyperv1.DisableMachineManagement)
 	case len(r.Missing(Tag)) > 0:
-		return fmt.Sprintf("release %s has no image %q: `make karpenter up` puts it into local releases", r.Version, Tag)
+		return fmt.Sprintf("release %s has no image %q: `make karpenter up` puts it into local releases, and distributions have it in theirs", r.Version, Tag)
 	}
 	return ""
 }

@@ -42,7 +42,7 @@ func TestWanted(t *testing.T) {
 			change: func(h *hyperv1.HostedControlPlane) { h.Spec.AutoNode = autoNode(hyperv1.KarpenterAWSPlatform) }},
 		"When the cluster has not come up it should not be wanted": {change: func(h *hyperv1.HostedControlPlane) { h.Status.KubeConfig = nil }},
 		"When the release lacks its image it should say how to get it": {lacks: true,
-			problem: "release 1.36.3 has no image \"karpenter\": `make karpenter up` puts it into local releases"},
+			problem: "release 1.36.3 has no image \"karpenter\": `make karpenter up` puts it into local releases, and distributions have it in theirs"},
 		"When the cluster is of another platform it should say so": {
 			change: func(h *hyperv1.HostedControlPlane) { h.Spec.Platform.Type = hyperv1.NonePlatform }, problem: "the hosted cluster is of platform None"},
 		"When machines are somebody else's it should say so": {

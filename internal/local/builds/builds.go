@@ -151,6 +151,11 @@ func ClusterAPI() Target {
 	}
 }
 
+// Karpenter is Karpenter's core with machines of platform Local. Local releases have it if somebody built it, those of distributions always.
+func Karpenter() Target {
+	return Target{Name: "karpenter", Dir: "karpenter", Packages: []string{"./cmd/hcp-karpenter"}, Out: KarpenterBinary, LDFlags: strip, Typical: 3 * time.Minute}
+}
+
 // Clusterctl is Cluster API's own command line.
 func Clusterctl() Target {
 	t := ClusterAPI()

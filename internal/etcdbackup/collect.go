@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
@@ -154,7 +155,7 @@ func (r *Reconciler) collectSources(ctx context.Context, o observed, configs map
 
 // collectMachines reads the objects of Cluster API of either group; a group that isn't served has none.
 func (r *Reconciler) collectMachines(ctx context.Context, o observed, out *bundle.Objects) error {
-	for _, group := range []string{"cluster.x-k8s.io", "cluster.hypershift.openshift.io"} {
+	for _, group := range []string{translate.Standard, translate.Private} {
 		for _, kind := range []string{"MachineDeployment", "MachineSet", "Machine"} {
 			mapping, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
 			if meta.IsNoMatchError(err) {

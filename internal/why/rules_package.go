@@ -12,6 +12,7 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/packages/engine/status"
 )
 
 // packageRules are about Packages and what is made of them.
@@ -66,7 +67,7 @@ var fleetRules = []Rule{
 	{ID: "removal-held", On: kindHostedClusterPackage, Condition: packagesv1.ConditionRemovalHeld, Is: yes, State: Held, Do: "correct the selector, or confirm with the annotation that the message names"},
 	{ID: "package-of-fleet-paused", On: kindHostedClusterPackage, Condition: packagesv1.ConditionHasPausedPackage, Is: yes, Ask: []edge{pausedPackages}, State: Held, Do: "kubectl package unpause what is paused: its group waits for it"},
 	{ID: "rollout-soaks", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`It soaks`), State: Held, Health: Progressing, Do: "wait: annotation package-operator.run/rollout-soak says how long a group has to stay well"},
-	{ID: "rollout-returned", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`Failed and returned`), State: Broken, Do: "correct the template: it failed where the message says, and was taken back there"},
+	{ID: "rollout-returned", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(status.Returned), State: Broken, Do: "correct the template: it failed where the message says, and was taken back there"},
 	{ID: "rollout-waits-for-cluster", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Says: regexp.MustCompile(`not Available, and come last|can't take a package now`), Ask: []edge{processed}, State: Held,
 		Do: "repair the hosted clusters in the message: hypershift why hostedcluster/NAME tells"},
 	{ID: "rollout-under-way", On: kindHostedClusterPackage, Condition: packagesv1.ConditionProgressing, Is: yes, Ask: []edge{processed}, State: Waiting, Do: "wait: Packages are changed one after the other, within maxUnavailable"},

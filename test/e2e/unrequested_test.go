@@ -21,9 +21,9 @@ const (
 	olderTemplate = "older-template"
 )
 
-// TestUnrequestedUnseen leaves machines as an older operator would have made them, from another template with the same settings, and starts the operator
-// that would make others. It has to hold that, say what differs, and replace them when it is told to. Like TestWhyUnseen it has not been seen to pass.
-func TestUnrequestedUnseen(t *testing.T) {
+// TestLiveUnrequested leaves machines as an older operator would have made them, from another template with the same settings, and starts the operator
+// that would make others. It has to hold that, say what differs, and replace them when it is told to.
+func TestLiveUnrequested(t *testing.T) {
 	k := management()
 	get := func(kind, path string) string {
 		namespace := map[bool]string{true: "clusters", false: demoNamespace}[kind == "nodepool"]

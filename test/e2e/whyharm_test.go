@@ -430,20 +430,20 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 				k.run(t, "label", "hostedcluster", "-n", "clusters", "demo", "--overwrite", "side="+[]string{"left", "right"}[i%2])
 			}
 		}, do("label", "hostedcluster", "-n", "clusters", "demo", "side-"), `back and forth: metadata\.labels`, "hot-loop", false},
-	}
-	unseen = []liveFault{
 		{"a program has too little memory", cluster, h.starve(control, "app=kube-scheduler", "kube-scheduler", 14<<20), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false"),
 			`kube-scheduler-\S+ .*(memory|OOM)`, "", false},
 		{"the API server takes no writes of the operator", cluster, func(t *testing.T) {
 			h.shutOut(t, k, fmt.Sprintf("{kind: ServiceAccount, serviceAccount: {namespace: hypershift, name: %s}}", operator(t)), "networking.k8s.io", "networkpolicies")
 			policies(t)
 		}, h.freed(k), `too many requests`, "api-overloaded", true},
+		{"two hosted clusters want one namespace", []string{"hostedcluster/go.ne"}, inTurn(copied("hostedcluster", "demo", "go-ne", ""), h.namespace("clusters-go-ne"), copied("hostedcluster", "demo", "go.ne", "")),
+			do("delete", "hostedcluster", "-n", "clusters", "go.ne", "go-ne", "--timeout=50s"), `belongs to HostedCluster clusters/go-ne`, "owned-by-other", false},
+	}
+	unseen = []liveFault{
 		{"a tenant has the config operator shut out", cluster, func(t *testing.T) {
 			h.shutOut(t, hosted(), `{kind: User, user: {name: "system:hosted-cluster-config"}}`, "rbac.authorization.k8s.io", "clusterrolebindings")
 			hosted().run(t, "delete", "clusterrolebinding", "csr-renewal")
-		}, h.freed(hosted()), `too many requests`, "api-overloaded", true},
-		{"two hosted clusters want one namespace", []string{"hostedcluster/go.ne"}, inTurn(copied("hostedcluster", "demo", "go-ne", ""), h.namespace("clusters-go-ne"), copied("hostedcluster", "demo", "go.ne", "")),
-			do("delete", "hostedcluster", "-n", "clusters", "go.ne", "go-ne", "--timeout=50s"), `belongs to HostedCluster clusters/go-ne`, "owned-by-other", false},
+		}, h.freed(hosted()), `TooManyRequests`, "api-overloaded", true},
 	}
 	return seen, unseen
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/create"
 	"hcp.internal/platform/internal/cli/progress"
@@ -44,9 +45,6 @@ type standing struct {
 	machines []unstructured.Unstructured
 }
 
-// operatorName is the Deployment and the container of the control-plane-operator.
-const operatorName = "control-plane-operator"
-
 // lookInPlace reads what is decided by.
 func lookInPlace(ctx context.Context, c client.Client, key client.ObjectKey) (standing, error) {
 	st := standing{}
@@ -58,13 +56,13 @@ func lookInPlace(ctx context.Context, c client.Client, key client.ObjectKey) (st
 	if st.keys, err = read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: encryption.ConfigSecret}, &corev1.Secret{}); err != nil {
 		return st, err
 	}
-	operator, err := read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: operatorName}, &appsv1.Deployment{})
+	operator, err := read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: names.ControlPlaneOperator}, &appsv1.Deployment{})
 	if err != nil {
 		return st, err
 	}
 	if operator != nil {
 		for _, container := range operator.Spec.Template.Spec.Containers {
-			if container.Name == operatorName {
+			if container.Name == names.ControlPlaneOperator {
 				st.image = container.Image
 			}
 		}
@@ -76,7 +74,7 @@ func lookInPlace(ctx context.Context, c client.Client, key client.ObjectKey) (st
 // listMachines lists the Machines of either group; a group that isn't served has none.
 func listMachines(ctx context.Context, c client.Client, namespace string) ([]unstructured.Unstructured, error) {
 	var out []unstructured.Unstructured
-	for _, group := range []string{"cluster.x-k8s.io", "cluster.hypershift.openshift.io"} {
+	for _, group := range []string{translate.Standard, translate.Private} {
 		mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: "Machine"})
 		if meta.IsNoMatchError(err) {
 			continue
@@ -140,7 +138,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 		refuse("the volume of etcd has %d bytes, and restoring takes %d beside the data that is there: destroy the cluster, and restore with a larger spec.etcd.managed.storage.persistentVolume.size", room, need)
 	}
 	if st.image == "" {
-		refuse("Deployment %s is not there, whose programs restore: restore without --in-place once the cluster is destroyed", operatorName)
+		refuse("Deployment %s is not there, whose programs restore: restore without --in-place once the cluster is destroyed", names.ControlPlaneOperator)
 	}
 	refuseVersions(b, world{}, refuse)
 	refuseRelease(b.Cluster.Version, hc, refuse)

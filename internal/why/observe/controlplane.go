@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/why"
 )
@@ -87,17 +88,11 @@ func list[L client.ObjectList](r *run, ctx context.Context, kind string, into L,
 	})
 }
 
-// Groups in which Cluster API's objects are stored.
-const (
-	standardGroup = "cluster.x-k8s.io"
-	privateGroup  = "cluster.hypershift.openshift.io"
-)
-
 // machines reads Cluster API's objects from the group in which they are stored.
 func (r *run) machines(ctx context.Context, ns string, private bool) {
-	group := standardGroup
+	group := translate.Standard
 	if private {
-		group = privateGroup
+		group = translate.Private
 	}
 	stored(r, ctx, group, "Machine", ns, func(s *why.Snapshot, m clusterv1.Machine) { s.Machines = append(s.Machines, m) })
 	stored(r, ctx, group, "MachineSet", ns, func(s *why.Snapshot, m clusterv1.MachineSet) { s.MachineSets = append(s.MachineSets, m) })

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/engine/status"
 )
 
 // named bounds how many clusters a message names.
@@ -161,7 +162,7 @@ func (m *maker) whatHolds() []string {
 		out = append(out, fmt.Sprintf("Paused by somebody, unpause to go on: %s.", list(paused)))
 	}
 	if returned != nil {
-		out = append(out, fmt.Sprintf("Failed and returned to the last good version: %s.", list(returned)))
+		out = append(out, fmt.Sprintf("%s to the last good version: %s.", status.Returned, list(returned)))
 	}
 	if updating != nil {
 		out = append(out, fmt.Sprintf("Being updated: %s.", list(updating)))

@@ -11,8 +11,8 @@ import (
 	"hcp.internal/platform/internal/kube/rollup"
 )
 
-// returned is what a rollout says whose newest template was taken back where it failed. It goes no further by itself.
-const returned = "Failed and returned"
+// Returned is what a rollout says, in its condition Progressing, whose newest template was taken back where it failed. It goes no further by itself.
+const Returned = "Failed and returned"
 
 // RollUp sums the conditions of a Package, an ObjectDeployment or a HostedClusterPackage up for tools that know none of them (decision 89). It is called
 // once all others are set.
@@ -49,7 +49,7 @@ func rolledUp(list []metav1.Condition, generation int64) (reconciling, stalled *
 	}
 	available, progressing := said(v1alpha1.ConditionAvailable), is(v1alpha1.ConditionProgressing, metav1.ConditionTrue)
 	switch {
-	case progressing != nil && strings.Contains(progressing.Message, returned):
+	case progressing != nil && strings.Contains(progressing.Message, Returned):
 		return nil, progressing
 	case progressing != nil:
 		return progressing, nil

@@ -79,8 +79,11 @@ func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, int64, err
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading %s: %w", b.URL(name), remedy(err))
 	}
-	size := aws.ToInt64(out.ContentLength)
-	return &body{ctx: ctx, b: b, name: name, etag: out.ETag, size: size, r: out.Body}, size, nil
+	size := int64(-1)
+	if out.ContentLength != nil {
+		size = *out.ContentLength
+	}
+	return &body{ctx: ctx, b: b, name: name, etag: out.ETag, size: size, r: out.Body}, max(size, 0), nil
 }
 
 // body reads an object to its end, and goes on with another request where a connection broke. The ETag makes sure that it is still the same object.
@@ -89,7 +92,7 @@ type body struct {
 	b        bucket
 	name     string
 	etag     *string
-	at, size int64
+	at, size int64 // in bytes; a size that the storage didn't tell is negative
 	again    int
 	r        io.ReadCloser
 }
@@ -103,6 +106,9 @@ func (o *body) Read(p []byte) (int, error) {
 			return n, nil // what is wrong shows again at the next call
 		case errors.Is(err, io.EOF) && o.at >= o.size:
 			return 0, io.EOF
+		case o.size >= 0 && o.at >= o.size:
+			// Nothing is left to ask for: what came last is the client's comparison with the sum that the object was stored with.
+			return 0, fmt.Errorf("%s is damaged: %d of %d bytes came, and they are not what was stored: %w", o.b.URL(o.name), o.at, o.size, unexpected(err))
 		case o.ctx.Err() != nil:
 			return 0, o.ctx.Err()
 		case o.again == attempts:

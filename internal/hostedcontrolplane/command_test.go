@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/pki"
@@ -144,7 +145,10 @@ func TestManagementCluster(t *testing.T) {
 		g.Expect(c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone}}})).To(Succeed())
 	}
 
-	t.Run("When nothing was told it should look for itself", func(t *testing.T) {
+	kept := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n3-" + randomName(t, env), Labels: map[string]string{corev1.LabelTopologyZone: "c", hyperv1.RequestServingComponentLabel: "true"}}}
+	g.Expect(c.Create(t.Context(), kept)).To(Succeed())
+
+	t.Run("When nothing was told it should look for itself, and pass over nodes for requests", func(t *testing.T) {
 		g := NewWithT(t)
 		m := newManagementCluster(c, c.RESTMapper(), "default", clk, component.Management{})
 		facts := m.Facts(t.Context())

@@ -145,7 +145,7 @@ func (m *managementCluster) Facts(ctx context.Context) component.Management {
 	return facts
 }
 
-// countNodes gives the numbers of nodes and of zones. Nodes without a zone are in one.
+// countNodes gives the numbers of nodes and of zones, without nodes that are kept for pods that serve requests of users. Nodes without a zone are in one.
 func countNodes(ctx context.Context, live client.Reader) (nodes, zones int, err error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(nodeKind)
@@ -154,7 +154,11 @@ func countNodes(ctx context.Context, live client.Reader) (nodes, zones int, err 
 	}
 	names := map[string]bool{}
 	for _, node := range list.Items {
+		if node.Labels[component.RequestServingLabel] == "true" {
+			continue
+		}
+		nodes++
 		names[node.Labels[corev1.LabelTopologyZone]] = true
 	}
-	return len(list.Items), len(names), nil
+	return nodes, len(names), nil
 }

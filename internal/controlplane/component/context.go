@@ -14,8 +14,8 @@ import (
 
 // Management is what components may know of the management cluster.
 type Management struct {
-	// Nodes and Zones count what pods can be spread over. Zero means unknown, and the spread is then required as if there
-	// were enough.
+	// Nodes and Zones count what pods can be spread over, without nodes that are kept for pods that serve requests of users.
+	// Zero means unknown, and the spread is then required as if there were enough.
 	Nodes, Zones int
 	// SetDefaultSecurityContext is true where nobody else gives pods a user, that is, on clusters without the
 	// SecurityContextConstraints of OpenShift.

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -146,11 +148,13 @@ func antiAffinity(s *scope) error {
 		return nil
 	}
 	n := int(**r)
-	relaxZone := fewer(s.ctx.Management.Zones, n) ||
-		slices.Contains([]hyperv1.PlatformType{"OpenStack", hyperv1.KubevirtPlatform}, s.ctx.HCP.Spec.Platform.Type)
-	relaxNode := fewer(s.ctx.Management.Nodes, n)
+	relaxZone, relaxNode := s.relaxed(n)
 	if z, n, ok := liveSpread(s); ok {
 		relaxZone, relaxNode = z, n
+	}
+	m := s.ctx.Management
+	if !s.isolated() && (!relaxZone && filled(m.Zones, n) || !relaxNode && filled(m.Nodes, n)) {
+		endFirst(s)
 	}
 	rule := &corev1.PodAntiAffinity{}
 	spread := func(key string, relaxed bool) {
@@ -171,11 +175,34 @@ func antiAffinity(s *scope) error {
 	return nil
 }
 
+// relaxed says which rules are preferences for n replicas, as the management cluster is now.
+func (s *scope) relaxed(n int) (zone, node bool) {
+	m := s.ctx.Management
+	if s.isolated() {
+		// Its nodes are in zones of their own, if there are that many: who claims them sees to it. A rule over zones would only hold up the pod that
+		// replaces one on a node that fails: the new node is in the zone of the old one, where the old pod is until somebody removes that node.
+		return m.Nodes > 0, false
+	}
+	zone = fewer(m.Zones, n) || slices.Contains([]hyperv1.PlatformType{"OpenStack", hyperv1.KubevirtPlatform}, s.ctx.HCP.Spec.Platform.Type)
+	return zone, fewer(m.Nodes, n)
+}
+
 // fewer says whether a known count is below n.
 func fewer(count, n int) bool { return count > 0 && count < n }
 
+// filled says whether n replicas leave none of a known count free.
+func filled(count, n int) bool { return count > 0 && count <= n }
+
+// endFirst has an update end an old pod before it makes a new one. A pod more than there are places for those that must be apart would wait forever, and
+// the update with it. This is no part of the template, so no pod starts anew for it.
+func endFirst(s *scope) {
+	if d, ok := s.workload.(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
+		d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(0)), ptr.To(intstr.FromInt32(1))
+	}
+}
+
 // liveSpread is what the live workload has, as long as it is of the same release: a node that comes or goes must not restart
-// a control plane. With the next release the spread is decided anew.
+// a control plane. With the next release the spread is decided anew, and so it is when the pods get nodes of their own, or lose them.
 func liveSpread(s *scope) (relaxZone, relaxNode, ok bool) {
 	if s.live == nil {
 		return false, false, false
@@ -183,6 +210,9 @@ func liveSpread(s *scope) (relaxZone, relaxNode, ok bool) {
 	live := podTemplate(s.live)
 	if live.Annotations[ReleaseImageAnnotation] != s.template.Annotations[ReleaseImageAnnotation] ||
 		live.Spec.Affinity == nil || live.Spec.Affinity.PodAntiAffinity == nil {
+		return false, false, false
+	}
+	if own := live.Spec.Affinity.NodeAffinity; (own != nil && own.RequiredDuringSchedulingIgnoredDuringExecution != nil) != s.isolated() {
 		return false, false, false
 	}
 	for _, term := range live.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {

@@ -64,22 +64,36 @@ func TestAntiAffinity(t *testing.T) {
 		}}
 		return d
 	}
+	serving := func(d client.Object) client.Object {
+		d.(*appsv1.Deployment).Spec.Template.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}}
+		return d
+	}
+	dedicated := both(highlyAvailable, annotate(topologyAnnotation, dedicatedRequestServing))
 	onKubeVirt := func(hcp *hyperv1.HostedControlPlane) { hcp.Spec.Platform.Type = hyperv1.KubevirtPlatform }
 	for name, tc := range map[string]struct {
 		hcp          func(*hyperv1.HostedControlPlane)
+		serves       bool // requests of users
 		nodes, zones int
 		live         client.Object
 		required     []string
 		preferred    []string
+		lost         int // how many pods an update may take away
 	}{
-		"When replicas are single it should not matter":                         {nodes: 1, zones: 1},
-		"When there are enough nodes and zones it should be required":           {hcp: highlyAvailable, nodes: 3, zones: 3, required: []string{zoneKey, hostnameKey}},
-		"When the management cluster is not known it should be required":        {hcp: highlyAvailable, required: []string{zoneKey, hostnameKey}},
-		"When there is one zone it should only be preferred for zones":          {hcp: highlyAvailable, nodes: 3, zones: 1, required: []string{hostnameKey}, preferred: []string{zoneKey}},
-		"When there is one node it should be preferred":                         {hcp: highlyAvailable, nodes: 1, zones: 1, preferred: []string{zoneKey, hostnameKey}},
-		"When the platform is KubeVirt it should be preferred for zones":        {hcp: both(highlyAvailable, onKubeVirt), nodes: 3, zones: 3, required: []string{hostnameKey}, preferred: []string{zoneKey}},
-		"When nodes were added it should stay as it was until the next release": {hcp: highlyAvailable, nodes: 3, zones: 3, live: live("release:1"), preferred: []string{zoneKey, hostnameKey}},
-		"When the release changes it should look at the nodes again":            {hcp: highlyAvailable, nodes: 3, zones: 3, live: live("release:0"), required: []string{zoneKey, hostnameKey}},
+		"When replicas are single it should not matter":                          {nodes: 1, zones: 1},
+		"When there are enough nodes and zones it should be required":            {hcp: highlyAvailable, nodes: 3, zones: 3, required: []string{zoneKey, hostnameKey}},
+		"When the management cluster is not known it should be required":         {hcp: highlyAvailable, required: []string{zoneKey, hostnameKey}},
+		"When there is one zone it should only be preferred for zones":           {hcp: highlyAvailable, nodes: 3, zones: 1, required: []string{hostnameKey}, preferred: []string{zoneKey}},
+		"When there is one node it should be preferred":                          {hcp: highlyAvailable, nodes: 1, zones: 1, preferred: []string{zoneKey, hostnameKey}},
+		"When the platform is KubeVirt it should be preferred for zones":         {hcp: both(highlyAvailable, onKubeVirt), nodes: 3, zones: 3, required: []string{hostnameKey}, preferred: []string{zoneKey}},
+		"When nodes were added it should stay as it was until the next release":  {hcp: highlyAvailable, nodes: 3, zones: 3, live: live("release:1"), preferred: []string{zoneKey, hostnameKey}},
+		"When the release changes it should look at the nodes again":             {hcp: highlyAvailable, nodes: 3, zones: 3, live: live("release:0"), required: []string{zoneKey, hostnameKey}},
+		"When a pod has each zone an update should end one first":                {hcp: highlyAvailable, nodes: 5, zones: 2, required: []string{zoneKey, hostnameKey}, lost: 1},
+		"When a pod has each node an update should end one first":                {hcp: highlyAvailable, nodes: 2, zones: 1, required: []string{hostnameKey}, preferred: []string{zoneKey}, lost: 1},
+		"When others have nodes of their own it should be as before":             {hcp: dedicated, nodes: 3, zones: 3, required: []string{zoneKey, hostnameKey}},
+		"When it has nodes of its own it should leave zones to these":            {hcp: dedicated, serves: true, nodes: 1, zones: 1, required: []string{hostnameKey}, preferred: []string{zoneKey}, lost: 1},
+		"When it has nodes of its own in an unknown place it should be required": {hcp: dedicated, serves: true, required: []string{zoneKey, hostnameKey}, lost: 1},
+		"When it gets nodes of its own it should look again":                     {hcp: dedicated, serves: true, nodes: 3, zones: 3, live: live("release:1"), required: []string{hostnameKey}, preferred: []string{zoneKey}, lost: 1},
+		"When it had nodes of its own before it should stay as it was":           {hcp: dedicated, serves: true, nodes: 3, zones: 3, live: serving(live("release:1")), preferred: []string{zoneKey, hostnameKey}, lost: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -89,7 +103,10 @@ func TestAntiAffinity(t *testing.T) {
 			}
 			ctx := contextOf(t, tc.hcp, objs...)
 			ctx.Management = Management{Nodes: tc.nodes, Zones: tc.zones}
-			d := deploymentOf(t, NewDeploymentComponent("web", folder(nil), Options{MultiZoneSpread: true}).Build(), ctx)
+			d := deploymentOf(t, NewDeploymentComponent("web", folder(nil), Options{MultiZoneSpread: true, RequestServing: tc.serves}).Build(), ctx)
+			if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
+				g.Expect(rolling.MaxUnavailable.IntValue()).To(Equal(tc.lost))
+			}
 			var required, preferred []string
 			if rule := d.Spec.Template.Spec.Affinity.PodAntiAffinity; rule != nil {
 				for _, term := range rule.RequiredDuringSchedulingIgnoredDuringExecution {

@@ -75,17 +75,22 @@ func (m *Cluster) Accessible(_ context.Context, gvk schema.GroupVersionKind) (bo
 	return false, nil
 }
 
-// Describe counts what pods can be spread over.
+// Describe counts what pods can be spread over. Nodes that are kept for the requests of one hosted cluster are none of them: counted, they would demand a
+// spread over zones in which nothing else may run.
 func (m *Cluster) Describe(ctx context.Context) (component.Management, error) {
 	nodes := &corev1.NodeList{}
 	if err := m.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return component.Management{}, fmt.Errorf("counting the nodes of the management cluster: %w", err)
 	}
-	zones := sets.New[string]()
+	zones, count := sets.New[string](), 0
 	for _, n := range nodes.Items {
+		if n.Labels[component.RequestServingLabel] == "true" {
+			continue
+		}
+		count++
 		if zone := n.Labels[corev1.LabelTopologyZone]; zone != "" {
 			zones.Insert(zone)
 		}
 	}
-	return component.Management{Nodes: len(nodes.Items), Zones: zones.Len(), NativeSidecars: m.NativeSidecars}, nil
+	return component.Management{Nodes: count, Zones: zones.Len(), NativeSidecars: m.NativeSidecars}, nil
 }

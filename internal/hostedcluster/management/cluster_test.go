@@ -5,9 +5,14 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"hcp.internal/platform/internal/controlplane/component"
 )
 
 // countingMapper counts what a mapper would ask the API server.
@@ -39,5 +44,18 @@ func TestAccessible(t *testing.T) {
 		known.Add(monitor, meta.RESTScopeNamespace)
 		clock.SetTime(clock.Now().Add(absentFor))
 		g.Expect(m.Accessible(t.Context(), monitor)).To(BeTrue())
+	})
+}
+
+func TestDescribe(t *testing.T) {
+	node := func(name, zone, serves string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone, component.RequestServingLabel: serves}}}
+	}
+	t.Run("When nodes are kept for requests of users it should count the others", func(t *testing.T) {
+		g := NewWithT(t)
+		m := &Cluster{Reader: fake.NewClientBuilder().WithObjects(node("a", "z1", ""), node("b", "z2", "false"), node("c", "z2", ""), node("d", "z3", "true")).Build()}
+		facts, err := m.Describe(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(facts).To(Equal(component.Management{Nodes: 3, Zones: 2}))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +272,29 @@ func TestImagesHaveLicences(t *testing.T) {
 			g.Expect(config.Config.Labels).To(And(HaveKeyWithValue("org.opencontainers.image.licenses", "Apache-2.0"), HaveKey(images.LabelVersion)))
 		}
 	}
+}
+
+// TestImagesHavePrograms packs this test's own program for two architectures, of which it runs on one.
+func TestImagesHavePrograms(t *testing.T) {
+	t.Run("When a program is for another architecture than its image no image should be made", func(t *testing.T) {
+		g := NewWithT(t)
+		program, err := os.Executable()
+		g.Expect(err).NotTo(HaveOccurred())
+		pack := func(arch string) error {
+			w, err := bundle.NewWriter(filepath.Join(t.TempDir(), "images"))
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = index(w, bundle.Entry{Repository: "program", Tag: "1"}, []onArch{{arch: arch}}, func(onArch) (v1.Image, error) {
+				layer, err := image.NewLayer(image.File{Path: "/program", Source: program})
+				if err != nil {
+					return nil, err
+				}
+				return image.New(image.Config{Entrypoint: []string{"/program"}}, layer)
+			})
+			return err
+		}
+		other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+		g.Expect(pack(other)).To(MatchError(And(ContainSubstring("building program:1 for "+other), ContainSubstring("/program: the program is for EM_"))))
+	})
 }
 
 // textsOf are the files of an image.

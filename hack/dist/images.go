@@ -211,6 +211,9 @@ func index(w *bundle.Writer, e bundle.Entry, all []onArch, build func(onArch) (v
 		if err == nil {
 			img, err = image.ForArchitecture(img, a.arch)
 		}
+		if err == nil {
+			err = image.CheckPrograms(img)
+		}
 		if err != nil {
 			return v1.Descriptor{}, fmt.Errorf("building %s for %s: %w", e.Name(), a.arch, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// ForArchitecture is an image that says it is for another architecture than this machine's: "arm64". Its programs have to be.
+// ForArchitecture is an image that says it is for another architecture than this machine's: "arm64". Its programs have to be, which CheckPrograms looks at.
 func ForArchitecture(img v1.Image, arch string) (v1.Image, error) {
 	file, err := img.ConfigFile()
 	if err != nil {

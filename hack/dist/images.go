@@ -132,23 +132,31 @@ func (d *distribution) prepare(ctx context.Context, say func(string, ...any), ar
 		Hypershift: bin("hypershift"), Operators: bin("hcp-operators"), Cloud: bin("hcp-cloud"), Sidecar: bin("hcp-sidecar"),
 		Pause: bin("pause"), CoreDNS: bin("coredns"), Flannel: bin("flannel"), LocalStorage: bin("local-storage"), CABundle: ca,
 	}
+	packages, err := d.debian(ctx, say, arch)
+	if err != nil {
+		return a, err
+	}
+	if a.network, err = debian.Files(packages["network"], skip); err != nil {
+		return a, err
+	}
+	if a.node, err = debian.Files(packages["node"], skip); err != nil {
+		return a, err
+	}
+	return a, nil
+}
+
+// debian are Debian's packages of images for an architecture, by what they are for.
+func (d *distribution) debian(ctx context.Context, say func(string, ...any), arch string) (map[string][]debian.Package, error) {
 	cache := &debian.Cache{Dir: filepath.Join(d.root, ".cache", "debian"), Arch: arch, Say: say}
+	sets := map[string][]debian.Package{}
 	for set, packages := range map[string][]string{"network": image.NetworkPackages, "node": image.NodePackages} {
 		unpacked, err := cache.Get(ctx, set, packages)
 		if err != nil {
-			return a, fmt.Errorf("fetching Debian's packages for %s: %w", arch, err)
+			return nil, fmt.Errorf("fetching Debian's packages for %s: %w", arch, err)
 		}
-		files, err := debian.Files(unpacked, skip)
-		if err != nil {
-			return a, err
-		}
-		if set == "node" {
-			a.node = files
-		} else {
-			a.network = files
-		}
+		sets[set] = unpacked
 	}
-	return a, nil
+	return sets, nil
 }
 
 // skip leaves out what images need not have. Under which terms others may have the rest is said in each package's copyright.

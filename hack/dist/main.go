@@ -7,7 +7,7 @@
 //	dist/hypershift-operator-VERSION.tgz     the chart
 //	dist/manifests/, dist/kustomize/         the same without Helm
 //	dist/krew/                               manifests of plugins of kubectl
-//	dist/sbom.spdx.json                      what is linked, and under which licences
+//	dist/sbom.spdx.json                      what is linked, and under which licences, and Debian's packages in images
 //	dist/SHA256SUMS                          of all of these
 //
 // The same commit gives the same bytes, in whichever folder it is: programs are built without paths, files have the time of the commit, and lists are
@@ -185,12 +185,47 @@ func (d *distribution) runLicences(ctx context.Context, args ...string) ([]byte,
 	return out, err
 }
 
-func (d *distribution) makeSBOM(ctx context.Context, _ func(string, ...any)) error {
-	out, err := d.runLicences(ctx, "-format", "spdx", "-name", "hypershift", "-version", d.version)
+// makeSBOM lists what is linked and, where images are made, Debian's packages in them.
+func (d *distribution) makeSBOM(ctx context.Context, say func(string, ...any)) error {
+	args := []string{"-format", "spdx", "-name", "hypershift", "-version", d.version}
+	if _, err := os.Stat(filepath.Join(d.out, "images", "index.json")); err == nil {
+		archives, err := d.archivesOfDebian(ctx, say)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(archives) }() // is read by then
+		args = append(args, "-debian", archives)
+	}
+	out, err := d.runLicences(ctx, args...)
 	if err != nil {
 		return err
 	}
 	return d.write("sbom.spdx.json", out)
+}
+
+// archivesOfDebian writes a file with the names of Debian's archives that images are made of. It has to be removed.
+func (d *distribution) archivesOfDebian(ctx context.Context, say func(string, ...any)) (string, error) {
+	var names strings.Builder
+	for _, arch := range d.architectures {
+		sets, err := d.debian(ctx, say, arch)
+		if err != nil {
+			return "", err
+		}
+		for _, packages := range sets {
+			for _, p := range packages {
+				names.WriteString(p.File + "\n")
+			}
+		}
+	}
+	file, err := os.CreateTemp("", "archives-")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(names.String())
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), err
 }
 
 // write writes a file of the distribution, with its folders.

@@ -22,7 +22,14 @@ type Module struct {
 	// Licences are identifiers of SPDX, sorted.
 	Licences []string
 	Texts    []Text // sorted by name
+	// Type is that of its address in an inventory, as package URLs have it; empty: a Go module.
+	Type string
+	// Arch is the architecture of a package of Debian; empty for others.
+	Arch string
 }
+
+// npm is the type of what browsers run.
+const npm = "npm"
 
 // Text is a file with a licence or a notice.
 type Text struct {
@@ -41,9 +48,10 @@ var other = regexp.MustCompile(`(?i)\.(go|sh|py|tmpl|json|ya?ml|docs)$`)
 
 // listed is the part of what "go list -json" says that is looked at.
 type listed struct {
-	Dir      string
-	Standard bool
-	Module   *struct {
+	ImportPath string
+	Dir        string
+	Standard   bool
+	Module     *struct {
 		Path, Version, Dir string
 		Main               bool
 		Replace            *struct{ Path, Version, Dir string }
@@ -56,17 +64,17 @@ type found struct {
 	folders      map[string]bool // of packages that are linked
 }
 
-// Collect returns the modules that are linked into programs of the repository at root, sorted by path, Go's standard library among them. The
-// error names every module whose licence is not known or not allowed.
+// Collect returns the modules that are linked into programs of the repository at root, sorted by path, Go's standard library and what our own packages
+// embed of others among them. The error names every module whose licence is not known or not allowed.
 func Collect(ctx context.Context, root string, programs ...Program) ([]Module, error) {
 	std, err := standard(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*found{standardLibrary + "@" + std.version: std}
+	all, linked := map[string]*found{standardLibrary + "@" + std.version: std}, map[string]bool{}
 	for _, p := range programs {
 		for _, platform := range p.Platforms {
-			if err := p.list(ctx, root, platform, all); err != nil {
+			if err := p.list(ctx, root, platform, all, linked); err != nil {
 				return nil, err
 			}
 		}
@@ -77,14 +85,21 @@ func Collect(ctx context.Context, root string, programs ...Program) ([]Module, e
 		m, err := f.read(strings.SplitN(key, "@", 2)[0])
 		modules, errs = append(modules, m), append(errs, err)
 	}
+	for path, e := range embeddings {
+		if !linked[path] {
+			continue
+		}
+		parts, err := e.read(root)
+		modules, errs = append(modules, parts...), append(errs, err)
+	}
 	slices.SortFunc(modules, func(a, b Module) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Version, b.Version)) })
 	return modules, errors.Join(errs...)
 }
 
-// list asks the go command what p consists of on a platform.
-func (p Program) list(ctx context.Context, root, platform string, all map[string]*found) error {
+// list asks the go command what p consists of on a platform: modules, and packages by their paths.
+func (p Program) list(ctx context.Context, root, platform string, all map[string]*found, linked map[string]bool) error {
 	goos, goarch, _ := strings.Cut(platform, "/")
-	args := []string{"list", "-deps", "-json=Dir,Standard,Module"}
+	args := []string{"list", "-deps", "-json=ImportPath,Dir,Standard,Module"}
 	if p.ModFile != "" {
 		args = append(args, "-modfile", p.ModFile)
 	}
@@ -105,6 +120,7 @@ func (p Program) list(ctx context.Context, root, platform string, all map[string
 			return fmt.Errorf("reading what the go command lists: %w", err)
 		}
 		note(pkg, all)
+		linked[pkg.ImportPath] = true
 	}
 }
 

@@ -6,5 +6,5 @@
 //	go run ./licences                                   # every program, as a list
 //
 // What is linked is what the go command says of the packages that a program is made of, for each system that it is built for; tests and tools
-// don't count. A module without a licence that is known and allowed is an error: nothing is written then.
+// don't count. What our own packages embed of others, such as the libraries of the web console, is in the table embeddings. A module without a licence that is known and allowed is an error: nothing is written then.
 package main

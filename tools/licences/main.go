@@ -26,6 +26,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	file := flags.String("out", "", "file to write instead of standard output")
 	name := flags.String("name", "hypershift", "name in an SPDX document")
 	version := flags.String("version", "0.0.0", "version in an SPDX document")
+	debian := flags.String("debian", "", "file with names of Debian's archives that images hold, a line for each, for an SPDX document")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -40,6 +41,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	modules, err := Collect(ctx, *root, wanted...)
 	if err != nil {
 		return err
+	}
+	if *debian != "" && *format == "spdx" {
+		packages, err := readDebian(*debian)
+		if err != nil {
+			return err
+		}
+		modules = append(modules, packages...)
 	}
 	write := func(w io.Writer) error {
 		switch *format {

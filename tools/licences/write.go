@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -17,9 +18,10 @@ const rule = "------------------------------------------------------------------
 func writeText(w io.Writer, modules []Module) error {
 	var b strings.Builder
 	b.WriteString("What this is made of besides our own work (see LICENSE and NOTICE), and under which licences. The source of each part is that of the\n" +
-		"named version of its Go module, to be had by `go mod download MODULE@VERSION`; Go's own is at https://go.dev/dl.\n\n")
+		"named version of its Go module, to be had by `go mod download MODULE@VERSION`; Go's own is at https://go.dev/dl. What is marked npm is a\n" +
+		"package of npm: `npm pack PACKAGE@VERSION`.\n\n")
 	for _, m := range modules {
-		fmt.Fprintf(&b, "  %s %s: %s\n", m.Path, m.Version, strings.Join(m.Licences, ", "))
+		fmt.Fprintf(&b, "  %s %s: %s%s\n", m.Path, m.Version, strings.Join(m.Licences, ", "), m.mark())
 	}
 	for _, m := range modules {
 		for _, t := range m.Texts {
@@ -28,6 +30,25 @@ func writeText(w io.Writer, modules []Module) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// mark is what a list says of a module that is none of Go's.
+func (m Module) mark() string {
+	if m.Type == "" {
+		return ""
+	}
+	return " (" + m.Type + ")"
+}
+
+// url is the module's address in an inventory.
+func (m Module) url() string {
+	switch m.Type {
+	case npm:
+		return "pkg:npm/" + strings.Replace(m.Path, "@", "%40", 1) + "@" + m.Version
+	case deb:
+		return "pkg:deb/debian/" + url.QueryEscape(m.Path) + "@" + url.QueryEscape(m.Version) + "?arch=" + m.Arch
+	}
+	return "pkg:golang/" + m.Path + "@" + m.Version
 }
 
 // writeList writes a line for each module.
@@ -66,6 +87,7 @@ type spdxPackage struct {
 	FilesAnalyzed    bool      `json:"filesAnalyzed"`
 	Concluded        string    `json:"licenseConcluded"`
 	Declared         string    `json:"licenseDeclared"`
+	Comments         string    `json:"licenseComments,omitempty"`
 	Copyright        string    `json:"copyrightText"`
 	Refs             []spdxRef `json:"externalRefs,omitempty"`
 }
@@ -100,8 +122,12 @@ func writeSPDX(w io.Writer, name, version string, created time.Time, modules []M
 		p.ID = "SPDXRef-" + noID.ReplaceAllString(m.Path+"-"+m.Version, "-")
 		p.Name, p.Version = m.Path, m.Version
 		p.Concluded = strings.Join(m.Licences, " AND ")
+		if m.Type == deb {
+			p.ID += "-" + m.Arch
+			p.Supplier, p.Concluded, p.Comments = "Organization: Debian", unknown, fmt.Sprintf(copyrights, m.Path)
+		}
 		p.Declared = p.Concluded
-		p.Refs = []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + m.Path + "@" + m.Version}}
+		p.Refs = []spdxRef{{"PACKAGE-MANAGER", "purl", m.url()}}
 		doc.Packages = append(doc.Packages, p)
 		doc.Relationships = append(doc.Relationships, spdxRelation{root.ID, "CONTAINS", p.ID})
 	}

@@ -5,6 +5,7 @@ import (
 	"html"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -71,6 +72,23 @@ func TestHandbook(t *testing.T) {
 	}
 	if links < 1000 {
 		t.Errorf("only %d links were found", links)
+	}
+}
+
+// TestEveryPageIsNamed expects the README to lead to every page: it is where readers begin.
+func TestEveryPageIsNamed(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 40 {
+		t.Fatal(len(pages), err)
+	}
+	for _, page := range pages {
+		if link := "](docs/" + filepath.Base(page) + ")"; !strings.Contains(string(readme), link) {
+			t.Errorf("README.md does not name docs/%s: add it to its last section", filepath.Base(page))
+		}
 	}
 }
 

@@ -16,6 +16,6 @@ export function About() {
         {d.skew ? <div><dt>Together</dt><dd><b>{d.skew.verdict}.</b> {d.skew.message}</dd></div> : null}</dl></Card>
       <Card title="You"><dl class="facts stacked"><div><dt>Management cluster</dt><dd>{d.where}</dd></div><div><dt>User</dt><dd>{d.user}</dd></div>
         <div><dt>Rights</dt><dd>{d.own ? 'Those of your kubeconfig.' : 'Those of your token. Lists leave out what you may not list; details are read in your name.'}</dd></div></dl></Card>
-      <Card title="Licences"><p>The console holds Preact and @preact/signals, both under the MIT licence, © 2015 Jason Miller and © 2022 the Preact team. Their texts are in internal/console/web/vendor.</p></Card>
+      <Card title="Licences"><p>The console holds Preact and @preact/signals, both under the MIT licence, © 2015 Jason Miller and © 2022 the Preact team. Their texts go with the program, in THIRD_PARTY_LICENSES.</p></Card>
     </div></>}</Page>;
 }

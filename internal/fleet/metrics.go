@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/sizing"
 )
 
 // listTimeout bounds reading from the cache for Prometheus, which waits for it.
@@ -22,6 +23,7 @@ type Metrics struct {
 	transitions *prometheus.CounterVec
 	clusters    *prometheus.Desc
 	pending     *prometheus.Desc
+	perZone     *prometheus.Desc
 }
 
 // NewMetrics makes the metrics, which read from a cache.
@@ -33,6 +35,8 @@ func NewMetrics(reader client.Reader, clk clock.PassiveClock) *Metrics {
 		clusters: prometheus.NewDesc("hypershift_cluster_size", "How many hosted clusters have a size.", []string{"size"}, nil),
 		pending: prometheus.NewDesc("hypershift_cluster_size_transition_pending_seconds",
 			"How long the hosted cluster that has waited longest for another size has done so, by what it waits for.", []string{"reason"}, nil),
+		perZone: prometheus.NewDesc("hypershift_control_plane_nodes_per_zone",
+			"How many nodes each zone needs for what doesn't serve requests of hosted clusters, as management.nonRequestServingNodesPerZone of their sizes says; absent where sizes don't.", nil, nil),
 	}
 }
 
@@ -47,6 +51,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.transitions.Describe(ch)
 	ch <- m.clusters
 	ch <- m.pending
+	ch <- m.perZone
 }
 
 // Collect implements prometheus.Collector. What cannot be read is left out.
@@ -58,8 +63,10 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	if m.reader.List(ctx, list) != nil {
 		return
 	}
+	has := make([]string, 0, len(list.Items))
 	sizes, waits, now := map[string]int{}, map[string]time.Duration{}, m.clock.Now()
 	for i := range list.Items {
+		has = append(has, list.Items[i].Labels[hyperv1.HostedClusterSizeLabel])
 		status := list.Items[i].Status.Conditions
 		if c := conditions.Get(status, hyperv1.ClusterSizeComputed); c != nil {
 			sizes[c.Reason]++
@@ -73,5 +80,10 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	for reason, longest := range waits {
 		ch <- prometheus.MustNewConstMetric(m.pending, prometheus.GaugeValue, longest.Seconds(), reason)
+	}
+	if spec, ok, err := configuration(ctx, m.reader); err == nil && ok {
+		if nodes, ok := sizing.NodesPerZone(spec, has); ok {
+			ch <- prometheus.MustNewConstMetric(m.perZone, prometheus.GaugeValue, float64(nodes))
+		}
 	}
 }

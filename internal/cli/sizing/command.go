@@ -2,6 +2,7 @@
 package sizing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ The decision is made by what the operator decides with, for the clusters as they
 			if format != output.Text {
 				return format.Value(cmd.OutOrStdout(), rows)
 			}
-			return printPlan(cmd.OutOrStdout(), rows)
+			return errors.Join(printPlan(cmd.OutOrStdout(), rows), printNodes(cmd.OutOrStdout(), spec, rows))
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "File with a ClusterSizingConfiguration to plan for instead of that of the management cluster; - for standard input")
@@ -193,6 +194,20 @@ func effects(hc *hyperv1.HostedCluster, size *schedulingv1alpha1.SizeConfigurati
 	}
 	slices.Sort(out)
 	return out
+}
+
+// printNodes says how many nodes each zone will need, where the sizes do.
+func printNodes(w io.Writer, spec *schedulingv1alpha1.ClusterSizingConfigurationSpec, rows []Row) error {
+	var sizes []string
+	for _, r := range rows {
+		sizes = append(sizes, cmp.Or(r.Wanted, r.Size))
+	}
+	nodes, ok := sizing.NodesPerZone(spec, sizes)
+	if !ok {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nNodes that each zone needs for what doesn't serve requests, with these sizes: %d\n", nodes)
+	return err
 }
 
 func printPlan(w io.Writer, rows []Row) error {

@@ -48,6 +48,18 @@ func TestPlan(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(printPlan(&out, rows)).To(Succeed())
 	g.Expect(out.String()).To(MatchRegexp(`clusters/demo +small +large +in 30s at the earliest +NodePools ask for 20 nodes, and large is for 11 and more`))
+	t.Run("When sizes say how many nodes they need it should print these for sizes to come", func(t *testing.T) {
+		g := NewWithT(t)
+		var out bytes.Buffer
+		g.Expect(printNodes(&out, spec, rows)).To(Succeed())
+		g.Expect(out.String()).To(BeEmpty(), "they don't say")
+		told := spec.DeepCopy()
+		for i, nodes := range []string{"0.2", "2.5"} {
+			told.Sizes[i].Management = &schedulingv1alpha1.Management{NonRequestServingNodesPerZone: ptr.To(resource.MustParse(nodes))}
+		}
+		g.Expect(printNodes(&out, told, rows)).To(Succeed())
+		g.Expect(out.String()).To(ContainSubstring("with these sizes: 3"))
+	})
 	t.Run("When the sizes of a file make no sense it should say why", func(t *testing.T) {
 		_, err := configuration(t.Context(), c, "-", strings.NewReader(`{"apiVersion":"scheduling.hypershift.openshift.io/v1alpha1","kind":"ClusterSizingConfiguration","spec":{"sizes":[{"name":"a","criteria":{"from":1}}]}}`))
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no size is for 0 nodes")))

@@ -104,9 +104,15 @@ DIST_ARCHS ?= amd64,arm64
 ##? More flags for hack/dist: DIST_FLAGS='-url https://downloads.example.com/v0.1.0'.
 DIST_FLAGS ?=
 
-.PHONY: dist dist-verify
+##? Folder of the distribution that make dist-check looks at.
+MADE ?= dist
+
+.PHONY: dist dist-verify dist-check
 dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and 20 GB at first; see docs/release.md).
 	go run -trimpath ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
+
+dist-check: ## Look at what make dist made: checksums, inventory, programs and licences of images of each architecture, and a push to a registry (MADE=folder, a minute).
+	DIST_MADE='$(abspath $(MADE))' go test -count=1 -v -timeout 20m -run '^TestMade$$' ./hack/dist
 
 dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte; DIST_PARTS as for dist.
 	DIST_PARTS='$(DIST_PARTS)' DIST_ARCHS='$(DIST_ARCHS)' DIST_FLAGS='$(DIST_FLAGS)' hack/dist-verify.sh

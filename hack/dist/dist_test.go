@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -133,6 +134,26 @@ func TestDistribution(t *testing.T) {
 		carried, err := bundle.RewriteChart(bytes.NewReader(content), "registry.example.com/team")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(fileOf(t, carried, "hypershift-operator/values.yaml")).To(ContainSubstring(`image: "registry.example.com/team/hypershift/hypershift:1.2.3"`))
+	})
+}
+
+// TestKustomize builds the base with the kustomize that kubectl has, as somebody does who keeps another registry's image in a repository.
+func TestKustomize(t *testing.T) {
+	t.Run("When the base is built with another image every Pod should have it, and no object be lost", func(t *testing.T) {
+		g := NewWithT(t)
+		out := cheap(t, "manifests")
+		overlay := t.TempDir()
+		base, err := filepath.Rel(overlay, filepath.Join(out, "kustomize"))
+		g.Expect(err).NotTo(HaveOccurred())
+		kustomization := "resources: [" + base + "]\nimages:\n- name: registry.example.com/hypershift/hypershift\n  newName: registry.test/team/hypershift\n  newTag: 4.5.6\n"
+		g.Expect(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(kustomization), 0o600)).To(Succeed())
+		built, err := exec.CommandContext(t.Context(), filepath.Join("..", "..", "bin", "kubectl"), "kustomize", overlay).Output()
+		g.Expect(err).NotTo(HaveOccurred(), "make kubernetes builds bin/kubectl")
+		g.Expect(string(built)).To(ContainSubstring("image: registry.test/team/hypershift:4.5.6"))
+		g.Expect(string(built)).NotTo(ContainSubstring("registry.example.com/hypershift/hypershift"))
+		kinds := func(text string) int { return strings.Count("\n"+text, "\nkind: ") }
+		all := files(t, filepath.Join(out, "manifests"))
+		g.Expect(kinds(string(built))).To(Equal(kinds(all["crds.yaml"]) + kinds(all["operator.yaml"])))
 	})
 }
 

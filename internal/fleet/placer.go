@@ -49,10 +49,8 @@ func dedicated(hc *hyperv1.HostedCluster) bool {
 
 // place gives a hosted cluster nodes of its own, and then what follows from its size.
 func (s *Scheduler) place(ctx context.Context, hc *hyperv1.HostedCluster, size *schedulingv1alpha1.SizeConfiguration) (ctrl.Result, error) {
-	c := placement.Cluster{Namespace: names.NamespaceOf(hc), Name: hc.Name, HostedNamespace: hc.Namespace, Size: size.Name, Places: 2}
-	if hc.Spec.ControllerAvailabilityPolicy == hyperv1.SingleReplica {
-		c.Places = 1
-	}
+	c := placement.Cluster{Namespace: names.NamespaceOf(hc), Name: hc.Name, HostedNamespace: hc.Namespace, Size: size.Name,
+		Places: placement.PlacesFor(hc.Spec.ControllerAvailabilityPolicy)}
 	w, nodes, err := s.world(ctx, c.Namespace)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -106,16 +104,20 @@ func (s *Scheduler) take(ctx context.Context, hc *hyperv1.HostedCluster, c place
 	return nil
 }
 
-// world reads the nodes, the claims, and where pods of a control plane are.
-func (s *Scheduler) world(ctx context.Context, namespace string) (w placement.World, nodes map[string]*corev1.Node, _ error) {
+func (s *Scheduler) world(ctx context.Context, namespace string) (placement.World, map[string]*corev1.Node, error) {
+	return World(ctx, s.Client, s.Live, namespace)
+}
+
+// World reads the nodes, where pods of a control plane are, and, live, the claims.
+func World(ctx context.Context, c, live client.Reader, namespace string) (w placement.World, nodes map[string]*corev1.Node, _ error) {
 	list, pods := &corev1.NodeList{}, &corev1.PodList{}
-	if err := s.Client.List(ctx, list, client.MatchingLabels{hyperv1.RequestServingComponentLabel: "true"}); err != nil {
+	if err := c.List(ctx, list, client.MatchingLabels{hyperv1.RequestServingComponentLabel: "true"}); err != nil {
 		return w, nil, fmt.Errorf("listing nodes for request-serving components: %w", err)
 	}
-	if err := s.Client.List(ctx, pods, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, pods, client.InNamespace(namespace)); err != nil {
 		return w, nil, fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 	}
-	pairs, err := s.claims(ctx)
+	pairs, err := claimed(ctx, live)
 	if err != nil {
 		return w, nil, err
 	}
@@ -133,10 +135,10 @@ func (s *Scheduler) world(ctx context.Context, namespace string) (w placement.Wo
 	return w, nodes, nil
 }
 
-// claims are the pairs that hosted clusters have: the namespace of the control plane by the name of the pair.
-func (s *Scheduler) claims(ctx context.Context) (map[string]string, error) {
+// claimed are the pairs that hosted clusters have: the namespace of the control plane by the name of the pair.
+func claimed(ctx context.Context, live client.Reader) (map[string]string, error) {
 	list, pairs := &corev1.ConfigMapList{}, map[string]string{}
-	if err := s.Live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
+	if err := live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
 		return nil, fmt.Errorf("listing claims of pairs in namespace %s: %w", placement.Namespace, err)
 	}
 	for i := range list.Items {

@@ -46,7 +46,7 @@ func (w *Warmer) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 	if len(wanted)+len(list.Items) == 0 {
 		return ctrl.Result{}, nil
 	}
-	claims, err := w.Scheduler.claims(ctx)
+	claims, err := claimed(ctx, w.Scheduler.Live)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -165,9 +165,21 @@ func pairOf(c Cluster, w World, own []Node) (pair string, recorded bool) {
 	return "", false
 }
 
-// choose is the first pair, by name, that nobody has and that has all the nodes that the cluster needs. Nodes without the name of a pair are in none.
+// choose is the first pair, by name, that is free.
 func (c Cluster) choose(nodes []Node, w World, place func(Node) string) string {
-	free := map[string]map[string]bool{}
+	for _, pair := range free(nodes, w, c.Size, c.Places, place) {
+		return pair
+	}
+	return ""
+}
+
+// Free are the pairs, by name, that nobody has and that have all the nodes that a cluster of a size needs, in as many places. Nodes without the name of a pair are in none.
+func Free(w World, size string, count int) []string {
+	return free(w.Nodes, w, size, count, places(w.Nodes))
+}
+
+func free(nodes []Node, w World, size string, count int, place func(Node) string) (pairs []string) {
+	found := map[string]map[string]bool{}
 	owned := map[string]bool{}
 	for _, n := range nodes {
 		pair := n.Labels[hyperv1.PairedNodesLabel]
@@ -177,19 +189,27 @@ func (c Cluster) choose(nodes []Node, w World, place func(Node) string) string {
 		if n.Labels[ClusterLabel] != "" || w.Pairs[pair] != "" {
 			owned[pair] = true
 		}
-		if n.fits(c.Size, pair) {
-			if free[pair] == nil {
-				free[pair] = map[string]bool{}
+		if n.fits(size, pair) {
+			if found[pair] == nil {
+				found[pair] = map[string]bool{}
 			}
-			free[pair][place(n)] = true
+			found[pair][place(n)] = true
 		}
 	}
-	for _, pair := range slices.Sorted(maps.Keys(free)) {
-		if !owned[pair] && len(free[pair]) >= c.Places {
-			return pair
+	for _, pair := range slices.Sorted(maps.Keys(found)) {
+		if !owned[pair] && len(found[pair]) >= count {
+			pairs = append(pairs, pair)
 		}
 	}
-	return ""
+	return pairs
+}
+
+// PlacesFor is how many nodes a hosted cluster needs for its requests.
+func PlacesFor(policy hyperv1.AvailabilityPolicy) int {
+	if policy == hyperv1.SingleReplica {
+		return 1
+	}
+	return 2
 }
 
 // Given is the node as it is when it is the cluster's: labels to set, and all its taints.

@@ -155,6 +155,10 @@ func Capacity(ctx context.Context, c client.Client, model *hyperv1.HostedCluster
 	if config != nil && sizing.Check(&config.Spec) == nil {
 		sizes = config.Spec.Sizes
 	}
+	serving, err := dedicatedFor(ctx, c, model)
+	if err != nil {
+		return nil, err
+	}
 	fits := []Fit{}
 	for i := range sizes {
 		hc := model.DeepCopy()
@@ -168,7 +172,7 @@ func Capacity(ctx context.Context, c client.Client, model *hyperv1.HostedCluster
 		if len(groups) == 0 {
 			return nil, errors.New("a control plane would ask for nothing: this is a fault of the program")
 		}
-		n, next := capacity.HowMany(world, capacity.Candidate{Groups: groups, Spare: spare}, most)
+		n, next := capacity.HowMany(world, serving.others(capacity.Candidate{Groups: groups, Spare: spare}), most)
 		fit := Fit{Size: sizes[i].Name, Count: n, More: next.Admitted, Needs: capacity.Text(next.Needed), Lack: next.Lack, Unsuited: next.Unsuited, Closed: world.Closed, Nodes: []FitNode{}}
 		for _, node := range next.Nodes {
 			free := capacity.Amounts{}
@@ -177,7 +181,7 @@ func Capacity(ctx context.Context, c client.Client, model *hyperv1.HostedCluster
 			}
 			fit.Nodes = append(fit.Nodes, FitNode{Name: node.Object.Name, Free: capacity.Text(free)})
 		}
-		fits = append(fits, fit)
+		fits = append(fits, serving.bound(fit))
 	}
 	return fits, nil
 }

@@ -17,6 +17,8 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	schedulingv1alpha1 "hcp.internal/api/scheduling/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/placement"
+	"hcp.internal/platform/internal/testenv"
 )
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -100,4 +102,50 @@ func TestCapacity(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("there is no HostedCluster clusters/demo")))
 	_, err = template(t.Context(), c, client.ObjectKey{}, "Some")
 	g.Expect(err).To(MatchError(ContainSubstring("must be SingleReplica or HighlyAvailable")))
+}
+
+func TestCapacityWithNodesForRequests(t *testing.T) {
+	node := func(name, zone string, labels ...string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: zone}}, Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"), "pods": resource.MustParse("500")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		}}
+		if len(labels) > 0 {
+			n.Labels[hyperv1.RequestServingComponentLabel], n.Labels[hyperv1.PairedNodesLabel], n.Labels[hyperv1.ClusterSizeLabel] = "true", labels[0], labels[1]
+			n.Spec.Taints = []corev1.Taint{{Key: hyperv1.RequestServingComponentLabel, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		}
+		if len(labels) > 2 {
+			n.Labels[placement.ClusterLabel] = labels[2]
+		}
+		return n
+	}
+	hc := testenv.HostedCluster("clusters", "demo")
+	hc.Annotations = map[string]string{hyperv1.TopologyAnnotation: hyperv1.DedicatedRequestServingComponentsTopology}
+	hc.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	hc.Spec.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}}
+	c := fake.NewClientBuilder().WithScheme(connect.Scheme()).WithObjects(hc, sizes(), node("c1", "z1"), node("c2", "z2"), node("c3", "z3"),
+		node("r1", "z1", "p1", "small", "clusters-demo"), node("r2", "z2", "p1", "small", "clusters-demo"),
+		node("r3", "z1", "p2", "small"), node("r4", "z2", "p2", "small"), node("r5", "z1", "p3", "small"), node("r6", "z2", "p3", "small"), node("r7", "z1", "p4", "small")).Build()
+	fits := func(t *testing.T, like string) []Fit {
+		g := NewWithT(t)
+		model, err := template(t.Context(), c, client.ObjectKey{Namespace: "clusters", Name: like}, "HighlyAvailable")
+		g.Expect(err).NotTo(HaveOccurred())
+		fits, err := Capacity(t.Context(), c, model)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(fits).To(HaveLen(2))
+		return fits
+	}
+	t.Run("When a cluster is to have nodes of its own for requests it should count free pairs", func(t *testing.T) {
+		g, fits := NewWithT(t), fits(t, "demo")
+		g.Expect(fits[0].Count).To(Equal(2), "p2 and p3: p1 is taken, and p4 is half a pair: %v", fits[0])
+		g.Expect(fits[0].Lack).To(ContainSubstring("no more pair of nodes for requests is free for size small"))
+		g.Expect(fits[0].Needs).To(ContainSubstring("nodes for requests: 2"))
+		g.Expect(fits[1].Count).To(BeZero())
+		g.Expect(fits[1].Lack).To(ContainSubstring("for size large"))
+	})
+	t.Run("When a cluster is to have none it should count the other nodes", func(t *testing.T) {
+		g, fits := NewWithT(t), fits(t, "")
+		g.Expect(fits[0].Count).To(BeNumerically(">", 10))
+		g.Expect(fits[0].Needs).NotTo(ContainSubstring("nodes for requests"))
+	})
 }

@@ -206,9 +206,12 @@ e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35
 e2e-fleet: kubernetes build ## A package over two hosted clusters: a bad version, a dead API, its end; clusters destroyed at odd moments (as root, 10 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,fleet -run '^TestFleet$$' ./test/e2e $(TEST_FLAGS)
 
+##? How many hosted clusters make e2e-sizes ends with at its shared endpoint: 3, or more of which those are without workers.
+CLUSTERS ?= 3
+
 .PHONY: e2e-sizes
-e2e-sizes: kubernetes build karpenter ## Sizes, the shared endpoint with clients by name, nodes by Karpenter, audit logs on volumes; three hosted clusters (as root, 20 minutes).
-	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,sizes -run '^TestSizes$$' ./test/e2e $(TEST_FLAGS)
+e2e-sizes: kubernetes build karpenter ## Sizes, the shared endpoint with clients by name, nodes by Karpenter, audit logs on volumes; CLUSTERS hosted clusters (as root, 20 minutes).
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; CLUSTERS=$(CLUSTERS) go test -count=1 -v -timeout 75m -tags e2e,sizes -run '^TestSizes$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-brownfield
 e2e-brownfield: kubernetes build ## From standard Cluster API types to private ones, with a hosted cluster from before (as root, 6 minutes).

@@ -3,13 +3,9 @@
 package e2e
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +40,7 @@ func TestSizes(t *testing.T) {
 		{"When it is measured the endpoint should add little", latency},
 		{"When sizes are given each hosted cluster should have the one of its nodes, and what follows from it", sizesFollow},
 		{"When audit logs are kept a volume should outlive its pod", logsStay},
+		{"When there are CLUSTERS hosted clusters each should be reached by its name at one address, also while one goes", crowd},
 	})
 	for _, f := range findings {
 		t.Log("What was found: " + f)
@@ -163,25 +160,10 @@ func sourcesAreKept(t *testing.T) {
 // latency asks an API server directly and through the endpoint, one request after the other on one connection, and one connection after the other.
 func latency(t *testing.T) {
 	ip := endpoint(t)
-	k := kubectl{filepath.Join(stateDir, "demo.kubeconfig")}
-	field := func(path string) []byte {
-		raw, err := base64.StdEncoding.DecodeString(k.run(t, "config", "view", "--raw", "-o", "jsonpath={"+path+"}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return raw
-	}
-	pair, err := tls.X509KeyPair(field(".users[0].user.client-certificate-data"), field(".users[0].user.client-key-data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(field(".clusters[0].cluster.certificate-authority-data"))
-	direct := strings.TrimPrefix(k.run(t, "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}"), "https://")
+	config, direct := credentials(t, "demo")
 	measure := func(address, name string, again bool) time.Duration {
-		transport := &http.Transport{DisableKeepAlives: !again, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: name, MinVersion: tls.VersionTLS12}}
-		defer transport.CloseIdleConnections()
-		c := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+		c := clientFor(config, name, again)
+		defer c.CloseIdleConnections()
 		var took []time.Duration
 		for range asked {
 			start := time.Now()

@@ -177,7 +177,12 @@ func (s Snapshot) restoreIn(pod *corev1.Pod, set *appsv1.StatefulSet, from strin
 // giveUp lets members and API servers run with the data of before, when the snapshot could not be restored beside it.
 func (q Quorum) giveUp(ctx context.Context, set *appsv1.StatefulSet, n *note, why error) error {
 	q.say("the snapshot can't be restored: everything goes on with the data of before")
-	err := q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n.Replicas))
+	n.Prepared = false // whoever goes on has to prepare everything again
+	err := q.annotate(ctx, set, n)
+	if err == nil {
+		q.discardAll(ctx, set, n)
+		err = q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, n.Replicas))
+	}
 	if err == nil {
 		err = q.startShards(ctx, n)
 	}

@@ -85,13 +85,15 @@ type stage struct {
 	// shards are other etcds; broken1 is the StatefulSet of the one whose snapshot can't be restored.
 	shards  []string
 	broken1 atomic.Value
+	// together counts for each etcd how many steps in a row have seen pods together that must not be.
+	together map[string]int
 
 	mu  sync.Mutex
 	bad []string
 }
 
-// held says what a volume has: "before", "snapshot", or nothing yet.
-const held = "example.com/held"
+// held says what a volume has: "before", "snapshot", or nothing yet. other says that something else was restored there, and takes room.
+const held, other = "example.com/held", "example.com/beside"
 
 func newStage(t testing.TB, replicas int32, shards ...string) *stage {
 	t.Helper()
@@ -100,7 +102,7 @@ func newStage(t testing.TB, replicas int32, shards ...string) *stage {
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())
 	env := testenv.Start(t)
-	s := &stage{t: t, c: env.Client(t, scheme), ns: env.Namespace(t), replicas: replicas, shards: shards}
+	s := &stage{t: t, c: env.Client(t, scheme), ns: env.Namespace(t), replicas: replicas, shards: shards, together: map[string]int{}}
 	hc, hcp := exampleCluster(s.ns)
 	app := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
@@ -177,19 +179,24 @@ func (s *stage) playEtcd(ctx context.Context, etcd string, apiServers int) {
 		return
 	}
 	// Pods are listed after they were looked for: those that this step deletes were there before.
-	var beside []*corev1.Pod
-	for _, end := range []string{"-alone", "-prepare"} {
+	var alone []*corev1.Pod
+	for _, end := range []string{"-alone", "-prepare", "-discard"} {
 		pod := &corev1.Pod{}
 		if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: etcd + end}, pod) == nil {
-			beside = append(beside, pod)
+			alone = append(alone, pod)
 		}
 	}
 	servers := s.run(ctx, apiServer, apiServers)
 	members := s.run(ctx, etcd, int(*set.Spec.Replicas))
-	if len(beside) > 0 && servers+members > 0 || len(beside) > 1 {
-		s.wrong("%d API servers and %d members of %s run beside %d pods that should be alone", servers, members, etcd, len(beside))
+	if len(alone) > 0 && servers+members > 0 || len(alone) > 1 {
+		s.together[etcd]++
+	} else {
+		s.together[etcd] = 0
 	}
-	for _, pod := range beside {
+	if s.together[etcd] > 1 { // a controller may make pods once that were told to stop just then
+		s.wrong("%d API servers and %d members of %s run beside %d pods that should be alone, such as %s", servers, members, etcd, len(alone), alone[0].Name)
+	}
+	for _, pod := range alone {
 		s.alone(ctx, etcd, pod)
 	}
 }
@@ -277,23 +284,32 @@ func (s *stage) alone(ctx context.Context, etcd string, pod *corev1.Pod) {
 		}
 		return
 	}
+	claim := &corev1.PersistentVolumeClaim{}
+	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "data-" + etcd + "-0"}, claim) != nil {
+		return // it stays pending
+	}
+	note := func(key, value string) bool {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, key, value)
+		return s.c.Update(ctx, claim) == nil
+	}
+	if discards := strings.HasSuffix(pod.Name, "-discard"); discards || strings.HasSuffix(pod.Name, "-prepare") && s.broken1.Load() != etcd { // nothing is replaced
+		if word := map[bool]string{true: "", false: "prepared"}[discards]; note(other, word) {
+			pod.Status.Phase = corev1.PodSucceeded
+			_ = s.c.Status().Update(ctx, pod)
+		}
+		return
+	}
 	if s.broken.Load() || s.broken1.Load() == etcd {
+		if !note(other, "half") {
+			return
+		}
 		pod.Status.Phase = corev1.PodFailed
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: restorer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "403 from the bucket"}}}}
 		_ = s.c.Status().Update(ctx, pod)
 		return
 	}
-	if strings.HasSuffix(pod.Name, "-prepare") { // nothing is replaced yet
-		pod.Status.Phase = corev1.PodSucceeded
-		_ = s.c.Status().Update(ctx, pod)
-		return
-	}
-	claim := &corev1.PersistentVolumeClaim{}
-	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "data-" + etcd + "-0"}, claim) != nil {
-		return // it stays pending
-	}
-	claim.Annotations = map[string]string{held: "snapshot"}
-	if s.c.Update(ctx, claim) == nil {
+	claim.Annotations = nil
+	if note(held, "snapshot") {
 		s.ready(ctx, pod)
 	}
 }
@@ -323,6 +339,9 @@ func (s *stage) expect(t testing.TB, contents ...string) {
 	g.Expect(set.Annotations).NotTo(HaveKey(noteAnnotation))
 	for _, etcd := range backups.EtcdsOf(s.shards) {
 		g.Expect(s.contents(t.Context(), etcd)).To(Equal(contents), etcd)
+		claim := &corev1.PersistentVolumeClaim{}
+		g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: volume + "-" + etcd + "-0"}, claim)).To(Succeed())
+		g.Expect(claim.Annotations[other]).To(BeEmpty(), "nothing is left beside the data of %s", etcd)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -355,8 +374,8 @@ func crashes(t testing.TB, s *stage, contents ...string) testenv.CrashCase {
 				look()
 			}
 			err := s.quorum(c, io.Discard).Run(ctx)
-			if _, faulty := c.(*testenv.FaultClient); !faulty && errors.Is(err, ErrQuorum) {
-				return nil // it had ended
+			if _, faulty := c.(*testenv.FaultClient); !faulty && errors.Is(err, ErrQuorum) || errors.Is(err, ErrNotRestored) {
+				return nil // it had ended, or ends by giving up
 			}
 			return err
 		},
@@ -367,6 +386,15 @@ func crashes(t testing.TB, s *stage, contents ...string) testenv.CrashCase {
 // TestRestoreShardsCrashes is killed at each of its writes, with two etcds.
 func TestRestoreShardsCrashes(t *testing.T) {
 	testenv.CrashAtEveryWrite(t, 4, func(t testing.TB) testenv.CrashCase { return crashes(t, newStage(t, 1, "leases"), "snapshot") })
+}
+
+// TestRestoreGivenUpCrashes is killed at each of its writes, when the snapshot of a shard can't be restored.
+func TestRestoreGivenUpCrashes(t *testing.T) {
+	testenv.CrashAtEveryWrite(t, 4, func(t testing.TB) testenv.CrashCase {
+		s := newStage(t, 1, "leases")
+		s.broken1.Store("etcd-leases")
+		return crashes(t, s, "before")
+	})
 }
 
 func TestRestoreInPlace(t *testing.T) {
@@ -421,7 +449,7 @@ func TestRestoreShards(t *testing.T) {
 		g := NewWithT(t)
 		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-leases"}}
 		set.Spec.Template.Spec = podSpec()
-		pod := Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7, Shard: "leases"}.preparePod(set, "etcd-leases-0")
+		pod := Snapshot{URL: "s3://b/1.db.enc", Image: "operators:1", Bump: 7, Shard: "leases"}.restorePod(set, "etcd-leases-0", toPrepare)
 		g.Expect(pod.Name).To(Equal("etcd-leases-prepare"))
 		g.Expect(pod.Spec.InitContainers).To(BeEmpty())
 		g.Expect(pod.Spec.Containers).To(HaveLen(1))

@@ -160,9 +160,12 @@ func (q Quorum) Run(ctx context.Context) error {
 	return q.finish(ctx, set, n)
 }
 
-// stop stops all members.
+// stop stops all members, and a pod that a killed run has left, which would delete what this one restores.
 func (q Quorum) stop(ctx context.Context, set *appsv1.StatefulSet) error {
-	return q.await(ctx, "members to stop", func(ctx context.Context) (bool, error) { return q.stopped(ctx, set) })
+	if err := q.await(ctx, "members to stop", func(ctx context.Context) (bool, error) { return q.stopped(ctx, set) }); err != nil || q.Snapshot == nil {
+		return err
+	}
+	return q.end(ctx, beside(set, toDiscard))
 }
 
 // begin checks, notes what is done, and pauses everybody else.

@@ -8,10 +8,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/kube/read"
 )
 
 // A control plane with shards is restored in two steps, so that it never goes on with some etcds of the backup and others of before:
@@ -98,20 +100,56 @@ func (q Quorum) prepare(ctx context.Context, set *appsv1.StatefulSet) error {
 	if err := q.ensureClaim(ctx, set, q.From); err != nil {
 		return err
 	}
-	pod := q.Snapshot.preparePod(set, q.From)
 	q.say("restoring the snapshot beside the data of %s", q.From)
-	return q.runOnce(ctx, pod, "the snapshot to be restored", func(live *corev1.Pod) bool { return live.Status.Phase == corev1.PodSucceeded })
+	return q.runOnce(ctx, q.Snapshot.restorePod(set, q.From, toPrepare), "the snapshot to be restored", succeeded)
 }
 
-// preparePod has the container alone that restores, and no etcd.
-func (s Snapshot) preparePod(set *appsv1.StatefulSet, from string) *corev1.Pod {
+// discardAll deletes what restoring has left beside the data of every etcd. Where that fails it takes room until the next restore, which is no reason to stay away.
+func (q Quorum) discardAll(ctx context.Context, set *appsv1.StatefulSet, n *note) {
+	err := q.await(ctx, "what was restored to be deleted", func(ctx context.Context) (bool, error) {
+		err := q.discard(ctx, set)
+		if err == nil {
+			err = q.each(ctx, n, func(of Quorum, s *appsv1.StatefulSet) error { return of.discard(ctx, s) })
+		}
+		return true, err
+	})
+	if err != nil {
+		q.say("what was restored beside the data takes room there until the next restore: %v", err)
+	}
+}
+
+// discard runs a pod that deletes what restoring has left beside the data. A volume that is lost has nothing.
+func (q Quorum) discard(ctx context.Context, set *appsv1.StatefulSet) error {
+	claim, err := read.Optional(ctx, q.Client, client.ObjectKey{Namespace: q.Namespace, Name: volume + "-" + q.From}, &corev1.PersistentVolumeClaim{})
+	if err != nil || claim == nil {
+		return err
+	}
+	q.say("deleting what was restored beside the data of %s", q.From)
+	if err := q.end(ctx, beside(set, toPrepare)); err != nil { // of a run that was killed
+		return err
+	}
+	return q.runOnce(ctx, q.Snapshot.restorePod(set, q.From, toDiscard), "what was restored to be deleted", succeeded)
+}
+
+// beside is the name of a pod that has a volume of etcd.
+func beside(set *appsv1.StatefulSet, to string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-" + to}}
+}
+
+func succeeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }
+
+// What a pod is for that has a volume of etcd and no etcd: flags of what restores, and ends of names.
+const toPrepare, toDiscard = "prepare", "discard"
+
+// restorePod has the container alone that restores, or discards what was restored.
+func (s Snapshot) restorePod(set *appsv1.StatefulSet, from, to string) *corev1.Pod {
 	pod := alonePod(set, from)
 	s.restoreIn(pod, set, from)
-	pod.Name = set.Name + "-prepare"
+	pod.Name = beside(set, to).Name
 	c := pod.Spec.InitContainers[0]
 	for i := range c.Args {
 		if c.Args[i] == "--replace" {
-			c.Args[i] = "--prepare"
+			c.Args[i] = "--" + to
 		}
 	}
 	pod.Spec.InitContainers, pod.Spec.Containers = nil, []corev1.Container{c}

@@ -220,7 +220,7 @@ var Programs = []Program{
 		{Command: "hcp-operators console",
 			Heeded: "addr operator-namespace package-operator-namespace where"},
 		{Command: "hcp-operators control-plane-operator etcd-restore",
-			Heeded: "config-template data-dir max-bytes name prepare replace revision-bump shard snapshot-sha256 snapshot-url timeout"},
+			Heeded: "config-template data-dir discard max-bytes name prepare replace revision-bump shard snapshot-sha256 snapshot-url timeout"},
 		{Command: "hcp-operators control-plane-operator hosted-cluster-config-operator",
 			Heeded:    "controllers health-addr hosted-control-plane images konnectivity-address konnectivity-port kubeconfig kubevirt-infra-kubeconfig leader-elect metrics-addr namespace oauth-address oauth-port platform-type registry-overrides target-kubeconfig",
 			NotHeeded: "initial-ca-file cluster-signer-ca-file enable-ci-debug-output"},

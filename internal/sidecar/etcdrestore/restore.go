@@ -55,6 +55,8 @@ type Restore struct {
 	Replace bool
 	// Prepare restores beside the data that is there, and leaves it to a run with Replace to exchange them. That needs no storage any more.
 	Prepare bool
+	// Discard gives a restore up: what runs with Prepare and Replace have left is deleted, and the data of before is where it was. Nothing is restored.
+	Discard bool
 	// RevisionBump is added to the snapshot's revision; 0: revisionBump. It must be the same for all members of a cluster.
 	RevisionBump uint64
 	Log          io.Writer
@@ -75,6 +77,9 @@ func (r Restore) Run(ctx context.Context) error {
 		return err
 	}
 	dataDir := settings.DataDir
+	if r.Discard {
+		return r.discard(dataDir)
+	}
 	entries, err := os.ReadDir(dataDir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking into %s: %w", dataDir, err)
@@ -175,6 +180,9 @@ func (r Restore) restore(file, out string, self etcdinit.Peer, cfg etcdinit.Conf
 	return nil
 }
 
+// While the folder beforeName is there the data of before is in it, whole, and the exchange has not ended: discard relies on that. So it appears by a rename and goes by
+// one, into the folder of what is deleted.
+
 // publish moves the restored directory to its place, which may be an empty folder, or one with data that is replaced; no name: it is there.
 func (r Restore) publish(restored, dataDir, staging string) error {
 	before := filepath.Join(filepath.Dir(dataDir), beforeName)
@@ -185,7 +193,7 @@ func (r Restore) publish(restored, dataDir, staging string) error {
 		if err := os.Remove(dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing the empty %s: %w", dataDir, err)
 		}
-	} else if err := moveAside(dataDir, before); err != nil {
+	} else if err := moveAside(dataDir, staging, before); err != nil {
 		return err
 	}
 	if err := os.Rename(restored, dataDir); err != nil {
@@ -198,24 +206,64 @@ func (r Restore) publish(restored, dataDir, staging string) error {
 	return r.clear(dataDir, staging, before)
 }
 
-func (r Restore) clear(dataDir string, dirs ...string) error {
-	for _, dir := range dirs {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("clearing %s: %w", dir, err)
-		}
+func (r Restore) clear(dataDir, staging, before string) error {
+	if err := drop(before, staging); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(staging); err != nil {
+		return fmt.Errorf("clearing %s: %w", staging, err)
 	}
 	fmt.Fprintf(r.Log, "restored the snapshot to %s\n", dataDir)
 	return nil
 }
 
-// moveAside moves data that is replaced, where there is any.
-func moveAside(dataDir, before string) error {
-	if err := os.RemoveAll(before); err != nil { // of a run that was killed
-		return fmt.Errorf("clearing %s: %w", before, err)
+// moveAside moves data that is replaced, where there is any. A run that was killed may have done so.
+func moveAside(dataDir, staging, before string) error {
+	if _, err := os.Stat(dataDir); errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	if err := os.Rename(dataDir, before); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := drop(before, staging); err != nil {
+		return err
+	}
+	if err := os.Rename(dataDir, before); err != nil {
 		return fmt.Errorf("moving the data of before to %s: %w", before, err)
 	}
+	return nil
+}
+
+// drop deletes the data of before, which nobody goes back to any more.
+func drop(before, staging string) error {
+	dropped := filepath.Join(staging, beforeName)
+	if err := os.RemoveAll(dropped); err != nil { // of a run that was killed
+		return fmt.Errorf("clearing %s: %w", dropped, err)
+	}
+	if err := os.Rename(before, dropped); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clearing %s: %w", before, err)
+	}
+	if err := os.RemoveAll(dropped); err != nil {
+		return fmt.Errorf("clearing %s: %w", dropped, err)
+	}
+	return nil
+}
+
+// discard gives a restore up.
+func (r Restore) discard(dataDir string) error {
+	dir := filepath.Dir(dataDir)
+	before := filepath.Join(dir, beforeName)
+	if _, err := os.Stat(before); err == nil {
+		if err := os.RemoveAll(dataDir); err != nil {
+			return fmt.Errorf("clearing %s: %w", dataDir, err)
+		}
+		if err := os.Rename(before, dataDir); err != nil {
+			return fmt.Errorf("moving the data of before to %s: %w", dataDir, err)
+		}
+	}
+	for _, name := range []string{stagingName, preparedName} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("clearing %s: %w", filepath.Join(dir, name), err)
+		}
+	}
+	fmt.Fprintf(r.Log, "%s is as it was before the restore\n", dataDir)
 	return nil
 }
 
@@ -316,6 +364,7 @@ func Command(fetch Fetch) *cobra.Command {
 	f.StringVar(&r.DataDir, "data-dir", "", "etcd's data directory; default: the template's")
 	f.BoolVar(&r.Replace, "replace", false, "replace data that is there, once the snapshot has been restored beside it")
 	f.BoolVar(&r.Prepare, "prepare", false, "restore beside data that is there, for a later run with --replace, which needs no storage any more")
+	f.BoolVar(&r.Discard, "discard", false, "give a restore up: delete what --prepare and --replace have left, and put the data of before where it was")
 	f.Uint64Var(&r.RevisionBump, "revision-bump", revisionBump, "what is added to the snapshot's revision; the same for all members")
 	f.Int64Var(&r.MaxBytes, "max-bytes", maxSnapshot, "largest snapshot accepted")
 	f.DurationVar(&timeout, "timeout", timeout, "give up after this long")

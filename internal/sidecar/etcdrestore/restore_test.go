@@ -308,6 +308,46 @@ func TestPrepare(t *testing.T) {
 		g.Expect(replace.Run(t.Context())).To(Succeed())
 		whole(t, replace)
 	})
+	t.Run("When it is given up, wherever it was, the data of before should be there and nothing else take room", func(t *testing.T) {
+		for name, left := range map[string]func(g Gomega, prepare, replace Restore, dir string){
+			"not begun": func(Gomega, Restore, Restore, string) {},
+			"prepared":  func(g Gomega, prepare, _ Restore, _ string) { g.Expect(prepare.Run(t.Context())).To(Succeed()) },
+			"the storage breaks off": func(g Gomega, prepare, _ Restore, dir string) {
+				prepare.SHA256 = strings.Repeat("0", 64)
+				g.Expect(prepare.Run(t.Context())).NotTo(Succeed())
+				g.Expect(filepath.Join(dir, stagingName)).To(BeADirectory(), "the case is about what fails halfway")
+			},
+			"killed between two renames": func(g Gomega, prepare, replace Restore, dir string) {
+				g.Expect(prepare.Run(t.Context())).To(Succeed())
+				g.Expect(os.Rename(replace.DataDir, filepath.Join(dir, beforeName))).To(Succeed())
+			},
+			"killed after both": func(g Gomega, prepare, replace Restore, dir string) {
+				g.Expect(prepare.Run(t.Context())).To(Succeed())
+				g.Expect(os.Rename(replace.DataDir, filepath.Join(dir, beforeName))).To(Succeed())
+				g.Expect(os.Rename(filepath.Join(dir, preparedName, "data"), replace.DataDir)).To(Succeed())
+			},
+			"killed between two renames, and then the storage is away": func(g Gomega, _, replace Restore, dir string) {
+				g.Expect(os.Rename(replace.DataDir, filepath.Join(dir, beforeName))).To(Succeed())
+				replace.URL = "http://127.0.0.1:1/gone.db"
+				g.Expect(replace.Run(t.Context())).NotTo(Succeed())
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				g := NewWithT(t)
+				prepare, replace, mark := volume(t)
+				dir := filepath.Dir(replace.DataDir)
+				left(g, prepare, replace, dir)
+				discard := replace
+				discard.Replace, discard.Discard, discard.HTTP = false, true, nil // it would panic
+				for range 2 {                                                     // the second time there is nothing to do
+					g.Expect(discard.Run(t.Context())).To(Succeed())
+					g.Expect(mark).To(BeARegularFile())
+					g.Expect(os.ReadDir(dir)).To(HaveLen(1))
+					g.Expect(os.ReadDir(replace.DataDir)).To(HaveLen(1))
+				}
+			})
+		}
+	})
 	t.Run("When preparing fails the data of before should be there", func(t *testing.T) {
 		g := NewWithT(t)
 		prepare, _, mark := volume(t)

@@ -253,6 +253,11 @@ e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,live -run '^TestLive' ./test/e2e $(TEST_FLAGS)
 
+.PHONY: e2e-authorities
+e2e-authorities: kubernetes build ## Every authority of a highly available hosted cluster replaced, and no request of three clients fails (as root, 40 minutes).
+	bin/hypershift local up --state-dir /tmp/hcp-e2e --skip-demo
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 90m -tags e2e,live -run '^TestAuthoritiesUnmissed$$' ./test/e2e $(TEST_FLAGS)
+
 ##? Commit that make e2e-install takes as the version before, and upgrades from; without one it upgrades to the same.
 BEFORE ?=
 

@@ -41,7 +41,7 @@ func TestLiveAuthorities(t *testing.T) {
 	// A kubeconfig of before ends with the switch; this one is made again until both are trusted.
 	run(t, time.Minute, "hypershift", "rotate", "authorities", "demo", kubeconfigFlag())
 	eventually(t, authoritiesTime, "both authorities in the kubeconfig", func() error {
-		if n := generations(t, "root-ca"); n < 2 {
+		if n := generations(t, demoNamespace, "root-ca"); n < 2 {
 			return fmt.Errorf("root-ca has %d generations", n)
 		}
 		hosted = hostedKubectl(t, "demo")
@@ -59,16 +59,7 @@ func TestLiveAuthorities(t *testing.T) {
 			said = told
 			t.Logf("NodesTrustAuthorities: %s", said)
 		}
-		var waiting []string
-		for _, authority := range []string{"root-ca", "cluster-signer-ca", "kube-apiserver-to-kubelet-signer", "etcd-signer", "konnectivity-signer"} {
-			if data := m.run(t, "get", "secret", "-n", demoNamespace, authority, "-o", `jsonpath={.data.previous\.crt}`); data == "" {
-				waiting = append(waiting, authority)
-			}
-		}
-		if len(waiting) > 0 {
-			return errors.New("not yet: " + strings.Join(waiting, ", "))
-		}
-		return nil
+		return allReplaced(t, demoNamespace)
 	})
 	eventually(t, authoritiesTime, "kubelets that are reached and Ready nodes", func() error {
 		if err := workers(t, "demo", 2); err != nil {
@@ -86,6 +77,21 @@ func TestLiveAuthorities(t *testing.T) {
 		t.Errorf("nodes were %s and are %s: none should be replaced", before, after)
 	}
 	calls.expectSilence(t, "replacement of all authorities", restartSilence)
+}
+
+// allReplaced says which authorities of a control plane are still to be replaced.
+func allReplaced(t *testing.T, namespace string) error {
+	t.Helper()
+	var waiting []string
+	for _, authority := range []string{"root-ca", "cluster-signer-ca", "kube-apiserver-to-kubelet-signer", "etcd-signer", "konnectivity-signer"} {
+		if data := management().run(t, "get", "secret", "-n", namespace, authority, "-o", `jsonpath={.data.previous\.crt}`); data == "" {
+			waiting = append(waiting, authority)
+		}
+	}
+	if len(waiting) > 0 {
+		return errors.New("not yet: " + strings.Join(waiting, ", "))
+	}
+	return nil
 }
 
 // memoryOf is how much memory the processes of a namespace's pods have, in MiB, without pages of files, which the system takes back.
@@ -110,11 +116,11 @@ func memoryOf(t *testing.T, namespace string) int64 {
 }
 
 // generations are how many certificates of an authority are trusted at present.
-func generations(t *testing.T, authority string) int {
+func generations(t *testing.T, namespace, authority string) int {
 	t.Helper()
 	n := 0
 	for _, key := range []string{`ca\.crt`, `next\.crt`, `previous\.crt`} {
-		if management().run(t, "get", "secret", "-n", demoNamespace, authority, "-o", "jsonpath={.data."+key+"}") != "" {
+		if management().run(t, "get", "secret", "-n", namespace, authority, "-o", "jsonpath={.data."+key+"}") != "" {
 			n++
 		}
 	}

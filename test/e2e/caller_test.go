@@ -4,14 +4,19 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -21,6 +26,20 @@ const callEvery = 100 * time.Millisecond
 // longestSilence is how long a client of a highly available API may go without an answer. One of three API servers ends at a
 // time; a client that talks to it notices by a closed connection, or by its own time limit of two seconds at worst.
 const longestSilence = 5 * time.Second
+
+// clientOf is a client by a kubeconfig, without a limit of its own to how often it calls.
+func clientOf(kubeconfig []byte, timeout time.Duration) (typedcorev1.ConfigMapInterface, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Timeout = -1, timeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.CoreV1().ConfigMaps(metav1.NamespaceDefault), nil
+}
 
 // caller is a client that reads and writes all the time and counts what fails. It never tries a call again: what a person's
 // tool would hide behind a second try is counted here.
@@ -40,34 +59,43 @@ type figures struct {
 	silence         time.Duration // longest time between two successes
 }
 
+// startCaller starts one that goes on with the kubeconfig as it is now.
 func startCaller(t *testing.T, kubeconfig string) *caller {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	content, err := os.ReadFile(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS, config.Timeout = -1, callTimeout
-	client, err := kubernetes.NewForConfig(config)
+	c, _ := callBy(t, content, callTimeout)
+	return c
+}
+
+// callBy starts one with the content of a kubeconfig, and returns where another client can be put, which it goes on with.
+func callBy(t *testing.T, kubeconfig []byte, timeout time.Duration) (*caller, *atomic.Value) {
+	t.Helper()
+	first, err := clientOf(kubeconfig, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
+	now := &atomic.Value{}
+	now.Store(first)
+	maps := func() typedcorev1.ConfigMapInterface { return now.Load().(typedcorev1.ConfigMapInterface) } // nothing else is put there
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{cancel: cancel, kinds: map[string]*figures{}}
 	t.Cleanup(c.stop)
 	name := fmt.Sprintf("written-%d", time.Now().UnixNano())
-	maps := client.CoreV1().ConfigMaps(metav1.NamespaceDefault)
-	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := maps().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.loop(ctx, "read", func(ctx context.Context, _ int) error {
-		_, err := maps.Get(ctx, name, metav1.GetOptions{})
+		_, err := maps().Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	c.loop(ctx, "write", func(ctx context.Context, n int) error {
-		_, err := maps.Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"n": fmt.Sprint(n)}}, metav1.UpdateOptions{})
+		_, err := maps().Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"n": fmt.Sprint(n)}}, metav1.UpdateOptions{})
 		return err
 	})
-	return c
+	return c, now
 }
 
 func (c *caller) loop(ctx context.Context, kind string, call func(ctx context.Context, n int) error) {
@@ -134,4 +162,33 @@ func (c *caller) expectSilence(t *testing.T, during string, allowed time.Duratio
 	for _, sample := range c.samples {
 		t.Log(sample)
 	}
+}
+
+// expectNone ends the calls and fails for each kind of which one failed.
+func (c *caller) expectNone(t *testing.T, during string) {
+	t.Helper()
+	c.expectNoOutage(t, during)
+	for kind, f := range c.kinds {
+		if f.failures > 0 {
+			t.Errorf("%s: %d of %d %s calls failed, and none may", during, f.failures, f.calls, kind)
+		}
+	}
+}
+
+// awaitRollouts waits until every component of a control plane runs what is wanted.
+func awaitRollouts(t *testing.T, namespace string, timeout time.Duration) {
+	t.Helper()
+	eventually(t, timeout, "rollouts", func() error {
+		out, err := management().try(t, "get", "controlplanecomponents", "-n", namespace, "-o",
+			`jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="RolloutComplete")].status} {end}`)
+		if err != nil {
+			return err
+		}
+		for pair := range strings.FieldsSeq(out) {
+			if _, status, _ := strings.Cut(pair, "="); status != "True" {
+				return errors.New("not all are complete: " + out)
+			}
+		}
+		return nil
+	})
 }

@@ -48,7 +48,7 @@ func (u *upgrade) changeKey(t *testing.T) {
 		}
 		return nil
 	})
-	u.awaitRollouts(t)
+	awaitRollouts(t, "clusters-ha", renewalTime)
 	if got := u.hosted().run(t, "get", "secret", "hidden", "-o", "jsonpath={.data.token}"); got != base64.StdEncoding.EncodeToString([]byte("kept-too")) {
 		t.Errorf("the Secret from before is %q", got)
 	}

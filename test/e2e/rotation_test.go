@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -59,7 +58,7 @@ func (u *upgrade) rotate(t *testing.T) {
 		}
 		return nil
 	})
-	u.awaitRollouts(t)
+	awaitRollouts(t, "clusters-ha", renewalTime)
 	calls.expectNoOutage(t, "rotation of certificates")
 }
 
@@ -90,24 +89,6 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// awaitRollouts waits until every component runs what is wanted.
-func (u *upgrade) awaitRollouts(t *testing.T) {
-	t.Helper()
-	eventually(t, renewalTime, "rollouts", func() error {
-		out, err := management().try(t, "get", "controlplanecomponents", "-n", "clusters-ha", "-o",
-			`jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="RolloutComplete")].status} {end}`)
-		if err != nil {
-			return err
-		}
-		for pair := range strings.FieldsSeq(out) {
-			if _, status, _ := strings.Cut(pair, "="); status != "True" {
-				return fmt.Errorf("not all are complete: %s", out)
-			}
-		}
-		return nil
-	})
 }
 
 // servedCertificate shakes hands with the published API, as a client that trusts what the kubeconfig says.

@@ -99,9 +99,10 @@ func (s Spec) asked(a authority, stored *corev1.Secret, g generations) string {
 	return ""
 }
 
-// trusted are the certificates of all generations, the present one first.
+// trusted are the certificates of all generations, the oldest first. So the switch changes no bundle: who can't read one again would start anew for the same certificates
+// in another order.
 func (g generations) trusted() []byte {
-	return slices.Concat(g.current.certPEM, g.next.certPEM, g.previous)
+	return slices.Concat(g.previous, g.current.certPEM, g.next.certPEM)
 }
 
 // step is what is to be done now, one of the values of RotationAnnotation; empty: nothing. ordered is true when the step is asked for on the Secret

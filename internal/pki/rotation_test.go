@@ -215,7 +215,9 @@ func TestRotationByHand(t *testing.T) {
 	g.Expect(plan.Empty()).To(BeTrue(), "When it was only just made it should wait")
 	g.Expect(plan.RecheckAfter).To(BeNumerically("<=", settle))
 	now = now.Add(plan.RecheckAfter)
+	bundle := obs.ConfigMaps[RootCABundle].Data[CACertKey]
 	g.Expect(len(pass().Leaves)).To(BeNumerically(">", 3), "When all have the bundle it should switch")
+	g.Expect(obs.ConfigMaps[RootCABundle].Data[CACertKey]).To(Equal(bundle), "When it switches bundles should stay as they are, byte by byte: what can't read them again would be started anew")
 	g.Expect(obs.Secrets[RootCA].Data[CAKeyKey]).NotTo(Equal(old))
 	g.Expect(obs.Secrets[RootCA].Annotations).NotTo(HaveKey(RotationAnnotation))
 	g.Expect(pass().Empty()).To(BeTrue(), "When it is done it should rest")

@@ -27,8 +27,8 @@ const callEvery = 100 * time.Millisecond
 // time; a client that talks to it notices by a closed connection, or by its own time limit of two seconds at worst.
 const longestSilence = 5 * time.Second
 
-// clientOf is a client by a kubeconfig, without a limit of its own to how often it calls.
-func clientOf(kubeconfig []byte, timeout time.Duration) (typedcorev1.ConfigMapInterface, error) {
+// configMapsOf is a client of ConfigMaps by a kubeconfig, without a limit of its own to how often it calls.
+func configMapsOf(kubeconfig []byte, timeout time.Duration) (typedcorev1.ConfigMapInterface, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func startCaller(t *testing.T, kubeconfig string) *caller {
 // callBy starts one with the content of a kubeconfig, and returns where another client can be put, which it goes on with.
 func callBy(t *testing.T, kubeconfig []byte, timeout time.Duration) (*caller, *atomic.Value) {
 	t.Helper()
-	first, err := clientOf(kubeconfig, timeout)
+	first, err := configMapsOf(kubeconfig, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}

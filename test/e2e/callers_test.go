@@ -164,7 +164,7 @@ func rereads(t *testing.T, name string) *caller {
 			if err != nil || bytes.Equal(published, have) {
 				continue // the next look tells
 			}
-			if other, err := clientOf(published, unmissedTimeout); err == nil {
+			if other, err := configMapsOf(published, unmissedTimeout); err == nil {
 				have = published
 				now.Store(other)
 			}

@@ -23,7 +23,9 @@ const (
 	minTokenExpiration = 600 * time.Second
 )
 
-// shutdown is how long a server that is told to stop goes on.
+// shutdown is how long a server that is told to stop goes on. Then it closes connections in the way of HTTP/2, and clients go on by others without having noticed.
+// With --shutdown-send-retry-after they were told, on connections that had lasted so long, to come back in five seconds: requests with less patience failed at the end
+// of every server.
 type shutdown struct{ delay, watches string }
 
 var (

@@ -243,10 +243,10 @@ e2e-hosts: kubernetes build ## Nodes on platforms Agent and KubeVirt, whose host
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,hosts -run '^TestHosts$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-backup
-e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of a hosted cluster that is written to (as root, 30 minutes).
+e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of hosted clusters that are written to (as root, 45 minutes).
 	cd tools/s3server && CGO_ENABLED=0 go build -trimpath -o ../../bin/s3server .
 	CGO_ENABLED=0 go test -count=1 -v -timeout 30m -tags backup ./test/backup $(TEST_FLAGS)
-	go test -count=1 -v -timeout 75m -tags e2e,backup -run '^TestBackup$$' ./test/e2e $(TEST_FLAGS)
+	go test -count=1 -v -timeout 75m -tags e2e,backup -run '^TestBackup(HighlyAvailable)?$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).

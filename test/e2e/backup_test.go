@@ -60,6 +60,16 @@ type saving struct {
 	revision   int64
 	kubeconfig string
 	end        func(func())
+	// highly is true for a control plane of which everything runs three times.
+	highly bool
+}
+
+// times is how many members an etcd has, and API servers there are.
+func (b *saving) times() int {
+	if b.highly {
+		return 3
+	}
+	return 1
 }
 
 func (b *saving) start(t *testing.T) {
@@ -86,18 +96,28 @@ stringData:
     endpoint_url = http://%s
 `, storageAddress))
 	manifest := filepath.Join(t.TempDir(), "saved.yaml")
-	run(t, time.Minute, "hypershift", "create", "cluster", "local", "--name", "saved", "--release-image", releaseImage, "--node-pool-replicas", "1", kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
+	policy := map[bool]string{false: "SingleReplica", true: "HighlyAvailable"}[b.highly]
+	run(t, time.Minute, "hypershift", "create", "cluster", "local", "--name", "saved", "--release-image", releaseImage, "--node-pool-replicas", "1", "--control-plane-availability-policy", policy,
+		kubeconfigFlag(), "--render", "--render-sensitive", "--render-into", manifest)
 	content, err := os.ReadFile(manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// There is no flag for a shard. It is small, since the machine is.
-	sharded := strings.Replace(string(content), "\n    managed:\n", `
+	sharded := strings.Replace(string(content), "\n    managed:\n", fmt.Sprintf(`
     managed:
       shards:
-      - {name: leases, replicas: 1, resources: [{apiGroup: coordination.k8s.io, resource: leases}]}
-`, 1)
-	sharded = strings.Replace(sharded, "\n  annotations:\n    resource-request", "\n  annotations:\n    resource-request-override.hypershift.openshift.io/etcd-leases.etcd: cpu=20m,memory=128Mi\n    resource-request", 1)
+      - {name: leases, replicas: %d, resources: [{apiGroup: coordination.k8s.io, resource: leases}]}
+`, b.times()), 1)
+	const request = "    resource-request-override.hypershift.openshift.io/etcd-leases.etcd: cpu=20m,memory=128Mi\n"
+	if sharded == string(content) {
+		t.Fatalf("the manifest has no managed etcd:\n%s", content)
+	}
+	if annotated := strings.Replace(sharded, "\n  annotations:\n    resource-request", "\n  annotations:\n"+request+"    resource-request", 1); annotated != sharded {
+		sharded = annotated
+	} else {
+		sharded = strings.Replace(sharded, "kind: HostedCluster\nmetadata:\n", "kind: HostedCluster\nmetadata:\n  annotations:\n"+request, 1)
+	}
 	management().applyYAML(t, sharded)
 	eventually(t, workersStart, "the hosted cluster", func() error {
 		got, err := management().try(t, "get", "hostedcluster", "-n", "clusters", "saved", "-o", "jsonpath={.status.conditions[?(@.type=='Available')]}")
@@ -108,8 +128,8 @@ stringData:
 	})
 	k := hostedKubectl(t, "saved")
 	awaitNodes(t, k, 1)
-	if members := management().run(t, "get", "pods", "-n", "clusters-saved", "-l", "app=etcd-leases", "-o", "name"); members == "" {
-		t.Fatal("the shard has no member")
+	if members := management().run(t, "get", "pods", "-n", "clusters-saved", "-l", "app=etcd-leases", "-o", "name"); len(strings.Fields(members)) != b.times() {
+		t.Fatalf("the shard has the members %q, want %d", members, b.times())
 	}
 	b.lease(t, k, "before")
 	b.kubeconfig = k.kubeconfig
@@ -276,7 +296,7 @@ func (b *saving) inPlace(t *testing.T) {
 	// At its end the control plane is started anew.
 	eventually(t, restoreTime, "a kube-apiserver that was started anew", func() error {
 		out, err := management().try(t, "get", "deployment", "-n", "clusters-saved", "kube-apiserver", "-o", "jsonpath={.spec.template.metadata.annotations} {.metadata.generation}={.status.observedGeneration} {.status.updatedReplicas}/{.status.readyReplicas}/{.status.replicas}")
-		if err != nil || !strings.Contains(out, "hypershift.openshift.io/restart-date") || !strings.HasSuffix(out, " 1/1/1") {
+		if err != nil || !strings.Contains(out, "hypershift.openshift.io/restart-date") || !strings.HasSuffix(out, strings.Replace(" N/N/N", "N", fmt.Sprint(b.times()), 3)) {
 			return errors.Join(errors.New(out), err)
 		}
 		_, err = k.try(t, "get", "namespace", "default", "-o", "name")

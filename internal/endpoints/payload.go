@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/payload"
 )
 
 // Services that only the components of OpenShift payloads have.
@@ -145,8 +146,15 @@ func oauthService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 		}
 	case hyperv1.LoadBalancer:
 		svc.Spec.Type, svc.Spec.Ports[0].Port = corev1.ServiceTypeLoadBalancer, RoutePort
+		svc.Annotations = map[string]string{}
+		if hcp.Spec.Platform.Type == hyperv1.AzurePlatform && payload.Private(hcp) && !payload.Public(hcp) && !payload.Swift(hcp) {
+			svc.Annotations = privateLoadBalancer(hcp)
+		}
 		if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
-			svc.Annotations = map[string]string{externalDNSAnnotation: string(lb.Hostname)}
+			svc.Annotations[externalDNSAnnotation] = string(lb.Hostname)
+		}
+		if len(svc.Annotations) == 0 {
+			svc.Annotations = nil
 		}
 	}
 	return svc

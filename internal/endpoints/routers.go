@@ -101,6 +101,11 @@ func privateLoadBalancer(hcp *hyperv1.HostedControlPlane) map[string]string {
 	return annotations
 }
 
+// InternalLoadBalancer tells whether a Service asks Azure or Google for a load balancer that is reached from the management cluster's network only.
+func InternalLoadBalancer(svc *corev1.Service) bool {
+	return svc.Annotations[azureInternal] == "true" || svc.Annotations[googleLoadBalancer] == "Internal"
+}
+
 func crossZone(annotations map[string]string) {
 	annotations[awsLoadBalancer+"cross-zone-load-balancing-enabled"] = "true"
 	annotations[awsLoadBalancer+"attributes"] = "load_balancing.cross_zone.enabled=true"

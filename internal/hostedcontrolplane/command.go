@@ -27,11 +27,13 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd/defrag"
 	"hcp.internal/platform/internal/controlplane/kubeapiserver"
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
+	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/fresh"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/skew"
 	"hcp.internal/platform/internal/oci/rewrite"
 	"hcp.internal/platform/internal/pki"
+	"hcp.internal/platform/internal/platform/privatelinks"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -252,7 +254,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.started != nil {
 		r.Ready = sync.OnceFunc(func() { time.AfterFunc(startTail, o.started) })
 	}
-	if err := errors.Join(setup(mgr, r, wake), r.setupCloud(mgr, o)); err != nil {
+	if err := errors.Join(setup(mgr, r, wake), r.setupCloud(mgr, o), privatelinks.Setup(mgr, apply.New(mgr.GetClient(), names.ControlPlaneOperator), clk, os.Getenv)); err != nil {
 		return err
 	}
 	if err := mgr.Add(spaces); err != nil {

@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/gomemlimit"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/platform/aws/cloud"
+	azure "hcp.internal/platform/internal/platform/azure/cloud"
 	"hcp.internal/platform/internal/version"
 )
 
@@ -44,7 +45,7 @@ func command() *cobra.Command {
 	logs.AddFlags(root.PersistentFlags())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return logs.SetUp() }
 	root.AddCommand(upload.Commands()...)
-	root.AddCommand(cloud.ControlPlane(), cloud.Management(), &cobra.Command{
+	root.AddCommand(cloud.ControlPlane(), cloud.Management(), azure.ControlPlane(), azure.Management(), &cobra.Command{
 		Use: "version", Short: "Print which build this is", Example: "  hcp-cloud version", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "hcp-cloud %s\n", version.This())

@@ -228,7 +228,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 		return err
 	}
 	r.OperatorImage, r.Releases, r.Mirrors, r.Documents = image, releases, mirrors, f.cloud.Bucket != ""
-	r.PrivateLink = f.cloud.PrivateLink()
+	r.PrivateLink, r.AzureLink = f.cloud.PrivateLink(), f.cloud.AzureLink()
 	if err := f.cloud.Setup(mgr, f.kubeconfig, f.privateCAPI); err != nil {
 		return err
 	}

@@ -50,6 +50,8 @@ type Reconciler struct {
 	Documents bool
 	// PrivateLink: the program beside this one makes VPC endpoint services on AWS.
 	PrivateLink bool
+	// AzureLink: it makes Private Link services on Azure.
+	AzureLink bool
 	// PrivateCAPI: the objects of Cluster API are stored in HyperShift's own groups; Client and Live reach them under the standard ones.
 	PrivateCAPI bool
 	// Direct reaches the management cluster under the names that are stored there, uncached; nil: nobody looks at these.

@@ -59,6 +59,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, referenced cache.Cache) 
 	if r.PrivateLink {
 		b = b.Watches(&hyperv1.AWSEndpointService{}, ours, builder.WithPredicates(changes.Of(watches.SeenOfEndpointService)))
 	}
+	if r.AzureLink {
+		b = b.Watches(&hyperv1.AzurePrivateLinkService{}, ours, builder.WithPredicates(changes.Of(watches.SeenOfEndpointService)))
+	}
 	if r.Capabilities.ClusterAPI {
 		b = b.Watches(&clusterv1.Cluster{}, ours, builder.WithPredicates(changes.Of(watches.SeenOfCluster)))
 	}

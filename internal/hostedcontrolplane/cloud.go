@@ -22,14 +22,20 @@ const cloudRecheck = 5 * time.Second
 // setupCloud starts the program that works in a cloud, as long as this process leads. Which cloud that is, is known by the credentials that the process was
 // given; without any it costs nothing.
 func (r *Reconciler) setupCloud(mgr manager.Manager, o Options) error {
-	if os.Getenv("AWS_SHARED_CREDENTIALS_FILE") == "" {
+	command := ""
+	switch {
+	case os.Getenv("AWS_SHARED_CREDENTIALS_FILE") != "":
+		command = "control-plane"
+	case os.Getenv("AZURE_CLIENT_ID") != "" && os.Getenv("AZURE_FEDERATED_TOKEN_FILE") != "":
+		command = "azure-control-plane" // its links are removed before the control plane goes, which waits for nothing else
+	default:
 		return nil
 	}
 	path, err := companion.Beside(cloudProgram)
 	if err != nil {
 		return err
 	}
-	args := []string{"control-plane", "--namespace=" + o.Namespace}
+	args := []string{command, "--namespace=" + o.Namespace}
 	if o.Kubeconfig != "" {
 		args = append(args, "--kubeconfig="+o.Kubeconfig)
 	}

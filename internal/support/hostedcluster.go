@@ -4,7 +4,6 @@ package support
 const (
 	openShiftOnly = "it configures a part of OpenShift, which Kubernetes releases lack: remove it"
 	noCloud       = "this operator does not know that platform"
-	noEndpoints   = "nobody makes private endpoints in a cloud here: publish the API server"
 	onLocalOnly   = "nodes are made when pods need them on platform Local, by Kubernetes releases with Karpenter: size NodePools with spec.autoScaling"
 	noRouter      = "nothing here serves Routes: use NodePort"
 )
@@ -132,13 +131,13 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.platform.azure.azureAuthenticationConfig", Verdict: Heeded, By: byParts, Text: "for OpenShift releases"},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.managedIdentities.controlPlane.nodePoolManagement.credentialsSecretName", Verdict: Heeded, By: byPlatforms},
-	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.controlPlaneOperator", Verdict: NotHeeded, Quiet: true, Text: "it is for private links, and nothing here makes those"},
+	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.controlPlaneOperator", Verdict: Heeded, By: "test internal/platform/azure.TestPrivateLink", Text: "as whom private endpoints are made, by OpenShift releases"},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.imageRegistry", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.ingress", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.network", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.azureAuthenticationConfig.workloadIdentities.nodePoolManagement", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.azure.containerRegistry.credentials.type", Verdict: Heeded, By: byGolden},
-	{Path: "spec.platform.azure.private", Verdict: NotHeeded, Payload: NotHeeded, PayloadText: "components are told of it, and nothing here makes private links: publish the API server with topology Public", Text: "nothing here makes private links: publish the API server with topology Public"},
+	{Path: "spec.platform.azure.private", Verdict: Heeded, By: "test internal/platform/privatelinks.TestBalancers", Text: "private access is for OpenShift releases, with an operator installed by --private-platform Azure"},
 	{Path: "spec.platform.azure.private.type", Verdict: Heeded, By: "test internal/platform/azure.TestMistakes"},
 	{Path: "spec.platform.gcp", Verdict: Heeded, By: byPlatforms},
 	{Path: "spec.platform.gcp.endpointAccess", Verdict: NotHeeded, Default: "Private", Text: "nothing here makes endpoints of Private Service Connect: publish the API server by LoadBalancer"},

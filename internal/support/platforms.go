@@ -25,7 +25,7 @@ var Proofs = []Proof{
 		Rendered: "infrastructure objects and machine templates of each field (test internal/platform.TestGolden, test internal/platform.TestFields)",
 		Unproved: "the assisted installer, and hosts that are not pods",
 	},
-	{Platform: "Azure", Ran: "nothing", Rendered: rendered, Unproved: "the provider and the cloud; there are no private links"},
+	{Platform: "Azure", Ran: "private links, against the fake servers of Azure's SDK (test internal/platform/azure/privatelink.TestLife)", Rendered: rendered, Unproved: "the provider and the cloud; bytes through a private link"},
 	{
 		Platform: "GCP", Ran: "objects are taken by an API server with the stock provider's definitions (test internal/platform/gcp.TestProviderTakesObjects)", Rendered: rendered,
 		Unproved: "the provider and the cloud; there is no Private Service Connect",

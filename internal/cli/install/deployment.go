@@ -33,6 +33,7 @@ const operatorUID = 1001
 func deployments(o Options) []client.Object {
 	operator := deployment(o)
 	addAWS(&operator.Spec.Template.Spec, o)
+	addAzure(&operator.Spec.Template, o)
 	requireSignatures(o, &operator.Spec.Template)
 	if !o.capi.Private {
 		return []client.Object{operator}

@@ -21,6 +21,7 @@ type fileFlags struct {
 	platforms              string
 	aws                    awsFiles
 	private                string
+	azureCredentials       string
 
 	refused refuse.Flags
 	flags   *pflag.FlagSet
@@ -66,7 +67,8 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringToStringVar(&o.OperatorEnv, "additional-operator-env-vars", o.OperatorEnv, "More environment variables of the operator, as NAME=value,…")
 	addExternalDNSFlags(fs, &o.ExternalDNS, files)
 	addAWSFlags(fs, &o.AWS, &files.aws)
-	fs.StringVar(&files.private, "private-platform", "None", "Platform whose private clusters are supported: AWS or None")
+	addAzureFlags(fs, &o.Azure, &files.azureCredentials)
+	fs.StringVar(&files.private, "private-platform", "None", "Platform whose private clusters are supported: AWS, Azure or None")
 	addSettledFlags(fs)
 	addRefusedFlags(fs, &files.refused)
 }
@@ -98,8 +100,7 @@ func addSettledFlags(fs *pflag.FlagSet) {
 func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 	r.Switches(fs, "this version's operator serves no webhooks; rules of the APIs are in their definitions", "enable-defaulting-webhook",
 		"enable-validating-webhook", "enable-conversion-webhook")
-	r.Values(fs, "this version supports no private connections: leave it out", "azure-private-creds", "azure-private-secret", "azure-private-secret-key",
-		"azure-pls-managed-identity-client-id", "azure-pls-subscription-id", "azure-pls-resource-group", "gcp-project", "gcp-region")
+	r.Values(fs, "this version makes no endpoints of Private Service Connect: leave it out", "gcp-project", "gcp-region")
 	r.Switches(fs, "this version forwards no metrics: leave it out", "enable-uwm-telemetry-remote-write", "enable-cvo-management-cluster-metrics-access", "rhobs-monitoring")
 	r.Values(fs, "this version forwards no metrics: leave it out", "cvo-prometheus-url")
 	r.Switches(fs, "this version has no table of overrides: annotate HostedClusters with hypershift.openshift.io/control-plane-operator-image", "enable-cpo-overrides")
@@ -112,10 +113,10 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 // load reads the files that the flags name, and refuses what this version doesn't have. All problems are reported at once.
 func (f *fileFlags) load(o *Options) error {
 	errs := []error{f.refused.Check(f.flags)}
-	if o.AWS.Private = f.private == "AWS"; !o.AWS.Private && f.private != "None" {
-		errs = append(errs, fmt.Errorf("--private-platform %q: this version supports AWS and None", f.private))
+	if o.AWS.Private, o.Azure.Private = f.private == "AWS", f.private == "Azure"; !o.AWS.Private && !o.Azure.Private && f.private != "None" {
+		errs = append(errs, fmt.Errorf("--private-platform %q: this version supports AWS, Azure and None", f.private))
 	}
-	errs = append(errs, f.aws.load(o))
+	errs = append(errs, f.aws.load(o), loadAzure(f.azureCredentials, &o.Azure))
 	if f.pullSecret != "" {
 		raw, err := connect.ReadPullSecret(f.pullSecret)
 		o.PullSecret = raw

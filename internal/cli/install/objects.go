@@ -83,6 +83,7 @@ func Resources(o Options) []client.Object {
 	}
 	objs = append(objs, signaturePolicy(o, o.Namespace)...)
 	objs = append(objs, awsObjects(o)...)
+	objs = append(objs, azureObjects(o)...)
 	objs = append(objs, serviceAccount(o))
 	objs = append(objs, clusterRBAC(o)...)
 	objs = append(objs, namespacedRBAC(o)...)
@@ -133,6 +134,9 @@ func serviceAccount(o Options) *corev1.ServiceAccount {
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: operatorName, Namespace: o.Namespace}}
 	if len(o.PullSecret) > 0 {
 		sa.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecretName}}
+	}
+	if o.Azure.ClientID != "" {
+		sa.Annotations = map[string]string{azureClientID: o.Azure.ClientID}
 	}
 	return sa
 }

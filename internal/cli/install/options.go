@@ -79,6 +79,7 @@ type Options struct {
 	Metrics           Metrics
 	ExternalDNS       ExternalDNS
 	AWS               AWS
+	Azure             Azure
 	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
 	PrivateCAPI string
 	// StoredCAPIOnly serves the kinds of Cluster API in the version alone that they are stored in.
@@ -158,6 +159,7 @@ func (o Options) Validate() error {
 	errs = append(errs, oneOf("--platform-monitoring", o.Monitoring.Platform, MonitorNone, MonitorOperator, MonitorAll), validatePlatforms(o.Platforms), o.Metrics.validate(), o.Monitoring.validate())
 	errs = append(errs, o.ExternalDNS.validate()...)
 	errs = append(errs, o.AWS.validate()...)
+	errs = append(errs, o.Azure.validate()...)
 	if o.Replicas < 1 || o.Replicas > maxReplicas {
 		errs = append(errs, fmt.Errorf("--replicas %d: must be 1 to %d; --development installs no operator Pod", o.Replicas, maxReplicas))
 	}

@@ -84,7 +84,7 @@ func TestFlags(t *testing.T) {
 		"When the format is unknown it should list the formats": {
 			args: []string{"render", "--format", "xml"}, want: "json or yaml", fail: true},
 		"When a private platform is asked for it should say that there is none": {
-			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "Azure"}, want: "AWS and None", fail: true},
+			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "GCP"}, want: "AWS, Azure and None", fail: true},
 		"When private clusters are asked for without credentials it should name the flags": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS", "--aws-private-region", "eu-west-1"}, want: "--aws-private-creds, --aws-private-secret and --aws-private-role-arn: give exactly one", fail: true},
 		"When private clusters are asked for without a region it should name the flag": {

@@ -26,11 +26,14 @@ func (c *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Bucket, "oidc-storage-provider-s3-bucket-name", "", "bucket that the OIDC documents of hosted clusters on AWS are published in; empty: none are")
 	fs.StringVar(&c.bucketRegion, "oidc-storage-provider-s3-region", "", "region of that bucket")
 	fs.StringVar(&c.bucketCredentials, "oidc-storage-provider-s3-credentials", "", "file with credentials for that bucket, in the format of the AWS command line; empty: what the environment offers")
-	fs.StringVar(&c.privatePlatform, "private-platform", string(hyperv1.NonePlatform), "platform whose private clusters are supported: AWS, with credentials and region of the management cluster in the environment, or None")
+	fs.StringVar(&c.privatePlatform, "private-platform", string(hyperv1.NonePlatform), "platform whose private clusters are supported: AWS or Azure, with credentials and region or resource group of the management cluster in the environment, or None")
 }
 
 // envRegion is the variable by which SDKs of AWS learn of their region.
 const envRegion = "AWS_REGION"
+
+// envGroup is the variable that names the resource group of the management cluster's load balancers on Azure.
+const envGroup = "AZURE_RESOURCE_GROUP"
 
 // Validate says which flags do not fit together.
 func (c Flags) Validate() error {
@@ -44,8 +47,10 @@ func (c Flags) Validate() error {
 	switch {
 	case c.privatePlatform == string(hyperv1.AWSPlatform) && os.Getenv(envRegion) == "":
 		errs = append(errs, fmt.Errorf("--private-platform: %s in the environment must name the region of the management cluster", envRegion))
-	case c.privatePlatform != string(hyperv1.AWSPlatform) && c.privatePlatform != string(hyperv1.NonePlatform):
-		errs = append(errs, fmt.Errorf("--private-platform %q: must be AWS or None", c.privatePlatform))
+	case c.AzureLink() && os.Getenv(envGroup) == "":
+		errs = append(errs, fmt.Errorf("--private-platform: %s in the environment must name the resource group of the management cluster's load balancers", envGroup))
+	case !c.PrivateLink() && !c.AzureLink() && c.privatePlatform != string(hyperv1.NonePlatform):
+		errs = append(errs, fmt.Errorf("--private-platform %q: must be AWS, Azure or None", c.privatePlatform))
 	}
 	return errors.Join(errs...)
 }
@@ -53,16 +58,36 @@ func (c Flags) Validate() error {
 // PrivateLink says whether VPC endpoint services are made.
 func (c Flags) PrivateLink() bool { return c.privatePlatform == string(hyperv1.AWSPlatform) }
 
-// Setup adds the program that works in clouds, if there is something for it to do.
+// AzureLink says whether Private Link services are made.
+func (c Flags) AzureLink() bool { return c.privatePlatform == string(hyperv1.AzurePlatform) }
+
+// Setup adds the programs that work in clouds, if there is something for them to do.
 func (c Flags) Setup(mgr manager.Manager, kubeconfig string, privateCAPI bool) error {
-	if c.Bucket == "" && !c.PrivateLink() {
-		return nil
+	var programs [][]string
+	if c.Bucket != "" || c.PrivateLink() {
+		programs = append(programs, c.arguments(kubeconfig, privateCAPI))
 	}
-	path, err := companion.Beside(cloudProgram)
-	if err != nil {
-		return err
+	if c.AzureLink() {
+		programs = append(programs, azureArguments(kubeconfig, privateCAPI))
 	}
-	return mgr.Add(&companion.Program{Path: path, Args: c.arguments(kubeconfig, privateCAPI)})
+	for _, args := range programs {
+		path, err := companion.Beside(cloudProgram)
+		if err != nil {
+			return err
+		}
+		if err := mgr.Add(&companion.Program{Path: path, Args: args}); err != nil {
+			return fmt.Errorf("adding %s %s: %w", cloudProgram, args[0], err)
+		}
+	}
+	return nil
+}
+
+func azureArguments(kubeconfig string, privateCAPI bool) []string {
+	args := []string{"azure-management", fmt.Sprintf("--private-capi-types=%t", privateCAPI)}
+	if kubeconfig != "" {
+		args = append(args, "--kubeconfig="+kubeconfig)
+	}
+	return args
 }
 
 func (c Flags) arguments(kubeconfig string, privateCAPI bool) []string {

@@ -215,11 +215,16 @@ func planBeside(r Observed, now time.Time, t *Plan) {
 
 // besideHint is why an object is still there: what its controllers say is wrong, if they do.
 func besideHint(obj client.Object) string {
-	if service, ok := obj.(*hyperv1.AWSEndpointService); ok {
-		for _, c := range service.Status.Conditions {
-			if c.Status == metav1.ConditionFalse {
-				return c.Message
-			}
+	var said []metav1.Condition
+	switch link := obj.(type) {
+	case *hyperv1.AWSEndpointService:
+		said = link.Status.Conditions
+	case *hyperv1.AzurePrivateLinkService:
+		said = link.Status.Conditions
+	}
+	for _, c := range said {
+		if c.Status == metav1.ConditionFalse {
+			return c.Message
 		}
 	}
 	return "the operators remove what it stands for first"

@@ -85,11 +85,13 @@ func (r Requests) Awaited(ctx context.Context, req ctrl.Request) bool {
 
 // SeenOfEndpointService is what the conditions of a HostedCluster repeat.
 func SeenOfEndpointService(obj client.Object) any {
-	service, ok := obj.(*hyperv1.AWSEndpointService)
-	if !ok {
-		return nil
+	switch link := obj.(type) {
+	case *hyperv1.AWSEndpointService:
+		return link.Status.Conditions
+	case *hyperv1.AzurePrivateLinkService:
+		return link.Status.Conditions
 	}
-	return service.Status.Conditions
+	return nil
 }
 
 // ByAnnotation finds the HostedCluster of an object that we made, or that others made for it.

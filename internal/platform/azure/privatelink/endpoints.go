@@ -1,0 +1,209 @@
+package privatelink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/endpoints"
+	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/kube/patch"
+	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/kube/read"
+	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/privatelinks"
+)
+
+// hostsLabel is on the Services by which external-dns learns the names of a private control plane.
+const hostsLabel = "hypershift.openshift.io/azure-pls-external-private-svc"
+
+// Endpoints is the control-plane-operator's part: it makes private endpoints, zones and records in the hosted cluster's subscription, and removes them. It
+// writes what the status says of these, conditions AzurePrivateEndpointAvailable, AzurePrivateDNSAvailable and AzurePrivateLinkServiceAvailable, and its
+// finalizer.
+type Endpoints struct {
+	Client  client.Client
+	Applier *apply.Applier
+	Clock   clock.PassiveClock
+	// Open makes the client of a subscription in a cloud; it is called until it succeeds.
+	Open func(cloudName, subscription string) (*Consumer, error)
+
+	mu       sync.Mutex
+	opened   [2]string
+	consumer *Consumer
+	outcomes outcome.Outcomes
+}
+
+// SetupWithManager registers the controller.
+func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request { return inNamespace(obj.GetNamespace()) })
+	matters := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, finalizersChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*hyperv1.AzurePrivateLinkService)
+		after, same := e.ObjectNew.(*hyperv1.AzurePrivateLinkService)
+		return ok && same && before.Status.PrivateLinkServiceAlias != after.Status.PrivateLinkServiceAlias
+	}})
+	return ctrl.NewControllerManagedBy(mgr).Named("azure-private-endpoints").
+		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(matters)).
+		Watches(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(process.Workers(2, 3*time.Second, 30*time.Second)).Complete(r)
+}
+
+// finalizersChanged passes changes of finalizers: each side waits for the other's.
+func finalizersChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	}}
+}
+
+func (r *Endpoints) open(obj *hyperv1.AzurePrivateLinkService, hcp *hyperv1.HostedControlPlane) (*Consumer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := [2]string{hcp.Spec.Platform.Azure.Cloud, string(obj.Spec.SubscriptionID)}
+	if r.consumer != nil && r.opened == want {
+		return r.consumer, nil
+	}
+	c, err := r.Open(want[0], want[1])
+	if err == nil {
+		r.consumer, r.opened = c, want
+	}
+	return c, err
+}
+
+// Reconcile does one pass.
+func (r *Endpoints) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, endpointTimeout)
+	defer cancel()
+	return r.outcomes.Pass(ctx, r, req, r.next)
+}
+
+func (r *Endpoints) next(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	obj, err := read.Optional(ctx, r.Client, req.NamespacedName, &hyperv1.AzurePrivateLinkService{})
+	if err != nil || obj == nil {
+		return ctrl.Result{}, err
+	}
+	hcp, err := r.controlPlane(ctx, req.Namespace)
+	if err != nil || hcp == nil || hcp.Spec.Platform.Azure == nil {
+		return ctrl.Result{}, err
+	}
+	if !obj.DeletionTimestamp.IsZero() {
+		return r.remove(ctx, obj, hcp)
+	}
+	if p := pause.At(hcp.Spec.PausedUntil, r.Clock.Now()); p.Active {
+		return ctrl.Result{RequeueAfter: p.Left(r.Clock.Now())}, nil
+	}
+	if obj.Status.PrivateLinkServiceAlias == "" && obj.Status.PrivateEndpointID == "" || !hcp.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // the alias comes as a change of the object
+	}
+	// Stored before the first call, so that nothing is left behind.
+	if _, err := patch.EnsureFinalizer(ctx, r.Client, obj, privatelinks.AzureEndpointFinalizer); err != nil {
+		return ctrl.Result{}, err
+	}
+	before := obj.DeepCopy()
+	failed := r.connect(ctx, obj, hcp)
+	var unpublished error
+	if failed == nil && obj.Name == endpoints.PrivateRouterServiceName {
+		unpublished = r.publish(ctx, hcp, string(obj.Status.PrivateEndpointIP))
+	}
+	if err := errors.Join(patch.Status(ctx, r.Client, before, obj), unpublished); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: pauseAfter(ctx, failed)}, nil
+}
+
+// controlPlane is the one of a namespace, nil when there is none.
+func (r *Endpoints) controlPlane(ctx context.Context, ns string) (*hyperv1.HostedControlPlane, error) {
+	list := &hyperv1.HostedControlPlaneList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
+		return nil, fmt.Errorf("looking for the HostedControlPlane of namespace %s: %w", ns, err)
+	}
+	if len(list.Items) != 1 {
+		return nil, nil
+	}
+	return &list.Items[0], nil
+}
+
+// connect brings endpoint, zones and records to what is asked for, and notes in the status how far they are.
+func (r *Endpoints) connect(ctx context.Context, obj *hyperv1.AzurePrivateLinkService, hcp *hyperv1.HostedControlPlane) (failed error) {
+	defer func() { set(r.Clock, obj, hyperv1.AzurePrivateLinkServiceAvailable, hyperv1.AzureErrorReason, failed) }()
+	if obj.Status.PrivateLinkServiceAlias == "" {
+		err := waitFor("The Private Link service is gone; it is made anew")
+		set(r.Clock, obj, hyperv1.AzurePrivateEndpointAvailable, hyperv1.AzureErrorReason, err)
+		return err
+	}
+	c, err := r.open(obj, hcp)
+	if err == nil {
+		err = c.ensureEndpoint(ctx, obj, hcp)
+	}
+	reason := hyperv1.AzureErrorReason
+	if pending := new(errNotApproved); errors.As(err, &pending) {
+		reason, err = ReasonConnectionNotApproved, &pending.waiting
+	}
+	set(r.Clock, obj, hyperv1.AzurePrivateEndpointAvailable, reason, err)
+	if err != nil {
+		return err
+	}
+	err = c.ensureNames(ctx, obj, hcp)
+	set(r.Clock, obj, hyperv1.AzurePrivateDNSAvailable, hyperv1.AzureErrorReason, err)
+	return err
+}
+
+// publish has the names that a private cluster's Routes have lead to its endpoint, for those who use the DNS of external-dns. Others are removed.
+func (r *Endpoints) publish(ctx context.Context, hcp *hyperv1.HostedControlPlane, address string) error {
+	want := hosts(hcp)
+	list := &corev1.ServiceList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(hcp.Namespace), client.MatchingLabels{hostsLabel: "true"}); err != nil {
+		return fmt.Errorf("listing the Services for external-dns in %s: %w", hcp.Namespace, err)
+	}
+	var errs []error
+	for i := range list.Items {
+		if _, stays := want[list.Items[i].Name]; !stays {
+			errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, &list.Items[i])))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		errs = append(errs, r.Applier.Apply(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: hcp.Namespace, Name: name, Labels: map[string]string{hostsLabel: "true"}, Annotations: map[string]string{hyperv1.ExternalDNSHostnameAnnotation: want[name]},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedControlPlane", Name: hcp.Name, UID: hcp.UID}},
+			},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: address},
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// remove deletes what was made, and lets the object go.
+func (r *Endpoints) remove(ctx context.Context, obj *hyperv1.AzurePrivateLinkService, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(obj, privatelinks.AzureEndpointFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	before := obj.DeepCopy()
+	c, err := r.open(obj, hcp)
+	if err == nil {
+		err = c.remove(ctx, obj, hcp)
+	}
+	if err != nil {
+		set(r.Clock, obj, hyperv1.AzurePrivateEndpointAvailable, hyperv1.AzureErrorReason, err)
+		return ctrl.Result{RequeueAfter: pauseAfter(ctx, err)}, patch.Status(ctx, r.Client, before, obj)
+	}
+	ctrl.LoggerFrom(ctx).Info("removed the private endpoint and what belongs to it", "endpoint", obj.Status.PrivateEndpointID)
+	return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, obj, privatelinks.AzureEndpointFinalizer)
+}

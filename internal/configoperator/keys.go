@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/configoperator/kmshealth"
 	"hcp.internal/platform/internal/configoperator/reencryption"
 	"hcp.internal/platform/internal/kube/outcome"
@@ -28,7 +29,7 @@ import (
 func addReencryption(mgr manager.Manager, management, hosted client.Client, o Options) error {
 	r := &reencryption.Reconciler{
 		Management: management, Hosted: hosted, Clock: clock.RealClock{},
-		Hold: holder(o.OperatesOn),
+		Hold: hold.For(o.OperatesOn),
 	}
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(reencryption.Controller).
@@ -52,7 +53,7 @@ func addKMSHealth(mgr manager.Manager, management client.Client, cfg *rest.Confi
 		Named(kmshealth.Controller).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(oneByOne()).
-		Complete(outcome.Wrap(&kmshealth.Reconciler{Management: management, Probe: probe, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
+		Complete(outcome.Wrap(&kmshealth.Reconciler{Management: management, Probe: probe, Clock: clock.RealClock{}, Hold: hold.For(o.OperatesOn)}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", kmshealth.Controller, err)
 	}

@@ -41,6 +41,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/approver"
 	"hcp.internal/platform/internal/configoperator/connections"
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/configoperator/inplace"
 	"hcp.internal/platform/internal/configoperator/kmshealth"
 	"hcp.internal/platform/internal/configoperator/nodecount"
@@ -201,7 +202,7 @@ func addConnections(mgr manager.Manager, management, hosted client.Client, cfg *
 		WithOptions(oneByOne()).
 		Complete(outcome.Wrap(&connections.Reconciler{
 			Management: management, Hosted: hosted, Logs: logs, Clock: clock.RealClock{},
-			Hold: holder(o.OperatesOn),
+			Hold: hold.For(o.OperatesOn),
 		}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", connections.Controller, err)
@@ -226,7 +227,7 @@ func addStatus(mgr manager.Manager, management client.Client, hosted client.With
 			return nil
 		})).
 		WithOptions(oneByOne()).
-		Complete(outcome.Wrap(&hcpstatus.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
+		Complete(outcome.Wrap(&hcpstatus.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: hold.For(o.OperatesOn)}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", hcpstatus.Controller, err)
 	}
@@ -247,7 +248,7 @@ func addApprover(mgr manager.Manager, management client.Client, hosted client.Wi
 	r := &approver.Reconciler{
 		Pending: pending, Management: management, Hosted: hosted, Clock: clock.RealClock{},
 		Watch: func() { requests.Ensure(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest")) },
-		Hold:  holder(o.OperatesOn),
+		Hold:  hold.For(o.OperatesOn),
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(approver.Controller).
@@ -343,7 +344,7 @@ func addNodeTrust(mgr manager.Manager, management, hosted client.Client, o Optio
 		Named(nodetrust.Controller).
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(oneByOne()).
-		Complete(outcome.Wrap(&nodetrust.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn), Image: image}))
+		Complete(outcome.Wrap(&nodetrust.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: hold.For(o.OperatesOn), Image: image}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", nodetrust.Controller, err)
 	}
@@ -367,7 +368,7 @@ func addNodeCount(mgr manager.Manager, management client.Client, hosted client.W
 			return nil
 		})).
 		WithOptions(oneByOne()).
-		Complete(outcome.Wrap(&nodecount.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holder(o.OperatesOn)}))
+		Complete(outcome.Wrap(&nodecount.Reconciler{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: hold.For(o.OperatesOn)}))
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", nodecount.Controller, err)
 	}

@@ -37,51 +37,6 @@ func hostedControlPlane(mutate ...func(*hyperv1.HostedControlPlane)) *hyperv1.Ho
 	return hcp
 }
 
-func TestHold(t *testing.T) {
-	paused := func(until string) *hyperv1.HostedControlPlane {
-		return hostedControlPlane(func(h *hyperv1.HostedControlPlane) { h.Spec.PausedUntil = &until })
-	}
-	for name, tc := range map[string]struct {
-		hcp        *hyperv1.HostedControlPlane
-		operatesOn string
-		want       string // empty: nothing holds
-		after      time.Duration
-	}{
-		"When nothing speaks against it it should not hold": {hcp: hostedControlPlane()},
-		"When the process belongs to the hosted cluster's release it should not hold": {
-			hcp: hostedControlPlane(), operatesOn: "registry.example.com/release:1.36.3",
-		},
-		"When the process belongs to another release it should hold": {
-			hcp: hostedControlPlane(), operatesOn: "registry.example.com/release:1.35.0",
-			want: "this process belongs to release registry.example.com/release:1.35.0, the hosted cluster to registry.example.com/release:1.36.3",
-		},
-		"When the control plane has a release of its own it should compare with the hosted cluster's": {
-			operatesOn: "registry.example.com/release:1.36.3", hcp: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
-				h.Spec.ControlPlaneReleaseImage = ptr.To("registry.example.com/release:1.36.9")
-			}),
-		},
-		"When paused until later it should hold and come back then": {
-			hcp: paused("2026-11-21T12:30:00Z"), want: "paused by spec.pausedUntil", after: 30 * time.Minute,
-		},
-		"When paused without an end it should hold until the field changes": {hcp: paused("true"), want: "paused by spec.pausedUntil"},
-		"When the pause is over it should not hold":                         {hcp: paused("2026-11-21T11:59:59Z")},
-		"When the pause can't be parsed it should not hold":                 {hcp: paused("soon")},
-		"When the control plane is being deleted it should hold": {
-			hcp: hostedControlPlane(func(h *hyperv1.HostedControlPlane) {
-				h.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
-			}), want: "the hosted control plane is being deleted",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			reason, after := holder(tc.operatesOn)(tc.hcp, noon)
-			g.Expect(reason).To(Equal(tc.want))
-			g.Expect(after).To(Equal(tc.after))
-		})
-	}
-}
-
 func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hcp     *hyperv1.HostedControlPlane

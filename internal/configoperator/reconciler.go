@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/configoperator/openshift"
 )
 
@@ -68,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.reconcileRemoval(ctx, hcp)
 	}
 	// Decided once, before anything is read of the hosted cluster: a pass that began is carried out, also when a pause begins meanwhile.
-	if reason, after := hold(hcp, r.OperatesOn, r.Clock.Now()); reason != "" {
+	if reason, after := hold.Why(hcp, r.OperatesOn, r.Clock.Now()); reason != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
 		return ctrl.Result{RequeueAfter: after}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/platform"
 )
 
@@ -27,7 +28,7 @@ type Reconciler struct {
 	Hosted     client.Client // uncached: what a cache would hold is chosen by the tenant
 	Clock      clock.PassiveClock
 	// Hold says why nothing is to be done, if so, and when that ends.
-	Hold func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration)
+	Hold hold.Func
 	// Watch is called when requests are to be decided: it sees to it that new ones cause passes. It is called often.
 	Watch func()
 	// Pending is told how many requests wait; nil: nobody wants to know.

@@ -2,8 +2,6 @@ package connections
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -14,6 +12,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/hcpconditions"
+	"hcp.internal/platform/internal/configoperator/hold"
 )
 
 const (
@@ -32,17 +31,14 @@ type Reconciler struct {
 	Logs       Logs
 	Clock      clock.PassiveClock
 	// Hold says why nothing is to be done, if so.
-	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+	Hold hold.Func
 }
 
 // Reconcile asks the hosted cluster once.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	hcp := &hyperv1.HostedControlPlane{}
-	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
-	}
-	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
-		return ctrl.Result{RequeueAfter: after}, nil
+	hcp, done, err := hold.Begin(ctx, r.Management, req, r.Hold, r.Clock.Now())
+	if hcp == nil {
+		return done, err
 	}
 	plan := planFor(observe(ctx, r.Hosted, r.Logs), hcp.Generation, r.Clock.Now())
 	if err := r.report(ctx, hcp, plan.Conditions); err != nil {

@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 )
@@ -45,17 +45,14 @@ type Reconciler struct {
 	Hosted     client.Client
 	Clock      clock.PassiveClock
 	// Hold says why nothing is to be done, if so.
-	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+	Hold hold.Func
 }
 
 // Reconcile tells once what the hosted cluster says.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	hcp := &hyperv1.HostedControlPlane{}
-	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
-	}
-	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
-		return ctrl.Result{RequeueAfter: after}, nil
+	hcp, done, err := hold.Begin(ctx, r.Management, req, r.Hold, r.Clock.Now())
+	if hcp == nil {
+		return done, err
 	}
 	version, err := r.statusOf(ctx, ClusterVersion, "version")
 	if err != nil {

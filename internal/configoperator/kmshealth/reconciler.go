@@ -21,6 +21,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/hcpconditions"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/encryption"
 )
 
@@ -79,17 +80,14 @@ type Reconciler struct {
 	Probe      Probe
 	Clock      clock.PassiveClock
 	// Hold says why nothing is to be done, if so.
-	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+	Hold hold.Func
 }
 
 // Reconcile asks once about each plugin.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	hcp := &hyperv1.HostedControlPlane{}
-	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
-	}
-	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
-		return ctrl.Result{RequeueAfter: after}, nil
+	hcp, done, err := hold.Begin(ctx, r.Management, req, r.Hold, r.Clock.Now())
+	if hcp == nil {
+		return done, err
 	}
 	if hcp.Spec.SecretEncryption == nil {
 		return ctrl.Result{}, r.report(ctx, hcp, nil) // it can't be taken away once it is there

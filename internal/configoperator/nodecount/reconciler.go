@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 )
 
 const (
@@ -36,17 +37,14 @@ type Reconciler struct {
 	Hosted     client.Client
 	Clock      clock.PassiveClock
 	// Hold says why nothing is to be done, if so.
-	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+	Hold hold.Func
 }
 
 // Reconcile counts once.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	hcp := &hyperv1.HostedControlPlane{}
-	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
-	}
-	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
-		return ctrl.Result{RequeueAfter: after}, nil
+	hcp, done, err := hold.Begin(ctx, r.Management, req, r.Hold, r.Clock.Now())
+	if hcp == nil {
+		return done, err
 	}
 	again := ctrl.Result{RequeueAfter: wait.Jitter(resync, jitter)}
 	n, err := count(ctx, r.Hosted)

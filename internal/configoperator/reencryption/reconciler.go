@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/encryption"
 )
 
@@ -36,7 +37,7 @@ type Reconciler struct {
 	Hosted client.Client
 	Clock  clock.PassiveClock
 	// Hold says why nothing is to be done, if so, and when to look again.
-	Hold func(hcp *hyperv1.HostedControlPlane, now time.Time) (reason string, after time.Duration)
+	Hold hold.Func
 
 	// Watch, if there is one, sees to it that a change of a Secret that IsKey causes a pass; it is called again and again. A
 	// control plane without encryption needs no watch.
@@ -49,16 +50,12 @@ type Reconciler struct {
 
 // Reconcile makes one pass for the HostedControlPlane of the request.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	hcp := &hyperv1.HostedControlPlane{}
-	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
+	hcp, done, err := hold.Begin(ctx, r.Management, req, r.Hold, r.Clock.Now())
+	if hcp == nil {
+		return done, err
 	}
 	if !encryption.Rotates(hcp) {
 		return ctrl.Result{}, nil
-	}
-	if reason, after := r.Hold(hcp, r.Clock.Now()); reason != "" {
-		ctrl.LoggerFrom(ctx).V(1).Info("holding", "hostedControlPlane", klog.KObj(hcp), "reason", reason)
-		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	if r.Watch != nil {
 		if err := r.Watch(); err != nil {

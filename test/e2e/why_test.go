@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -276,4 +277,24 @@ func askAll(t *testing.T, faults []liveFault) {
 // ofDemo tells a fault of the demo cluster, or of its pool, from one of objects that are there for it alone.
 func ofDemo(f liveFault, pool string) bool {
 	return slices.Contains([]string{"hostedcluster/demo", "np/" + pool}, f.ask[0]) || slices.Contains(f.ask, "--cluster=demo")
+}
+
+// contest has two sides write a label of the demo cluster until it is undone: an operator that comes up meanwhile, as after what was done before, has to see enough of it.
+func contest(k kubectl) (begin, undo func(*testing.T)) {
+	end := func() {}
+	begin = func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), askFor)
+		done := make(chan struct{})
+		end = func() { stop(); <-done }
+		go func() {
+			defer close(done)
+			for i := 0; ctx.Err() == nil; i++ {
+				_, _ = k.try(t, "label", "hostedcluster", "-n", "clusters", "demo", "--overwrite", "side="+[]string{"left", "right"}[i%2]) // the other side is written all the same
+			}
+		}()
+	}
+	return begin, func(t *testing.T) {
+		end()
+		k.run(t, "label", "hostedcluster", "-n", "clusters", "demo", "side-")
+	}
 }

@@ -390,6 +390,7 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 	}
 	cluster, control := []string{"hostedcluster/demo"}, "clusters-demo"
 	policies := do("delete", "networkpolicy", "-n", control, "--all", "--wait=false")
+	fight, peace := contest(k)
 	lab := do("delete", "nodepool", "-n", "clusters", "lab", "--timeout=50s")
 	seen = []liveFault{
 		{"the API of the hosted cluster ends again and again", cluster, h.killAgain(control, "app=kube-apiserver", "kube-apiserver"), func(*testing.T) {}, `kube-apiserver-\S+ (does not stay up|runs and is not ready)`, "", true},
@@ -425,11 +426,7 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 			`dead\.example\.com`, "deletion-namespace", false},
 		{"the operator stands still", cluster, inTurn(h.signal("hypershift", "name=operator", "hypershift-operator", syscall.SIGSTOP), h.oldLeases("hypershift")),
 			h.signal("hypershift", "name=operator", "hypershift-operator", syscall.SIGCONT), `operator \S+, which holds lease \S+ stands still|operator-\S+ (runs and is not ready|does not stay up)`, "", false},
-		{"somebody writes the same object again and again", cluster, func(t *testing.T) {
-			for i := range 32 {
-				k.run(t, "label", "hostedcluster", "-n", "clusters", "demo", "--overwrite", "side="+[]string{"left", "right"}[i%2])
-			}
-		}, do("label", "hostedcluster", "-n", "clusters", "demo", "side-"), `back and forth: metadata\.labels`, "hot-loop", false},
+		{"somebody writes the same object again and again", cluster, fight, peace, `back and forth: metadata\.labels`, "hot-loop", false},
 		{"a program has too little memory", cluster, h.starve(control, "app=kube-scheduler", "kube-scheduler", 14<<20), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false"),
 			`kube-scheduler-\S+ .*(memory|OOM)`, "", false},
 		{"the API server takes no writes of the operator", cluster, func(t *testing.T) {

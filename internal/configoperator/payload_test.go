@@ -30,6 +30,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/hcpstatus"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -330,7 +331,7 @@ func TestPayload(t *testing.T) {
 func TestPayloadStatus(t *testing.T) {
 	w := newPayloadWorld(t)
 	pass := func() error {
-		r := &hcpstatus.Reconciler{Management: w.client, Hosted: w.ours, Clock: clocktesting.NewFakePassiveClock(noon), Hold: holder("")}
+		r := &hcpstatus.Reconciler{Management: w.client, Hosted: w.ours, Clock: clocktesting.NewFakePassiveClock(noon), Hold: hold.For("")}
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.hcp)})
 		return err
 	}

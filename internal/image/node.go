@@ -34,7 +34,8 @@ func Skip(file string) bool {
 			return true
 		}
 	}
-	return strings.Contains(file, "/gconv/")
+	// tc loads the plugin for networks of ATM alone when it is asked for one, and Debian only recommends the library that it needs.
+	return strings.Contains(file, "/gconv/") || strings.HasSuffix(file, "/tc/q_atm.so")
 }
 
 // alternatives are links that Debian's maintainer scripts would make.

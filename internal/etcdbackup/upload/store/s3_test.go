@@ -87,3 +87,44 @@ func read(t *testing.T, s Store) ([]byte, error) {
 	defer func() { _ = body.Close() }() // it is only read
 	return io.ReadAll(body)
 }
+
+// TestEncryptionByS3: with a key of AWS KMS every file is asked to be encrypted with it, also one that is sent in parts; without one nothing is asked for.
+func TestEncryptionByS3(t *testing.T) {
+	const key = "arn:aws:kms:eu-west-1:123456789012:key/a"
+	for name, c := range map[string]struct {
+		key, algorithm string
+		size           int
+	}{
+		"When there is a key a small file should be encrypted with it":          {key, "aws:kms", 10},
+		"When there is a key a file in parts should be encrypted with it":       {key, "aws:kms", partSize + 1},
+		"When there is no key the storage should encrypt as it does by itself":  {"", "", 10},
+		"When there is no key a file in parts should be as the storage does it": {"", "", partSize + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var begun atomic.Int32
+			s := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // what it says doesn't matter
+				q := r.URL.Query()
+				// The request that begins a file says how it is encrypted; parts don't.
+				if r.Method == http.MethodPost && q.Has("uploads") || r.Method == http.MethodPut && !q.Has("partNumber") {
+					begun.Add(1)
+					if got := r.Header.Get("X-Amz-Server-Side-Encryption") + " " + r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"); got != c.algorithm+" "+c.key {
+						t.Errorf("asked for encryption with %q", got)
+					}
+				}
+				w.Header().Set("ETag", `"one"`)
+				switch {
+				case q.Has("uploads"):
+					fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>`)
+				case r.Method == http.MethodPost:
+					fmt.Fprint(w, `<CompleteMultipartUploadResult><ETag>"one"</ETag></CompleteMultipartUploadResult>`)
+				}
+			})
+			b := s.(bucket)
+			b.kms = c.key
+			g.Expect(b.Put(t.Context(), "demo/1.db.enc", bytes.NewReader(make([]byte, c.size)))).To(Succeed())
+			g.Expect(begun.Load()).To(BeEquivalentTo(1))
+		})
+	}
+}

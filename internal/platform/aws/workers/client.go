@@ -3,12 +3,19 @@ package workers
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
 // ec2Client is the SDK's with those calls alone that are made. The SDK's own type must not become an interface: programs that run templates keep every
 // method of such a type, and this one has seven hundred, which are 30 MB.
 type ec2Client struct{ sdk *ec2.Client }
+
+func (c ec2Client) Renew() {
+	if cached, ok := c.sdk.Options().Credentials.(*aws.CredentialsCache); ok { // all that come from a token are
+		cached.Invalidate()
+	}
+}
 
 func (c ec2Client) DescribeVpcEndpoints(ctx context.Context, in *ec2.DescribeVpcEndpointsInput, o ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
 	return c.sdk.DescribeVpcEndpoints(ctx, in, o...)

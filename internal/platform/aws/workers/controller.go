@@ -133,6 +133,7 @@ func (r *Reconciler) identity(ctx context.Context, hcp *hyperv1.HostedControlPla
 	if err != nil {
 		return conditions.Unknown(t, hyperv1.StatusUnknownReason, "AWS EC2 client is not available")
 	}
+	api.Renew() // credentials are good for an hour, whatever AWS thinks of the next token meanwhile
 	_, err = api.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{})
 	return identityCondition(err)
 }

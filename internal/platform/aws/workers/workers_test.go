@@ -43,6 +43,8 @@ func (r *region) call(name string, mutates bool) error {
 	return nil
 }
 
+func (r *region) Renew() {}
+
 func (r *region) DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
 	return &ec2.DescribeVpcEndpointsOutput{}, r.call("DescribeVpcEndpoints", false)
 }

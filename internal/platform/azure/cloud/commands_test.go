@@ -102,6 +102,7 @@ func start(t *testing.T) (client.Client, *hyperv1.AzurePrivateLinkService) {
 
 func TestPrograms(t *testing.T) {
 	c, link := start(t)
+	namespace := link.Namespace // link is read again and again while the programs run
 	said := func(condition string) func() string {
 		return func() string {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(link), link); err != nil {
@@ -123,7 +124,7 @@ func TestPrograms(t *testing.T) {
 		for _, name := range []string{"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE"} {
 			t.Setenv(name, "")
 		}
-		run(t, func(ctx context.Context, cfg *rest.Config) error { return RunControlPlane(ctx, cfg, link.Namespace) })
+		run(t, func(ctx context.Context, cfg *rest.Config) error { return RunControlPlane(ctx, cfg, namespace) })
 		g.Expect(said(hyperv1.AzurePrivateEndpointAvailable)()).To(BeEmpty())
 		link.Status.PrivateLinkServiceAlias = "pls.6c1f5f2c-9a0d-4a1e-8d57-0d5b2b8f0b11.westeurope.azure.privatelinkservice"
 		g.Expect(c.Status().Update(t.Context(), link)).To(Succeed())

@@ -57,14 +57,14 @@ type Flow struct {
 //
 // A test compares it with what the components' manifests mount, listen on and ask for.
 var Matrix = []Flow{
-	{anywhere, names.KubeAPIServer, []int32{apiPort}, "users, nodes and pods of the hosted cluster, packages; the API server asks everybody who he is"},
-	{anywhere, names.KubeAPIServer, []int32{konnectivityPort}, "agents of the tunnel on nodes, which have a certificate for it"},
-	{anywhere, names.IgnitionServer, []int32{ignitionPort}, "machines that boot, with a token"},
+	{anywhere, names.KubeAPIServer, []int32{apiPort}, "users, nodes and pods of the hosted cluster, packages; the API server authenticates every caller"},
+	{anywhere, names.KubeAPIServer, []int32{konnectivityPort}, "tunnel agents on nodes, which authenticate with a certificate"},
+	{anywhere, names.IgnitionServer, []int32{ignitionPort}, "booting machines, which authenticate with a token"},
 
 	{names.KubeAPIServer, names.Etcd, []int32{etcdClientPort}, "storage"},
 	{names.ControlPlaneOperator, names.Etcd, []int32{etcdClientPort}, "health, compaction and defragmentation"},
-	{etcdRecovery, names.Etcd, []int32{etcdClientPort}, "replacing a member that failed"},
-	{names.Etcd, names.Etcd, []int32{etcdClientPort, etcdPeerPort}, "peers, and a member that finds out whether it belongs to a cluster"},
+	{etcdRecovery, names.Etcd, []int32{etcdClientPort}, "replacing a failed member"},
+	{names.Etcd, names.Etcd, []int32{etcdClientPort, etcdPeerPort}, "peers, and members that check whether they belong to a cluster"},
 
 	{names.ControlPlaneOperator, names.KubeAPIServer, []int32{apiPort}, "health, and objects that components need before they start"},
 	{names.ConfigOperator, names.KubeAPIServer, []int32{apiPort}, "objects of the hosted cluster"},
@@ -76,7 +76,7 @@ var Matrix = []Flow{
 	{names.ControlPlaneOperator, managementAPI, nil, "the control plane's objects"},
 	{names.ConfigOperator, managementAPI, nil, "the HostedControlPlane, machines"},
 	{names.PKIOperator, managementAPI, nil, "requests for certificates"},
-	{names.IgnitionServer, managementAPI, nil, "tokens and what machines are told"},
+	{names.IgnitionServer, managementAPI, nil, "tokens, and the configuration of machines"},
 	{autoscaler, managementAPI, nil, "sizes of NodePools"},
 	{names.ClusterAPI, managementAPI, nil, "machines"},
 	{names.CAPIProvider, managementAPI, nil, "machines"},
@@ -86,21 +86,21 @@ var Matrix = []Flow{
 	{names.ControlPlaneOperator, anywhere, nil, "registries, for releases"},
 	{names.IgnitionServer, anywhere, nil, "registries, for releases"},
 
-	{names.KubeAPIServer, world, nil, "webhooks and API services with a URL, audit webhook, issuers of tokens, nodes without a tunnel"},
-	{names.Etcd, world, nil, "the snapshot that a cluster is restored from"},
+	{names.KubeAPIServer, world, nil, "webhooks and API services with a URL, audit webhook, token issuers, nodes without a tunnel"},
+	{names.Etcd, world, nil, "the snapshot from which a cluster is restored"},
 }
 
 // cloudMatrix is what the matrix has besides on platforms that have a cloud.
 var cloudMatrix = []Flow{
-	{names.CAPIProvider, names.KubeAPIServer, []int32{apiPort}, "tokens that the cloud takes, on platforms that have one"},
+	{names.CAPIProvider, names.KubeAPIServer, []int32{apiPort}, "tokens that the cloud accepts, on cloud platforms"},
 	// Endpoints of a cloud may be anywhere: in its own network, or where the installation says.
-	{names.CAPIProvider, anywhere, nil, "the API of the cloud, on platforms that have one"},
+	{names.CAPIProvider, anywhere, nil, "the cloud's API, on cloud platforms"},
 }
 
 // autoNodeMatrix is what the matrix has besides where Karpenter makes machines.
 var autoNodeMatrix = []Flow{
-	{karpenter, names.KubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster, where `spec.autoNode` asks for it"},
-	{karpenter, managementAPI, nil, "machines, where `spec.autoNode` asks for them"},
+	{karpenter, names.KubeAPIServer, []int32{apiPort}, "pods and nodes of the hosted cluster, if `spec.autoNode` is set"},
+	{karpenter, managementAPI, nil, "machines, if `spec.autoNode` is set"},
 }
 
 // flows are those of a control plane.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"strconv"
 	"syscall"
 	"testing"
@@ -27,8 +29,14 @@ import (
 // patience is for what processes do on a busy machine.
 const patience = 2 * time.Minute
 
-// outage is how long the API server is away. Nothing depends on it but how many requests there are.
-const outage = 4 * time.Second
+// outage is how long the API server is away: four seconds, or what OUTAGE says (OUTAGE=10m). Nothing depends on it but the number of requests.
+var outage = cmp.Or(parseDuration(os.Getenv("OUTAGE")), 4*time.Second)
+
+// parseDuration is zero for what is no duration.
+func parseDuration(s string) time.Duration {
+	d, _ := time.ParseDuration(s)
+	return d
+}
 
 // leaseHolder is a program that works with a lease.
 type leaseHolder struct {

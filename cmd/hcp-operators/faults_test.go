@@ -29,8 +29,12 @@ import (
 // patience is for what processes do on a busy machine.
 const patience = 2 * time.Minute
 
-// outage is how long the API server is away: four seconds, or what OUTAGE says (OUTAGE=10m). Nothing depends on it but the number of requests.
-var outage = cmp.Or(parseDuration(os.Getenv("OUTAGE")), 4*time.Second)
+// blink is an outage that is shorter than a lease.
+const blink = 4 * time.Second
+
+// outage is how long the API server is away beyond the end of the lease: four seconds, or what OUTAGE says (OUTAGE=10m). Nothing depends on it but the
+// number of requests.
+var outage = cmp.Or(parseDuration(os.Getenv("OUTAGE")), blink)
 
 // parseDuration is zero for what is no duration.
 func parseDuration(s string) time.Duration {
@@ -209,7 +213,7 @@ func TestServerAway(t *testing.T) {
 
 			cut := time.Now()
 			p.away(true)
-			wait(t, outage)
+			wait(t, blink)
 			reported := s.poke(g)
 			p.away(false)
 			mended := time.Now()

@@ -12,10 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/apply"
@@ -55,19 +53,9 @@ func Setup(mgr manager.Manager, applier *apply.Applier, clk clock.PassiveClock, 
 	} else if err != nil {
 		return fmt.Errorf("looking for kind %s: %w", r.cloud.kind.Kind, err)
 	}
-	ofNamespace := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (list []reconcile.Request) {
-		hcps := &hyperv1.HostedControlPlaneList{}
-		if err := r.Client.List(ctx, hcps, client.InNamespace(obj.GetNamespace())); err != nil {
-			return nil // the resync does it
-		}
-		for i := range hcps.Items {
-			list = append(list, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&hcps.Items[i])})
-		}
-		return list
-	})
 	return ctrl.NewControllerManagedBy(mgr).Named("private-links").
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Service{}, ofNamespace, builder.WithPredicates(addressChanged())).
+		Watches(&corev1.Service{}, ControlPlanesBeside(r.Client), builder.WithPredicates(addressChanged())).
 		WithOptions(process.Workers(1, 3*time.Second, 30*time.Second)).Complete(r)
 }
 

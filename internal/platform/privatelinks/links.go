@@ -35,10 +35,13 @@ type cloud struct {
 	empty func() client.Object
 }
 
+// AzureBalancers are the Services that have links on Azure.
+var AzureBalancers = []string{endpoints.PrivateRouterServiceName, endpoints.OAuthServiceName}
+
 // Azure makes AzurePrivateLinkServices, GCP GCPPrivateServiceConnects.
 var (
 	azure = cloud{
-		kind: hyperv1.GroupVersion.WithKind("AzurePrivateLinkService"), balancers: []string{endpoints.PrivateRouterServiceName, endpoints.OAuthServiceName},
+		kind: hyperv1.GroupVersion.WithKind("AzurePrivateLinkService"), balancers: AzureBalancers,
 		linked: AzureLinked, link: azureLink, empty: func() client.Object { return &hyperv1.AzurePrivateLinkService{} },
 	}
 	google = cloud{

@@ -12,9 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/payload"
@@ -23,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/privatelinks"
 
 	"k8s.io/utils/clock"
 )
@@ -38,19 +37,9 @@ type Balancers struct {
 
 // SetupWithManager registers the controller.
 func (r *Balancers) SetupWithManager(mgr ctrl.Manager) error {
-	ofNamespace := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (list []reconcile.Request) {
-		hcps := &hyperv1.HostedControlPlaneList{}
-		if err := r.Client.List(ctx, hcps, client.InNamespace(obj.GetNamespace())); err != nil {
-			return nil // the resync does it
-		}
-		for i := range hcps.Items {
-			list = append(list, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&hcps.Items[i])})
-		}
-		return list
-	})
 	return ctrl.NewControllerManagedBy(mgr).Named("aws-private-load-balancers").
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Service{}, ofNamespace, builder.WithPredicates(balancersChanged())).
+		Watches(&corev1.Service{}, privatelinks.ControlPlanesBeside(r.Client), builder.WithPredicates(balancersChanged())).
 		WithOptions(process.Workers(1, time.Second, 30*time.Second)).Complete(r)
 }
 

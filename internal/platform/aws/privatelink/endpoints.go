@@ -3,11 +3,9 @@ package privatelink
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -25,7 +23,11 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/privatelinks"
 )
+
+// externalNamesLabel is on the Services by which external-dns learns the names of a private control plane.
+const externalNamesLabel = "hypershift.openshift.io/external-private-service"
 
 // Endpoints is the control-plane-operator's part: it makes security groups, VPC endpoints and DNS records in the hosted cluster's account, and removes them.
 // It writes status.endpointID, dnsNames, dnsZoneID and securityGroupID, condition AWSEndpointAvailable and its finalizer.
@@ -46,7 +48,7 @@ type Endpoints struct {
 // SetupWithManager registers the controller.
 func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request { return inNamespace(obj.GetNamespace()) })
-	matters := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, finalizersChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	matters := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*hyperv1.AWSEndpointService)
 		after, same := e.ObjectNew.(*hyperv1.AWSEndpointService)
 		return ok && same && before.Status.EndpointServiceName != after.Status.EndpointServiceName
@@ -55,13 +57,6 @@ func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
 		For(&hyperv1.AWSEndpointService{}, builder.WithPredicates(matters)).
 		Watches(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(2, time.Second, 30*time.Second)).Complete(r)
-}
-
-// finalizersChanged passes changes of finalizers: each side waits for the other's.
-func finalizersChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
-	}}
 }
 
 // accountOf says as whom a cluster's VPC and its zone are worked on.
@@ -101,7 +96,7 @@ func (r *Endpoints) next(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 		r.patience.forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
-	hcp, err := r.controlPlane(ctx, req.Namespace)
+	hcp, err := privatelinks.ControlPlane(ctx, r.Client, req.Namespace)
 	if err != nil || hcp == nil || hcp.Spec.Platform.AWS == nil {
 		return ctrl.Result{}, err
 	}
@@ -122,25 +117,13 @@ func (r *Endpoints) next(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	host, failed := r.connect(ctx, obj, hcp)
 	var refused error
 	if failed == nil && obj.Name == balancers[1] {
-		refused = r.publish(ctx, hcp, host)
+		refused = privatelinks.PublishNames(ctx, r.Client, r.Applier, hcp, externalNamesLabel, host)
 	}
 	setCondition(r.Clock, obj, hyperv1.AWSEndpointAvailable, failed)
 	if err := errors.Join(patch.Status(ctx, r.Client, before, obj), refused); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: pauseAfter(ctx, &r.patience, obj, failed)}, nil
-}
-
-// controlPlane is the one of a namespace, nil when there is none.
-func (r *Endpoints) controlPlane(ctx context.Context, ns string) (*hyperv1.HostedControlPlane, error) {
-	list := &hyperv1.HostedControlPlaneList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
-		return nil, fmt.Errorf("looking for the HostedControlPlane of namespace %s: %w", ns, err)
-	}
-	if len(list.Items) != 1 {
-		return nil, nil
-	}
-	return &list.Items[0], nil
 }
 
 // connect brings group, endpoint and records to what is asked for, notes them in the status as soon as they are there, and gives the endpoint's own name.

@@ -13,7 +13,6 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/aws/tags"
-	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/endpoints"
 )
 
@@ -173,18 +172,4 @@ func tagsOf(hcp *hyperv1.HostedControlPlane, obj *hyperv1.AWSEndpointService) ta
 
 func toSDK(set tags.Set) []types.Tag {
 	return tags.List(set, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
-}
-
-// outside are the Services by which users of a private network find what is published by Routes, by the host names of these; none for public clusters.
-func outside(hcp *hyperv1.HostedControlPlane) map[string]string {
-	list := map[string]string{}
-	if payload.Public(hcp) {
-		return list
-	}
-	for service, name := range map[hyperv1.ServiceType]string{hyperv1.APIServer: "kube-apiserver-private-external", hyperv1.OAuthServer: "oauth-private-external"} {
-		if s := endpoints.StrategyFor(hcp, service); s != nil && s.Type == hyperv1.Route && s.Route != nil && s.Route.Hostname != "" {
-			list[name] = string(s.Route.Hostname)
-		}
-	}
-	return list
 }

@@ -128,14 +128,6 @@ func TestNames(t *testing.T) {
 	t.Run("When the API has a Route both names should lead to the router", func(t *testing.T) {
 		NewWithT(t).Expect(records(controlPlane(byRoute), "private-router")).To(Equal([]string{"*.apps.demo.hypershift.local.", "api.demo.hypershift.local."}))
 	})
-	t.Run("When a cluster is private its Routes' names should be told to external-dns", func(t *testing.T) {
-		NewWithT(t).Expect(outside(controlPlane(byRoute))).To(Equal(map[string]string{"kube-apiserver-private-external": "api.example.com", "oauth-private-external": "oauth.example.com"}))
-	})
-	t.Run("When it is public, too, they should not", func(t *testing.T) {
-		hcp := controlPlane(byRoute)
-		hcp.Spec.Platform.AWS.EndpointAccess = hyperv1.PublicAndPrivate
-		NewWithT(t).Expect(outside(hcp)).To(BeEmpty())
-	})
 }
 
 func TestIngress(t *testing.T) {

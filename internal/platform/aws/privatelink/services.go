@@ -32,6 +32,7 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/privatelinks"
 )
 
 // karpenterSubnets is a ConfigMap in the control plane's namespace, whose key subnetIDs holds a JSON list.
@@ -59,7 +60,7 @@ type Services struct {
 // SetupWithManager registers the controller.
 func (r *Services) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("aws-endpoint-services").
-		For(&hyperv1.AWSEndpointService{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged()))).
+		For(&hyperv1.AWSEndpointService{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged()))).
 		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(ofPool), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(4, time.Second, 30*time.Second)).Complete(r)

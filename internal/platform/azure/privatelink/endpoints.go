@@ -3,15 +3,9 @@ package privatelink
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,8 +27,8 @@ import (
 	"hcp.internal/platform/internal/platform/privatelinks"
 )
 
-// hostsLabel is on the Services by which external-dns learns the names of a private control plane.
-const hostsLabel = "hypershift.openshift.io/azure-pls-external-private-svc"
+// externalNamesLabel is on the Services by which external-dns learns the names of a private control plane.
+const externalNamesLabel = "hypershift.openshift.io/azure-pls-external-private-svc"
 
 // Endpoints is the control-plane-operator's part: it makes private endpoints, zones and records in the hosted cluster's subscription, and removes them. It
 // writes what the status says of these, conditions AzurePrivateEndpointAvailable, AzurePrivateDNSAvailable and AzurePrivateLinkServiceAvailable, and its
@@ -55,7 +49,7 @@ type Endpoints struct {
 // SetupWithManager registers the controller.
 func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request { return inNamespace(obj.GetNamespace()) })
-	matters := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, finalizersChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	matters := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*hyperv1.AzurePrivateLinkService)
 		after, same := e.ObjectNew.(*hyperv1.AzurePrivateLinkService)
 		return ok && same && before.Status.PrivateLinkServiceAlias != after.Status.PrivateLinkServiceAlias
@@ -64,13 +58,6 @@ func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
 		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(matters)).
 		Watches(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(2, 3*time.Second, 30*time.Second)).Complete(r)
-}
-
-// finalizersChanged passes changes of finalizers: each side waits for the other's.
-func finalizersChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
-	}}
 }
 
 func (r *Endpoints) open(obj *hyperv1.AzurePrivateLinkService, hcp *hyperv1.HostedControlPlane) (*Consumer, error) {
@@ -99,7 +86,7 @@ func (r *Endpoints) next(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if err != nil || obj == nil {
 		return ctrl.Result{}, err
 	}
-	hcp, err := r.controlPlane(ctx, req.Namespace)
+	hcp, err := privatelinks.ControlPlane(ctx, r.Client, req.Namespace)
 	if err != nil || hcp == nil || hcp.Spec.Platform.Azure == nil {
 		return ctrl.Result{}, err
 	}
@@ -120,24 +107,12 @@ func (r *Endpoints) next(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	failed := r.connect(ctx, obj, hcp)
 	var unpublished error
 	if failed == nil && obj.Name == endpoints.PrivateRouterServiceName {
-		unpublished = r.publish(ctx, hcp, string(obj.Status.PrivateEndpointIP))
+		unpublished = privatelinks.PublishNames(ctx, r.Client, r.Applier, hcp, externalNamesLabel, string(obj.Status.PrivateEndpointIP))
 	}
 	if err := errors.Join(patch.Status(ctx, r.Client, before, obj), unpublished); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: pauseAfter(ctx, failed)}, nil
-}
-
-// controlPlane is the one of a namespace, nil when there is none.
-func (r *Endpoints) controlPlane(ctx context.Context, ns string) (*hyperv1.HostedControlPlane, error) {
-	list := &hyperv1.HostedControlPlaneList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(ns)); err != nil {
-		return nil, fmt.Errorf("looking for the HostedControlPlane of namespace %s: %w", ns, err)
-	}
-	if len(list.Items) != 1 {
-		return nil, nil
-	}
-	return &list.Items[0], nil
 }
 
 // connect brings endpoint, zones and records to what is asked for, and notes in the status how far they are.
@@ -163,31 +138,6 @@ func (r *Endpoints) connect(ctx context.Context, obj *hyperv1.AzurePrivateLinkSe
 	err = c.ensureNames(ctx, obj, hcp)
 	set(r.Clock, obj, hyperv1.AzurePrivateDNSAvailable, hyperv1.AzureErrorReason, err)
 	return err
-}
-
-// publish has the names that a private cluster's Routes have lead to its endpoint, for those who use the DNS of external-dns. Others are removed.
-func (r *Endpoints) publish(ctx context.Context, hcp *hyperv1.HostedControlPlane, address string) error {
-	want := hosts(hcp)
-	list := &corev1.ServiceList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(hcp.Namespace), client.MatchingLabels{hostsLabel: "true"}); err != nil {
-		return fmt.Errorf("listing the Services for external-dns in %s: %w", hcp.Namespace, err)
-	}
-	var errs []error
-	for i := range list.Items {
-		if _, stays := want[list.Items[i].Name]; !stays {
-			errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, &list.Items[i])))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		errs = append(errs, r.Applier.Apply(ctx, &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: hcp.Namespace, Name: name, Labels: map[string]string{hostsLabel: "true"}, Annotations: map[string]string{hyperv1.ExternalDNSHostnameAnnotation: want[name]},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedControlPlane", Name: hcp.Name, UID: hcp.UID}},
-			},
-			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: address},
-		}))
-	}
-	return errors.Join(errs...)
 }
 
 // remove deletes what was made, and lets the object go.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -108,15 +109,7 @@ func gone(err error) bool {
 // is tells whether Azure answered with one of these codes.
 func is(err error, codes ...string) bool {
 	var answer *azcore.ResponseError
-	if !errors.As(err, &answer) {
-		return false
-	}
-	for _, c := range codes {
-		if answer.ErrorCode == c {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &answer) && slices.Contains(codes, answer.ErrorCode)
 }
 
 // settle waits for an operation that was begun. One that takes long goes on without us.

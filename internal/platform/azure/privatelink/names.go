@@ -10,7 +10,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/contract/payload"
 	"hcp.internal/platform/internal/endpoints"
 )
 
@@ -160,20 +159,6 @@ func baseRecords(hcp *hyperv1.HostedControlPlane, obj *hyperv1.AzurePrivateLinkS
 		name, in := strings.CutSuffix(cmp.Or(host, short+hcp.Name+"."+zone), "."+zone)
 		if link == obj.Name && in {
 			list = append(list, record{zone, name})
-		}
-	}
-	return list
-}
-
-// hosts are the Services by which external-dns learns the names of a private cluster's Routes, by name; none for public clusters.
-func hosts(hcp *hyperv1.HostedControlPlane) map[string]string {
-	list := map[string]string{}
-	if payload.Public(hcp) {
-		return list
-	}
-	for service, name := range map[hyperv1.ServiceType]string{hyperv1.APIServer: "kube-apiserver-private-external", hyperv1.OAuthServer: "oauth-private-external"} {
-		if s := endpoints.StrategyFor(hcp, service); s != nil && s.Type == hyperv1.Route && s.Route != nil && s.Route.Hostname != "" {
-			list[name] = string(s.Route.Hostname)
 		}
 	}
 	return list

@@ -25,7 +25,6 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/scope"
-	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
@@ -66,7 +65,7 @@ type Services struct {
 // SetupWithManager registers the controller.
 func (r *Services) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("azure-private-link-services").
-		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, finalizersChanged()))).
+		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged()))).
 		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(4, 3*time.Second, 30*time.Second)).Complete(r)
 }
@@ -80,7 +79,7 @@ func ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func inNamespace(ns string) (list []reconcile.Request) {
-	for _, name := range []string{endpoints.PrivateRouterServiceName, endpoints.OAuthServiceName} {
+	for _, name := range privatelinks.AzureBalancers {
 		list = append(list, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}})
 	}
 	return list

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -24,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/etcd"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/kube/memory"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/packages/control/pod"
 	"hcp.internal/platform/internal/platform"
@@ -47,8 +47,8 @@ type demands struct {
 	capabilities         operator.Capabilities
 	controlPlaneOperator cpo.Options
 
-	mu    sync.Mutex
-	known map[types.NamespacedName]demanded
+	// known is by HostedControlPlane. Of those that are gone nothing is taken out one by one.
+	known memory.Of[demanded]
 }
 
 type demanded struct {
@@ -72,9 +72,7 @@ func (d *demands) of(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *
 	if err := json.NewEncoder(h).Encode([]any{hcp.Spec, hcp.Annotations, management, packages}); err != nil {
 		return nil, nil, fmt.Errorf("hashing HostedControlPlane %s: %w", key, err)
 	}
-	d.mu.Lock()
-	known, ok := d.known[key]
-	d.mu.Unlock()
+	known, ok := d.known.Get(key)
 	// What was worked out with the release itself stays right when somebody asks without it.
 	if ok && known.input == h.Sum64() && rel == nil {
 		return known.groups, known.spare, nil
@@ -86,17 +84,9 @@ func (d *demands) of(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *
 	if packages {
 		groups = append(groups, connectorOf(hcp))
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known == nil || len(d.known) > mostRemembered {
-		d.known = map[types.NamespacedName]demanded{}
-	}
-	d.known[key] = demanded{h.Sum64(), groups, spare}
+	d.known.Put(key, demanded{h.Sum64(), groups, spare})
 	return groups, spare, nil
 }
-
-// mostRemembered is more than a management cluster hosts. Of control planes that are gone nothing is taken out one by one.
-const mostRemembered = 5000
 
 func (d *demands) compute(ctx context.Context, hcp *hyperv1.HostedControlPlane, rel *release.Release, management component.Management) ([]capacity.Group, *capacity.Group, error) {
 	if rel == nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/netip"
-	"sync"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -17,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/state"
+	"hcp.internal/platform/internal/kube/memory"
 	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform"
@@ -49,31 +49,11 @@ func (e elsewhere) left(now time.Time, digest string) time.Duration {
 
 // Policies is what is known of each hosted cluster. The zero value knows nothing.
 type Policies struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]elsewhere
-}
-
-func (m *Policies) get(key types.NamespacedName) elsewhere {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.known[key]
-}
-
-func (m *Policies) put(key types.NamespacedName, e elsewhere) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[types.NamespacedName]elsewhere{}
-	}
-	m.known[key] = e
+	known memory.Of[elsewhere]
 }
 
 // Forget drops what is known of a hosted cluster that is gone.
-func (m *Policies) Forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.known, key)
-}
+func (m *Policies) Forget(key types.NamespacedName) { m.known.Forget(key) }
 
 // Keep has the platform bound machines that are pods of another cluster, notes for the conditions what became of it, and tells when to look
 // again; 0: there is nothing to look at.
@@ -91,11 +71,11 @@ func (m *Policies) Keep(ctx context.Context, live client.Reader, obs *state.Obse
 	}
 	key := client.ObjectKeyFromObject(hc)
 	digest := digestOf(spec(nil), hc.Spec.Platform.Kubevirt.Credentials)
-	known := m.get(key)
+	known, _ := m.known.Get(key)
 	left := known.left(now, digest)
 	if left == 0 {
 		known = elsewhere{at: now, digest: digest, condition: keeper.KeepPolicy(ctx, live, hc, names.NamespaceOf(hc), spec)}
-		m.put(key, known)
+		m.known.Put(key, known)
 		left = known.left(now, digest)
 	}
 	obs.Elsewhere = known.condition

@@ -1,10 +1,11 @@
 package packagecontroller
 
 import (
-	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/memory"
 )
 
 // How long a package that can't be installed waits for the next attempt: twice as long each time.
@@ -15,8 +16,7 @@ const (
 
 // attempts remembers which packages failed, so that events don't pull their images again and again. Losing it costs an attempt.
 type attempts struct {
-	mu    sync.Mutex
-	byKey map[client.ObjectKey]attempt
+	byKey memory.Of[attempt]
 }
 
 type attempt struct {
@@ -29,9 +29,7 @@ type attempt struct {
 
 // wait says how long to wait, 0 for until something changes. known is false when it is time to try.
 func (a *attempts) wait(key client.ObjectKey, target string, now time.Time) (wait time.Duration, known bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	last, ok := a.byKey[key]
+	last, ok := a.byKey.Get(key)
 	switch {
 	case !ok || last.target != target:
 		return 0, false
@@ -45,28 +43,19 @@ func (a *attempts) wait(key client.ObjectKey, target string, now time.Time) (wai
 
 // failed notes an attempt and says how long to wait for the next one, 0 for until something changes.
 func (a *attempts) failed(key client.ObjectKey, target string, final bool, now time.Time) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.byKey == nil {
-		a.byKey = map[client.ObjectKey]attempt{}
-	}
-	last := a.byKey[key]
-	if last.target != target {
-		last = attempt{target: target}
-	}
-	last.final = final
-	wait := min(firstWait<<min(last.count, 10), lastWait)
-	last.count++
-	last.next = now.Add(wait)
-	a.byKey[key] = last
+	last := a.byKey.Update(key, func(last attempt) attempt {
+		if last.target != target {
+			last = attempt{target: target}
+		}
+		last.final = final
+		last.next = now.Add(min(firstWait<<min(last.count, 10), lastWait))
+		last.count++
+		return last
+	})
 	if final {
 		return 0
 	}
-	return wait
+	return last.next.Sub(now)
 }
 
-func (a *attempts) forget(key client.ObjectKey) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.byKey, key)
-}
+func (a *attempts) forget(key client.ObjectKey) { a.byKey.Forget(key) }

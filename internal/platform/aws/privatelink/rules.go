@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +14,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/aws/fault"
+	"hcp.internal/platform/internal/kube/memory"
 )
 
 // ingress are rules that let the networks of machines in which have lacks.
@@ -97,23 +97,17 @@ func again() time.Duration { return lookAgain + rand.N(lookAgain/2) }
 
 // patience counts failures in a row, by object. The zero value is ready for use.
 type patience struct {
-	mu    sync.Mutex
-	count map[client.ObjectKey]int
+	count memory.Of[int]
 }
 
 // after is how long to wait after a pass that ended with err, never in step with others: a second's tenth to ten seconds more than the pause.
 func (p *patience) after(key client.ObjectKey, err error) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if err == nil {
-		delete(p.count, key)
+		p.count.Forget(key)
 		return again()
 	}
-	if p.count == nil {
-		p.count = map[client.ObjectKey]int{}
-	}
-	p.count[key]++
-	pause := min(lastRetry, firstRetry<<min(p.count[key]-1, 8))
+	failures := p.count.Update(key, func(n int) int { return n + 1 })
+	pause := min(lastRetry, firstRetry<<min(failures-1, 8))
 	if fault.Passing(err) {
 		pause = throttled
 	}
@@ -121,11 +115,7 @@ func (p *patience) after(key client.ObjectKey, err error) time.Duration {
 }
 
 // forget drops what is known of an object that is gone.
-func (p *patience) forget(key client.ObjectKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.count, key)
-}
+func (p *patience) forget(key client.ObjectKey) { p.count.Forget(key) }
 
 // waiting is an error that says that something in AWS comes or goes and is looked at again soon; it is no failure.
 type waiting struct{ what string }

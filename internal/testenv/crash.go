@@ -3,6 +3,7 @@ package testenv
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"testing"
 
@@ -28,6 +29,7 @@ type CrashCase struct {
 // The environment variable CRASH_STEP replaces it (make crash).
 func CrashAtEveryWrite(t *testing.T, every int, fresh func(t testing.TB) CrashCase) {
 	t.Helper()
+	defer collectLess()()
 	if step, err := strconv.Atoi(os.Getenv("CRASH_STEP")); err == nil && step > 0 {
 		every = step
 	}
@@ -58,6 +60,35 @@ func CrashAtEveryWrite(t *testing.T, every int, fresh func(t testing.TB) CrashCa
 			}
 		}
 	}
+}
+
+// Settle starts reconcilers on c and makes passes with them until one writes nothing: with nothing changed, another one would do the same. It ends after most
+// passes in any case, and with the first error. In a storm it makes all of them: who writes nothing there may not have heard yet.
+func Settle(c client.WithWatch, most int, start func(c client.WithWatch) (pass func() error)) error {
+	storm, ok := c.(*StormClient)
+	stormy := ok && storm.stormy()
+	counting := NewFaultClient(c, FailWrite, 0)
+	pass := start(counting)
+	for range most {
+		before := counting.Writes()
+		if err := pass(); err != nil {
+			return err
+		}
+		if counting.Writes() == before && !stormy {
+			return nil
+		}
+	}
+	return nil
+}
+
+// collectLess lets this process have as much garbage as API servers of tests, until what it returns is called: suites decode some hundred thousand answers. GOGC in
+// the environment turns it off.
+func collectLess() (restore func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(garbage)
+	return func() { debug.SetGCPercent(before) }
 }
 
 // ExpectQuiet runs a settled reconciler again and fails when it writes anything.

@@ -6,18 +6,22 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
@@ -29,11 +33,14 @@ const startTimeout = 3 * time.Minute
 
 // The API servers of tests live for a minute, so they may have more garbage (in percent of what is in use) before they collect it than the
 // 100 of programs that stay: a fifth of their processor time went there. memory, in bytes, is where they get thrifty again, so that several
-// packages fit on a machine of 8 GiB. GOGC in the environment turns both off. Test binaries are left as they are: some measure their memory.
+// packages fit on a machine of 8 GiB. GOGC in the environment turns both off. Test binaries are left as they are outside of suites (collectLess): some measure their memory.
 const (
 	garbage = 300
 	memory  = 800 << 20
 )
+
+// etcdData is the folder of etcd's data, in that of the environment.
+const etcdData = "etcd"
 
 // Env is a running API server. It is shared by all tests of a binary.
 type Env struct {
@@ -49,6 +56,12 @@ type Env struct {
 	processes []*Process
 	// commands are the arguments of what runs, by name.
 	commands map[string][]string
+
+	// discovery guards the next ones, which all clients share.
+	discovery    sync.Once
+	discoveryErr error
+	httpClient   *http.Client
+	mapper       meta.RESTMapper
 }
 
 var shared struct {
@@ -88,11 +101,33 @@ func start(binary string) (*Env, error) {
 		return nil, err
 	}
 	env := &Env{dir: dir, binary: binary}
-	if err := errors.Join(env.startServers(), env.installCRDs()); err != nil {
+	if err := env.setUp(seedFolder(binary)); err != nil {
 		env.stop()
 		return nil, err
 	}
 	return env, nil
+}
+
+// setUp starts the servers from a seed, and makes it when there is none. Without a seed, which an empty name asks for, all begins with nothing.
+func (e *Env) setUp(seed string) error {
+	data := filepath.Join(e.dir, etcdData)
+	if seed != "" && plant(seed, data) == nil {
+		if e.startServers() == nil {
+			return nil
+		}
+		// It may be damaged: what begins with nothing finds out.
+		e.kill()
+		_ = os.RemoveAll(seed)
+	}
+	if err := os.RemoveAll(data); err != nil {
+		return err
+	}
+	if err := errors.Join(e.startServers(), e.installCRDs()); err != nil || seed == "" {
+		return err
+	}
+	e.kill()
+	_ = keepSeed(data, seed) // else the next one makes it
+	return e.startServers()
 }
 
 func (e *Env) installCRDs() error {
@@ -138,7 +173,7 @@ func (e *Env) startServers() error {
 	e.etcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	peer := fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	// No fsync: what a test wrote need not survive a power failure.
-	if err := e.run("etcd", append([]string{"--data-dir=etcd", "--listen-client-urls=" + e.etcdURL, "--advertise-client-urls=" + e.etcdURL,
+	if err := e.run("etcd", append([]string{"--data-dir=" + etcdData, "--listen-client-urls=" + e.etcdURL, "--advertise-client-urls=" + e.etcdURL,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer, "--unsafe-no-fsync",
 		"--log-level=warn"}, e.etcdFlags...)...); err != nil {
 		return err
@@ -207,10 +242,16 @@ func (e *Env) waitReady() error {
 }
 
 func (e *Env) stop() {
+	e.kill()
+	_ = os.RemoveAll(e.dir)
+}
+
+// kill ends the processes, those last that the others need.
+func (e *Env) kill() {
 	for i := len(e.processes) - 1; i >= 0; i-- {
 		e.processes[i].Kill()
 	}
-	_ = os.RemoveAll(e.dir)
+	e.processes = nil
 }
 
 // StartControllers adds a real kube-controller-manager with the controllers of namespaces, garbage and quotas, which tests of deletion need. It is
@@ -260,25 +301,37 @@ func (e *Env) runControllers(names string) error {
 		"--controllers="+names, "--concurrent-namespace-syncs=10", "--authorization-always-allow-paths=*")
 }
 
-// Client returns an uncached client for scheme.
+// Client returns an uncached client for scheme. All clients of an environment share what they know of the server's kinds: to ask for that costs more than what
+// many a test does. A kind that was deleted meanwhile is answered with NotFound by the server.
 func (e *Env) Client(t testing.TB, scheme *runtime.Scheme) client.WithWatch {
 	t.Helper()
-	c, err := client.NewWithWatch(e.Config, client.Options{Scheme: scheme})
+	e.discovery.Do(func() {
+		if e.httpClient, e.discoveryErr = rest.HTTPClientFor(e.Config); e.discoveryErr == nil {
+			e.mapper, e.discoveryErr = apiutil.NewDynamicRESTMapper(e.Config, e.httpClient)
+		}
+	})
+	if e.discoveryErr != nil {
+		t.Fatalf("building what clients share: %v", e.discoveryErr)
+	}
+	c, err := client.NewWithWatch(e.Config, client.Options{Scheme: scheme, HTTPClient: e.httpClient, Mapper: e.mapper})
 	if err != nil {
 		t.Fatalf("building a client: %v", err)
 	}
 	return c
 }
 
+// coreScheme knows what Namespace makes.
+var coreScheme = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(scheme))
+	return scheme
+})
+
 // Namespace makes a namespace of its own for a test. It is left behind: without a controller manager nothing would empty it.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Client(t, scheme).Create(t.Context(), ns); err != nil {
+	if err := e.Client(t, coreScheme()).Create(t.Context(), ns); err != nil {
 		t.Fatalf("creating a namespace: %v", err)
 	}
 	return ns.Name

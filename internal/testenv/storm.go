@@ -96,6 +96,12 @@ func (s *StormClient) Calm() {
 	s.random = nil
 }
 
+func (s *StormClient) stormy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random != nil
+}
+
 // Writes is how many writes were sent so far, those that failed included.
 func (s *StormClient) Writes() int {
 	s.mu.Lock()
@@ -353,6 +359,7 @@ func (s *StormClient) funcs(cached bool) interceptor.Funcs {
 // there are.
 func Storm(t *testing.T, seeds uint64, fresh func(t testing.TB) CrashCase) {
 	t.Helper()
+	defer collectLess()()
 	var fine int
 	var want map[string]int
 	t.Run("When the day is fine it should settle", func(t *testing.T) {

@@ -10,11 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/control/objectdeployment"
@@ -63,6 +61,11 @@ func (noMetrics) ForgetObjectSet(client.ObjectKey) {}
 
 // run makes fresh reconcilers and calls them until the deployment has settled.
 func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns string) error {
+	return testenv.Settle(c, 8, func(c client.WithWatch) func() error { return start(ctx, c, mapper, ns) })
+}
+
+// start makes reconcilers, and a pass that calls each of them once for each of its objects.
+func start(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns string) (pass func() error) {
 	s := scope.Namespaced
 	writer := func(kind string) *status.Writer { return &status.Writer{Client: c, Kind: s.GroupVersionKind(kind)} }
 	deployments := &objectdeployment.Reconciler{Scope: s, Client: unindexed{c}, Live: testenv.Uncached(c), Clock: clock.RealClock{}, Status: writer("ObjectDeployment")}
@@ -74,7 +77,7 @@ func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns str
 		Scope: s, Class: v1alpha1.DefaultPhaseClass, Client: c, Clock: clock.RealClock{}, Status: writer("ObjectSetPhase"),
 		Engine: &phase.Engine{Client: testenv.Uncached(c), Mapper: mapper, Watch: Unwatched{}, Rules: phase.SameCluster()},
 	}
-	for range 8 {
+	return func() error {
 		if _, err := deployments.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ns, Name: "web"}}); err != nil {
 			return err
 		}
@@ -96,13 +99,13 @@ func run(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, ns str
 				return err
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
 func TestCrash(t *testing.T) {
 	w := Serve(t)
-	mapper := mapperFor(t, w.Env.Config)
+	mapper := w.Client.RESTMapper()
 	prepare := func(t testing.TB) (string, *v1alpha1.ObjectDeployment) {
 		g := NewWithT(t)
 		ns := w.Namespace(t)
@@ -183,7 +186,7 @@ func TestCrash(t *testing.T) {
 // TestCrashOfClassedHandover interrupts an update at each write whose objects belong to a phase of class "default", and so to an object of its own.
 func TestCrashOfClassedHandover(t *testing.T) {
 	w := Serve(t)
-	mapper := mapperFor(t, w.Env.Config)
+	mapper := w.Client.RESTMapper()
 	phases := func(ns, value, other string) []v1alpha1.ObjectSetTemplatePhase {
 		shared, only := ConfigMap("shared", map[string]any{"v": value}), ConfigMap(other, nil)
 		shared.Object.SetNamespace(ns)
@@ -232,7 +235,7 @@ func TestCrashOfClassedHandover(t *testing.T) {
 // TestCrashOfTeardown interrupts the end of a revision, which has a phase of class "default" between two others, at each write.
 func TestCrashOfTeardown(t *testing.T) {
 	w := Serve(t)
-	mapper := mapperFor(t, w.Env.Config)
+	mapper := w.Client.RESTMapper()
 	fresh := func(t testing.TB) testenv.CrashCase {
 		g := NewWithT(t)
 		ns := w.Namespace(t)
@@ -288,17 +291,4 @@ func (c *racingClient) Patch(ctx context.Context, obj client.Object, patch clien
 		c.before()
 	}
 	return c.WithWatch.Patch(ctx, obj, patch, opts...)
-}
-
-func mapperFor(t *testing.T, cfg *rest.Config) meta.RESTMapper {
-	t.Helper()
-	httpClient, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mapper
 }

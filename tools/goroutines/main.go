@@ -1,7 +1,7 @@
 // Command goroutines says which tests run with the race detector: those of packages in which goroutines may meet. It prints shell variables that
 // `make test` goes by, and reads nothing but the syntax of Go files.
 //
-//	meeting   packages that start goroutines, use channels or locks, or whose tests do; those with the most tests first
+//	meeting   packages that start goroutines, have channels or locks, or whose tests do; those with the most tests first
 //	others    packages with tests in which one goroutine works
 //	suites    packages with tests that work in one goroutine although others of their package don't, and cost much
 //	alone     a pattern of the names of those tests
@@ -216,7 +216,7 @@ func calls(in ast.Node, of, name string) bool {
 func (p *pkg) meets() bool {
 	for _, f := range p.files {
 		for _, spec := range f.Imports {
-			if path, err := strconv.Unquote(spec.Path.Value); err == nil && slices.Contains(meetingPackages, path) {
+			if path, err := strconv.Unquote(spec.Path.Value); err == nil && slices.Contains(meetingPackages, path) && (path != "sync" || shares(f)) {
 				return true
 			}
 		}
@@ -244,15 +244,26 @@ func starts(in ast.Node) bool {
 	return found
 }
 
-// talks tells whether code uses channels.
+// shares tells whether a file takes more of package sync than its Once family, by which a package computes something the first time it is needed.
+func shares(f *ast.File) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && !strings.HasPrefix(sel.Sel.Name, "Once") {
+			x, ok := sel.X.(*ast.Ident)
+			found = found || ok && x.Name == "sync"
+		}
+		return !found
+	})
+	return found
+}
+
+// talks tells whether code has channels of its own or sends. Who only receives waits for the end of a context or for a timer.
 func talks(in ast.Node) bool {
 	found := false
 	ast.Inspect(in, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.ChanType, *ast.SendStmt, *ast.SelectStmt:
+		switch n.(type) {
+		case *ast.ChanType, *ast.SendStmt:
 			found = true
-		case *ast.UnaryExpr:
-			found = found || n.Op == token.ARROW
 		}
 		return !found
 	})

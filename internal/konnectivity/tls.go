@@ -5,12 +5,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"hcp.internal/platform/internal/bounded"
 )
 
 const (
@@ -116,17 +117,9 @@ func read(files Files) (*tls.Certificate, *x509.CertPool, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	data, err := bounded.ReadFile(path, maxPEM)
 	if err != nil {
-		return nil, fmt.Errorf("opening a certificate file: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPEM+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if len(data) > maxPEM {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxPEM)
+		return nil, fmt.Errorf("reading a certificate file: %w", err)
 	}
 	return data, nil
 }

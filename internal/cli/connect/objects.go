@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"hcp.internal/platform/internal/bounded"
 )
 
 // Outcome is what an apply did.
@@ -95,21 +95,7 @@ func nestedMap(u *unstructured.Unstructured, field string) map[string]any {
 const maxInputFile = 1 << 20
 
 // ReadFile reads a file that a flag names, bounded.
-func ReadFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxInputFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if len(raw) > maxInputFile {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxInputFile)
-	}
-	return raw, nil
-}
+func ReadFile(path string) ([]byte, error) { return bounded.ReadFile(path, maxInputFile) }
 
 // ReadPullSecret reads registry credentials and checks their form. The content never appears in an error.
 func ReadPullSecret(path string) ([]byte, error) {

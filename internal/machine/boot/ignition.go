@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/bounded"
 	"hcp.internal/platform/internal/machine/ignite"
 )
 
@@ -65,17 +64,9 @@ func retryDelay(attempt int, err error) time.Duration {
 
 // applyOnce reads the user data anew, as its token may have been replaced.
 func applyOnce(ctx context.Context, userData string, w *ignite.Writer, say func(string, ...any)) (*ignite.Result, error) {
-	f, err := os.Open(userData)
+	data, err := bounded.ReadFile(userData, maxUserData)
 	if err != nil {
 		return nil, fmt.Errorf("reading the user data: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxUserData+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the user data: %w", err)
-	}
-	if len(data) > maxUserData {
-		return nil, fmt.Errorf("the user data has more than %d bytes", maxUserData)
 	}
 	cfg, err := (&ignite.Renderer{Say: say}).Render(ctx, data)
 	if err != nil {

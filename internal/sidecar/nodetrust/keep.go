@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/internal/atomicfile"
+	"hcp.internal/platform/internal/bounded"
 	"hcp.internal/platform/internal/contract/nodetrust"
 )
 
@@ -201,18 +202,4 @@ func (k keeper) say(format string, args ...any) {
 	}
 }
 
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err // an *os.PathError that says all
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if len(content) > maxFile {
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxFile)
-	}
-	return content, nil
-}
+func read(path string) ([]byte, error) { return bounded.ReadFile(path, maxFile) }

@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 
 	"hcp.internal/platform/internal/atomicfile"
+	"hcp.internal/platform/internal/bounded"
 )
 
 const (
@@ -92,21 +93,7 @@ func (s syncer) wanted() ([]byte, error) {
 	return content, nil
 }
 
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err // an *os.PathError that says all
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	if len(content) > maxFile {
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxFile)
-	}
-	return content, nil
-}
+func read(path string) ([]byte, error) { return bounded.ReadFile(path, maxFile) }
 
 // restartKubelet asks systemd over the system bus of the node, and waits until it's done.
 func restartKubelet(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,7 +40,11 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/capi"
 	"hcp.internal/platform/internal/hostedcluster/cloud"
 	"hcp.internal/platform/internal/hostedcluster/management"
+	"hcp.internal/platform/internal/hostedcluster/metrics"
+	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/hostedcluster/versions"
 	"hcp.internal/platform/internal/hostedcluster/watches"
+	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
@@ -251,7 +256,7 @@ func (f flags) setup(mgr ctrl.Manager, cfg *rest.Config, image string, extension
 	}
 	if r.PrivateCAPI && r.Scope == nil {
 		end := func(ctx context.Context) error {
-			endLegacy(ctx, mgr.GetClient(), mgr.GetAPIReader(), f.namespace)
+			migration.EndLegacy(ctx, mgr.GetClient(), mgr.GetAPIReader(), f.namespace)
 			return nil
 		}
 		if err := mgr.Add(manager.RunnableFunc(end)); err != nil {
@@ -385,4 +390,21 @@ func (f flags) direct() (*rest.Config, client.Client, error) {
 		return nil, nil, fmt.Errorf("setting up the look at standard groups: %w", err)
 	}
 	return cfg, c, nil
+}
+
+// addFleet adds what is about the operator and all its clusters: metrics, and the supported versions.
+func addFleet(mgr ctrl.Manager, cfg *rest.Config, namespace string, clk clock.PassiveClock) error {
+	known := prometheus.AlreadyRegisteredError{}
+	if err := metrics.Register(ctrlmetrics.Registry, metrics.NewCollector(mgr.GetCache(), clk)); err != nil && !errors.As(err, &known) {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	// Not the manager's client: its cache has only the ConfigMaps with our label.
+	uncached, err := client.New(cfg, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("building a client: %w", err)
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		versions.Publish(ctx, apply.New(uncached, names.HypershiftOperator), namespace)
+		return nil
+	}))
 }

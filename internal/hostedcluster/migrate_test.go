@@ -62,9 +62,9 @@ func newMovable(t testing.TB, n int) *movable {
 		g.Expect(m.legacyPass(ctx)).To(Succeed())
 	}
 	m.makeMachines(t, n)
-	for _, name := range []string{"hosted-cluster-config-operator", "cluster-autoscaler", LegacyDeployment} {
+	for _, name := range []string{"hosted-cluster-config-operator", "cluster-autoscaler", migration.LegacyDeployment} {
 		labels, ns := map[string]string{"name": name}, m.hcp
-		if name == LegacyDeployment {
+		if name == migration.LegacyDeployment {
 			ns = m.ns
 		}
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: appsv1.DeploymentSpec{

@@ -37,7 +37,7 @@ var Floors = []Floor{
 
 // Wings are rooms with an order within, from the bottom up: each part may import those before it, and every other part only those.
 var Wings = map[string][]string{
-	"hostedcluster": {"management", "metrics", "sources", "validate", "capi", "admission", "recovery", "state", "status", "desired", "comeback", "elsewhere", "adoption", "step", "watches", "teardown", "migration", "cloud"},
+	"hostedcluster": {"management", "metrics", "versions", "sources", "validate", "capi", "admission", "recovery", "state", "status", "desired", "comeback", "elsewhere", "adoption", "step", "watches", "teardown", "migration", "cloud"},
 	"packages":      {"engine", "author", "control"},
 }
 

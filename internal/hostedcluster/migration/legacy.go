@@ -1,4 +1,4 @@
-package hostedcluster
+package migration
 
 import (
 	"context"
@@ -12,12 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/kube/read"
 )
-
-// LegacyDeployment runs the operator for hosted clusters from before private types.
-const LegacyDeployment = migration.LegacyDeployment
 
 // legacyPeriod is how often it is looked whether that operator still has something to do. Nobody waits for it.
 const legacyPeriod = time.Minute
@@ -27,7 +23,7 @@ const legacyPeriod = time.Minute
 func legacyDone(clusters []hyperv1.HostedCluster, now time.Time) bool {
 	for i := range clusters {
 		a := clusters[i].Annotations
-		if migration.MayReturn(a, now) {
+		if MayReturn(a, now) {
 			return false
 		}
 		scope, private := a[hyperv1.HostedClusterScopeAnnotation], a[hyperv1.PrivateCAPITypesAnnotation] == "true"
@@ -39,9 +35,9 @@ func legacyDone(clusters []hyperv1.HostedCluster, now time.Time) bool {
 	return true
 }
 
-// endLegacy deletes the operator for hosted clusters from before private types once there are none, until ctx ends. What it needed besides,
-// definitions and rights, the next installation leaves out.
-func endLegacy(ctx context.Context, c client.Client, live client.Reader, namespace string) {
+// EndLegacy deletes the operator for hosted clusters from before private types once there are none; it looks every minute until ctx ends. The next installation
+// leaves out what that operator needed besides: definitions and rights.
+func EndLegacy(ctx context.Context, c client.Client, live client.Reader, namespace string) {
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := endLegacyOnce(ctx, c, live, namespace); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "removing the operator for hosted clusters from before private types")

@@ -1,12 +1,14 @@
-package hostedcluster
+package versions
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/contract/names"
@@ -14,16 +16,18 @@ import (
 	"hcp.internal/platform/internal/testenv"
 )
 
-func TestPublishVersions(t *testing.T) {
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+func TestPublish(t *testing.T) {
 	t.Run("When the operator starts it should say which versions it hosts", func(t *testing.T) {
 		g := NewWithT(t)
 		env := testenv.Start(t)
-		scheme, err := NewScheme()
-		g.Expect(err).NotTo(HaveOccurred())
+		scheme := runtime.NewScheme()
+		g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
 		c, ns := env.Client(t, scheme), env.Namespace(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { publishVersions(ctx, apply.New(c, names.HypershiftOperator), ns); close(ended) }()
+		go func() { Publish(ctx, apply.New(c, names.HypershiftOperator), ns); close(ended) }()
 		t.Cleanup(func() { stop(); <-ended })
 		cm := &corev1.ConfigMap{}
 		g.Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "supported-versions"}, cm) }).WithTimeout(20 * time.Second).Should(Succeed())

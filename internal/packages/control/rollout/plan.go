@@ -18,7 +18,9 @@ func Make(in Observed, now time.Time) Plan {
 	m.plan.Used = m.down()
 	m.plan.After = m.plan.Used
 	m.current = m.findCurrent()
-	m.plan.Finished = len(in.Clusters) > 0 && m.current == len(m.groups)
+	m.plan.Finished = m.current == len(m.groups) && slices.ContainsFunc(m.groups, func(g group) bool {
+		return slices.ContainsFunc(g.members, func(x *member) bool { return !x.Leaving && !x.missing })
+	})
 	m.decide()
 	m.remove()
 	m.writeProcessing()

@@ -161,10 +161,10 @@ func TestSelection(t *testing.T) {
 			f.in.Clusters[0].Unready = "is not Available"
 			f.down("a")
 		}, []string{"a"}},
-		"When a cluster is not Available and has no Package it should count": {Settings{MaxUnavailable: 1}, five, func(f *fleet) {
+		"When a cluster is not Available and has no Package it should hold nobody": {Settings{MaxUnavailable: 1, Partitioned: true}, []string{"a=x", "b=y"}, func(f *fleet) {
 			f.in.Clusters[0].Unready = "is not Available"
 			delete(f.in.Packages, "ns-a")
-		}, []string{}},
+		}, []string{"b"}},
 		"When a cluster is not Available and its Package is up it should come last": {Settings{MaxUnavailable: 9}, five, func(f *fleet) {
 			f.in.Clusters[0].Unready = "is not Available"
 		}, []string{"b", "c", "d", "e", "a"}},
@@ -290,6 +290,33 @@ func TestStatus(t *testing.T) {
 		g.Expect(plan.Status.Conditions).To(HaveExactElements(
 			HaveField("Message", "3/3 packages available."), HaveField("Message", "3/3 packages progressed."), HaveField("Message", "0/3 packages paused.")))
 		g.Expect(plan.Finished).To(BeTrue())
+	})
+	t.Run("When a cluster is not Available and has no Package status should say nothing of it", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: Unlimited, Partitioned: true}, "a=x", "b=x", "c=y")
+		for _, i := range []int{1, 2} {
+			f.in.Clusters[i].Unready = "is not Available"
+			delete(f.in.Packages, f.in.Clusters[i].Namespace)
+		}
+		plan := f.pass()
+		g.Expect(plan.Status.Conditions).To(HaveExactElements(
+			And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", "1/1 packages available.")),
+			And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", "1/1 packages progressed.")), HaveField("Message", "0/1 packages paused.")))
+		g.Expect(plan.Status.UnavailablePackages).To(BeZero())
+		g.Expect(plan.Finished).To(BeTrue())
+		delete(f.in.Packages, "ns-a")
+		f.in.Clusters[0].Unready = "is not Available"
+		plan = f.pass()
+		g.Expect(plan.Status.Conditions[0].Message).To(Equal("0/0 packages available."))
+		g.Expect(plan.Finished).To(BeFalse(), "nobody has the template")
+	})
+	t.Run("When a cluster is not Available and has no Package a rollout that goes on should name it", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFleet(Settings{MaxUnavailable: 1, Tolerated: 1}, "a", "b")
+		f.template()
+		f.in.Clusters[1].Unready = "is not Available"
+		delete(f.in.Packages, "ns-b")
+		g.Expect(f.pass().Status.Conditions[1].Message).To(Equal("1/1 packages progressed. Hosted clusters that can't take a package now: ns/b."))
 	})
 	t.Run("When Packages are down or missing they should be counted, in their group and in all", func(t *testing.T) {
 		g := NewWithT(t)

@@ -41,6 +41,9 @@ type sight struct {
 	up, reported, resting bool
 }
 
+// absent tells that nothing is there, and nothing is made.
+func (s sight) absent() bool { return !s.there && !s.ready }
+
 // settled is what a person calls up to date in whatever it has.
 func (s sight) settled() bool { return s.there && s.up && s.reported && s.resting }
 
@@ -112,7 +115,7 @@ func (o *observer) writes(ns string, version int, returned bool) {
 		down := 0
 		for other, s := range fleet {
 			switch unheard := o.ours[other] && !s.reported; {
-			case other == ns:
+			case other == ns, s.absent():
 			case o.sim.lag > 0: // what breaks by itself may not have been seen
 				down += count01(o.taken[other] && (unheard || !s.up))
 			default:
@@ -128,7 +131,7 @@ func (o *observer) writes(ns string, version int, returned bool) {
 	}
 	rank := func(s sight) int { return slices.Index(o.groups(), s.group) }
 	for other, s := range fleet {
-		if rank(s) < rank(target) && !(s.settled() && s.version == version) {
+		if rank(s) < rank(target) && !s.absent() && !(s.settled() && s.version == version) {
 			o.sim.violated("%s in group %q gets %d, which %s in group %q has not proven: %s", ns, target.group, version, other, s.group, o.sim)
 		}
 	}
@@ -142,7 +145,7 @@ func (o *observer) passes(fleet map[string]sight) {
 	}
 	used := 0
 	for _, x := range fleet {
-		used += count01(!x.settled())
+		used += count01(!x.settled() && !x.absent())
 	}
 	if s.MaxUnavailable != Unlimited && used >= s.MaxUnavailable {
 		return
@@ -152,7 +155,7 @@ func (o *observer) passes(fleet map[string]sight) {
 		waiting := ""
 		current := false
 		for ns, x := range fleet {
-			if x.group != group || done(x) {
+			if x.group != group || x.absent() || done(x) {
 				continue
 			}
 			current = true

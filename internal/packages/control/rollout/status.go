@@ -15,8 +15,8 @@ const named = 5
 
 // status counts, and says what the rollout waits for.
 //
-// Clusters that are being deleted don't count. One whose Package is missing counts as unavailable and keeps the rollout progressing, but is not in the
-// total, which is of Packages that exist.
+// Clusters that are being deleted don't count, nor do those that get no Package now and have none. One whose Package is missing all the same counts as
+// unavailable and keeps the rollout progressing, but is not in the total, which is of Packages that exist.
 func (m *maker) status() packagesv1.HostedClusterPackageStatus {
 	total := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: int32(m.in.Settings.Generation)} // the published width
 	var parts []packagesv1.HostedClusterPackagePartitionStatus
@@ -25,7 +25,7 @@ func (m *maker) status() packagesv1.HostedClusterPackageStatus {
 		counts := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: total.ObservedGeneration}
 		for _, x := range g.members {
 			switch {
-			case x.Leaving:
+			case x.Leaving, x.absent():
 			case x.missing:
 				missing++
 				counts.UnavailablePackages++
@@ -103,7 +103,7 @@ func (m *maker) explain(progressing bool) string {
 	for _, g := range m.groups {
 		for _, x := range g.members {
 			switch {
-			case x.Unready == "" || x.done():
+			case x.Unready == "" || x.Leaving || !x.missing && x.done():
 			case x.missing || x.Closed:
 				closed = append(closed, x.Name.String())
 			default:
@@ -141,7 +141,7 @@ func (m *maker) whatHolds() []string {
 				refused = append(refused, fmt.Sprintf("%s (%s)", x.Name, x.refused))
 			}
 			switch {
-			case x.Leaving:
+			case x.Leaving, x.absent():
 			case x.missing:
 				down = append(down, x.Name.String())
 			case x.pkg.Held && !x.pkg.Current:

@@ -172,7 +172,7 @@ type Plan struct {
 	After int
 	// Soaks tells that the group before the current one is done, and is given time before the next one starts.
 	Soaks bool
-	// Finished tells that there are clusters, and that each of them has the template and is up.
+	// Finished tells that there are Packages, and that each of them has the template and is up.
 	Finished bool
 	// Decisions in the order of the rollout.
 	Decisions []Decision

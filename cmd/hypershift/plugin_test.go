@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 // TestPlugin runs the plugin of kubectl as a process: what it prints where, and its exit codes.
 func TestPlugin(t *testing.T) {
 	const source = "../../config/examples/packages/web"
+	fresh := t.TempDir()
+	NewWithT(t).Expect(os.CopyFS(fresh, os.DirFS(source))).To(Succeed())
 	for name, tc := range map[string]struct {
 		args   []string
 		code   int
@@ -47,7 +49,7 @@ func TestPlugin(t *testing.T) {
 		"When arguments are missing it should fail":             {[]string{"repository", "add", "a", "b"}, 1, "", "Error: requires at least 3 arg(s), only received 2"},
 		"When a format is unknown it should fail":               {[]string{"rollout", "history", "package/x", "-o", "x"}, 1, "", `Error: invalid output format: "x"`},
 		"When there is no cluster it should fail":               {[]string{"clustertree", "package/x", "-n", "y", "--kubeconfig", "/does/not/exist"}, 1, "", "Error: "},
-		"When there is nothing to update it should succeed":     {[]string{"update", source}, 0, "Package is already up-to-date", ""},
+		"When a package is updated it should succeed":           {[]string{"update", fresh}, 0, "Package updated successfully!", ""},
 		"When a folder is there already kickstart should fail":  {[]string{"kickstart", source, "-f", "-"}, 1, "", "Error: kickstarting package: package folder already exists: "},
 		"When a repository can't be read it should fail":        {[]string{"repo", "push", "/does/not/exist", "localhost/a:b"}, 1, "", "Error: read from file: "},
 		"When a rollout's namespace is missing it should fail":  {[]string{"clustertree", "package/x"}, 1, "", "Error: --namespace is required"},

@@ -58,6 +58,19 @@ func TestPublished(t *testing.T) {
 			g.Expect(run(t, nil, "validate", dir)).To(Equal("Package validated successfully!"))
 		}
 	})
+	t.Run("When a package has no images update should write a lock file all the same, once, and none for its components", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := filepath.Join(t.TempDir(), "app")
+		manifest := "apiVersion: manifests.package-operator.run/v1alpha1\nkind: PackageManifest\nmetadata: {name: app}\nspec: {scopes: [Namespaced], phases: [{name: a}]}\n"
+		write(t, dir, "manifest.yaml", strings.Replace(manifest, "scopes", "components: {}, scopes", 1))
+		write(t, dir, "components/part/manifest.yaml", manifest)
+		g.Expect(run(t, nil, "update", dir)).To(Equal("Package updated successfully!\n"))
+		g.Expect(readText(t, dir, "manifest.lock.yaml")).To(Equal(
+			"apiVersion: manifests.package-operator.run/v1alpha1\nkind: PackageManifestLock\nmetadata:\n  creationTimestamp: \"2026-01-01T12:00:00Z\"\nspec: {}\n"))
+		g.Expect(filepath.Join(dir, "components/part/manifest.lock.yaml")).NotTo(BeAnExistingFile())
+		g.Expect(run(t, nil, "update", dir)).To(Equal("Package is already up-to-date\n"))
+		g.Expect(run(t, nil, "validate", dir)).To(Equal("Package validated successfully!"))
+	})
 	t.Run("When a manifest has a field that nobody knows it should warn, and not refuse it", func(t *testing.T) {
 		g := NewWithT(t)
 		dir := copyOf(t, example)
@@ -112,7 +125,7 @@ test:
 			"Warning: test.kubeconform: there is no schema of Thing.example.com here, so that objects of that kind are not checked\nPackage validated successfully!"))
 		write(t, dir, "service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a"+meta+"spec: {portz: [{port: 80}]}\n")
 		for _, command := range []string{"validate", "build"} {
-			g.Expect(run(t, nil, command, dir)).To(ContainSubstring(`testcase "defaults": kubeconform: Service a is invalid: unknown field "spec.portz"`))
+			g.Expect(run(t, nil, command, dir)).To(ContainSubstring(`testcase "defaults": Kubeconform rejected schema in service.yaml idx 0: Service a is invalid: unknown field "spec.portz"`))
 		}
 	})
 	t.Run("When a template does not find a key it should print nothing, and the file should keep its last newline", func(t *testing.T) {
@@ -140,6 +153,36 @@ metadata: {name: b, annotations: {package-operator.run/phase: a, package-operato
 		got, err := os.ReadFile(filepath.Join(dir, ".test-fixtures/defaults/a.yaml"))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(got)).To(HaveSuffix("data: {missing: \"\"}\n"))
+	})
+	t.Run("When a fixture differs it should show the difference as diff does", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := filepath.Join(t.TempDir(), "app")
+		write(t, dir, "manifest.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
+kind: PackageManifest
+metadata: {name: app}
+spec: {scopes: [Namespaced], phases: [{name: a}]}
+test: {template: [{name: one, context: {package: {metadata: {name: x, namespace: shop}}}}]}
+`)
+		const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, annotations: {package-operator.run/phase: a}}\n"
+		write(t, dir, "a.yaml", strings.Replace(object, "NAME", "a", 1))
+		write(t, dir, "b.yaml", strings.Replace(object, "NAME", "b", 1))
+		write(t, dir, ".test-fixtures/one/a.yaml", strings.TrimSuffix(strings.Replace(object, "NAME", "x", 1), "\n"))
+		write(t, dir, ".test-fixtures/one/c.yaml", "")
+		g.Expect(run(t, nil, "validate", dir)).To(Equal(`Error: validating package: File mismatch against fixture in a.yaml: Testcase "one"
+--- FIXTURE/a.yaml
++++ ACTUAL/a.yaml
+@@ -1,3 +1,3 @@
+ apiVersion: v1
+ kind: ConfigMap
+-metadata: {name: x, annotations: {package-operator.run/phase: a}}
+\ No newline at end of file
++metadata: {name: a, annotations: {package-operator.run/phase: a}}
+
+File mismatch against fixture in b.yaml: Testcase "one"
+file b.yaml not found in fixtures folder
+File mismatch against fixture in c.yaml: Testcase "one"
+file c.yaml should not exist, filtered or empty after template render
+`))
 	})
 	t.Run("When the version is asked for it should say whose it is", func(t *testing.T) {
 		g := NewWithT(t)

@@ -125,8 +125,8 @@ func (o *Options) lockOne(ctx context.Context, p *load.Package, dir string, inse
 	if spec.Dependencies, err = repository.Resolve(p.Manifest, repositories); err != nil {
 		return false, err
 	}
-	if p.Lock == nil && !broken && len(spec.Images) == 0 && len(spec.Dependencies) == 0 {
-		return false, nil
+	if p.Component != "" && p.Lock == nil && !broken && len(spec.Images) == 0 && len(spec.Dependencies) == 0 {
+		return false, nil // the package itself gets a lock file in any case, as published
 	}
 	if p.Lock != nil && equality.Semantic.DeepEqual(p.Lock.Spec, spec) {
 		return false, nil

@@ -125,11 +125,10 @@ func wellFormed(obj map[string]any) error {
 			}
 		}
 	}
-	metadata, ok := obj["metadata"]
-	if !ok {
-		return errors.New("metadata is missing")
+	if obj["metadata"] == nil {
+		obj["metadata"] = map[string]any{} // what is missing in it is reported
 	}
-	fields, ok := metadata.(map[string]any)
+	fields, ok := obj["metadata"].(map[string]any)
 	if !ok {
 		return errors.New("metadata must be a map")
 	}

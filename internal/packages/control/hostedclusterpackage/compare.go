@@ -15,8 +15,8 @@ import (
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 )
 
-// sameSpec tells whether two Packages install the same. Configurations are compared as JSON, whatever the order of their keys.
-func sameSpec(a, b packagesv1.PackageSpec) bool {
+// SameSpec tells whether two Packages install the same. Configurations are compared as JSON, whatever the order of their keys.
+func SameSpec(a, b packagesv1.PackageSpec) bool {
 	return a.Image == b.Image && a.Component == b.Component && a.Paused == b.Paused && sameConfig(a.Config, b.Config)
 }
 

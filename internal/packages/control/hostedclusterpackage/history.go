@@ -9,11 +9,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
@@ -72,6 +74,11 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	if p, ok := r.memory.get(owner, hash); ok {
 		return p, nil
 	}
+	if r.Namespace == "" {
+		p := past{hash: hash, unkept: true}
+		r.memory.put(owner, p)
+		return p, nil
+	}
 	list, err := History(ctx, r.Live, r.Namespace, owner)
 	if err == nil && len(list) == 0 {
 		list, err = r.inherit(ctx, owner)
@@ -104,6 +111,10 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	if apierrors.IsConflict(err) {
 		return past{}, errNotTheNewest
 	}
+	if noPlace(err) {
+		ctrl.LoggerFrom(ctx).Info("the history of templates isn't kept: the operator's namespace is missing", "namespace", r.Namespace)
+		return past{hash: hash, unkept: true}, nil
+	}
 	if apierrors.IsAlreadyExists(err) {
 		return past{}, r.nameTaken(ctx, owner, hash)
 	}
@@ -115,6 +126,12 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	}
 	r.memory.put(owner, p)
 	return p, nil
+}
+
+// noPlace tells that the operator's namespace isn't there, or on its way out. Rollouts go on without a history: it is of use when one fails, and no
+// reason for none to begin.
+func noPlace(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // inherit takes over the history that a HostedClusterPackage of the same name left when it was deleted with --cascade=orphan. Nobody else would ever
@@ -206,7 +223,7 @@ func (r *Reconciler) prune(ctx context.Context, list []Revision, good int) error
 
 // complete notes that the fleet has the template and is available.
 func (r *Reconciler) complete(ctx context.Context, owner *packagesv1.HostedClusterPackage, p past) error {
-	if p.completed {
+	if p.completed || p.unkept {
 		return nil
 	}
 	rev := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: revisionName(owner.Name, p.hash)}}

@@ -34,6 +34,31 @@ func TestHistory(t *testing.T) {
 	})
 }
 
+func TestNoHistory(t *testing.T) {
+	for name, namespace := range map[string]string{
+		"When the operator has no namespace it should roll out all the same":       "",
+		"When the operator's namespace is missing it should roll out all the same": "there-is-no-such-namespace",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil, "a", "b")
+			r := w.reconciler(w.c)
+			r.Namespace = namespace
+			w.pass(r)
+			w.settle("a", true)
+			w.settle("b", true)
+			w.pass(r)
+			w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 2/2 packages progressed."))
+			w.template("v2")
+			w.pass(r)
+			w.g.Expect(w.image("a")).To(HaveSuffix(":v2"))
+			w.g.Expect(w.image("b")).To(HaveSuffix(":v1"), "maxUnavailable is 1")
+			w.settle("a", true)
+			w.pass(r)
+			w.g.Expect(w.image("b")).To(HaveSuffix(":v2"))
+		})
+	}
+}
+
 func TestChanges(t *testing.T) {
 	base := template{Labels: map[string]string{"a": "1"}, Spec: packagesv1.PackageSpec{Image: "x", Config: &runtime.RawExtension{Raw: []byte(`{"replicas":1,"log":{"level":"info","file":"f"}}`)}}}
 	for name, c := range map[string]struct {

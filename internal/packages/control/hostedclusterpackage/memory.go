@@ -32,6 +32,8 @@ type past struct {
 	hash      string
 	completed bool
 	good      *template
+	// unkept tells that there is no history, since there is no place for one.
+	unkept bool
 }
 
 func (m *memory) of(owner *packagesv1.HostedClusterPackage) *remembered {

@@ -179,9 +179,9 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 	reported := conditions.Get(p.Status.Conditions, packagesv1.ConditionAvailable)
 	out := rollout.Package{
 		UID: p.UID, Namespace: p.Namespace,
-		Current:    sameSpec(p.Spec, v.newest.Spec),
+		Current:    SameSpec(p.Spec, v.newest.Spec),
 		Unlabelled: !contains(p.Labels, v.newest.Labels) || !contains(p.Annotations, v.newest.Annotations),
-		Good:       v.good != nil && sameSpec(p.Spec, *v.good),
+		Good:       v.good != nil && SameSpec(p.Spec, *v.good),
 		Available:  is(packagesv1.ConditionAvailable, metav1.ConditionTrue),
 		Progressed: is(packagesv1.ConditionProgressing, metav1.ConditionFalse) &&
 			is(packagesv1.ConditionUnpacked, metav1.ConditionTrue),

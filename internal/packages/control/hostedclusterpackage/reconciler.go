@@ -27,7 +27,7 @@ const (
 type Reconciler struct {
 	Client client.Client // cached reads, writes
 	Live   client.Reader // past the cache: where a stale read would take down too much
-	// Namespace of the operator, where histories are kept.
+	// Namespace of the operator, where histories are kept. Without one, or while it is missing, none are kept, and no rollout returns to a last good version.
 	Namespace string
 	Clock     clock.PassiveClock
 	Events    events.EventRecorder

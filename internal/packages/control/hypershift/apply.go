@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
 )
 
 // writePackage creates the Package, or gives it the spec that it shall have. One of this name that was made by somebody else is theirs.
@@ -19,7 +19,7 @@ func (r *Reconciler) writePackage(ctx context.Context, have, want *v1alpha1.Pack
 		}
 		return nil
 	}
-	if equality.Semantic.DeepEqual(have.Spec, want.Spec) {
+	if hostedclusterpackage.SameSpec(have.Spec, want.Spec) {
 		return nil
 	}
 	data, err := json.Marshal([]map[string]any{

@@ -132,6 +132,21 @@ func TestReconciler(t *testing.T) {
 			g.Expect(apierrors.IsNotFound(err) || !part.GetDeletionTimestamp().IsZero()).To(BeTrue())
 		}
 	})
+	t.Run("When its package has a configuration it should write nothing once it is up to date", func(t *testing.T) {
+		g := NewWithT(t)
+		h := newHosted(t, w)
+		run := func(c client.WithWatch) error {
+			r := &Reconciler{Client: c, Parts: c, Settings: settings{
+				PackageImage: "registry.example.com/package:1",
+				Affinity:     &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}},
+				Tolerations:  []corev1.Toleration{{Key: "tenant", Operator: corev1.TolerationOpEqual, Value: "<a>", Effect: corev1.TaintEffectNoSchedule}},
+			}}
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: h.key})
+			return err
+		}
+		g.Expect(run(h.c)).To(Succeed())
+		testenv.ExpectQuiet(t, h.c, run)
+	})
 	t.Run("When it changes to a package and back it should leave nothing of the other way", func(t *testing.T) {
 		g := NewWithT(t)
 		h := newHosted(t, w)

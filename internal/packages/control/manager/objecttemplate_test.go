@@ -41,7 +41,7 @@ func TestObjectTemplate(t *testing.T) {
 		ns := w.Namespace(t)
 		ot := objectTemplate(ns, madeFromValue, source("Secret", "source", "data.value", false))
 		g.Expect(w.Client.Create(t.Context(), ot)).To(Succeed())
-		w.Eventually(t, ot, HasCondition(ot, &ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid, "True", "SourceError", `for source Secret /source: secrets "source" not found`))
+		w.Eventually(t, ot, HasCondition(ot, &ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid, "True", "SourceError", "for source Secret "+ns+`/source: secrets "source" not found`))
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "source"}, Data: map[string][]byte{"value": []byte("one")}}
 		g.Expect(w.Client.Create(t.Context(), secret)).To(Succeed())
 		made := configMap(ns, "made")

@@ -31,7 +31,7 @@ func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (
 		source.SetName(s.Name)
 		if problem, err := r.placed(ot, source); err != nil || problem != "" {
 			if err == nil {
-				err = sourceError(s, errors.New(problem), 0)
+				err = sourceError(source, errors.New(problem), 0)
 			}
 			return nil, false, err
 		}
@@ -41,7 +41,7 @@ func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (
 			missing = true
 			continue
 		case apierrors.IsNotFound(err):
-			return nil, false, sourceError(s, err, r.RetryInterval)
+			return nil, false, sourceError(source, err, r.RetryInterval)
 		case err != nil:
 			return nil, false, fmt.Errorf("reading source %s %s: %w", s.Kind, s.Name, err)
 		}
@@ -51,16 +51,16 @@ func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (
 			}
 		}
 		if err := copyItems(values, s.Items, source, config); err != nil {
-			return nil, false, sourceError(s, err, 0)
+			return nil, false, sourceError(source, err, 0)
 		}
 	}
 	return config, missing, nil
 }
 
-func sourceError(s v1alpha1.ObjectTemplateSource, err error, after time.Duration) error {
+func sourceError(source *unstructured.Unstructured, err error, after time.Duration) error {
 	return &invalid{
 		reason: v1alpha1.ReasonSourceError, after: after,
-		err: fmt.Errorf("for source %s %s: %w", s.Kind, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, err),
+		err: fmt.Errorf("for source %s %s: %w", source.GetKind(), client.ObjectKeyFromObject(source), err),
 	}
 }
 

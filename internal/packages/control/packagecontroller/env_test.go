@@ -236,6 +236,15 @@ func TestInstall(t *testing.T) {
 		g.Expect(od.Spec.Template.Spec.Phases[0].Objects).To(BeEmpty())
 		g.Expect(od.Spec.Template.Spec.Phases[0].Slices).To(HaveLen(1))
 	})
+	t.Run("When its objects are to be cut in a way that there is not it should say so", func(t *testing.T) {
+		t.Parallel()
+		g, w, r := NewWithT(t), start(t), NewRegistry(t)
+		p := newPackage(w.Namespace(t), "shop", push(t, r, "web:v1", web()))
+		p.Annotations = map[string]string{v1alpha1.ChunkingStrategyAnnotation: "Halves"}
+		g.Expect(w.Client.Create(t.Context(), p)).To(Succeed())
+		w.Eventually(t, p, has(p, "Invalid", "True", "LoadError",
+			`annotation packages.package-operator.run/chunking-strategy: unknown strategy "Halves", must be NoOp, EachObject or BinpackNextFit`))
+	})
 }
 
 func TestRefusals(t *testing.T) {

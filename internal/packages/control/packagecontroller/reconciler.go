@@ -29,6 +29,7 @@ import (
 	"hcp.internal/platform/internal/packages/control/environment"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/engine/scope"
+	"hcp.internal/platform/internal/packages/engine/slice"
 	"hcp.internal/platform/internal/packages/engine/status"
 )
 
@@ -206,7 +207,7 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 				r.set(p, conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressing, "Rendered for another environment."))
 			}
 			return deployed, 0, nil
-		case !errors.Is(err, ErrForeign) && !refused(err):
+		case !errors.Is(err, ErrForeign) && !errors.Is(err, slice.ErrStrategy) && !refused(err):
 			return nil, 0, err // of the API server
 		}
 		failed = &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, false, err}

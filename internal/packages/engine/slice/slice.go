@@ -33,6 +33,9 @@ const (
 // chunkSize is how much JSON a slice holds at most; one object that is larger has a slice of its own. API servers take 1.5 MiB.
 const chunkSize = 1 << 20
 
+// ErrStrategy is what Chunks returns, wrapped, for a strategy that there is not.
+var ErrStrategy = errors.New("unknown strategy")
+
 // Chunks cuts the objects of a phase. nil means that the phase stays as it is.
 func Chunks(strategy Strategy, objects []v1alpha1.ObjectSetObject) ([][]v1alpha1.ObjectSetObject, error) {
 	switch strategy {
@@ -47,7 +50,7 @@ func Chunks(strategy Strategy, objects []v1alpha1.ObjectSetObject) ([][]v1alpha1
 	case BinpackNextFit, "":
 		return binpack(objects)
 	}
-	return nil, fmt.Errorf("annotation %s: unknown strategy %q, must be %s, %s or %s", v1alpha1.ChunkingStrategyAnnotation, strategy, NoOp, EachObject, BinpackNextFit)
+	return nil, fmt.Errorf("annotation %s: %w %.100q, must be %s, %s or %s", v1alpha1.ChunkingStrategyAnnotation, ErrStrategy, strategy, NoOp, EachObject, BinpackNextFit)
 }
 
 // maxTogether is how much JSON phases may hold that no slice takes. Each may be small enough and all together too much for one object.

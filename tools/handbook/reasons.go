@@ -49,7 +49,7 @@ func Reasons(module string) ([]Reason, error) {
 			if meaning == "" {
 				errs = append(errs, fmt.Errorf("%s: constant %s has no comment that says what reason %q means", path, name, c.value))
 			}
-			meaning = strings.TrimPrefix(meaning, name+" ")
+			meaning = strings.TrimLeft(strings.TrimPrefix(meaning, name), " :")
 			all = append(all, Reason{Value: c.value, Meaning: sentence(meaning), Group: filepath.ToSlash(group)})
 		}
 	})

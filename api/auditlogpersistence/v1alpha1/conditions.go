@@ -16,9 +16,9 @@ const (
 	InvalidReason = "Invalid"
 	// StorageMissingReason: there is no such StorageClass.
 	StorageMissingReason = "StorageMissing"
-	// NoSnapshotsReason: the management cluster has no VolumeSnapshots.
+	// NoSnapshotsReason: the management cluster doesn't support VolumeSnapshots.
 	NoSnapshotsReason = "NoVolumeSnapshots"
-	// ApplyingReason: some control planes have what was asked for before.
+	// ApplyingReason: some control planes still have the previous configuration.
 	ApplyingReason = "Applying"
 	// DisabledReason: spec.enabled is false.
 	DisabledReason = "Disabled"

@@ -10,6 +10,6 @@ const (
 
 	// WaitingForCapacityReason: the pods of the control plane do not all fit on the nodes that may run them.
 	WaitingForCapacityReason = "WaitingForCapacity"
-	// CapacityGrowsReason: they do not fit now, but something adds nodes when pods wait, so they are made all the same.
+	// CapacityGrowsReason: the pods do not fit now, but something adds nodes for pending pods, so they are created nevertheless.
 	CapacityGrowsReason = "CapacityGrows"
 )

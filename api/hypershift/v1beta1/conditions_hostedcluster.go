@@ -238,10 +238,10 @@ const (
 	WorkersStoppingReason = "WorkersStopping"
 	// FallingAsleepReason means that the control plane is being stopped.
 	FallingAsleepReason = "FallingAsleep"
-	// AsleepReason means that nothing of the cluster runs but its operators.
+	// AsleepReason means that only the operators of the cluster are running.
 	AsleepReason = "Asleep"
-	// WakingReason means that the control plane is on its way up.
+	// WakingReason means that the control plane is starting.
 	WakingReason = "Waking"
-	// InvalidHibernateValueReason means that the annotation can't be read, and is not heeded.
+	// InvalidHibernateValueReason means that the annotation can't be read, and is ignored.
 	InvalidHibernateValueReason = "InvalidValue"
 )

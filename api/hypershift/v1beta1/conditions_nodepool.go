@@ -68,7 +68,7 @@ const (
 	// NodePoolAWSSecurityGroupAvailableConditionType says whether there is a security group for the machines.
 	NodePoolAWSSecurityGroupAvailableConditionType = "AWSSecurityGroupAvailable"
 
-	// NodePoolAWSResourceTagConflictConditionType is True when a tag of the HostedCluster forbids one of the pool.
+	// NodePoolAWSResourceTagConflictConditionType is True when a tag of the HostedCluster conflicts with one of the pool.
 	NodePoolAWSResourceTagConflictConditionType = "AWSResourceTagConflict"
 
 	// NodePoolUnrequestedRolloutConditionType is True while machines would be replaced although nobody changed what they are made from, as after an upgrade of
@@ -127,7 +127,7 @@ const (
 	// NodePoolIgnitionCACertMissingReason means that the certificate of the ignition server is not there yet.
 	NodePoolIgnitionCACertMissingReason = "IgnitionCACertMissing"
 
-	// NodePoolTooManyUnhealthyReason means that so many machines are unhealthy that none is replaced.
+	// NodePoolTooManyUnhealthyReason means that too many machines are unhealthy, so none is replaced.
 	NodePoolTooManyUnhealthyReason = "TooManyUnhealthy"
 
 	// NodePoolReconciliationActiveReason means that nothing stops the operators.
@@ -136,10 +136,10 @@ const (
 	// NodePoolDefaultSGNotReadyReason means that the default security group does not exist yet.
 	NodePoolDefaultSGNotReadyReason = "DefaultSGNotReady"
 
-	// NodePoolTagConflictDetectedReason means that a tag of the HostedCluster forbids one of the pool.
+	// NodePoolTagConflictDetectedReason means that a tag of the HostedCluster conflicts with one of the pool.
 	NodePoolTagConflictDetectedReason = "TagConflictDetected"
 
-	// NodePoolNoTagConflictReason means that all tags go together.
+	// NodePoolNoTagConflictReason means that no tags conflict.
 	NodePoolNoTagConflictReason = "NoTagConflict"
 
 	// InvalidKubevirtMachineTemplateReason means that a KubeVirt machine template cannot be built.

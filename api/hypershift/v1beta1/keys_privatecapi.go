@@ -63,9 +63,9 @@ const (
 
 // Reasons of condition PrivateCAPITypes.
 const (
-	// PrivateTypesInUseReason: nothing is to be done.
+	// PrivateTypesInUseReason: nothing needs to be done.
 	PrivateTypesInUseReason = "PrivateTypesInUse"
-	// AwaitingMigrationReason: the hosted cluster is older than private types and is looked after by Deployment operator-legacy.
+	// AwaitingMigrationReason: the hosted cluster is older than private types and is managed by Deployment operator-legacy.
 	AwaitingMigrationReason = "AwaitingMigration"
 	// MigrationFailedReason: annotation migration-failed has the reason.
 	MigrationFailedReason = "MigrationFailed"

@@ -5,7 +5,7 @@ const AllIsWellMessage = "All is well"
 
 // Reasons that conditions of several types use.
 const (
-	// StatusUnknownReason means that the finding could not be made.
+	// StatusUnknownReason means that the status could not be determined.
 	StatusUnknownReason = "StatusUnknown"
 
 	// AsExpectedReason means that all is well.
@@ -29,7 +29,7 @@ const (
 	// BlockedReason means that something must be repaired first.
 	BlockedReason = "Blocked"
 
-	// ProgressingReason means that a rollout is under way.
+	// ProgressingReason means that a rollout is in progress.
 	ProgressingReason = "Progressing"
 
 	// InfraStatusFailureReason means that the state of the published endpoints could not be read.
@@ -38,13 +38,13 @@ const (
 	// WaitingOnInfrastructureReadyReason means that a published endpoint has no address yet.
 	WaitingOnInfrastructureReadyReason = "WaitingOnInfrastructureReady"
 
-	// InvalidConfigurationReason means that the spec does not make sense; the message says why.
+	// InvalidConfigurationReason means that the spec is invalid; the message says why.
 	InvalidConfigurationReason = "InvalidConfiguration"
 
 	// UnsupportedHostedClusterReason means that this installation of the operator cannot host the cluster.
 	UnsupportedHostedClusterReason = "UnsupportedHostedCluster"
 
-	// InsufficientClusterCapabilitiesReason means that the management cluster lacks what the spec asks for.
+	// InsufficientClusterCapabilitiesReason means that the management cluster lacks what the spec requires.
 	InsufficientClusterCapabilitiesReason = "InsufficientClusterCapabilities"
 
 	// ReconciliationPausedReason means that spec.pausedUntil stops the operators.
@@ -57,10 +57,10 @@ const (
 	// format.
 	ReconciliationSucceededReason = "ReconciliatonSucceeded"
 
-	// ReconciliationErrorReason means that the last pass ended with an error.
+	// ReconciliationErrorReason means that the last reconciliation failed.
 	ReconciliationErrorReason = "ReconciliationError"
 
-	// ReconcileErrorReason means that the last pass of the hosted-cluster config operator ended with an error.
+	// ReconcileErrorReason means that the last reconciliation of the hosted-cluster-config-operator failed.
 	ReconcileErrorReason = "ReconcileError"
 )
 
@@ -84,25 +84,25 @@ const (
 
 // Reasons of ControlPlaneComponent conditions.
 const (
-	// WaitingForDependenciesReason means that components that this one needs are not rolled out yet; the message lists them.
+	// WaitingForDependenciesReason means that components that this one depends on are not rolled out yet; the message lists them.
 	WaitingForDependenciesReason = "WaitingForDependencies"
 
-	// WaitingForRolloutCompleteReason means that not every replica runs what is wanted.
+	// WaitingForRolloutCompleteReason means that not every replica runs the wanted version and configuration.
 	WaitingForRolloutCompleteReason = "WaitingForRolloutComplete"
 
-	// WaitingForOperandsReason means that what the component manages is not rolled out yet.
+	// WaitingForOperandsReason means that the objects that the component manages are not rolled out yet.
 	WaitingForOperandsReason = "WaitingForOperands"
 
 	// JobActiveReason means that the job runs.
 	JobActiveReason = "JobActive"
 
-	// JobCompleteReason means that the job has ended well.
+	// JobCompleteReason means that the job has succeeded.
 	JobCompleteReason = "JobComplete"
 
 	// JobFailedReason means that the job has failed.
 	JobFailedReason = "JobFailed"
 
-	// UnknownReason means that the job tells nothing.
+	// UnknownReason means that the job reports nothing.
 	UnknownReason = "Unknown"
 )
 
@@ -111,10 +111,10 @@ const (
 	// InvalidImageReason means that the release image is not a release, or not of a supported version.
 	InvalidImageReason = "InvalidImage"
 
-	// PayloadArchNotFoundReason means that the architecture of the release could not be found out.
+	// PayloadArchNotFoundReason means that the architecture of the release could not be determined.
 	PayloadArchNotFoundReason = "PayloadArchNotFound"
 
-	// MissingReleaseImagesReason means that the release lacks images that were asked for; the message lists them.
+	// MissingReleaseImagesReason means that the release lacks required images; the message lists them.
 	MissingReleaseImagesReason = "MissingReleaseImages"
 
 	// EtcdQuorumAvailableReason means that etcd has a quorum.
@@ -123,7 +123,7 @@ const (
 	// EtcdWaitingForQuorumReason means that too few members of etcd are ready.
 	EtcdWaitingForQuorumReason = "EtcdWaitingForQuorum"
 
-	// EtcdDatabaseFullReason means that the database of an etcd has grown to its quota, so that etcd refuses writes.
+	// EtcdDatabaseFullReason means that the database of an etcd has reached its quota, so etcd refuses writes.
 	EtcdDatabaseFullReason = "EtcdDatabaseFull"
 
 	// EtcdStatefulSetNotFoundReason means that the StatefulSet of etcd does not exist.
@@ -135,34 +135,34 @@ const (
 	// UnmanagedEtcdMisconfiguredReason means that the client certificate for the user's etcd is missing or lacks keys.
 	UnmanagedEtcdMisconfiguredReason = "UnmanagedEtcdMisconfigured"
 
-	// EtcdRecoveryJobFailedReason means that a failed etcd member could not be replaced; a person must look.
+	// EtcdRecoveryJobFailedReason means that a failed etcd member could not be replaced; a person has to investigate.
 	EtcdRecoveryJobFailedReason = "EtcdRecoveryJobFailed"
 
 	// FromClusterVersionReason means that the hosted cluster's ClusterVersion gives no reason.
 	FromClusterVersionReason = "FromClusterVersion"
 
-	// RecoveryFinishedReason means that a restored cluster is whole again.
+	// RecoveryFinishedReason means that a restored cluster is complete again.
 	RecoveryFinishedReason = "RecoveryFinished"
 
-	// BackupSucceededReason means that the last backup ended well.
+	// BackupSucceededReason means that the last backup succeeded.
 	BackupSucceededReason = "BackupSucceeded"
 
 	// BackupFailedReason means that the last backup failed.
 	BackupFailedReason = "BackupFailed"
 
-	// BackupInProgressReason means that a backup runs.
+	// BackupInProgressReason means that a backup is running.
 	BackupInProgressReason = "BackupInProgress"
 
-	// BackupRejectedReason means that a backup was not started, as another one runs.
+	// BackupRejectedReason means that a backup was not started because another one is running.
 	BackupRejectedReason = "BackupRejected"
 
-	// BackupReadBackReason means that all files of a backup were read back and compared when they had been written.
+	// BackupReadBackReason means that all files of a backup were read back and compared after they were written.
 	BackupReadBackReason = "BackupReadBack"
 
 	// BackupRestorableReason means that a backup was read from its storage later, and etcd's data could be restored from it.
 	BackupRestorableReason = "BackupRestorable"
 
-	// BackupNotReadBackReason means that nobody has read a backup yet: the credentials may only write.
+	// BackupNotReadBackReason means that a backup has not been read back: the credentials only permit writing.
 	BackupNotReadBackReason = "BackupNotReadBack"
 
 	// BackupUnreadableReason means that a backup could not be read or restored.
@@ -174,7 +174,7 @@ const (
 	// InvalidScheduleReason means that the annotations of a schedule can't be read.
 	InvalidScheduleReason = "InvalidSchedule"
 
-	// EtcdUnhealthyReason means that a backup was not started, as etcd is not healthy.
+	// EtcdUnhealthyReason means that a backup was not started because etcd is not healthy.
 	EtcdUnhealthyReason = "EtcdUnhealthy"
 )
 
@@ -186,13 +186,13 @@ const (
 	// EncryptionWritePromotionInProgressReason means that API servers learn to write with the new key.
 	EncryptionWritePromotionInProgressReason = "WritePromotionInProgress"
 
-	// ReEncryptionInProgressReason means that old data is being written again.
+	// ReEncryptionInProgressReason means that old data is being rewritten.
 	ReEncryptionInProgressReason = "ReEncryptionInProgress"
 
 	// ReEncryptionCompletedReason means that all data is encrypted with the new key.
 	ReEncryptionCompletedReason = "ReEncryptionCompleted"
 
-	// ReEncryptionFailedReason means that old data could not be written again.
+	// ReEncryptionFailedReason means that old data could not be rewritten.
 	ReEncryptionFailedReason = "ReEncryptionFailed"
 
 	// ReEncryptionWaitingForKASConvergenceReason means that not every API server has the new configuration yet.
@@ -213,7 +213,7 @@ const (
 	// LogsAccessFailedReason means that logs of the agents of the tunnel could not be read.
 	LogsAccessFailedReason = "LogsAccessFailed"
 
-	// NoWorkerNodesAvailableReason means that there are no workers to find out from.
+	// NoWorkerNodesAvailableReason means that there are no workers to check from.
 	NoWorkerNodesAvailableReason = "NoWorkerNodesAvailable"
 
 	// KASAccessFailedReason means that the prober could not reach the API server.
@@ -237,7 +237,7 @@ const (
 
 // Reasons about platforms.
 const (
-	// PlatformCredentialsNotFoundReason means that credentials are missing or the cloud does not take them.
+	// PlatformCredentialsNotFoundReason means that credentials are missing or the cloud does not accept them.
 	PlatformCredentialsNotFoundReason = "PlatformCredentialsNotFound"
 
 	// OIDCConfigurationInvalidReason means that the OIDC documents could not be published.
@@ -252,19 +252,19 @@ const (
 	// InvalidAzureCredentialsReason means that Azure does not accept the credentials.
 	InvalidAzureCredentialsReason = "InvalidAzureCredentials"
 
-	// AWSSuccessReason means that AWS did what was asked for.
+	// AWSSuccessReason means that AWS carried out the request.
 	AWSSuccessReason = "AWSSuccess"
 
 	// AWSErrorReason means that AWS refused.
 	AWSErrorReason = "AWSError"
 
-	// AzureSuccessReason means that Azure did what was asked for.
+	// AzureSuccessReason means that Azure carried out the request.
 	AzureSuccessReason = "AzureSuccess"
 
 	// AzureErrorReason means that Azure refused.
 	AzureErrorReason = "AzureError"
 
-	// GCPSuccessReason means that GCP did what was asked for.
+	// GCPSuccessReason means that GCP carried out the request.
 	GCPSuccessReason = "GCPSuccess"
 
 	// GCPErrorReason means that GCP refused.
@@ -283,26 +283,25 @@ const (
 	// cluster.
 	InfraClusterNetworkPolicyCreateFailedReason = "InfraClusterNetworkPolicyCreateFailed"
 
-	// CloudResourcesCleanupSkippedReason means that resources in the cloud could not be removed, as the hosted API does not
-	// answer.
+	// CloudResourcesCleanupSkippedReason means that cloud resources could not be removed because the hosted API does not answer.
 	CloudResourcesCleanupSkippedReason = "CloudResourcesCleanupSkipped"
 
-	// CloudResourcesDeletionTimedOutReason means that removing resources in the cloud made no progress for too long.
+	// CloudResourcesDeletionTimedOutReason means that the removal of cloud resources made no progress for too long.
 	CloudResourcesDeletionTimedOutReason = "CloudResourcesDeletionTimedOut"
 
-	// RemainingCloudResourcesReason means that resources in the cloud are still there; the message lists them.
+	// RemainingCloudResourcesReason means that cloud resources still exist; the message lists them.
 	RemainingCloudResourcesReason = "RemainingCloudResources"
 
 	// AutoNodeProgressingReason means that Karpenter is being rolled out.
 	AutoNodeProgressingReason = "AutoNodeProgressing"
 
-	// AutoNodeNotConfiguredReason means that Karpenter is not asked for.
+	// AutoNodeNotConfiguredReason means that Karpenter is not requested.
 	AutoNodeNotConfiguredReason = "AutoNodeNotConfigured"
 
 	// AutoNodeEvaluationFailedReason means that the state of Karpenter could not be read.
 	AutoNodeEvaluationFailedReason = "AutoNodeEvaluationFailed"
 
-	// IDPConfigurationValidReason means that the OAuth server asks all identity providers of spec.configuration.oauth.
+	// IDPConfigurationValidReason means that the OAuth server uses all identity providers of spec.configuration.oauth.
 	IDPConfigurationValidReason = "IDPConfigurationValid"
 
 	// IDPConfigurationErrorReason means that it leaves some out; the message says which, and why.

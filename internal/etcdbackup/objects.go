@@ -54,6 +54,7 @@ const (
 	snapshotFile   = folder + "/snapshot.db"
 	credentialsDir = "/etc/etcd-backup-creds"
 	tokenDir       = "/var/run/secrets/aws-iam-token"
+	azureTokenDir  = "/var/run/secrets/azure/tokens"
 	payloadVolume  = "cluster"
 	payloadDir     = "/etc/etcd-backup-cluster"
 	storageDir     = "/var/lib/etcd-backups"
@@ -145,6 +146,10 @@ func (w world) job(o observed, labels map[string]string, generate, name string, 
 	// The operator's cache holds what carries its label.
 	own := maps.Clone(labels)
 	own[names.OwnedByLabel] = names.HypershiftOperator
+	if o.webhookHelps() {
+		labels = maps.Clone(labels)
+		labels[azureIdentityLabel] = "true"
+	}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: generate, Name: name, Labels: own,
 			Annotations: map[string]string{annotationUID: string(o.backup.UID)}},
@@ -160,31 +165,6 @@ func (w world) job(o observed, labels map[string]string, generate, name string, 
 		},
 	}
 }
-
-// reachStorage gives a container what it proves with who it is, and returns the volumes for that.
-func reachStorage(o observed, c *corev1.Container) []corev1.Volume {
-	var volumes []corev1.Volume
-	static := modeOf(o.secret) == static
-	if static || len(o.key) > 0 || len(o.secret.Data[backups.CABundleKey]) > 0 {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "backup-credentials", MountPath: credentialsDir, ReadOnly: true})
-		volumes = append(volumes, secretVolume("backup-credentials", credentials(o.backup.Spec.Storage)))
-	}
-	if !static {
-		c.Env = []corev1.EnvVar{{Name: "AWS_ROLE_ARN", Value: roleOf(o.secret)}, {Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenDir + "/token"}}
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "aws-iam-token", MountPath: tokenDir, ReadOnly: true})
-		volumes = append(volumes, corev1.Volume{Name: "aws-iam-token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-				Audience: "sts.amazonaws.com", ExpirationSeconds: ptr.To[int64](3600), Path: "token"}}}}}})
-	}
-	if claim := claimOf(o.secret); claim != "" {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "backups", MountPath: storageDir})
-		volumes = append(volumes, corev1.Volume{Name: "backups", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
-	}
-	return volumes
-}
-
-// claimOf is the claim that stands for S3; empty: S3 does.
-func claimOf(s *corev1.Secret) string { return strings.TrimSpace(string(s.Data[backups.VolumeKey])) }
 
 func secretVolume(name, secret string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)}}}
@@ -223,69 +203,4 @@ func podSecurity(user int64) *corev1.PodSecurityContext {
 
 func emptyDir(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
-}
-
-// mode is how the Job proves who it is.
-type mode string
-
-const (
-	// webIdentity: by a token of its ServiceAccount.
-	webIdentity mode = "aws-sts"
-	// static: by a credentials file.
-	static mode = "aws-static"
-)
-
-// secretKey is the key of the Secret: a credentials file, or the ARN of a role.
-const secretKey = "credentials"
-
-func modeOf(s *corev1.Secret) mode {
-	if roleOf(s) != "" {
-		return webIdentity
-	}
-	return static
-}
-
-// roleOf is the role that the Secret names; empty: it holds a credentials file.
-func roleOf(s *corev1.Secret) string {
-	if text := strings.TrimSpace(string(s.Data[secretKey])); strings.HasPrefix(text, "arn:") {
-		return text
-	}
-	return ""
-}
-
-func uploadArgs(o observed, payload *corev1.Secret) []string {
-	s := o.backup.Spec.Storage
-	args := []string{"--snapshot-path", snapshotFile, "--storage-type", string(s.StorageType),
-		"--aws-bucket", s.S3.Bucket, "--aws-region", s.S3.Region, "--key-prefix", s.S3.KeyPrefix}
-	args = append(args, storageArgs(o)...)
-	if s.S3.KMSKeyARN != "" {
-		args = append(args, "--aws-kms-key-arn", string(s.S3.KMSKeyARN))
-	}
-	args = append(args, "--meta", payloadDir+"/"+metaKey)
-	if len(payload.Data[objectsKey]) > 0 {
-		args = append(args, "--objects", payloadDir+"/"+objectsKey)
-	}
-	if keep := o.backup.Annotations[backups.KeepAnnotation]; keep != "" {
-		args = append(args, "--keep", keep)
-	}
-	return args
-}
-
-// storageArgs are what every command needs that reads or writes the storage.
-func storageArgs(o observed) []string {
-	var args []string
-	claim := claimOf(o.secret)
-	if modeOf(o.secret) == static && claim == "" {
-		args = append(args, "--credentials-file", credentialsDir+"/"+secretKey)
-	}
-	if len(o.secret.Data[backups.CABundleKey]) > 0 {
-		args = append(args, "--ca-bundle-file", credentialsDir+"/"+backups.CABundleKey)
-	}
-	if claim != "" {
-		args = append(args, "--volume", storageDir)
-	}
-	if len(o.key) > 0 {
-		args = append(args, "--encryption-key-file", credentialsDir+"/"+backups.EncryptionKey)
-	}
-	return args
 }

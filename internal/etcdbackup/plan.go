@@ -127,6 +127,9 @@ func planFor(o observed) plan {
 	if o.keyErr != nil {
 		return failed("Secret %s/%s: key %s: %v", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey, o.keyErr)
 	}
+	if problem := o.accessProblem(); problem != "" {
+		return failed("%s", problem)
+	}
 	if string(o.secret.Data[backups.VolumeKey]) != "" && len(o.key) == 0 {
 		return failed("Secret %s/%s names a volume, which whoever has it can read: it needs a key %s, too", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey)
 	}
@@ -242,10 +245,10 @@ func (o observed) shards() []string {
 // storageProblem says why there is no way to a storage; empty: there is.
 func storageProblem(s hyperv1.HCPEtcdBackupStorage) string {
 	switch {
-	case s.StorageType == hyperv1.S3BackupStorage && s.S3 != nil:
+	case s.StorageType == hyperv1.S3BackupStorage && s.S3 != nil && s.AzureBlob == nil:
 		return ""
-	case s.StorageType == hyperv1.AzureBlobBackupStorage:
-		return "this version writes no Azure Blob Storage: use storage of type S3, which many products have an endpoint for"
+	case s.StorageType == hyperv1.AzureBlobBackupStorage && s.AzureBlob != nil && s.S3 == nil:
+		return ""
 	}
 	return "unsupported storage type: " + clipped(string(s.StorageType))
 }

@@ -43,6 +43,14 @@ func sharded(o *observed) {
 	o.etcds["etcd-leases"] = members(1)
 }
 
+// inAzure has the backup go to Azure, by a client's secret.
+func inAzure(o *observed) *hyperv1.HCPEtcdBackupAzureBlob {
+	blob := &hyperv1.HCPEtcdBackupAzureBlob{StorageAccount: "mine", Container: "backups", KeyPrefix: "demo", Credentials: hyperv1.EncryptionSecretReference{Name: "bucket"}}
+	o.backup.Spec.Storage = hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.AzureBlobBackupStorage, AzureBlob: blob}
+	o.secret = &corev1.Secret{Data: map[string][]byte{"credentials": []byte(`{"tenantId":"t","clientId":"c","clientSecret":"hunter2"}`)}}
+	return blob
+}
+
 // ready is all that a backup needs.
 func ready() observed {
 	return observed{
@@ -85,10 +93,17 @@ func TestPlan(t *testing.T) {
 			func(o *observed) { o.others = []batchv1.Job{*jobWith("", "")} }, "BackupRejected", "Job etcd-backup-one-x makes another backup", "", false, false},
 		"When the credentials are missing it should say where": {
 			func(o *observed) { o.secret = nil }, "BackupFailed", `credential Secret "bucket" not found in namespace "hypershift"`, "", false, false},
-		"When the storage is one that nobody writes to it should say so": {
-			func(o *observed) {
-				o.backup.Spec.Storage = hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.AzureBlobBackupStorage, AzureBlob: &hyperv1.HCPEtcdBackupAzureBlob{}}
-			}, "BackupFailed", "no Azure Blob Storage", "", false, false},
+		"When the storage is in Azure it should start": {func(o *observed) { inAzure(o) }, "BackupInProgress", "waiting for completion", "BackupInProgress", true, true},
+		"When credentials of Azure are none it should say what they must be": {
+			func(o *observed) { inAzure(o); o.secret.Data = map[string][]byte{"credentials": []byte("[default]\n")} }, "BackupFailed", "Secret hypershift/bucket: key credentials: it must be JSON", "", false, false},
+		"When Azure is to encrypt and no scope has the key it should say how": {
+			func(o *observed) { inAzure(o).EncryptionKeyURL = "https://vault.vault.azure.net/keys/a" }, "BackupFailed", "write its name into key encryption-scope of Secret hypershift/bucket", "", false, false},
+		"When the scope is no name of one it should say so": {
+			func(o *observed) { inAzure(o); o.secret.Data["encryption-scope"] = []byte("https://vault") }, "BackupFailed", "3 to 63 letters, digits and hyphens", "", false, false},
+		"When a volume is to stand for Azure it should say what it can stand for": {
+			func(o *observed) { inAzure(o); o.secret.Data["volume-claim"] = []byte("disk") }, "BackupFailed", "use storageType S3", "", false, false},
+		"When the storage is none it should say so": {
+			func(o *observed) { o.backup.Spec.Storage = hyperv1.HCPEtcdBackupStorage{StorageType: "GCS"} }, "BackupFailed", "unsupported storage type: GCS", "", false, false},
 		"When the Job runs it should wait": {func(o *observed) { o.job = jobWith("", "") }, "BackupInProgress", "waiting for completion", "BackupInProgress", false, true},
 		"When the Job runs and etcd is not whole it should wait for the Job": {
 			func(o *observed) { o.job, o.etcds = jobWith("", ""), nil }, "BackupInProgress", "waiting", "BackupInProgress", false, true},
@@ -177,19 +192,26 @@ func TestJob(t *testing.T) {
 		g.Expect(upload.Env).To(ContainElement(corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: "arn:aws:iam::123456789012:role/backups"}))
 		g.Expect(upload.Args).NotTo(ContainElement("--credentials-file"))
 	})
-	t.Run("When mounts are looked at each should have its volume", func(t *testing.T) {
-		g := NewWithT(t)
-		pod := newJob(ready(), w, payload).Spec.Template.Spec
-		volumes := map[string]bool{}
-		for _, v := range pod.Volumes {
-			volumes[v.Name] = true
-		}
-		for _, c := range append(pod.InitContainers, pod.Containers...) {
-			for _, m := range c.VolumeMounts {
-				g.Expect(volumes).To(HaveKey(m.Name), c.Name)
+	for name, change := range map[string]func(*observed){
+		"": func(*observed) {}, "of a role ": func(o *observed) { o.secret.Data["credentials"] = []byte("arn:aws:iam::123456789012:role/backups") },
+		"of Azure ": func(o *observed) { inAzure(o) }, "of an identity of Azure ": func(o *observed) { inAzure(o); identity(o, "t") },
+	} {
+		t.Run("When mounts "+name+"are looked at each should have its volume", func(t *testing.T) {
+			g := NewWithT(t)
+			o := ready()
+			change(&o)
+			pod := newJob(o, w, payload).Spec.Template.Spec
+			volumes := map[string]bool{}
+			for _, v := range pod.Volumes {
+				volumes[v.Name] = true
 			}
-		}
-	})
+			for _, c := range append(pod.InitContainers, pod.Containers...) {
+				for _, m := range c.VolumeMounts {
+					g.Expect(volumes).To(HaveKey(m.Name), c.Name)
+				}
+			}
+		})
+	}
 	t.Run("When the backup has any name the Job's should be one that a label takes", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,240}[a-z0-9])?`).Draw(t, "name")
@@ -197,6 +219,89 @@ func TestJob(t *testing.T) {
 				t.Fatal(name, problems)
 			}
 		})
+	})
+}
+
+// identity has the Secret name a workload identity.
+func identity(o *observed, tenant string) {
+	o.secret.Data = map[string][]byte{"cloud": []byte("AZURE_TENANT_ID=" + tenant + "\nAZURE_CLIENT_ID=c\nAZURE_BLOB_ENDPOINT=https://mine.example.com\n")}
+}
+
+func TestAzureJob(t *testing.T) {
+	w := world{namespace: "hypershift", image: "registry.example.com/operator:1", user: userID}
+	payload := &corev1.Secret{Data: map[string][]byte{metaKey: nil}}
+	azure := func(change func(*observed)) (observed, corev1.PodTemplateSpec) {
+		o := ready()
+		inAzure(&o)
+		change(&o)
+		return o, newJob(o, w, payload).Spec.Template
+	}
+	t.Run("When the Secret has a client's secret it should be a file, in no argument and no variable", func(t *testing.T) {
+		g := NewWithT(t)
+		_, pod := azure(func(o *observed) { o.secret.Data["encryption-scope"] = []byte("mykeys\n") })
+		g.Expect(fmt.Sprint(pod)).NotTo(ContainSubstring("hunter2"))
+		g.Expect(strings.Join(pod.Spec.Containers[0].Args, " ")).To(ContainSubstring(
+			"--storage-type AzureBlob --azure-container backups --azure-storage-account mine --key-prefix demo --azure-encryption-scope mykeys --credentials-file /etc/etcd-backup-creds/credentials"))
+		g.Expect(pod.Labels).NotTo(HaveKey(azureIdentityLabel))
+	})
+	t.Run("When the Secret names an identity it should be proved by a token of the Job's own, and change no ServiceAccount", func(t *testing.T) {
+		g := NewWithT(t)
+		_, pod := azure(func(o *observed) { identity(o, "t") })
+		upload := pod.Spec.Containers[0]
+		g.Expect(upload.Env).To(ConsistOf(corev1.EnvVar{Name: "AZURE_CLIENT_ID", Value: "c"}, corev1.EnvVar{Name: "AZURE_TENANT_ID", Value: "t"},
+			corev1.EnvVar{Name: "AZURE_FEDERATED_TOKEN_FILE", Value: "/var/run/secrets/azure/tokens/token"}))
+		g.Expect(upload.Args).To(ContainElements("--azure-endpoint", "https://mine.example.com"))
+		g.Expect(upload.Args).NotTo(ContainElement("--credentials-file"))
+		g.Expect(pod.Labels).NotTo(HaveKey(azureIdentityLabel))
+		g.Expect(serviceAccount(w).Annotations).To(BeEmpty())
+	})
+	t.Run("When the identity's tenant isn't known Azure's webhook should be asked for it", func(t *testing.T) {
+		g := NewWithT(t)
+		_, pod := azure(func(o *observed) { identity(o, "") })
+		g.Expect(pod.Labels).To(HaveKeyWithValue(azureIdentityLabel, "true"))
+		g.Expect(pod.Spec.Containers[0].Env).To(HaveLen(2))
+	})
+	t.Run("When it is read back it should be reached in the same way", func(t *testing.T) {
+		g := NewWithT(t)
+		o, _ := azure(func(*observed) {})
+		o.backup.Status.SnapshotURL = "https://mine.blob.core.windows.net/backups/demo/1.db"
+		g.Expect(strings.Join(verifyArgs(o), " ")).To(Equal("etcd-verify --url https://mine.blob.core.windows.net/backups/demo/1.db --scratch-dir /var/lib/scratch --credentials-file /etc/etcd-backup-creds/credentials"))
+	})
+}
+
+// TestStorageKeys: the cluster says what its backups are encrypted with in the storage, and a backup may say otherwise.
+func TestStorageKeys(t *testing.T) {
+	const clusters, own = "arn:aws:kms:eu-west-1:123456789012:key/cluster", "arn:aws:kms:eu-west-1:123456789012:key/own"
+	says := func(o *observed, b hyperv1.EtcdBackupSpec) {
+		o.hcp.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Backup: &b}
+	}
+	aws := hyperv1.EtcdBackupSpec{Platform: "AWS", AWS: &hyperv1.HCPEtcdBackupEncryptionMetadataAWS{KMSKeyARN: clusters}}
+	azure := hyperv1.EtcdBackupSpec{Platform: "Azure", Azure: &hyperv1.HCPEtcdBackupEncryptionMetadataAzure{EncryptionKeyURL: "https://vault.vault.azure.net/keys/a"}}
+	t.Run("When the cluster names a key of AWS S3 should encrypt with it", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		says(&o, aws)
+		g.Expect(uploadArgs(o, &corev1.Secret{})).To(ContainElements("--aws-kms-key-arn", clusters))
+		o.backup.Spec.Storage.S3.KMSKeyARN = own
+		g.Expect(uploadArgs(o, &corev1.Secret{})).To(ContainElements("--aws-kms-key-arn", own))
+	})
+	t.Run("When the cluster names a key of Azure a scope should be needed there, and S3 not be told of it", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		says(&o, azure)
+		g.Expect(uploadArgs(o, &corev1.Secret{})).NotTo(ContainElement("--aws-kms-key-arn"))
+		inAzure(&o)
+		g.Expect(planFor(o).condition.Message).To(ContainSubstring("encryption-scope"))
+		o.secret.Data["encryption-scope"] = []byte("mykeys")
+		g.Expect(planFor(o).start).To(BeTrue())
+		g.Expect(string(o.vaultKey())).To(ContainSubstring("vault.vault.azure.net"))
+	})
+	t.Run("When the storage is in Azure no key of AWS should be named", func(t *testing.T) {
+		o := ready()
+		says(&o, aws)
+		inAzure(&o)
+		NewWithT(t).Expect(planFor(o).start).To(BeTrue())
+		NewWithT(t).Expect(o.kmsKey()).To(BeEmpty())
 	})
 }
 

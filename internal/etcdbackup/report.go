@@ -55,8 +55,11 @@ func (r *Reconciler) report(ctx context.Context, o observed, p plan) error {
 	}
 	if p.succeeded {
 		o.backup.Status.SnapshotURL = o.url
-		if s := o.backup.Spec.Storage.S3; s != nil && s.KMSKeyARN != "" {
-			o.backup.Status.EncryptionMetadata.AWS = &hyperv1.HCPEtcdBackupEncryptionMetadataAWS{KMSKeyARN: s.KMSKeyARN}
+		if key := o.kmsKey(); key != "" {
+			o.backup.Status.EncryptionMetadata.AWS = &hyperv1.HCPEtcdBackupEncryptionMetadataAWS{KMSKeyARN: key}
+		}
+		if key := o.vaultKey(); key != "" {
+			o.backup.Status.EncryptionMetadata.Azure = &hyperv1.HCPEtcdBackupEncryptionMetadataAzure{EncryptionKeyURL: key}
 		}
 	}
 	if err := patch.Status(ctx, r.Client, before, o.backup); client.IgnoreNotFound(err) != nil {

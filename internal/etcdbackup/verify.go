@@ -86,6 +86,8 @@ func (o observed) verification(p plan) plan {
 		return unreadable("credential Secret %q not found in namespace %q", credentials(o.backup.Spec.Storage), o.namespace)
 	case o.keyErr != nil:
 		return unreadable("Secret %s/%s: key %s: %v", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey, o.keyErr)
+	case o.accessProblem() != "":
+		return unreadable("%s", o.accessProblem())
 	case o.check.job == nil:
 		p.verify, p.again = true, poll
 		return p
@@ -120,8 +122,7 @@ func (r *Reconciler) startVerification(ctx context.Context, o observed) error {
 	if err := apply.New(r.Client, owner).Apply(ctx, serviceAccount(w)); err != nil {
 		return err
 	}
-	args := append([]string{"etcd-verify", "--url", o.backup.Status.SnapshotURL, "--aws-region", o.backup.Spec.Storage.S3.Region, "--scratch-dir", scratchDir}, storageArgs(o)...)
-	c := container("verify", w.image, args...)
+	c := container("verify", w.image, verifyArgs(o)...)
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: scratchDir}}
 	volumes := append(reachStorage(o, &c), emptyDir("scratch"))
 	labels := map[string]string{labelApp: verifyName, labelBackup: o.backup.Name, labelNamespace: o.backup.Namespace}

@@ -81,7 +81,7 @@ var hostedClusters = Table{Kind: "HostedCluster", Entries: []Entry{
 	{Path: "spec.dns", Verdict: NotHeeded, Payload: Heeded, Text: "no record is made for the hosted cluster: name endpoints in spec.services[].servicePublishingStrategy.loadBalancer.hostname, with external-dns"},
 	{Path: "spec.etcd.managementType", Verdict: Heeded, By: byComponents},
 	{Path: "spec.etcd.managed", Verdict: Heeded, By: byComponents},
-	{Path: "spec.etcd.managed.backup", Verdict: NotHeeded, Text: "nothing makes backups: make snapshots with etcdctl, see docs/etcd.md"},
+	{Path: "spec.etcd.managed.backup", Verdict: Heeded, By: "test internal/etcdbackup.TestStorageKeys"},
 	{Path: "spec.etcd.managed.storage.type", Verdict: Heeded, By: "test internal/support.TestLeaves"},
 	{Path: "spec.etcd.unmanaged", Verdict: Heeded, By: byComponents},
 	{Path: "spec.etcd.unmanaged.shards[].name", Verdict: Heeded, By: "test internal/controlplane/etcd/shards.TestMistakes"},

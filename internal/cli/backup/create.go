@@ -28,7 +28,9 @@ type making struct {
 	connect         connect.Flags
 	name, namespace string
 	object          string // name of the HCPEtcdBackup
+	prefix, secret  string
 	s3              hyperv1.HCPEtcdBackupS3
+	azure           hyperv1.HCPEtcdBackupAzureBlob
 	annotations     map[string]string
 }
 
@@ -38,16 +40,24 @@ func (m *making) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&m.name, "name", "", "Name of the HostedCluster (required)")
 	f.StringVarP(&m.namespace, "namespace", "n", m.namespace, "Namespace of the HostedCluster")
-	f.StringVar(&m.s3.Bucket, "bucket", "", "Bucket to save in, or folder of the volume (required)")
+	f.StringVar(&m.s3.Bucket, "bucket", "", "Bucket of S3 to save in, or folder of the volume")
 	f.StringVar(&m.s3.Region, "region", "us-east-1", "Region of the bucket")
-	f.StringVar(&m.s3.KeyPrefix, "key-prefix", "", "What the names of the files begin with (default: NAMESPACE/NAME of the HostedCluster)")
-	f.StringVar(&m.s3.Credentials.Name, "credentials", "", "Secret of the operator's namespace that says how the storage is reached and what the backup is sealed with (required)")
-	f.StringVar((*string)(&m.s3.KMSKeyARN), "kms-key-arn", "", "Key of AWS KMS that S3 encrypts the files with, beside your own")
+	f.StringVar((*string)(&m.s3.KMSKeyARN), "kms-key-arn", "", "Key of AWS KMS that S3 encrypts the files with, beside your own (default: that of spec.etcd.managed.backup)")
+	f.StringVar(&m.azure.StorageAccount, "storage-account", "", "Storage account of Azure to save in, instead of S3")
+	f.StringVar(&m.azure.Container, "container", "", "Container of the storage account")
+	f.StringVar((*string)(&m.azure.EncryptionKeyURL), "encryption-key-url", "", "Key of an Azure key vault that the account's encryption scope has, which encrypts the files beside your own (default: that of spec.etcd.managed.backup)")
+	f.StringVar(&m.prefix, "key-prefix", "", "What the names of the files begin with (default: NAMESPACE/NAME of the HostedCluster)")
+	f.StringVar(&m.secret, "credentials", "", "Secret of the operator's namespace that says how the storage is reached and what the backup is sealed with (required)")
 	m.connect.AddFlags(f)
 	m.connect.DryRun.AddFlag(cmd)
-	for _, name := range []string{"bucket", "credentials"} {
-		_ = cmd.MarkFlagRequired(name) // only fails for a flag that isn't there
+	cmd.MarkFlagsOneRequired("bucket", "container")
+	cmd.MarkFlagsMutuallyExclusive("bucket", "container")
+	cmd.MarkFlagsRequiredTogether("container", "storage-account")
+	for _, name := range []string{"region", "kms-key-arn"} {
+		cmd.MarkFlagsMutuallyExclusive("container", name)
 	}
+	cmd.MarkFlagsMutuallyExclusive("bucket", "encryption-key-url")
+	_ = cmd.MarkFlagRequired("credentials") // only fails for a flag that isn't there
 	connect.CompleteHostedClusters(cmd, &m.connect, "name", &m.namespace)
 	connect.CompleteNamespaces(cmd, &m.connect, "namespace")
 }
@@ -55,10 +65,13 @@ func (m *making) addFlags(cmd *cobra.Command) {
 // aboutStorage is in the help of both.
 const aboutStorage = `The Secret is in the operator's namespace (hypershift). Its keys:
 
-  credentials     a credentials file of AWS, which may name an endpoint_url, or the ARN of a role
-  encryption-key  32 bytes, or those in base64 (openssl rand -base64 32): everything is sealed with it
-  ca-bundle.crt   certificates that the endpoint is trusted by
-  volume-claim    a PersistentVolumeClaim of that namespace, to save there and not in S3
+  credentials       S3: a credentials file of AWS, which may name an endpoint_url, or the ARN of a role
+                    Azure: JSON with tenantId, clientId and clientSecret, or with accountKey
+  cloud             Azure: AZURE_TENANT_ID=… and AZURE_CLIENT_ID=… of a workload identity, instead
+  encryption-key    32 bytes, or those in base64 (openssl rand -base64 32): everything is sealed with it
+  encryption-scope  Azure: name of the encryption scope that has the key of --encryption-key-url
+  ca-bundle.crt     certificates that the endpoint is trusted by
+  volume-claim      a PersistentVolumeClaim of that namespace, to save there and not in S3
 
 Without encryption-key the snapshot of etcd is saved alone, as it is. With it, HostedCluster, NodePools, what they name, and the certificate authorities are saved beside it, so that
 hypershift restore needs nothing else. Keep the key somewhere else, too: without it the backup can't be read.`
@@ -71,10 +84,11 @@ func createBackup() *cobra.Command {
 	wait, timeout := true, 20*time.Minute
 	cmd := &cobra.Command{
 		Use:   "backup",
-		Short: "Save a hosted cluster in S3 or on a volume",
+		Short: "Save a hosted cluster in S3, in Azure Blob Storage or on a volume",
 		Long:  "Save a hosted cluster: create an HCPEtcdBackup, which the operator carries out, and wait for its end.\n\n" + aboutStorage,
 		Example: `  hypershift create backup demo --bucket backups --credentials backup-bucket
-  hypershift create backup demo --bucket backups --region eu-west-1 --credentials backup-bucket --backup-name before-the-upgrade`,
+  hypershift create backup demo --bucket backups --region eu-west-1 --credentials backup-bucket --backup-name before-the-upgrade
+  hypershift create backup demo --storage-account mybackups --container clusters --credentials backup-container`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return m.run(cmd.Context(), cmd.OutOrStdout(), wait, timeout)
@@ -123,13 +137,24 @@ func createSchedule() *cobra.Command {
 	return cmd
 }
 
+// storage is what the flags say.
+func (m *making) storage() hyperv1.HCPEtcdBackupStorage {
+	credentials := hyperv1.EncryptionSecretReference{Name: m.secret}
+	if m.azure.Container != "" {
+		m.azure.KeyPrefix, m.azure.Credentials = m.prefix, credentials
+		return hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.AzureBlobBackupStorage, AzureBlob: &m.azure}
+	}
+	m.s3.KeyPrefix, m.s3.Credentials = m.prefix, credentials
+	return hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.S3BackupStorage, S3: &m.s3}
+}
+
 // run creates the object, and waits for its end when that is wanted.
 func (m *making) run(ctx context.Context, out io.Writer, wait bool, timeout time.Duration) error {
 	if m.name == "" {
 		return errors.New("give the name of the HostedCluster")
 	}
-	if m.s3.KeyPrefix == "" {
-		m.s3.KeyPrefix = m.namespace + "/" + m.name
+	if m.prefix == "" {
+		m.prefix = m.namespace + "/" + m.name
 	}
 	if m.object == "" {
 		m.object = "backup-" + time.Now().UTC().Format("20060102-150405")
@@ -144,7 +169,7 @@ func (m *making) run(ctx context.Context, out io.Writer, wait bool, timeout time
 	}
 	b := &hyperv1.HCPEtcdBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(hc), Name: m.object, Annotations: m.annotations},
-		Spec:       hyperv1.HCPEtcdBackupSpec{Storage: hyperv1.HCPEtcdBackupStorage{StorageType: hyperv1.S3BackupStorage, S3: &m.s3}},
+		Spec:       hyperv1.HCPEtcdBackupSpec{Storage: m.storage()},
 	}
 	switch err := c.Create(ctx, b); {
 	case meta.IsNoMatchError(err):

@@ -191,11 +191,16 @@ var endpoint = regexp.MustCompile(`(?m)^\s*endpoint_url\s*=\s*(\S+)\s*$`)
 
 // wayTo opens the port of an endpoint for etcd; nil for one that isn't named. Where behind it the storage is, may be the pod of a Service, so the address stays open.
 func wayTo(credentials []byte, namespace string) *networkingv1.NetworkPolicy {
-	found := endpoint.FindSubmatch(credentials)
-	if found == nil {
+	address := ""
+	if found := endpoint.FindSubmatch(credentials); found != nil {
+		address = string(found[1])
+	} else if c, err := backups.ParseAzure(credentials); err == nil {
+		address = c.Endpoint
+	}
+	if address == "" {
 		return nil
 	}
-	u, err := url.Parse(string(found[1]))
+	u, err := url.Parse(address)
 	if err != nil {
 		return nil // the client of the storage has said so already
 	}

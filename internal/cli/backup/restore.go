@@ -39,7 +39,7 @@ type restoring struct {
 func (r *restoring) addFlags(cmd *cobra.Command) {
 	r.wait, r.timeout = true, 30*time.Minute
 	f := cmd.Flags()
-	f.StringVar(&r.from, "from", "", "Backup: its URL, s3://BUCKET/NAME (required)")
+	f.StringVar(&r.from, "from", "", "Backup: its URL, s3://BUCKET/NAME or https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME (required)")
 	f.StringVarP(&r.namespace, "namespace", "n", "", "Namespace of the HostedCluster (default: as in the backup)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "Read and check everything, print the report, and write nothing")
 	f.BoolVar(&r.noPools, "without-node-pools", false, "Make no NodePools")
@@ -71,6 +71,7 @@ Authorities and addresses are those of before, so that kubeconfigs, tokens and w
 was saved must be gone, or off for good: two of the same identity would fight.`,
 		Example: `  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --dry-run
   hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials-file keys --encryption-key-file key --region eu-west-1
+  hypershift restore --from https://mybackups.blob.core.windows.net/clusters/clusters/demo/1764000000.db.enc --credentials backup-container
   hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --in-place --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
@@ -107,21 +108,20 @@ func (r *restoring) run(ctx context.Context, out io.Writer) error {
 	if r.clone && r.name == "" {
 		return errors.New("give the clone a name by --name")
 	}
-	bucket, file, err := bundle.SplitURL(r.from)
-	if err != nil {
-		return fmt.Errorf("--from: %w", err)
+	if !backups.WithSecret(r.from) {
+		return fmt.Errorf("--from: %q is no URL of a sealed backup: want %sBUCKET/NAME%s, or https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME%s", r.from, backups.Scheme, backups.SealedEnd, backups.SealedEnd)
 	}
 	c, err := r.connect.Client()
 	if err != nil {
 		return err
 	}
-	s, done, err := r.storage.open(ctx, c, bucket)
+	s, done, err := r.storage.open(ctx, c, r.from)
 	if err != nil {
 		return err
 	}
 	defer done()
 	p := progress.New(out, nil)
-	read, err := readBackup(ctx, s, file)
+	read, err := readBackup(ctx, s, s.file)
 	if err != nil {
 		return fmt.Errorf("the backup is refused: %w", err)
 	}

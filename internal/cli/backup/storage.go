@@ -31,7 +31,7 @@ func (s *storage) addFlags(cmd *cobra.Command) {
 	f.StringVar(&s.operator, "operator-namespace", s.operator, "Namespace of the operator")
 	f.StringVar(&s.secret, "credentials", "", "Secret of the operator's namespace that the backup was made with")
 	f.StringVar(&s.region, "region", "us-east-1", "Region of the bucket")
-	f.StringVar(&s.credentials, "credentials-file", "", "Credentials file of AWS, where there is no such Secret")
+	f.StringVar(&s.credentials, "credentials-file", "", "Credentials file of AWS, or credentials of Azure, where there is no such Secret")
 	f.StringVar(&s.key, "encryption-key-file", "", "File with the key that the backup is sealed with, where there is no such Secret")
 	f.StringVar(&s.ca, "ca-bundle-file", "", "File with certificates that the storage is trusted by")
 	cmd.MarkFlagsMutuallyExclusive("credentials", "credentials-file")
@@ -40,26 +40,27 @@ func (s *storage) addFlags(cmd *cobra.Command) {
 // opened is a storage that can be read, and what etcd needs to read it, too.
 type opened struct {
 	store.Store
+	file string // name of the snapshot in the store
 	key  bundle.Key
 	data map[string][]byte // of Secret etcd-restore
 }
 
 // open reads Secret and files. The folder for what libraries take as files is removed by done.
-func (s *storage) open(ctx context.Context, c client.Client, bucket string) (_ opened, done func(), _ error) {
+func (s *storage) open(ctx context.Context, c client.Client, from string) (_ opened, done func(), _ error) {
 	o := opened{data: map[string][]byte{backups.RegionKey: []byte(s.region)}}
 	dir, err := os.MkdirTemp("", "restore-")
 	if err != nil {
 		return o, nil, err
 	}
 	done = func() { _ = os.RemoveAll(dir) } // it is a temporary one
-	if err = s.read(ctx, c, o.data); err == nil {
+	if err = s.read(ctx, c, o.data, strings.HasPrefix(from, backups.Scheme)); err == nil {
 		o.key, err = keyOf(o.data)
 	}
 	if err != nil {
 		done()
 		return o, nil, err
 	}
-	options := store.Options{Bucket: bucket, Region: s.region}
+	options := store.Options{Region: s.region}
 	for key, into := range map[string]*string{backups.CredentialsKey: &options.Credentials, backups.CABundleKey: &options.CABundle} {
 		if len(o.data[key]) == 0 {
 			continue
@@ -70,9 +71,9 @@ func (s *storage) open(ctx context.Context, c client.Client, bucket string) (_ o
 			return o, nil, err
 		}
 	}
-	if o.Store, err = store.Open(ctx, options); err != nil {
+	if o.Store, o.file, err = store.OpenURL(ctx, from, options); err != nil {
 		done()
-		return o, nil, err
+		return o, nil, fmt.Errorf("--from: %w", err)
 	}
 	return o, done, nil
 }
@@ -85,7 +86,8 @@ func keyOf(data map[string][]byte) (bundle.Key, error) {
 	return bundle.ParseKey(raw)
 }
 
-func (s *storage) read(ctx context.Context, c client.Client, data map[string][]byte) error {
+// read reads Secret and files. inS3 says what credentials are of.
+func (s *storage) read(ctx context.Context, c client.Client, data map[string][]byte, inS3 bool) error {
 	if s.secret != "" {
 		secret := &corev1.Secret{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: s.operator, Name: s.secret}, secret); err != nil {
@@ -99,6 +101,10 @@ func (s *storage) read(ctx context.Context, c client.Client, data map[string][]b
 				data[key] = secret.Data[key]
 			}
 		}
+		// etcd finds what is in another key of the Secret where it looks for credentials.
+		if _, key, err := backups.AzureOf(secret.Data); !inS3 && err == nil {
+			data[backups.CredentialsKey] = secret.Data[key]
+		}
 	}
 	for key, file := range map[string]string{backups.CredentialsKey: s.credentials, backups.EncryptionKey: s.key, backups.CABundleKey: s.ca} {
 		if file == "" {
@@ -110,11 +116,26 @@ func (s *storage) read(ctx context.Context, c client.Client, data map[string][]b
 		}
 		data[key] = raw
 	}
-	switch text := strings.TrimSpace(string(data[backups.CredentialsKey])); {
+	text := strings.TrimSpace(string(data[backups.CredentialsKey]))
+	switch {
 	case text == "":
 		return errors.New("there are no credentials of the storage: give --credentials-file, or a Secret by --credentials")
+	case !inS3:
+		return readsAzure(text)
 	case strings.HasPrefix(text, "arn:"):
 		return errors.New("the credentials are a role that only the operator's Jobs can take: give keys that may read the bucket by --credentials-file")
+	}
+	return nil
+}
+
+// readsAzure says why credentials are of no use to this command and to etcd.
+func readsAzure(text string) error {
+	c, err := backups.ParseAzure([]byte(text))
+	if err != nil {
+		return fmt.Errorf("the credentials of the storage: %w", err)
+	}
+	if mode, _ := c.Mode(); mode == backups.AzureWorkloadIdentity { // ParseAzure has asked
+		return errors.New("the credentials are an identity that only the operator's Jobs have: give JSON with tenantId, clientId and clientSecret of one that may read the container by --credentials-file")
 	}
 	return nil
 }

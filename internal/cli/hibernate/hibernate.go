@@ -111,8 +111,8 @@ func Command() *cobra.Command {
 	var u until
 	var t times
 	cmd := command("hibernate", "Put a hosted cluster to sleep: no machines, no control plane, all data kept", `Put a hosted cluster to sleep. Its machines are drained and removed, then its control plane is stopped, etcd last. Data of etcd, addresses, certificates and the
-sizes of NodePools are kept, and volumes of the hosted cluster, too; what nodes have on their own disks is lost with them. Nobody reaches the API until it wakes, and no
-alert fires. Condition Hibernated of the HostedCluster says how far it is.
+sizes of NodePools are kept, and volumes of the hosted cluster, too; what nodes have on their own disks is lost with them. Nobody reaches the API until it wakes: a
+connection does not wake it, a command or the schedule does. No alert fires. Condition Hibernated of the HostedCluster says how far it is.
 
 With --sleep and --wake it sleeps by schedule. What was ordered last holds: a cluster that is woken stays awake until its schedule puts it to sleep the next time, and
 one that is put to sleep by hand sleeps until it is woken by hand, or until the time that was given.`,

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -114,7 +113,7 @@ func (c cluster) adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec
 	if ctx.HCP.Spec.Etcd.Managed != nil {
 		urls = ctx.HCP.Spec.Etcd.Managed.Storage.RestoreSnapshotURL
 	}
-	done := len(urls) == 0 || c.shard && (c.volatile(ctx.HCP) || !strings.HasPrefix(urls[0], backups.Scheme))
+	done := len(urls) == 0 || c.shard && (c.volatile(ctx.HCP) || !backups.WithSecret(urls[0]))
 	// The condition is about the main etcd.
 	done = done || !c.shard && conditions.IsTrue(ctx.HCP.Status.Conditions, snapshotRestored)
 	if !done {
@@ -136,7 +135,7 @@ func (c cluster) adaptRestore(ctx component.WorkloadContext, pod *corev1.PodSpec
 	if c.shard {
 		init.Args = append(init.Args, "--shard="+string(c.spec(ctx.HCP).Name))
 	}
-	if strings.HasPrefix(urls[0], backups.Scheme) {
+	if backups.WithSecret(urls[0]) {
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: backups.Secret, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{SecretName: backups.Secret, DefaultMode: ptr.To[int32](0o440)}}})
 		init.VolumeMounts = append(init.VolumeMounts, corev1.VolumeMount{Name: backups.Secret, MountPath: backups.Mount, ReadOnly: true})

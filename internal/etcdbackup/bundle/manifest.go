@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"crypto/hmac"
+
+	"hcp.internal/platform/internal/contract/backups"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 // Ends of names in a storage.
 const (
 	SnapshotEnd       = ".db"
-	SealedSnapshotEnd = ".db.enc"
+	SealedSnapshotEnd = backups.SealedEnd
 	ObjectsEnd        = ".objects"
 	ManifestEnd       = ".json"
 )

@@ -29,7 +29,7 @@ func fetchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&dir, "secret-dir", backups.Mount, "folder with the keys of Secret "+backups.Secret)
-	f.StringVar(&url, "url", "", "URL of the snapshot: s3://BUCKET/NAME")
+	f.StringVar(&url, "url", "", "URL of the snapshot: s3://BUCKET/NAME, or https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME")
 	f.StringVar(&shard, "shard", "", "shard of etcd whose snapshot is read; no file is written when the backup has none of it and need not have; empty: the main etcd")
 	f.StringVar(&file, "output", "", "file to write, which must not be there")
 	for _, name := range []string{"url", "output"} {
@@ -39,11 +39,7 @@ func fetchCommand() *cobra.Command {
 }
 
 func fetchFrom(ctx context.Context, dir, url, shard, file string) error {
-	bucket, name, err := bundle.SplitURL(url)
-	if err != nil {
-		return err
-	}
-	o := store.Options{Bucket: bucket, Region: "us-east-1"}
+	o := store.Options{Region: "us-east-1"}
 	if raw, err := os.ReadFile(filepath.Join(dir, backups.RegionKey)); err == nil {
 		o.Region = strings.TrimSpace(string(raw))
 	}
@@ -57,12 +53,13 @@ func fetchFrom(ctx context.Context, dir, url, shard, file string) error {
 		return fmt.Errorf("%s needs credentials: Secret %s in the namespace of the control plane has no key %s", url, backups.Secret, backups.CredentialsKey)
 	}
 	var key bundle.Key
+	var err error
 	if path := filepath.Join(dir, backups.EncryptionKey); exists(path) {
 		if key, err = readKey(path); err != nil {
 			return err
 		}
 	}
-	s, err := store.Open(ctx, o)
+	s, name, err := store.OpenURL(ctx, url, o)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
 
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/etcdbackup/job"
@@ -36,11 +37,14 @@ const (
 type Upload struct {
 	// Path is the snapshot.
 	Path string
-	// StorageType is S3.
+	// StorageType is S3 or AzureBlob.
 	StorageType string
 	// Bucket and Region of S3; KMSKey encrypts the object there; empty: as the bucket has it.
 	Bucket, Region, KMSKey string
-	// Credentials is a shared credentials file, whose profile default may also name an endpoint_url; empty: those of the environment.
+	// Account and Container of Azure; Scope is the encryption scope that blobs are encrypted with there; empty: as the container has it. Endpoint is the URL of the
+	// account; empty: as the credentials or the cloud have it.
+	Account, Container, Scope, Endpoint string
+	// Credentials is a shared credentials file, whose profile default may also name an endpoint_url, or credentials of Azure; empty: those of the environment.
 	Credentials string
 	// CABundle is what the endpoint is trusted by; empty: the system's. Volume is a folder that stands for S3; empty: S3.
 	CABundle, Volume string
@@ -80,11 +84,15 @@ and compared, and a manifest is written last.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&u.Path, "snapshot-path", "", "snapshot to upload")
-	f.StringVar(&u.StorageType, "storage-type", "", "S3")
+	f.StringVar(&u.StorageType, "storage-type", "", "S3 or AzureBlob")
 	f.StringVar(&u.Bucket, "aws-bucket", "", "bucket")
 	f.StringVar(&u.Region, "aws-region", "", "region of the bucket")
 	f.StringVar(&u.KMSKey, "aws-kms-key-arn", "", "key that S3 encrypts the object with")
-	f.StringVar(&u.Credentials, "credentials-file", "", "shared credentials file; empty: the environment's")
+	f.StringVar(&u.Account, "azure-storage-account", "", "storage account")
+	f.StringVar(&u.Container, "azure-container", "", "container of the storage account")
+	f.StringVar(&u.Scope, "azure-encryption-scope", "", "encryption scope of the storage account that has the key to encrypt with; empty: as the container has it")
+	f.StringVar(&u.Endpoint, "azure-endpoint", "", "URL of the storage account; empty: as the credentials have it, or https://ACCOUNT.blob.core.windows.net")
+	f.StringVar(&u.Credentials, "credentials-file", "", "shared credentials file, or credentials of Azure; empty: the environment's")
 	f.StringVar(&u.CABundle, "ca-bundle-file", "", "certificates that the storage is trusted by, in PEM; empty: the system's")
 	f.StringVar(&u.Volume, "volume", "", "folder that stands for S3; empty: S3")
 	f.StringVar(&u.KeyFile, "encryption-key-file", "", "key to seal everything with, 32 bytes or those in base64; empty: nothing is sealed")
@@ -100,13 +108,9 @@ and compared, and a manifest is written last.`,
 
 // Run uploads, and prints the URL on out.
 func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
-	switch {
-	case u.StorageType != "S3":
-		return fmt.Errorf("unsupported storage type: %q (must be S3)", u.StorageType)
-	case u.Bucket == "":
-		return errors.New("--aws-bucket is required for storage type S3")
-	case u.Region == "":
-		return errors.New("--aws-region is required for storage type S3")
+	at, err := u.where()
+	if err != nil {
+		return err
 	}
 	if _, err := os.Stat(u.Path); err != nil {
 		return fmt.Errorf("snapshot file not accessible: %w", err)
@@ -118,7 +122,7 @@ func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Options{Bucket: u.Bucket, Region: u.Region, KMSKey: u.KMSKey, Credentials: u.Credentials, CABundle: u.CABundle, Volume: u.Volume})
+	s, err := store.Open(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -137,6 +141,32 @@ func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
 		fmt.Fprintf(notes, "Warning: the URL could not be told to the operator: %v\n", err)
 	}
 	return nil
+}
+
+// where is the storage.
+func (u Upload) where() (store.Options, error) {
+	o := store.Options{Credentials: u.Credentials, CABundle: u.CABundle}
+	switch u.StorageType {
+	case string(hyperv1.S3BackupStorage):
+		if u.Bucket == "" {
+			return o, errors.New("--aws-bucket is required for storage type S3")
+		}
+		if u.Region == "" {
+			return o, errors.New("--aws-region is required for storage type S3")
+		}
+		o.Bucket, o.Region, o.KMSKey, o.Volume = u.Bucket, u.Region, u.KMSKey, u.Volume
+	case string(hyperv1.AzureBlobBackupStorage):
+		if u.Container == "" {
+			return o, errors.New("--azure-container is required for storage type AzureBlob")
+		}
+		if u.Account == "" {
+			return o, errors.New("--azure-storage-account is required for storage type AzureBlob")
+		}
+		o.Bucket, o.Account, o.Scope, o.Endpoint = u.Container, u.Account, u.Scope, u.Endpoint
+	default:
+		return o, fmt.Errorf("unsupported storage type: %q (must be S3 or AzureBlob)", u.StorageType)
+	}
+	return o, nil
 }
 
 // readKey reads a key; nil for no file.

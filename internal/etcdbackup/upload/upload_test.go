@@ -13,11 +13,13 @@ func TestUploadRefused(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "snapshot.db")
 	NewWithT(t).Expect(os.WriteFile(half, []byte("half of it"), 0o600)).To(Succeed())
 	for want, u := range map[string]Upload{
-		"is no whole snapshot":                          {StorageType: "S3", Bucket: "b", Region: "r", Path: half},
-		`unsupported storage type: "GCS" (must be S3)`:  {StorageType: "GCS"},
-		"--aws-bucket is required for storage type S3":  {StorageType: "S3"},
-		"--aws-region is required for storage type S3":  {StorageType: "S3", Bucket: "b"},
-		"snapshot file not accessible: stat /none/such": {StorageType: "S3", Bucket: "b", Region: "r", Path: "/none/such"},
+		"is no whole snapshot": {StorageType: "S3", Bucket: "b", Region: "r", Path: half},
+		`unsupported storage type: "GCS" (must be S3 or AzureBlob)`:      {StorageType: "GCS"},
+		"--azure-container is required for storage type AzureBlob":       {StorageType: "AzureBlob"},
+		"--azure-storage-account is required for storage type AzureBlob": {StorageType: "AzureBlob", Container: "c"},
+		"--aws-bucket is required for storage type S3":                   {StorageType: "S3"},
+		"--aws-region is required for storage type S3":                   {StorageType: "S3", Bucket: "b"},
+		"snapshot file not accessible: stat /none/such":                  {StorageType: "S3", Bucket: "b", Region: "r", Path: "/none/such"},
 	} {
 		t.Run("When it can't work it should say: "+want, func(t *testing.T) {
 			NewWithT(t).Expect(u.Run(t.Context(), os.Stdout, os.Stderr)).To(MatchError(ContainSubstring(want)))

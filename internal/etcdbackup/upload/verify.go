@@ -20,7 +20,7 @@ import (
 // Verification reads a backup back and proves that etcd could start from it.
 type Verification struct {
 	Store store.Options
-	// URL is that of the snapshot: s3://BUCKET/NAME.
+	// URL is that of the snapshot: s3://BUCKET/NAME, or https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME.
 	URL, KeyFile string
 	// Scratch is an empty folder with room for the database.
 	Scratch string
@@ -41,7 +41,8 @@ func verifyCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&v.URL, "url", "", "URL of the snapshot")
 	f.StringVar(&v.Store.Region, "aws-region", "", "region of the bucket")
-	f.StringVar(&v.Store.Credentials, "credentials-file", "", "shared credentials file; empty: the environment's")
+	f.StringVar(&v.Store.Endpoint, "azure-endpoint", "", "URL of the storage account; empty: as the credentials have it, or one of Azure's")
+	f.StringVar(&v.Store.Credentials, "credentials-file", "", "shared credentials file, or credentials of Azure; empty: the environment's")
 	f.StringVar(&v.Store.CABundle, "ca-bundle-file", "", "certificates that the storage is trusted by, in PEM; empty: the system's")
 	f.StringVar(&v.Store.Volume, "volume", "", "folder that stands for S3; empty: S3")
 	f.StringVar(&v.KeyFile, "encryption-key-file", "", "key that the backup is sealed with; empty: it is not sealed")
@@ -54,16 +55,11 @@ func verifyCommand() *cobra.Command {
 
 // Run verifies, and prints a Summary on out.
 func (v Verification) Run(ctx context.Context, out io.Writer) error {
-	bucket, name, err := bundle.SplitURL(v.URL)
-	if err != nil {
-		return err
-	}
-	v.Store.Bucket = bucket
 	key, err := readKey(v.KeyFile)
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, v.Store)
+	s, name, err := store.OpenURL(ctx, v.URL, v.Store)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ type Restore struct {
 	RevisionBump uint64
 	Log          io.Writer
 	HTTP         *http.Client
-	// Fetch reads what isn't http or https into a file, checked; nil: nothing else is read.
+	// Fetch reads what is no plain download into a file, checked; nil: nothing else is read.
 	Fetch Fetch
 }
 
@@ -152,7 +152,7 @@ func (r Restore) usePrepared(prepared, dataDir string) (done bool, _ error) {
 
 // read writes the snapshot into a file. There is none when the backup has nothing of the shard.
 func (r Restore) read(ctx context.Context, file string) (there bool, _ error) {
-	if r.Fetch == nil || !strings.HasPrefix(r.URL, backups.Scheme) {
+	if r.Fetch == nil || !backups.WithSecret(r.URL) {
 		if r.Shard != "" {
 			return false, nil // the URL is that of one snapshot, the main etcd's
 		}

@@ -19,13 +19,6 @@ import (
 	"hcp.internal/platform/internal/contract/backups"
 )
 
-const (
-	// partSize makes parts enough for 8 GiB in few requests, and few enough to be sent again.
-	partSize = 8 << 20
-	// attempts is how often one request is tried: a storage that is slow or restarts is no lost backup.
-	attempts = 8
-)
-
 // bucket is one of S3.
 type bucket struct {
 	client *s3.Client
@@ -83,62 +76,15 @@ func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, int64, err
 	if out.ContentLength != nil {
 		size = *out.ContentLength
 	}
-	return &body{ctx: ctx, b: b, name: name, etag: out.ETag, size: size, r: out.Body}, max(size, 0), nil
-}
-
-// body reads an object to its end, and goes on with another request where a connection broke. The ETag makes sure that it is still the same object.
-type body struct {
-	ctx      context.Context
-	b        bucket
-	name     string
-	etag     *string
-	at, size int64 // in bytes; a size that the storage didn't tell is negative
-	again    int
-	r        io.ReadCloser
-}
-
-func (o *body) Read(p []byte) (int, error) {
-	for {
-		n, err := o.r.Read(p)
-		o.at += int64(n)
-		switch {
-		case err == nil || n > 0:
-			return n, nil // what is wrong shows again at the next call
-		case errors.Is(err, io.EOF) && o.at >= o.size:
-			return 0, io.EOF
-		case o.size >= 0 && o.at >= o.size:
-			// Nothing is left to ask for: what came last is the client's comparison with the sum that the object was stored with.
-			return 0, fmt.Errorf("%s is damaged: %d of %d bytes came, and they are not what was stored: %w", o.b.URL(o.name), o.at, o.size, unexpected(err))
-		case o.ctx.Err() != nil:
-			return 0, o.ctx.Err()
-		case o.again == attempts:
-			return 0, fmt.Errorf("reading %s: the connection broke %d times, last after %d of %d bytes: %w", o.b.URL(o.name), o.again+1, o.at, o.size, unexpected(err))
-		}
-		o.again++
-		_ = o.r.Close() // it is broken
-		out, err := o.b.client.GetObject(o.ctx, &s3.GetObjectInput{Bucket: &o.b.name, Key: &o.name, IfMatch: o.etag, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at))})
+	again := func(from int64) (io.ReadCloser, error) {
+		// The ETag makes sure that it is still the same object.
+		part, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &name, IfMatch: out.ETag, Range: aws.String(fmt.Sprintf("bytes=%d-", from))})
 		if err != nil {
-			o.r = io.NopCloser(failing{fmt.Errorf("reading %s from byte %d: %w", o.b.URL(o.name), o.at, remedy(err))})
-			o.again = attempts
-			continue
+			return nil, remedy(err)
 		}
-		o.r = out.Body
+		return part.Body, nil
 	}
-}
-
-func (o *body) Close() error { return o.r.Close() }
-
-// failing gives an error to who reads it.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-// unexpected is an error for an end that is too early. It is none of package io: who reads would take it for the end of what was stored.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ended too early")
-	}
-	return err
+	return &body{ctx: ctx, url: b.URL(name), open: again, size: size, r: out.Body}, max(size, 0), nil
 }
 
 func (b bucket) List(ctx context.Context, prefix string, most int) ([]Item, error) {
@@ -179,17 +125,8 @@ var remedies = map[string]string{
 	"SlowDown":                     "the storage is busy: try again later",
 }
 
-// kinds are answers that callers tell apart.
+// kinds are answers of S3 that callers tell apart.
 var kinds = map[string]error{"PreconditionFailed": ErrExists, "NoSuchKey": ErrNotFound, "NotFound": ErrNotFound, "AccessDenied": ErrForbidden}
-
-// answer is what a storage said, with the error that callers tell it by.
-type answer struct {
-	text string
-	kind error
-}
-
-func (a answer) Error() string { return a.text }
-func (a answer) Unwrap() error { return a.kind }
 
 // remedy is the storage's answer without its ids, and what to do about it.
 func remedy(err error) error {

@@ -173,7 +173,7 @@ test-modules:
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
-	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,sizes,conformance ./...
+	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,kms,sizes,conformance ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  go test -race -trimpath -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
@@ -242,10 +242,23 @@ e2e-hosts: kubernetes build ## Nodes on platforms Agent and KubeVirt, whose host
 	bin/hypershift local up --state-dir /tmp/hcp-e2e --skip-demo
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,hosts -run '^TestHosts$$' ./test/e2e $(TEST_FLAGS)
 
+.PHONY: test-backup
+test-backup: kubernetes build ## Backups and restores with faults and kill points, in S3 (gofakes3, versitygw) and Azure (Azurite, of npm); DRILL_BYTES measures others (15 minutes; downloads at first).
+	cd tools/s3server && CGO_ENABLED=0 go build -trimpath -o ../../bin/s3server .
+	cd tools/versitygw && CGO_ENABLED=0 go build -trimpath -o ../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
+	mkdir -p bin/azurite && cp tools/azurite/*.json bin/azurite && cd bin/azurite && npm ci --ignore-scripts --no-audit --no-fund
+	CGO_ENABLED=0 go test -trimpath -count=1 -v -timeout 60m -tags backup ./test/backup $(TEST_FLAGS)
+
+##? How long test-kms keeps the plugin away.
+KMS_AWAY ?= 5m
+
+.PHONY: test-kms
+test-kms: kubernetes ## The plugin that holds encryption keys is away for KMS_AWAY, while somebody reads and writes each second (10 minutes).
+	KMS_AWAY=$(KMS_AWAY) CGO_ENABLED=0 go test -trimpath -count=1 -v -timeout 180m -tags kms -run '^TestAway$$' ./internal/configoperator/reencryption $(TEST_FLAGS)
+
 .PHONY: e2e-backup
 e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of hosted clusters that are written to (as root, 45 minutes).
-	cd tools/s3server && CGO_ENABLED=0 go build -trimpath -o ../../bin/s3server .
-	CGO_ENABLED=0 go test -count=1 -v -timeout 30m -tags backup ./test/backup $(TEST_FLAGS)
+	$(MAKE) test-backup
 	go test -count=1 -v -timeout 75m -tags e2e,backup -run '^TestBackup(HighlyAvailable)?$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live

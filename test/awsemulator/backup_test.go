@@ -84,6 +84,20 @@ func TestBackup(t *testing.T) {
 			g.Expect(bytes.Equal(stored(t, url), content)).To(BeTrue())
 		})
 	}
+	for name, size := range map[string]int{"small": 1 << 20, "in parts": 20 << 20} {
+		t.Run("When a key is named and a snapshot is "+name+" it should be stored as encrypted with it", func(t *testing.T) {
+			g := NewWithT(t)
+			const key = "arn:aws:kms:us-east-1:123456789012:key/a"
+			path, content := snapshotOf(t, size)
+			url, err := put(t, path, func(u *upload.Upload) { u.KMSKey = key })
+			g.Expect(err).NotTo(HaveOccurred())
+			head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("backups"), Key: aws.String(strings.TrimPrefix(url, "s3://backups/"))})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(head.ServerSideEncryption)).To(Equal("aws:kms"))
+			g.Expect(aws.ToString(head.SSEKMSKeyId)).To(Equal(key))
+			g.Expect(bytes.Equal(stored(t, url), content)).To(BeTrue())
+		})
+	}
 	t.Run("When the storage is busy for a while it should arrive all the same", func(t *testing.T) {
 		g := NewWithT(t)
 		path, content := snapshotOf(t, 20<<20)

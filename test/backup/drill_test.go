@@ -5,6 +5,7 @@ package backup
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,12 +22,11 @@ import (
 
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
-	"hcp.internal/platform/internal/etcdbackup/upload/store"
 	"hcp.internal/platform/internal/sidecar/etcdrestore"
 )
 
-// killPoints is how many uploads are killed, each at another moment; DRILL_KILLS changes it.
-const killPoints = 100
+// killPoints is how many uploads are killed, each at another moment, with gofakes3, and otherKillPoints with each of the others; DRILL_KILLS changes both.
+const killPoints, otherKillPoints = 100, 20
 
 // fill is how many bytes of objects there are, in objects of 100 KiB; DRILL_BYTES changes it.
 const fill = 64 << 20
@@ -57,7 +57,7 @@ func snapshotOf(t *testing.T, c *clientv3.Client, file string) {
 	g.Expect(f.Close()).To(Succeed())
 }
 
-// contents are all keys at a revision, 0 for the newest, with their values and the revisions that they were written with.
+// contents are all keys at a revision, 0 for the newest, with the sums of their values and the revisions that they were written with.
 func contents(t *testing.T, c *clientv3.Client, revision int64) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -70,7 +70,7 @@ func contents(t *testing.T, c *clientv3.Client, revision int64) map[string]strin
 			t.Fatal(err)
 		}
 		for _, kv := range resp.Kvs {
-			out[string(kv.Key)] = fmt.Sprintf("%d %d %d %x", kv.CreateRevision, kv.ModRevision, kv.Version, kv.Value)
+			out[string(kv.Key)] = fmt.Sprintf("%d %d %d %x", kv.CreateRevision, kv.ModRevision, kv.Version, sha256.Sum256(kv.Value))
 			from = string(kv.Key) + "\x00"
 		}
 		if !resp.More {
@@ -90,35 +90,113 @@ func told(t *testing.T, out string) (string, bundle.Summary) {
 	return url, s
 }
 
-func TestDrill(t *testing.T) {
-	w := newWorld(t)
-	g := NewWithT(t)
-	bytes := number(t, "DRILL_BYTES", fill)
+// fill writes that many bytes into etcd, and some into its shard.
+func (w *world) fill(bytes int) {
+	g := NewWithT(w.T)
 	value := make([]byte, 100<<10)
 	for i := range bytes / len(value) {
 		_, _ = rand.Read(value) // never fails
-		_, err := w.etcd.Put(t.Context(), fmt.Sprintf("/filled/%06d", i), string(value))
+		_, err := w.etcd.Put(w.Context(), fmt.Sprintf("/filled/%06d", i), string(value))
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	writer := w.write()
-	g.Eventually(func() int { writer.mu.Lock(); defer writer.mu.Unlock(); return len(writer.acked) }).WithTimeout(time.Minute).Should(BeNumerically(">", 100))
-	file := filepath.Join(w.dir, "snapshot.db")
 	for i := range 300 {
-		_, err := w.shard.Put(t.Context(), fmt.Sprintf("/events/%06d", i), "happened")
+		_, err := w.shard.Put(w.Context(), fmt.Sprintf("/events/%06d", i), "happened")
 		g.Expect(err).NotTo(HaveOccurred())
 	}
+}
+
+// save is a snapshot of both.
+func (w *world) save() (file string, took time.Duration) {
+	file = filepath.Join(w.dir, "snapshot.db")
 	start := time.Now()
-	snapshotOf(t, w.etcd, file)
-	saved := time.Since(start)
-	snapshotOf(t, w.shard, filepath.Join(w.dir, "etcd-events.db"))
-	var url string
-	var sum bundle.Summary
+	snapshotOf(w.T, w.etcd, file)
+	took = time.Since(start)
+	snapshotOf(w.T, w.shard, filepath.Join(w.dir, "etcd-events.db"))
+	return file, took
+}
+
+// TestFaults plays what storages do, and the end of programs at any moment, with three storages: gofakes3, versitygw and Azurite.
+func TestFaults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		storage func(*world)
+		kills   int
+	}{
+		"gofakes3": {inMemory, killPoints}, "versitygw": {gateway, otherKillPoints}, "azurite": {azurite, otherKillPoints},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(t, tc.storage)
+			w.fill(fill)
+			file, _ := w.save()
+			out, err := w.upload(file, "drill", 0)
+			g.Expect(err).NotTo(HaveOccurred())
+			url, sum := told(t, out)
+			g.Expect(url).To(HaveSuffix(".db.enc"))
+			g.Expect(sum.Verified).To(BeTrue())
+			w.Run("When it is restored it should have every key", func(t *testing.T) { compare(t, w, startEtcd(t, w.restore(t, url, "")), sum.Revision) })
+			w.shards(file, url)
+			w.faults(file, url)
+			w.retention(file)
+			n := number(t, "DRILL_KILLS", tc.kills)
+			w.kills(file, url, n)
+			w.restoreKills(url, sum, n)
+		})
+	}
+}
+
+// retention has older backups go.
+func (w *world) retention(file string) {
+	w.Run("When three are made and two are kept the first should go, with all of its files", func(t *testing.T) {
+		g := NewWithT(t)
+		var urls []string
+		for range 3 {
+			var out string
+			// A name is of a second, and one that is taken is left alone.
+			g.Eventually(func() (err error) {
+				out, err = w.run(0, append(w.uploading(file, "kept"), "--keep", "2")...)
+				return err
+			}).WithTimeout(time.Minute).Should(Succeed())
+			url, _ := told(t, out)
+			urls = append(urls, url)
+		}
+		_, err := w.verify(urls[0])
+		g.Expect(err).To(MatchError(ContainSubstring("there is no such file")))
+		for _, url := range urls[1:] {
+			_, err := w.verify(url)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		items, err := w.open(t).List(t.Context(), "kept/", 100)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(items).To(HaveLen(6), "each has a snapshot, that of the shard, and a manifest")
+	})
+}
+
+// clear frees the memory of a storage that keeps everything there.
+func (w *world) clear(t *testing.T, prefix string) {
+	t.Helper()
+	g := NewWithT(t)
+	storage := w.open(t)
+	items, err := storage.List(t.Context(), prefix+"/", 100)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, item := range items {
+		g.Expect(storage.Delete(t.Context(), item.Name)).To(Succeed())
+	}
+}
+
+// TestDrill measures a backup and a restore of DRILL_BYTES, while etcd is written to.
+func TestDrill(t *testing.T) {
+	w := newWorld(t, inMemory)
+	g := NewWithT(t)
+	w.fill(number(t, "DRILL_BYTES", fill))
+	writer := w.startWriter()
+	g.Eventually(func() int { writer.mu.Lock(); defer writer.mu.Unlock(); return len(writer.acked) }).WithTimeout(time.Minute).Should(BeNumerically(">", 100))
+	file, saved := w.save()
 	t.Run("When etcd is written to all the time a backup should hold all that was acknowledged up to its revision, and nothing else", func(t *testing.T) {
 		g := NewWithT(t)
 		start := time.Now()
 		out, err := w.upload(file, "drill", 0)
 		g.Expect(err).NotTo(HaveOccurred())
-		url, sum = told(t, out)
+		url, sum := told(t, out)
 		uploaded := time.Since(start)
 		g.Expect(sum.Verified).To(BeTrue())
 		g.Expect(sum.Shards).To(Equal([]string{"events"}))
@@ -152,11 +230,8 @@ func TestDrill(t *testing.T) {
 			len(got), before, sum.Revision, len(writer.acked)-before, sum.Bytes, saved.Round(time.Millisecond), uploaded.Round(time.Millisecond), started.Round(time.Millisecond), w.peak)
 	})
 	writer.stop()
-	w.shards(file, url)
+	w.clear(t, "drill")
 	w.figures(file)
-	w.faults(file, url)
-	w.kills(file, url)
-	w.restoreKills(url, sum)
 }
 
 // shards looks at the part of a backup that holds another etcd.
@@ -188,9 +263,7 @@ func (w *world) shards(file, url string) {
 		g.Expect(os.Link(file, alone)).To(Succeed())
 		_, err := w.upload(alone, "without", 0)
 		g.Expect(err).To(MatchError(ContainSubstring("shard events")))
-		storage, err := store.Open(t.Context(), store.Options{Bucket: "backups", Region: "us-east-1", Credentials: filepath.Join(w.secret, "credentials")})
-		g.Expect(err).NotTo(HaveOccurred())
-		items, err := storage.List(t.Context(), "without/", 10)
+		items, err := w.open(t).List(t.Context(), "without/", 10)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(items).To(BeEmpty())
 	})
@@ -263,16 +336,15 @@ func (w *world) faults(file, url string) {
 }
 
 // kills ends uploads at any moment. Whatever is left must be a whole backup or none.
-func (w *world) kills(file, good string) {
+func (w *world) kills(file, good string, n int) {
 	w.Run("When an upload is killed at any moment what is left should be a whole backup or none, and older ones stay", func(t *testing.T) {
 		g := NewWithT(t)
 		start := time.Now()
 		_, err := w.upload(file, "whole", 0)
 		g.Expect(err).NotTo(HaveOccurred())
 		length := time.Since(start)
-		n, whole, silent, none := number(t, "DRILL_KILLS", killPoints), 0, 0, 0
-		storage, err := store.Open(t.Context(), store.Options{Bucket: "backups", Region: "us-east-1", Credentials: filepath.Join(w.secret, "credentials")})
-		g.Expect(err).NotTo(HaveOccurred())
+		whole, silent, none := 0, 0, 0
+		storage := w.open(t)
 		for i := range n {
 			prefix := fmt.Sprintf("kill-%d", i)
 			out, err := w.upload(file, prefix, time.Duration(mathrand.Float64()*1.1*float64(length))+time.Millisecond)

@@ -71,7 +71,7 @@ func (w *world) restorer(volume, url string) *exec.Cmd {
 }
 
 // restoreKills ends restores at any moment. What is left is the data of before or that of the backup, and the next one ends.
-func (w *world) restoreKills(url string, sum bundle.Summary) {
+func (w *world) restoreKills(url string, sum bundle.Summary, n int) {
 	w.Run("When a restore in place is killed at any moment there should be the data of before or all of the backup's, and the next one should end", func(t *testing.T) {
 		g := NewWithT(t)
 		root := t.TempDir()
@@ -88,7 +88,7 @@ func (w *world) restoreKills(url string, sum bundle.Summary) {
 		start := time.Now()
 		g.Expect(w.restorer(volume, url).Run()).To(Succeed())
 		length := time.Since(start)
-		n, before, between, after := number(t, "DRILL_KILLS", killPoints), 0, 0, 0
+		before, between, after := 0, 0, 0
 		for i := range n {
 			begin()
 			cmd := w.restorer(volume, url)
@@ -232,6 +232,7 @@ func (w *world) figures(file string) {
 				InitialCluster: "etcd-0=http://127.0.0.1:2380", InitialClusterToken: "demo"})
 		})
 		upload := costOf(t, w.uploader(file, "measured"))
+		w.clear(t, "measured")
 		out, err := w.upload(file, "read", 0)
 		g.Expect(err).NotTo(HaveOccurred())
 		url, _ := told(t, out)

@@ -22,21 +22,25 @@ import (
 	"go.uber.org/zap"
 
 	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/etcdbackup/upload/store"
 	"hcp.internal/platform/internal/testenv"
 )
 
 // world is an etcd, a storage, and the files that a Job would be given.
 type world struct {
 	*testing.T
-	dir      string
-	etcd     *clientv3.Client
-	shard    *clientv3.Client // that holds events, a shard
-	storage  string
-	secret   string // folder with the keys of the Secret
-	meta     string
-	objects  string
-	programs string
-	peak     int64 // most memory of a program, in MiB
+	dir   string
+	etcd  *clientv3.Client
+	shard *clientv3.Client // that holds events, a shard
+	// storage is the URL of what plays faults before the storage; args say which storage it is, those of etcd-upload and those of etcd-verify.
+	storage    string
+	args       []string
+	verifyArgs []string
+	options    store.Options
+	secret     string // folder with the keys of the Secret
+	meta       string
+	programs   string
+	peak       int64 // most memory of a program, in MiB
 }
 
 // startEtcd runs a member over a data directory.
@@ -63,31 +67,35 @@ func startEtcd(t *testing.T, dataDir string) *clientv3.Client {
 	return c
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld starts etcds, and a storage.
+func newWorld(t *testing.T, storage func(w *world)) *world {
 	t.Helper()
 	g := NewWithT(t)
 	root, err := filepath.Abs("../..")
 	g.Expect(err).NotTo(HaveOccurred())
 	w := &world{T: t, dir: t.TempDir(), programs: filepath.Join(root, "bin"), secret: t.TempDir()}
-	ports, err := testenv.FreePorts(1)
-	g.Expect(err).NotTo(HaveOccurred())
-	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	w.storage = "http://" + address
-	server, err := testenv.StartProcess(filepath.Join(w.programs, "s3server"), w.dir, "s3server", nil, "--listen="+address)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(server.Kill)
-	g.Eventually(func() error { return w.try(http.MethodDelete, nil) }).WithTimeout(time.Minute).Should(Succeed(), server.Tail)
+	w.options.Credentials = filepath.Join(w.secret, backups.CredentialsKey)
+	storage(w)
 	w.etcd, w.shard = startEtcd(t, filepath.Join(w.dir, "source")), startEtcd(t, filepath.Join(w.dir, "source-of-the-shard"))
-	files := map[string]string{
-		filepath.Join(w.secret, backups.CredentialsKey): "[default]\naws_access_key_id = test\naws_secret_access_key = test\nendpoint_url = " + w.storage + "\n",
-		filepath.Join(w.secret, backups.EncryptionKey):  "0123456789abcdef0123456789abcdef",
-		filepath.Join(w.dir, "meta"):                    `{"backup":"clusters-demo/one","cluster":{"namespace":"clusters","name":"demo","uid":"1"},"shards":[{"name":"events"}]}`,
-	}
-	for name, content := range files {
-		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
-	}
 	w.meta = filepath.Join(w.dir, "meta")
+	w.write(filepath.Join(w.secret, backups.EncryptionKey), "0123456789abcdef0123456789abcdef")
+	w.write(w.meta, `{"backup":"clusters-demo/one","cluster":{"namespace":"clusters","name":"demo","uid":"1"},"shards":[{"name":"events"}]}`)
 	return w
+}
+
+func (w *world) write(file, content string) {
+	w.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// open is the storage as this test reads it.
+func (w *world) open(t *testing.T) store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), w.options)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return s
 }
 
 // fault asks the storage for faults.
@@ -135,8 +143,8 @@ func (w *world) run(killAfter time.Duration, args ...string) (string, error) {
 
 // uploading are the arguments that put a snapshot under a prefix.
 func (w *world) uploading(snapshot, prefix string) []string {
-	return []string{"etcd-upload", "--snapshot-path", snapshot, "--storage-type", "S3", "--aws-bucket", "backups", "--aws-region", "us-east-1", "--key-prefix", prefix,
-		"--credentials-file", filepath.Join(w.secret, backups.CredentialsKey), "--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey), "--meta", w.meta}
+	return append([]string{"etcd-upload", "--snapshot-path", snapshot, "--key-prefix", prefix, "--credentials-file", w.options.Credentials,
+		"--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey), "--meta", w.meta}, w.args...)
 }
 
 func (w *world) uploader(snapshot, prefix string) *exec.Cmd {
@@ -155,8 +163,8 @@ func (w *world) verify(url string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(scratch)
-	return w.run(0, "etcd-verify", "--url", url, "--aws-region", "us-east-1", "--scratch-dir", scratch, "--credentials-file", filepath.Join(w.secret, backups.CredentialsKey),
-		"--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey))
+	return w.run(0, append([]string{"etcd-verify", "--url", url, "--scratch-dir", scratch, "--credentials-file", w.options.Credentials,
+		"--encryption-key-file", filepath.Join(w.secret, backups.EncryptionKey)}, w.verifyArgs...)...)
 }
 
 // fetch writes the snapshot of a backup, or of a shard in it, into a new file.
@@ -172,7 +180,7 @@ type writer struct {
 	done  chan struct{}
 }
 
-func (w *world) write() *writer {
+func (w *world) startWriter() *writer {
 	ctx, cancel := context.WithCancel(w.Context())
 	out := &writer{acked: map[string]int64{}, stop: cancel, done: make(chan struct{})}
 	go func() {

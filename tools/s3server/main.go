@@ -1,4 +1,5 @@
-// Command s3server is a server of S3 for tests, in memory, with faults: slow, busy (503), answers that break off, content that is changed.
+// Command s3server is a server of S3 for tests, in memory, with faults: slow, busy (503), answers that break off, content that is changed. With --before it stands before
+// another storage, of S3 or Azure, with the same faults.
 //
 //	POST   /-/fault?kind=busy&times=3&match=.db   the next three requests whose path has ".db" in it are answered with 503
 //	DELETE /-/fault                               all faults end
@@ -11,9 +12,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,15 +32,32 @@ func main() {
 	bucket := flag.String("bucket", "backups", "bucket that is there from the start")
 	key := flag.String("access-key", "test", "access key")
 	secret := flag.String("secret-key", "test", "secret key")
+	before := flag.String("before", "", "URL of a storage to stand before; empty: be one")
 	flag.Parse()
-	backend := s3mem.New()
-	if err := backend.CreateBucket(context.Background(), *bucket); err != nil {
+	if err := run(*listen, *before, *bucket, *key, *secret); err != nil {
 		log.Fatal(err)
 	}
-	storage := gofakes3.New(backend, gofakes3.WithV4Auth(map[string]string{*key: *secret})).Server()
-	server := &http.Server{Addr: *listen, Handler: &faults{next: storage}, ReadHeaderTimeout: 10 * time.Second}
-	fmt.Println("listening on", *listen)
-	log.Fatal(server.ListenAndServe())
+}
+
+func run(listen, before, bucket, key, secret string) error {
+	f := &faults{}
+	if before != "" {
+		to, err := url.Parse(before)
+		if err != nil {
+			return err
+		}
+		// The host is signed, so it stays.
+		f.next = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
+	} else {
+		backend := s3mem.New()
+		if err := backend.CreateBucket(context.Background(), bucket); err != nil {
+			return err
+		}
+		f.next = gofakes3.New(backend, gofakes3.WithV4Auth(map[string]string{key: secret})).Server()
+	}
+	server := &http.Server{Addr: listen, Handler: f, ReadHeaderTimeout: 10 * time.Second}
+	fmt.Println("listening on", listen)
+	return server.ListenAndServe()
 }
 
 // faults stand before the storage.
@@ -66,7 +87,11 @@ func (f *faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.next.ServeHTTP(w, r)
 			return
 		}
+		_, _ = io.Copy(io.Discard, r.Body) // it is lost
 		w.Header().Set("ETag", `"0"`)
+		if r.Header.Get("X-Ms-Version") != "" {
+			w.WriteHeader(http.StatusCreated) // as Azure answers
+		}
 	case "partial":
 		f.change(w, r, func(b []byte) []byte { return b[:len(b)/2] })
 	case "flip":

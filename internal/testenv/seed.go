@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// A seed is the data folder of an etcd on which an API server has begun and our definitions are established. An API server that starts from a seed takes a
-// third of the processor time of one that starts from nothing, and its test binary neither reads nor sends definitions. The first test binary that finds no
-// seed makes it, for all that start from the same sources (seedSources) and the same bundle. Deleting the folder costs nothing but that time.
+// A seed is the data folder of an etcd on which an API server has set itself up and our definitions are established. Starting from a seed takes a third of the
+// processor time of starting from nothing, and the test binary neither reads nor sends definitions. The first test binary that finds no seed makes it, for all
+// that use the same sources (seedSources) and the same bundle. A seed can be deleted at any time.
 //
-// Everything else of an environment is its own: certificates, ports, and the copy that etcd writes to.
+// Everything else belongs to one environment only: certificates, ports, and the copy of the seed that etcd writes to.
 
 const (
 	// seedsFolder holds the seeds, in the user's folder of caches.

@@ -60,6 +60,9 @@ func TestSeed(t *testing.T) {
 }
 
 func TestSeedFolder(t *testing.T) {
+	mine := caches
+	t.Cleanup(func() { caches = mine })
+	caches = t.TempDir()
 	binary := filepath.Join(t.TempDir(), "kube")
 	NewWithT(t).Expect(os.WriteFile(binary, []byte("a"), 0o600)).To(Succeed())
 	t.Run("When the bundle is another one the seed should be, too", func(t *testing.T) {
@@ -71,8 +74,6 @@ func TestSeedFolder(t *testing.T) {
 		g.Expect(seedFolder(binary)).NotTo(Equal(before))
 	})
 	t.Run("When there is no folder of caches there should be no seed", func(t *testing.T) {
-		before := caches
-		t.Cleanup(func() { caches = before })
 		caches = ""
 		NewWithT(t).Expect(seedFolder(binary)).To(BeEmpty())
 	})

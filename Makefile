@@ -109,10 +109,10 @@ MADE ?= dist
 
 .PHONY: dist dist-verify dist-check
 dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and 20 GB at first; see docs/release.md).
-	go run -trimpath ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
+	CGO_ENABLED=0 go run -trimpath ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
 
 dist-check: ## Look at what make dist made: checksums, inventory, programs and licences of images of each architecture, and a push to a registry (MADE=folder, a minute).
-	DIST_MADE='$(abspath $(MADE))' go test -count=1 -v -timeout 20m -run '^TestMade$$' ./hack/dist
+	DIST_MADE='$(abspath $(MADE))' $(PLAIN) -count=1 -v -timeout 20m -run '^TestMade$$' ./hack/dist
 
 dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte; DIST_PARTS as for dist.
 	DIST_PARTS='$(DIST_PARTS)' DIST_ARCHS='$(DIST_ARCHS)' DIST_FLAGS='$(DIST_FLAGS)' hack/dist-verify.sh
@@ -280,7 +280,7 @@ e2e-install: kubernetes capi build flannel ## docs/install.md, followed word by 
 	$(if $(BEFORE),hack/before.sh $(BEFORE) .cache/before)
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; $(if $(BEFORE),INSTALL_BEFORE=$(CURDIR)/.cache/before) \
-	  go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
+	  $(PLAIN) -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-monitoring
 e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targets, rules, and every query of every dashboard (as root, 12 minutes; builds Prometheus at first).

@@ -12,6 +12,6 @@ mkdir -p "$folder/.cache" "$folder/bin" .cache/debian
 ln -s "$root/.cache/debian" "$folder/.cache/debian"
 arch=$(go env GOARCH)
 cd "$folder"
-go run -trimpath ./hack/dist -parts images -architectures "$arch" -releases 1.36.3
+CGO_ENABLED=0 go run -trimpath ./hack/dist -parts images -architectures "$arch" -releases 1.36.3
 ln -s "dist/linux_$arch/hypershift" bin/hypershift
 git rev-parse "$commit" >.made

@@ -15,7 +15,7 @@ for n in first another/folder/second; do
 		cd "$dir/$n"
 		[ -n "${SHARED_CACHE:-}" ] || export GOCACHE="$dir/cache-${n##*/}"
 		# shellcheck disable=SC2086 # several flags
-		go run -trimpath ./hack/dist -out "$dir/$n/dist" -parts "${DIST_PARTS:-archives,chart,manifests,krew,sbom,checksums}" -architectures "${DIST_ARCHS:-amd64,arm64}" ${DIST_FLAGS:-}
+		CGO_ENABLED=0 go run -trimpath ./hack/dist -out "$dir/$n/dist" -parts "${DIST_PARTS:-archives,chart,manifests,krew,sbom,checksums}" -architectures "${DIST_ARCHS:-amd64,arm64}" ${DIST_FLAGS:-}
 		rm -rf bin # which takes gigabytes
 	)
 done

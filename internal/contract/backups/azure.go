@@ -21,13 +21,14 @@ const (
 // SealedEnd is what the name of a sealed snapshot ends with.
 const SealedEnd = ".db.enc"
 
-// WithSecret tells a snapshot that is read with Secret etcd-restore: one of S3, or a sealed one of Azure. Everything else is a plain download, whose URL may be signed.
+// WithSecret tells a snapshot that is read with Secret etcd-restore: one of S3, or a sealed one of Azure, or of an emulator, which may not be encrypted on its way. Everything
+// else is a plain download, whose URL may be signed.
 func WithSecret(snapshot string) bool {
 	if strings.HasPrefix(snapshot, Scheme) {
 		return true
 	}
 	u, err := url.Parse(snapshot)
-	return err == nil && u.Scheme == "https" && u.RawQuery == "" && strings.HasSuffix(u.Path, SealedEnd)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && strings.HasSuffix(u.Path, SealedEnd)
 }
 
 // AzureMode is how somebody proves to Azure who he is.

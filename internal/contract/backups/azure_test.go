@@ -87,7 +87,7 @@ func TestAzureOf(t *testing.T) {
 func TestWithSecret(t *testing.T) {
 	for url, want := range map[string]bool{
 		"s3://backups/demo/1.db": true, "https://mine.blob.core.windows.net/backups/1.db.enc": true,
-		"https://mine.blob.core.windows.net/backups/1.db.enc?sig=x": false, "https://mine.blob.core.windows.net/backups/1.db": false, "http://mine/1.db.enc": false, "%": false,
+		"https://mine.blob.core.windows.net/backups/1.db.enc?sig=x": false, "https://mine.blob.core.windows.net/backups/1.db": false, "http://127.0.0.1:10000/mine/backups/1.db.enc": true, "ftp://mine/1.db.enc": false, "https:///1.db.enc": false, "%": false,
 	} {
 		NewWithT(t).Expect(WithSecret(url)).To(Equal(want), url)
 	}

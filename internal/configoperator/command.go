@@ -132,7 +132,7 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			started := process.SpareTime(gcPercent)
+			started := process.StartThenRest(cmd.Context(), gcPercent)
 			management, err := process.Connect(cmd.Context(), o.Kubeconfig, names.ConfigOperator)
 			if err != nil {
 				return err

@@ -188,7 +188,11 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	if f.leaderElect {
 		options.Lease = process.NewLease(f.namespace, lease(), f.podName)
 	}
-	return process.NewManager(cfg, options)
+	mgr, err := process.NewManager(cfg, options)
+	if err != nil {
+		return nil, err
+	}
+	return mgr, process.ForgetUnused(mgr)
 }
 
 // scopeFromEnv is the operator's scope, nil when it has none.

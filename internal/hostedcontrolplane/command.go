@@ -126,7 +126,7 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.readEnvironment()
 			// An end that never comes is put off no longer than this; a control plane that cannot start has no use for the memory.
-			started := process.SpareTime(process.Settled)
+			started := process.StartThenRest(cmd.Context(), process.Settled)
 			time.AfterFunc(startLongest, started)
 			o.started = started
 			cfg, err := process.Connect(cmd.Context(), o.Kubeconfig, "")

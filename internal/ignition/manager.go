@@ -48,7 +48,7 @@ func newManager(cfg *rest.Config, o Options, ready healthz.Checker) (manager.Man
 	if err != nil {
 		return nil, err
 	}
-	return process.NewManager(cfg, process.Options{
+	mgr, err := process.NewManager(cfg, process.Options{
 		Name: names.IgnitionServer, Scheme: scheme, Serve: process.Serve{Metrics: o.MetricsAddr, Health: o.HealthAddr, Ready: ready},
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.Namespace: {}},
@@ -57,6 +57,10 @@ func newManager(cfg *rest.Config, o Options, ready healthz.Checker) (manager.Man
 			ByObject: map[client.Object]cache.ByObject{&rbacv1.Role{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.IgnitionServer)}},
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, process.ForgetUnused(mgr)
 }
 
 // addReconciler watches token Secrets, and what payloads are made of.

@@ -39,6 +39,16 @@ func SpareTime(settled int) (end func()) {
 	})
 }
 
+// StartThenRest is SpareTime for an operator that exists once per hosted cluster. From the call of end on, it also gives back, every minute, the parts of its
+// program that it hasn't needed (KeepForgetting), until ctx ends: starting touches nearly all of a program, resting little.
+func StartThenRest(ctx context.Context, settled int) (end func()) {
+	started := SpareTime(settled)
+	return sync.OnceFunc(func() {
+		started()
+		go KeepForgetting(ctx)
+	})
+}
+
 // SpareMemory makes the process collect garbage more often, unless GOGC says how often. Caches are most of the heap and live long; what a pass
 // allocates is small beside them, so that collecting more than twice as often costs some 4 % of the processor time of a rollout.
 func SpareMemory() {

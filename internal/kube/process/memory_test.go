@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -51,5 +52,16 @@ func TestSpareTime(t *testing.T) {
 		debug.SetGCPercent(55)
 		SpareTime(40)()
 		g.Expect(percent()).To(Equal(55))
+	})
+	t.Run("When it rests from then on it should be settled, and end with its context", func(t *testing.T) {
+		g := NewWithT(t)
+		t.Setenv("GOGC", "")
+		ctx, stop := context.WithCancel(t.Context())
+		end := StartThenRest(ctx, 40)
+		g.Expect(percent()).To(Equal(startPercent))
+		end()
+		g.Expect(percent()).To(Equal(40))
+		stop()
+		end() // does nothing
 	})
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -66,7 +67,7 @@ func newManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mgr, addControllers(mgr)
+	return mgr, errors.Join(addControllers(mgr), process.ForgetUnused(mgr))
 }
 
 func addControllers(mgr manager.Manager) error {

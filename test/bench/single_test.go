@@ -5,6 +5,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,22 +31,28 @@ func BenchmarkSingle(b *testing.B) {
 	var busy, asked []float64
 	var clients []quiet.Requests
 	var resting map[string]float64
+	var where func()
 	for i := range runs {
 		fmt.Printf("single: run %d of %d\n", i+1, runs)
 		name := numbered("single-", i)
 		before, err := cpuOfNode()
-		if err != nil {
+		whoBefore, lost := whoUsed()
+		if err := errors.Join(err, lost); err != nil {
 			b.Fatal(err)
 		}
 		s := c.createOne(b, name)
+		after, err := cpuOfNode()
+		whoAfter, lost := whoUsed()
+		if err := errors.Join(err, lost); err != nil {
+			b.Fatal(err)
+		}
+		where = func() {
+			printWhere("Where CPU seconds went until Available, in the last run", whoBefore, whoAfter, after-before, 1)
+		}
 		all = append(all, s)
 		var requests float64
 		clients, requests = c.requestsUntilAvailable(b, s)
 		asked = append(asked, requests)
-		after, err := cpuOfNode()
-		if err != nil {
-			b.Fatal(err)
-		}
 		busy = append(busy, after-before)
 		if i == runs-1 {
 			pause(b, settle)
@@ -56,6 +63,7 @@ func BenchmarkSingle(b *testing.B) {
 	}
 	printStages("Stages, since the HostedCluster was stored", all, stageOrder)
 	printStages("Stages of the deletion", ends, endOrder)
+	where()
 	printRequests("Requests of the management API from applied to Available, of the last run", clients)
 	rest := printIdle("Processor time of one hosted control plane while nothing happens", resting)
 	total := printMemory("Memory of one hosted control plane", used)

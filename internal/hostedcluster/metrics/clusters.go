@@ -50,6 +50,8 @@ var (
 		"1 while a hosted cluster sleeps, 0 on its way there and back; there is no series for one that is awake.", identity...)
 	etcdNeedsHelp = newMetric("hypershift_etcd_manual_intervention_required", "1 when etcd could not be recovered without a person.",
 		with(identity, "environment", "internal_id")...)
+	sizeOverride = newMetric("hypershift_cluster_size_override_instances", "1 for a hosted cluster whose size an annotation sets; label size is that size.",
+		with(identity, "environment", "internal_id", "size")...)
 	encryptionMigration = newMetric("hypershift_encryption_migration_state",
 		"1 for the state of the change of encryption key that is under way: ReadOnlyDeploy, WritePromote, Migrating, or Failing when old data can't be written again. No series when none is.",
 		with(identity, "state")...)
@@ -185,7 +187,10 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 	recovery := conditions.Get(hc.Status.Conditions, hyperv1.EtcdRecoveryActive)
 	failed := recovery != nil && recovery.Reason == hyperv1.EtcdRecoveryJobFailedReason
 	add(etcdNeedsHelp, float64(one(failed)), hc.Labels[environmentLabel], hc.Labels[internalIDLabel])
-	return out
+	if size := hc.Annotations[hyperv1.ClusterSizeOverrideAnnotation]; size != "" {
+		add(sizeOverride, 1, hc.Labels[environmentLabel], hc.Labels[internalIDLabel], size)
+	}
+	return append(out, ofAzure(hc)...)
 }
 
 // waitsForCapacity is the condition that says so; nil when it doesn't wait.

@@ -75,6 +75,26 @@ func TestOfCluster(t *testing.T) {
 			hc.Status.Version = history(configv1.CompletedUpdate)
 			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPSProxy: "https://proxy.example.com"}}
 		}, want: []string{`hypershift_cluster_proxy clusters demo id 0 1 0 = 1`}},
+		"When an annotation sets its size it should tell which": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true", hyperv1.ClusterSizeOverrideAnnotation: "large"}
+			hc.Labels = map[string]string{environmentLabel: "staging", internalIDLabel: "2abc"}
+			hc.Status.Version = history(configv1.CompletedUpdate)
+		}, want: []string{`hypershift_cluster_size_override_instances clusters demo id staging 2abc large = 1`}},
+		"When it is on Azure it should tell where": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version = history(configv1.CompletedUpdate)
+			hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{Location: "eastus", ResourceGroupName: "group", SubscriptionID: "sub"}}
+		}, want: []string{`hosted_cluster_azure_info clusters demo id eastus group sub = 1`}},
+		"When it is on Azure with managed identities it should tell of its resource, and of the registry": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true", hyperv1.AzureHCPClusterResourceIDAnnotation: "/subscriptions/s/resourceGroups/rg/providers/x/y/z"}
+			hc.Status.Version = history(configv1.CompletedUpdate)
+			hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{Location: "eastus", ResourceGroupName: "group", SubscriptionID: "sub",
+				AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{ManagedIdentities: &hyperv1.AzureResourceManagedIdentities{}},
+				ContainerRegistry:         &hyperv1.AzureContainerRegistry{Credentials: hyperv1.AzureContainerRegistryCredentials{ManagedIdentity: &hyperv1.AzureContainerRegistryManagedIdentity{}}}}}
+		}, want: []string{
+			`hosted_cluster_azure_info clusters demo id eastus group sub = 1`,
+			`hypershift_cluster_acr_pull_identity_configured clusters demo id = 1`,
+			`hosted_cluster_managed_azure_info clusters demo id eastus group sub /subscriptions/s/resourceGroups/rg/providers/x/y/z rg = 1`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hc := cluster()

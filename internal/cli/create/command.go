@@ -84,6 +84,8 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 			o.ScalePools = cmd.Flags().Changed("node-pool-replicas")
 			if flags := cmd.Flags(); flags.Changed("network-type") && o.NetworkType != hyperv1.Other && !flags.Changed("allocate-node-cidrs") {
 				o.AllocateNodeCIDRs = false
+			} else if o.cloud == nil && isOpenShift(o.ReleaseImage) && !flags.Changed("network-type") && !flags.Changed("allocate-node-cidrs") {
+				o.NetworkType, o.AllocateNodeCIDRs = hyperv1.OVNKubernetes, false
 			}
 			for _, note := range o.notes {
 				fmt.Fprintln(cmd.ErrOrStderr(), note)

@@ -263,6 +263,12 @@ func TestFlags(t *testing.T) {
 			args: []string{"cluster", "local", "--name", "demo", "--release-image", "r/i:1", "--render"}, want: "type: Local"},
 		"When secrets aren't wanted it should say which are left out": {
 			args: append(none, "--pull-secret", pullSecret), want: "left out Secret clusters/demo-pull-secret"},
+		"When the tag of the release is one of OpenShift it should have the network of OpenShift": {
+			args: append(none, "--pull-secret", pullSecret, "--release-image", "quay.io/openshift-release-dev/ocp-release:4.18.3-x86_64"), want: "networkType: OVNKubernetes"},
+		"When a network is chosen for a release of OpenShift it should keep that": {
+			args: append(none, "--pull-secret", pullSecret, "--release-image", "r/i:4.18.3-x86_64@sha256:0123456789012345678901234567890123456789012345678901234567890123", "--network-type", "Other"), want: "networkType: Other"},
+		"When the tag of the release is one of Kubernetes it should have the network that such have": {
+			args: append(none, "--pull-secret", pullSecret, "--release-image", "r:5000/i:1.36.3"), want: "allocateNodeCIDRs: Enabled"},
 		"When json is asked for it should render a list": {
 			args: append(none, "--pull-secret", pullSecret, "-o", "json"), want: `"kind": "List"`},
 		"When an annotation has commas it should keep them": {

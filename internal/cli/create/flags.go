@@ -59,7 +59,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 
 	addOpenShiftFlags(fs, o)
 
-	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: Other, with --allocate-node-cidrs for the one that Kubernetes releases have; OVNKubernetes is of OpenShift releases")
+	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: Other, with --allocate-node-cidrs for the one that Kubernetes releases have; OVNKubernetes is of OpenShift releases, and the default when the tag of the release image is one of these, such as 4.18.3-x86_64")
 	fs.StringSliceVar(&o.ServiceCIDRs, "service-cidr", o.ServiceCIDRs, "Network of Services; one per address family")
 	fs.StringSliceVar(&o.ClusterCIDRs, "cluster-cidr", o.ClusterCIDRs, "Network of Pods; one per address family")
 	fs.StringSliceVar(&o.MachineCIDRs, "machine-cidr", o.MachineCIDRs, "Network of machines; one per address family")

@@ -3,7 +3,9 @@ package create
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +31,15 @@ const (
 var capabilities = []hyperv1.OptionalCapability{
 	hyperv1.ImageRegistryCapability, hyperv1.OpenShiftSamplesCapability, hyperv1.InsightsCapability, hyperv1.BaremetalCapability,
 	hyperv1.ConsoleCapability, hyperv1.NodeTuningCapability, hyperv1.IngressCapability,
+}
+
+// openShiftTag is a tag of an OpenShift release, such as 4.18.3-x86_64 or 5.0.0-rc.1; releases of Kubernetes begin with 1.
+var openShiftTag = regexp.MustCompile(`:([4-9]|[1-9][0-9]+)\.[0-9]+\.[0-9][^/:]*$`)
+
+// isOpenShift says whether a release image has the tag of an OpenShift release. Without such a tag only its content tells.
+func isOpenShift(image string) bool {
+	image, _, _ = strings.Cut(image, "@")
+	return openShiftTag.MatchString(image)
 }
 
 // validateOpenShift checks what only OpenShift releases know.

@@ -18,7 +18,7 @@ import (
 
 // Where the operator finds its credentials for AWS, and the token with which it takes on a role.
 const (
-	bucketCredentials       = "oidc-storage-provider-s3-creds" // Secret and volume
+	bucketCredentials       = "hypershift-operator-oidc-provider-s3-credentials" // Secret and volume
 	bucketCredentialsFolder = "/etc/oidc-storage-provider-s3-creds"
 	privateCredentials      = "hypershift-operator-aws-credentials" // Secret and volume
 	privateFolder           = "/etc/provider"

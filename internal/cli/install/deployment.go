@@ -246,6 +246,7 @@ func operatorEnv(o Options) []corev1.EnvVar {
 		env = append(env, corev1.EnvVar{Name: "HCP_EGRESS_BLOCK_CIDRS", Value: strings.Join(o.EgressBlock, ",")})
 	}
 	env = append(env, o.Monitoring.env()...)
+	env = append(env, o.Managed.env()...)
 	if len(o.TrustBundle) > 0 {
 		env = append(env, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: certificateFolders})
 	}

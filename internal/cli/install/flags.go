@@ -68,6 +68,7 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	addExternalDNSFlags(fs, &o.ExternalDNS, files)
 	addAWSFlags(fs, &o.AWS, &files.aws)
 	addAzureFlags(fs, &o.Azure, &files.azureCredentials)
+	o.Managed.addFlags(fs)
 	fs.StringVar(&files.private, "private-platform", "None", "Platform whose private clusters are supported: AWS, Azure or None")
 	addSettledFlags(fs)
 	addRefusedFlags(fs, &files.refused)
@@ -101,11 +102,9 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 	r.Switches(fs, "this version's operator serves no webhooks; rules of the APIs are in their definitions", "enable-defaulting-webhook",
 		"enable-validating-webhook", "enable-conversion-webhook")
 	r.Values(fs, "this version makes no endpoints of Private Service Connect: leave it out", "gcp-project", "gcp-region")
-	r.Switches(fs, "this version forwards no metrics: leave it out", "enable-uwm-telemetry-remote-write", "enable-cvo-management-cluster-metrics-access", "rhobs-monitoring")
-	r.Values(fs, "this version forwards no metrics: leave it out", "cvo-prometheus-url")
+	r.Switches(fs, "this version forwards no metrics: leave it out", "enable-uwm-telemetry-remote-write", "rhobs-monitoring")
 	r.Switches(fs, "this version has no table of overrides: annotate HostedClusters with hypershift.openshift.io/control-plane-operator-image", "enable-cpo-overrides")
 	r.Switches(fs, "this version has no Karpenter: use NodePools", "enable-standalone-karpenter-operator")
-	r.Values(fs, "this version is part of no managed service: leave it out", "managed-service", "aro-hcp-key-vault-users-client-id")
 	r.Values(fs, "this version doesn't scale NodePools of clouds from zero: leave it out", "scale-from-zero-provider", "scale-from-zero-creds",
 		"scale-from-zero-secret", "scale-from-zero-secret-key")
 }

@@ -80,6 +80,7 @@ type Options struct {
 	ExternalDNS       ExternalDNS
 	AWS               AWS
 	Azure             Azure
+	Managed           Managed
 	// PrivateCAPI is CAPIAuto, CAPIPrivate or CAPIStandard: where hosted clusters store their objects of Cluster API.
 	PrivateCAPI string
 	// StoredCAPIOnly serves the kinds of Cluster API in the version alone that they are stored in.
@@ -160,6 +161,7 @@ func (o Options) Validate() error {
 	errs = append(errs, o.ExternalDNS.validate()...)
 	errs = append(errs, o.AWS.validate()...)
 	errs = append(errs, o.Azure.validate()...)
+	errs = append(errs, o.Managed.validate()...)
 	if o.Replicas < 1 || o.Replicas > maxReplicas {
 		errs = append(errs, fmt.Errorf("--replicas %d: must be 1 to %d; --development installs no operator Pod", o.Replicas, maxReplicas))
 	}

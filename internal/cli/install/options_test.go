@@ -122,6 +122,22 @@ func TestFlags(t *testing.T) {
 			want: "has no externalDNSRoleARN", fail: true},
 		"When two things are refused it should name both": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-cpo-overrides", "--rhobs-monitoring"}, want: "--rhobs-monitoring: this version", fail: true},
+		"When the installation is a part of ARO it should tell the operator": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--managed-service", "ARO-HCP", "--aro-hcp-key-vault-users-client-id", "11111111-2222-3333-4444-555555555555", "--outputs", "resources"},
+			want: "name: ARO_HCP_KEY_VAULT_USER_CLIENT_ID\n          value: 11111111-2222-3333-4444-555555555555"},
+		"When the managed service is unknown it should say which there is": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--managed-service", "ROSA"}, want: `--managed-service "ROSA": must be ARO-HCP`, fail: true},
+		"When the identity of key vaults is given alone it should ask for the service": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--aro-hcp-key-vault-users-client-id", "x"}, want: "give --managed-service ARO-HCP, too", fail: true},
+		"When the identity of key vaults is no UUID it should say so": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--managed-service", "ARO-HCP", "--aro-hcp-key-vault-users-client-id", "x"}, want: "must be a UUID", fail: true},
+		"When cluster-version-operators may read metrics it should tell the operator from where": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-cvo-management-cluster-metrics-access", "--cvo-prometheus-url", "https://prometheus.example.com", "--outputs", "resources"},
+			want: "name: ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS\n          value: \"1\"\n        - name: CVO_PROMETHEUS_URL\n          value: https://prometheus.example.com"},
+		"When a Prometheus is named that nobody is to ask it should say what is missing": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--cvo-prometheus-url", "https://prometheus.example.com"}, want: "give --enable-cvo-management-cluster-metrics-access, too", fail: true},
+		"When the Prometheus is no URL it should say so": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--enable-cvo-management-cluster-metrics-access", "--cvo-prometheus-url", "prometheus"}, want: "--cvo-prometheus-url: must be a URL", fail: true},
 		"When there is an argument it should refuse": {args: []string{"everything"}, want: "unknown command", fail: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -113,6 +113,7 @@ func (o Options) setEnv(ctx component.WorkloadContext, main *corev1.Container) e
 		{"RHOBS_MONITORING", one(ctx.Environment.RHOBSMonitoring)},
 		{"ENABLE_SIZE_TAGGING", one(ctx.Environment.SizeTagging)},
 		{"ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS", one(ctx.Environment.CVOMetricsAccess)},
+		{"CVO_PROMETHEUS_URL", ctx.Environment.CVOPrometheusURL},
 		{"MANAGED_SERVICE", ctx.Environment.ManagedService},
 		{"DEFAULT_INGRESS_DOMAIN", o.DefaultIngressDomain},
 	} {

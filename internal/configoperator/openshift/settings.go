@@ -7,8 +7,10 @@ import (
 	"net/netip"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/payload"
 )
@@ -180,6 +182,9 @@ func networkConfig(in Input) (Action, error) {
 				spec["externalIP"] = encoded(more.ExternalIP)
 			}
 			setOrDrop(spec, "serviceNodePortRange", more.ServiceNodePortRange)
+			if !equality.Semantic.DeepEqual(more.NetworkDiagnostics, configv1.NetworkDiagnostics{}) {
+				spec["networkDiagnostics"] = encoded(more.NetworkDiagnostics)
+			}
 		}
 		// The network operator copies these itself, but waits for the Proxy, which waits for these.
 		status := peek(live, "status")

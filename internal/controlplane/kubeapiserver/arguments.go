@@ -17,6 +17,7 @@ const (
 	auditWebhookDir   = "/etc/kubernetes/auditwebhook"
 	encryptionDir     = "/etc/kubernetes/secret-encryption"
 	authenticationDir = "/etc/kubernetes/auth"
+	tokenWebhookDir   = "/etc/kubernetes/token-webhook"
 
 	// minTokenExpiration is the least that kube-apiserver takes for --service-account-max-token-expiration, besides an hour
 	// as its own rule; the annotation promises 600 s.
@@ -85,6 +86,9 @@ func arguments(ctx component.WorkloadContext) ([]string, error) {
 	}
 	if ok, _ := externalOIDC(ctx); ok {
 		args = append(args, "--authentication-config="+authenticationDir+"/"+authenticationKey)
+	}
+	if tokenWebhook(hcp) != "" {
+		args = append(args, "--authentication-token-webhook-config-file="+tokenWebhookDir+"/"+tokenWebhookKey, "--authentication-token-webhook-version=v1")
 	}
 	if hcp.Spec.AuditWebhook != nil && hcp.Spec.AuditWebhook.Name != "" {
 		args = append(args,

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1 "hcp.internal/api/config/v1"
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/settings"
@@ -21,7 +22,17 @@ const (
 	authenticationConfigMap = "auth-config"
 	authenticationKey       = "auth.json"
 	authenticationVolume    = "auth-config"
+	// tokenWebhookKey is the key of the Secret that says how to reach the webhook for tokens.
+	tokenWebhookKey = "kubeConfig"
 )
+
+// tokenWebhook is the Secret with the kubeconfig of the webhook that is asked about tokens that nothing else knows; empty: none is asked.
+func tokenWebhook(hcp *hyperv1.HostedControlPlane) string {
+	if webhook := settings.Authentication(hcp).WebhookTokenAuthenticator; webhook != nil {
+		return webhook.KubeConfig.Name
+	}
+	return ""
+}
 
 // externalOIDC says whether users log in with tokens of somebody else.
 func externalOIDC(ctx component.WorkloadContext) (bool, error) {

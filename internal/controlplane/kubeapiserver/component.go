@@ -96,6 +96,9 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	if ok, _ := externalOIDC(ctx); ok {
 		component.AddVolume(pod, container, component.ConfigMapVolume(authenticationVolume, authenticationConfigMap), authenticationDir)
 	}
+	if secret := tokenWebhook(hcp); secret != "" {
+		component.AddVolume(pod, container, component.SecretVolume("token-webhook", secret), tokenWebhookDir)
+	}
 	if hcp.Spec.AuditWebhook != nil && hcp.Spec.AuditWebhook.Name != "" {
 		component.AddVolume(pod, container, component.SecretVolume("audit-webhook", hcp.Spec.AuditWebhook.Name), auditWebhookDir)
 	}

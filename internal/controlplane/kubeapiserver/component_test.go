@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -24,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/contract/auditlogs"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -251,4 +253,48 @@ func TestPersistAuditLogs(t *testing.T) {
 		hcp.Annotations = map[string]string{auditlogs.SettingsAnnotation: "x"}
 		NewWithT(t).Expect(persistAuditLogs(hcp, pod())).To(MatchError(ContainSubstring(auditlogs.SettingsAnnotation)))
 	})
+}
+
+func TestTokenWebhook(t *testing.T) {
+	for name, tc := range map[string]struct {
+		webhook *configv1.WebhookTokenAuthenticator
+		args    []string
+	}{
+		"When no webhook is named no flag should be set": {},
+		"When a webhook is named it should be asked about tokens": {
+			webhook: &configv1.WebhookTokenAuthenticator{KubeConfig: configv1.SecretNameReference{Name: "tokens"}},
+			args:    []string{"--authentication-token-webhook-config-file=/etc/kubernetes/token-webhook/kubeConfig", "--authentication-token-webhook-version=v1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hcp := &hyperv1.HostedControlPlane{}
+			hcp.Spec.Etcd.ManagementType = hyperv1.Managed
+			hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &configv1.AuthenticationSpec{WebhookTokenAuthenticator: tc.webhook}}
+			ctx := contextOf(t, hcp)
+			ctx.Infra.AdvertiseAddress, ctx.Release = "172.20.0.1", &release.Release{}
+			args, err := arguments(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			var webhook []string
+			for _, arg := range args {
+				if strings.HasPrefix(arg, "--authentication-token-webhook") {
+					webhook = append(webhook, arg)
+				}
+			}
+			g.Expect(webhook).To(Equal(tc.args))
+
+			d := &appsv1.Deployment{}
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Name: container, Args: []string{"--service-node-port-range=1-2"}, Ports: make([]corev1.ContainerPort, 1)}}
+			g.Expect(adaptDeployment(ctx, d)).To(Succeed())
+			mounted := map[string]string{}
+			for _, m := range d.Spec.Template.Spec.Containers[0].VolumeMounts {
+				mounted[m.MountPath] = component.Volume(&d.Spec.Template.Spec, m.Name).Secret.SecretName
+			}
+			if tc.webhook == nil {
+				g.Expect(mounted).NotTo(HaveKey("/etc/kubernetes/token-webhook"))
+			} else {
+				g.Expect(mounted).To(HaveKeyWithValue("/etc/kubernetes/token-webhook", "tokens"))
+			}
+		})
+	}
 }

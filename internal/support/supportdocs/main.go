@@ -68,7 +68,7 @@ func Page() []byte {
 		for _, e := range entries {
 			payload, text := e.ForPayloads(), e.Text
 			if payload.Text != text && payload.Text != "" {
-				text += "; for payloads: " + payload.Text
+				text = strings.TrimPrefix(text+"; for payloads: "+payload.Text, "; ")
 			}
 			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", e.Path, e.On("Local"), e.On("None"), payload.Verdict, text)
 		}

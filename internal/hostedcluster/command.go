@@ -44,7 +44,6 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/hostedcluster/versions"
 	"hcp.internal/platform/internal/hostedcluster/watches"
-	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/journal"
 	"hcp.internal/platform/internal/kube/process"
@@ -170,6 +169,9 @@ func (f flags) run(ctx context.Context, extensions []operator.Extension) error {
 	}
 	if err := f.setup(mgr, cfg, image, extensions); err != nil {
 		return err
+	}
+	if inert := operator.Inert(f.featureGates); len(inert) > 0 {
+		ctrl.LoggerFrom(ctx).Info("some of --feature-gates change nothing", "gates", inert)
 	}
 	ctrl.LoggerFrom(ctx).Info("starting", "controlPlaneOperatorImage", image)
 	return mgr.Start(ctx)
@@ -403,12 +405,12 @@ func addFleet(mgr ctrl.Manager, cfg *rest.Config, namespace string, clk clock.Pa
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	// Not the manager's client: its cache has only the ConfigMaps with our label.
-	uncached, err := client.New(cfg, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	uncached, err := client.NewWithWatch(cfg, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		versions.Publish(ctx, apply.New(uncached, names.HypershiftOperator), namespace)
+		versions.Publish(ctx, uncached, namespace)
 		return nil
 	}))
 }

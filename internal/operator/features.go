@@ -30,6 +30,26 @@ const (
 // Gates are all of them.
 var Gates = []Feature{AROHCPManagedIdentities, OpenStack, GCPPlatform, HCPEtcdBackup, KarpenterOperator, EtcdSharding, OSStreams}
 
+// inert are the gates that change nothing here: what they are about needs none.
+var inert = map[Feature]string{
+	AROHCPManagedIdentities: "managed identities on Azure",
+	OpenStack:               "platform OpenStack",
+	GCPPlatform:             "platform GCP",
+	KarpenterOperator:       "spec.autoNode",
+	EtcdSharding:            "shards of etcd",
+	OSStreams:               "streams of boot images",
+}
+
+// Inert names the single gates that change nothing, and says why; sorted.
+func Inert(single map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(single)) {
+		if what, ok := inert[Feature(name)]; ok {
+			list = append(list, fmt.Sprintf("feature gate %s changes nothing, on or off: no gate of this version is about %s", name, what))
+		}
+	}
+	return list
+}
+
 // featureSets are those that the operator can be told.
 var featureSets = []string{"", string(configv1.TechPreviewNoUpgrade), "DevPreviewNoUpgrade", "OKD"}
 

@@ -39,3 +39,21 @@ func TestFeatures(t *testing.T) {
 		})
 	}
 }
+
+func TestInert(t *testing.T) {
+	t.Run("When gates change nothing it should name them, and no other", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(Inert(map[string]string{"HCPEtcdBackup": "true"})).To(BeEmpty())
+		g.Expect(Inert(map[string]string{"OpenStack": "true", "HCPEtcdBackup": "true", "EtcdSharding": "false"})).To(Equal([]string{
+			"feature gate EtcdSharding changes nothing, on or off: no gate of this version is about shards of etcd",
+			"feature gate OpenStack changes nothing, on or off: no gate of this version is about platform OpenStack",
+		}))
+	})
+	t.Run("When a gate is known it should be heeded, or said to change nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, gate := range Gates {
+			_, silent := inert[gate]
+			g.Expect(silent).To(Equal(gate != HCPEtcdBackup), "%s", gate)
+		}
+	})
+}

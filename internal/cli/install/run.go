@@ -19,6 +19,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/operator"
 )
 
 // Run installs into the cluster that o.Connect names and prints progress to out. It may be run again at any time: what is
@@ -26,6 +27,9 @@ import (
 func Run(ctx context.Context, o Options, out io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return err
+	}
+	for _, line := range operator.Inert(o.FeatureGates) {
+		fmt.Fprintln(out, "note:", line)
 	}
 	c, err := o.Connect.Client()
 	if err != nil {

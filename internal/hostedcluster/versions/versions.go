@@ -4,13 +4,17 @@ package versions
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/version"
@@ -21,22 +25,56 @@ const (
 	name      = "supported-versions"
 	label     = "hypershift.openshift.io/supported-versions"
 	serverKey = "server-version"
-	// resync heals the ConfigMap when somebody changes or deletes it, and retry is after a failure.
+	// resync is how long the ConfigMap is watched until it is looked at anew, and retry is after a failure.
 	resync = time.Hour
 	retry  = 10 * time.Second
+	// gap is the least time between two looks at it: somebody who writes it all the time doesn't keep us busy.
+	gap = time.Second
 )
 
-// Publish keeps the ConfigMap of namespace, that of the operator, as it has to be until ctx ends.
-func Publish(ctx context.Context, applier *apply.Applier, namespace string) {
+// Publish keeps the ConfigMap of namespace, that of the operator, as it has to be until ctx ends: also when somebody changes or deletes it. c has no cache.
+func Publish(ctx context.Context, c client.WithWatch, namespace string) {
+	applier := apply.New(c, names.HypershiftOperator)
 	for ctx.Err() == nil {
 		pause := wait.Jitter(resync, 0.1)
 		if err := applier.Apply(ctx, configMap(namespace)); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "publishing the supported versions")
 			pause = retry
 		}
+		if err := changed(ctx, c, namespace, pause); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "watching the supported versions")
+			idle(ctx, retry)
+		}
+		idle(ctx, gap)
+	}
+}
+
+func idle(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
+// changed returns once the ConfigMap is another one than ours, after a while at the latest, or when the watch ends.
+func changed(ctx context.Context, c client.WithWatch, namespace string, pause time.Duration) error {
+	w, err := c.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	over := time.After(pause)
+	for {
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+			return nil
+		case <-over:
+			return nil
+		case event, open := <-w.ResultChan():
+			cm, ok := event.Object.(*corev1.ConfigMap)
+			if !open || !ok || event.Type == watch.Deleted || !maps.Equal(cm.Data, configMap(namespace).Data) || cm.Labels[label] != "true" {
+				return nil
+			}
 		}
 	}
 }

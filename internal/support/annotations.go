@@ -149,7 +149,7 @@ var byPayloads = []string{
 	hyperv1.DisableAWSNodeTerminationHandlerAnnotation, hyperv1.AWSTerminationHandlerQueueURLAnnotation,
 	hyperv1.AWSLoadBalancerHealthProbeModeAnnotation, hyperv1.AzureLoadBalancerHealthProbeModeAnnotation, hyperv1.SharedLoadBalancerHealthProbePathAnnotation,
 	hyperv1.SharedLoadBalancerHealthProbePortAnnotation, hyperv1.SwiftPodNetworkInstanceAnnotation, hyperv1.NodePoolHAProxyImageAnnotation,
-	hyperv1.CleanupCloudResourcesAnnotation,
+	hyperv1.CleanupCloudResourcesAnnotation, hyperv1.EnableMetricsForwarding,
 }
 
 // withPayloads gives annotations the verdict for OpenShift payloads where it is another.
@@ -160,8 +160,6 @@ func withPayloads(list []Entry) []Entry {
 			e.Payload = Heeded
 		case e.Path == encryptionPlugin:
 			e.Payload, e.PayloadText = Refused, "OpenShift payloads have plugins of clouds alone: remove it"
-		case e.Path == hyperv1.EnableMetricsForwarding:
-			e.Payload, e.PayloadText = NotHeeded, "metrics are forwarded with spec.monitoring.metricsForwarding: set that"
 		}
 	}
 	return list

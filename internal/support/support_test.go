@@ -143,7 +143,8 @@ func TestAnnotationsOfPayloads(t *testing.T) {
 			if e.Verdict != support.NotHeeded {
 				continue
 			}
-			read := regexp.MustCompile(`hyperv1\.`+name+`\b`).MatchString(text.String()) || name == "CleanupCloudResourcesAnnotation"
+			// Of these two the hypershift-operator makes what payloads heed.
+			read := regexp.MustCompile(`hyperv1\.`+name+`\b`).MatchString(text.String()) || name == "CleanupCloudResourcesAnnotation" || name == "EnableMetricsForwarding"
 			g.Expect(e.Payload == support.Heeded).To(Equal(read), "%s (%s)", value, name)
 		}
 	})

@@ -47,6 +47,31 @@ func TestHostedControlPlane(t *testing.T) {
 		obs.HC.Annotations = nil
 		g.Expect(HostedControlPlane(obs).Annotations).NotTo(HaveKey(hyperv1.KubeAPIServerGOGCAnnotation))
 	})
+	t.Run("When metrics are to be forwarded by the old annotation it should do so, unless the field says otherwise", func(t *testing.T) {
+		g := NewWithT(t)
+		forwards := func(mode hyperv1.MetricsForwardingMode, annotated bool) (hyperv1.MetricsForwardingMode, bool) {
+			hcp := HostedControlPlane(statetest.Seen(func(obs *state.Observed) {
+				obs.HC.Spec.Monitoring.MetricsForwarding.Mode = mode
+				if annotated {
+					obs.HC.Annotations[hyperv1.EnableMetricsForwarding] = ""
+				}
+			}))
+			_, told := hcp.Annotations[hyperv1.EnableMetricsForwarding]
+			return hcp.Spec.Monitoring.MetricsForwarding.Mode, told
+		}
+		for _, tc := range []struct {
+			mode             hyperv1.MetricsForwardingMode
+			annotated, after bool
+			want             hyperv1.MetricsForwardingMode
+		}{
+			{"", false, false, ""}, {"", true, true, hyperv1.MetricsForwardingForward}, {hyperv1.MetricsForwardingForward, false, true, hyperv1.MetricsForwardingForward},
+			{hyperv1.MetricsForwardingNone, true, false, hyperv1.MetricsForwardingNone},
+		} {
+			mode, told := forwards(tc.mode, tc.annotated)
+			g.Expect(mode).To(Equal(tc.want), "%+v", tc)
+			g.Expect(told).To(Equal(tc.after), "%+v", tc)
+		}
+	})
 	t.Run("When the validity of certificates is set it should reach who makes them", func(t *testing.T) {
 		obs := statetest.Seen(func(obs *state.Observed) {
 			obs.HC.Annotations = map[string]string{pki.ValidityAnnotation: "2160h", pki.RenewalAnnotation: "0.3"}

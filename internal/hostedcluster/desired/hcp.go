@@ -145,9 +145,11 @@ func hcpAnnotations(obs *state.Observed, live *hyperv1.HostedControlPlane) map[s
 			}
 		}
 	}
-	// For control-plane-operators that know only the annotation.
-	if hc.Spec.Monitoring.MetricsForwarding.Mode == hyperv1.MetricsForwardingForward {
+	switch hc.Spec.Monitoring.MetricsForwarding.Mode { // for control-plane-operators that know only the annotation, which the field overrules
+	case hyperv1.MetricsForwardingForward:
 		annotations[hyperv1.EnableMetricsForwarding] = "true"
+	case hyperv1.MetricsForwardingNone:
+		delete(annotations, hyperv1.EnableMetricsForwarding)
 	}
 	if !autoscalingNeeded(obs.Pools) {
 		annotations[hyperv1.DisableClusterAutoscalerAnnotation] = "true"

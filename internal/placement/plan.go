@@ -120,15 +120,26 @@ func Decide(c Cluster, w World) Plan {
 func (p Plan) tell(c Cluster, own []Node) (reason, message string) {
 	switch {
 	case p.Placed && p.Waits:
-		return Resizing, fmt.Sprintf("It has %d nodes for size %s of pair %s; pods are moving from others", c.Places, c.Size, p.Own)
+		return Resizing, fmt.Sprintf("It has %s for size %s of pair %s; pods are moving from others", inAll(c.Places), c.Size, p.Own)
 	case p.Placed:
-		return Claimed, fmt.Sprintf("It has %d nodes for size %s of pair %s", c.Places, c.Size, p.Own)
+		return Claimed, fmt.Sprintf("It has %s for size %s of pair %s", inAll(c.Places), c.Size, p.Own)
 	case p.Own != "":
-		return WaitingForNodes, fmt.Sprintf("%d nodes of pair %s for size %s are missing, in zones of their own: add nodes with labels %s=true, %s=%s and %s=%s; it has %d in all",
-			p.Missing, p.Own, c.Size, hyperv1.RequestServingComponentLabel, hyperv1.ClusterSizeLabel, c.Size, hyperv1.PairedNodesLabel, p.Own, len(own))
+		return WaitingForNodes, fmt.Sprintf("Pair %s lacks %s for size %s, in zones without one: add nodes with labels %s=true, %s=%s and %s=%s; it has %d in all",
+			p.Own, inAll(p.Missing), c.Size, hyperv1.RequestServingComponentLabel, hyperv1.ClusterSizeLabel, c.Size, hyperv1.PairedNodesLabel, p.Own, len(own))
 	}
-	return WaitingForNodes, fmt.Sprintf("No pair is free that has %d nodes for size %s in different zones: add nodes with labels %s=true, %s=%s and %s=NAME",
-		c.Places, c.Size, hyperv1.RequestServingComponentLabel, hyperv1.ClusterSizeLabel, c.Size, hyperv1.PairedNodesLabel)
+	need := "a node for size " + c.Size
+	if c.Places > 1 {
+		need = fmt.Sprintf("%d nodes for size %s in different zones", c.Places, c.Size)
+	}
+	return WaitingForNodes, fmt.Sprintf("No pair is free that has %s: add nodes with labels %s=true, %s=%s and %s=NAME",
+		need, hyperv1.RequestServingComponentLabel, hyperv1.ClusterSizeLabel, c.Size, hyperv1.PairedNodesLabel)
+}
+
+func inAll(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
 }
 
 // fits: the node is for clusters of the size, in the pair, and takes pods.

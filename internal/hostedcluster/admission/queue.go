@@ -186,7 +186,7 @@ func (q *Queue) Decide(ctx context.Context, one Candidate) (*Decision, error) {
 		}
 		if why == "" {
 			q.remember(one.HostedCluster, verdict.Missing)
-			return &Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason, Message: verdict.Message(w.Closed)}, nil
+			return &Decision{Waits: true, Reason: hyperv1.WaitingForCapacityReason, Message: waiting(one.HostedCluster, verdict.Message(w.Closed))}, nil
 		}
 		decision.Reason, decision.Message = hyperv1.CapacityGrowsReason, "There is no room for all of the control plane now, but nodes are added when pods wait: "+why
 	}
@@ -200,6 +200,14 @@ func (q *Queue) Decide(ctx context.Context, one Candidate) (*Decision, error) {
 		q.nudge()
 	}
 	return decision, nil
+}
+
+// waiting is what a control plane waits for: nodes for its requests alone, as long as there are none that could be given to it, else room.
+func waiting(hc *hyperv1.HostedCluster, room string) string {
+	if c := conditions.Get(hc.Status.Conditions, hyperv1.RequestServingNodesReady); c != nil && c.Status == metav1.ConditionFalse {
+		return "The control plane waits for nodes of its own: " + c.Message
+	}
+	return room
 }
 
 func (q *Queue) remember(hc *hyperv1.HostedCluster, missing capacity.Amounts) {

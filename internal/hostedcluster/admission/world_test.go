@@ -11,6 +11,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capacity"
 	"hcp.internal/platform/internal/controlplane/component"
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 func TestKeepForCapacity(t *testing.T) {
@@ -51,5 +52,17 @@ func TestConnectorsHaveTheirRoom(t *testing.T) {
 		g.Expect(missing()).To(HaveLen(1))
 		g.Expect(missing(kept(""))).To(HaveLen(1))
 		g.Expect(missing(kept("node"))).To(BeEmpty())
+	})
+}
+
+func TestWaitingForNodesOfItsOwn(t *testing.T) {
+	hc := &hyperv1.HostedCluster{}
+	t.Run("When a control plane fits nowhere it should say what is free", func(t *testing.T) {
+		NewWithT(t).Expect(waiting(hc, "no room")).To(Equal("no room"))
+	})
+	t.Run("When nodes of its own are missing it should name these, since room elsewhere is of no use", func(t *testing.T) {
+		hc := hc.DeepCopy()
+		hc.Status.Conditions = append(hc.Status.Conditions, conditions.False(hyperv1.RequestServingNodesReady, "WaitingForNodes", "No pair is free"))
+		NewWithT(t).Expect(waiting(hc, "no room")).To(Equal("The control plane waits for nodes of its own: No pair is free"))
 	})
 }

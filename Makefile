@@ -213,6 +213,10 @@ CLUSTERS ?= 3
 e2e-sizes: kubernetes build karpenter ## Sizes, the shared endpoint with clients by name, nodes by Karpenter, audit logs on volumes; CLUSTERS hosted clusters (as root, 20 minutes).
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; CLUSTERS=$(CLUSTERS) go test -count=1 -v -timeout 75m -tags e2e,sizes -run '^TestSizes$$' ./test/e2e $(TEST_FLAGS)
 
+.PHONY: e2e-placement
+e2e-placement: kubernetes build flannel ## Nodes for the requests of one hosted cluster, on a hosted cluster of seven nodes as the management cluster: pairs, a machine that dies, a drain (as root, 25 minutes).
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 75m -tags e2e,sizes -run '^TestPlacement$$' ./test/e2e $(TEST_FLAGS)
+
 .PHONY: e2e-brownfield
 e2e-brownfield: kubernetes build ## From standard Cluster API types to private ones, with a hosted cluster from before (as root, 6 minutes).
 	go test -count=1 -v -timeout 45m -tags e2e,brownfield -run '^TestBrownfield$$' ./test/e2e $(TEST_FLAGS)

@@ -1,4 +1,4 @@
-//go:build e2e && (upgrade || live)
+//go:build e2e && (upgrade || live || sizes)
 
 package e2e
 

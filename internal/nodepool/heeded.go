@@ -2,8 +2,6 @@ package nodepool
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -17,14 +15,8 @@ func (p *pass) heeded() {
 	if err != nil {
 		panic(fmt.Sprintf("a NodePool can't be encoded: %v", err)) // it has been decoded from JSON
 	}
-	found := append(support.Of("NodePool").Findings(spec, string(p.spec().Platform.Type)), support.AnnotationFindings(p.obs.pool.Annotations, p.payloadRelease())...)
-	if p.payloadRelease() { // the table is about Kubernetes releases
-		found = slices.DeleteFunc(found, func(f support.Finding) bool {
-			return slices.ContainsFunc(payloadOnly, func(field string) bool {
-				return f.Field == field || strings.HasPrefix(f.Field, field+".") || strings.HasPrefix(f.Field, field+"[")
-			})
-		})
-	}
+	payload := p.payloadRelease()
+	found := append(support.Of("NodePool").FindingsOf(spec, string(p.spec().Platform.Type), payload), support.AnnotationFindings(p.obs.pool.Annotations, payload)...)
 	if len(found) > 0 {
 		p.set(bad(hyperv1.AllFieldsHeeded, hyperv1.FieldsNotHeededReason, support.Message(found)))
 		return

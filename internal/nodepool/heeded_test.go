@@ -89,6 +89,19 @@ func TestAllFieldsHeeded(t *testing.T) {
 		g.Expect(c.Status).To(Equal(corev1.ConditionFalse))
 		g.Expect(c.Message).To(HavePrefix("spec.osImageStream: "))
 	})
+	t.Run("When the release is one of OpenShift an operating system and tuning should be heeded, as the table says", func(t *testing.T) {
+		g := NewWithT(t)
+		for _, field := range []string{"spec.osImageStream", "spec.tuningConfig"} {
+			e, ok := support.Of("NodePool").Lookup(field, "")
+			g.Expect(ok).To(BeTrue(), field)
+			g.Expect(e.ForPayloads().Verdict).To(Equal(support.Heeded), field)
+		}
+		c := of(payloadExample, func(o *observed) {
+			o.pool.Spec.OSImageStream.Name = "rhel-9"
+			o.pool.Spec.TuningConfig = []corev1.LocalObjectReference{{Name: "tuned"}}
+		})
+		g.Expect(c.Message).NotTo(Or(BeEmpty(), ContainSubstring("osImageStream"), ContainSubstring("tuningConfig")))
+	})
 	t.Run("When the platform is None it should say that nobody makes machines", func(t *testing.T) {
 		g := NewWithT(t)
 		c := of(func(o *observed) {

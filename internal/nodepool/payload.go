@@ -193,9 +193,6 @@ func atLeast(release string, major, minor uint) bool {
 	return err == nil && (v.Major() > major || v.Major() == major && v.Minor() >= minor)
 }
 
-// payloadOnly are fields and annotations of a NodePool that are heeded for OpenShift releases alone.
-var payloadOnly = []string{"spec.osImageStream", "spec.tuningConfig", "metadata.annotations[" + hyperv1.NodePoolHAProxyImageAnnotation + "]"}
-
 // platformImage tells whether the platform can make machines of the release, and what else the platform has to say. There is nothing to tell of
 // Kubernetes releases, which boot what the platform has.
 func (p *pass) platformImage() bool {

@@ -16,7 +16,7 @@ var nodePools = Table{Kind: "NodePool", Entries: []Entry{
 	{Path: "spec.nodeDrainTimeout", Verdict: Heeded, None: NotHeeded, Text: noMachines, By: byPools},
 	{Path: "spec.nodeLabels", Verdict: Heeded, By: byPools},
 	{Path: "spec.nodeVolumeDetachTimeout", Verdict: Heeded, None: NotHeeded, Text: noMachines, By: byPools},
-	{Path: "spec.osImageStream", Verdict: NotHeeded, Text: "machines of Kubernetes releases boot the image of their platform: remove it"},
+	{Path: "spec.osImageStream", Verdict: NotHeeded, Payload: Heeded, PayloadBy: "test internal/nodepool.TestPayloadHash", Text: "machines of Kubernetes releases boot the image of their platform: remove it"},
 	{Path: "spec.pausedUntil", Verdict: Heeded, By: "test internal/nodepool.TestGates"},
 	{Path: "spec.platform", Verdict: Refused, Text: poolCloud},
 	{Path: "spec.platform.type", Verdict: Refused, Text: poolCloud},
@@ -42,5 +42,5 @@ var nodePools = Table{Kind: "NodePool", Entries: []Entry{
 	{Path: "spec.release", Verdict: Heeded, By: "test internal/nodepool.TestGates"},
 	{Path: "spec.replicas", Verdict: Heeded, None: NotHeeded, Default: "0", Text: noMachines, By: byPools},
 	{Path: "spec.taints", Verdict: Heeded, By: byPools},
-	{Path: "spec.tuningConfig", Verdict: NotHeeded, Text: "node tuning is a part of OpenShift: set what you need with MachineConfigs in spec.config"},
+	{Path: "spec.tuningConfig", Verdict: NotHeeded, Payload: Heeded, PayloadBy: "test internal/nodepool.TestTuning", Text: "node tuning is a part of OpenShift: set what you need with MachineConfigs in spec.config"},
 }}

@@ -127,7 +127,7 @@ func steps(obs *state.Observed, o options) []step.Step {
 	all = append(all, markSources(obs), step.Step{Name: step.CoreHCP, Class: step.Critical, Apply: []client.Object{desired.HostedControlPlane(obs)}}, capiStep(obs), removeCopies(obs), publish(obs))
 	all = append(all, step.Step{Name: step.Release, Class: step.Critical, Err: obs.ReleaseErr})
 	if obs.Target != nil {
-		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs))
+		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs, o))
 	}
 	if len(obs.Etcds) > 0 {
 		all = append(all, recoveryStep(obs))
@@ -265,7 +265,8 @@ func completeInfra(obs *state.Observed, infra client.Object, s *step.Step) (err 
 	return nil
 }
 
-func policies(obs *state.Observed) step.Step {
+// policies are about who reaches the control plane, and who may look at it.
+func policies(obs *state.Observed, o options) step.Step {
 	s := step.Step{Name: step.Policies, Class: step.Blockable}
 	in := desired.PolicyInput(obs)
 	want := netpolicy.For(in)
@@ -273,6 +274,12 @@ func policies(obs *state.Observed) step.Step {
 		s.Apply = append(s.Apply, p)
 	}
 	s.Apply = append(s.Apply, desired.PKIOperatorRights(obs.HC, obs.OperatorLabels)...)
+	s.Apply = append(s.Apply, desired.KubeVirtStorageRights(obs)...)
+	if o.clusterMonitoring {
+		s.Apply = append(s.Apply, desired.PrometheusRights(obs)...)
+	} else {
+		s.Delete = append(s.Delete, desired.PrometheusRights(obs)...)
+	}
 	for _, name := range want.Delete {
 		s.Delete = append(s.Delete, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: name}})
 	}

@@ -34,6 +34,7 @@ func clusterRules(capi capiChoice) []rbacv1.PolicyRule {
 		rule(group("cdi.kubevirt.io"), "datavolumes", "get,list,watch,create,delete"),
 		rule(group("subresources.kubevirt.io"), "virtualmachineinstances/addvolume,virtualmachineinstances/removevolume,virtualmachines/addvolume,virtualmachines/removevolume", "update"),
 		rule(group("snapshot.storage.k8s.io"), "volumesnapshots", "get,create,delete"),
+		rule(group(""), "persistentvolumes", "get"),
 
 		// What the providers of KubeVirt, Agent and OpenStack get.
 		rule(group(""), "services", "*"),

@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/state"
@@ -146,6 +148,59 @@ func TestPodSecurity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(podSecurity(statetest.Seen(tc.world).HC)).To(HaveKeyWithValue(hyperv1.PodSecurityEnforceLabel, tc.want))
+		})
+	}
+}
+
+func TestPrometheusRights(t *testing.T) {
+	of := func(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
+		objs := PrometheusRights(statetest.Seen(func(obs *state.Observed) { obs.Management.Prometheus = namespace }))
+		return objs[0].(*rbacv1.Role), objs[1].(*rbacv1.RoleBinding)
+	}
+	t.Run("When the management cluster is one of OpenShift its monitoring should find Pods of the control plane", func(t *testing.T) {
+		g := NewWithT(t)
+		role, binding := of("")
+		g.Expect([]string{role.Namespace, role.Name}).To(Equal([]string{"clusters-demo", "openshift-prometheus"}))
+		g.Expect(role.Rules[0]).To(Equal(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services", "endpoints", "pods"}, Verbs: []string{"get", "list", "watch"}}))
+		g.Expect(binding.RoleRef.Name).To(Equal(role.Name))
+		g.Expect(binding.Subjects).To(Equal([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "openshift-monitoring", Name: "prometheus-k8s"}}))
+	})
+	t.Run("When Prometheus runs elsewhere it should have the rights", func(t *testing.T) {
+		_, binding := of("monitoring")
+		NewWithT(t).Expect(binding.Subjects[0].Namespace).To(Equal("monitoring"))
+	})
+}
+
+func TestKubeVirtStorageRights(t *testing.T) {
+	of := func(change func(*state.Observed)) []client.Object {
+		return KubeVirtStorageRights(statetest.Seen(func(obs *state.Observed) {
+			obs.HC.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.KubevirtPlatform, Kubevirt: &hyperv1.KubevirtPlatformSpec{}}
+			obs.Target.Kubernetes = false
+			change(obs)
+		}))
+	}
+	t.Run("When virtual machines run in the management cluster the storage driver should look at its volumes", func(t *testing.T) {
+		g := NewWithT(t)
+		objs := of(func(*state.Observed) {})
+		g.Expect(objs).To(HaveLen(2))
+		role, binding := objs[0].(*rbacv1.ClusterRole), objs[1].(*rbacv1.ClusterRoleBinding)
+		g.Expect(role.Name).To(Equal("clusters-demo-kubevirt-csi-cluster"))
+		g.Expect(role.Labels).To(Equal(map[string]string{"hypershift.openshift.io/owner.namespace": "clusters", "hypershift.openshift.io/owner.name": "demo"}))
+		g.Expect(binding.Subjects).To(Equal([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "clusters-demo", Name: "kubevirt-csi"}}))
+	})
+	for name, change := range map[string]func(*state.Observed){
+		"they run elsewhere": func(obs *state.Observed) {
+			obs.HC.Spec.Platform.Kubevirt.Credentials = &hyperv1.KubevirtPlatformCredentials{}
+		},
+		"there is no storage driver": func(obs *state.Observed) {
+			obs.HC.Spec.Platform.Kubevirt.StorageDriver = &hyperv1.KubevirtStorageDriverSpec{Type: "None"}
+		},
+		"the release is one of Kubernetes":        func(obs *state.Observed) { obs.Target.Kubernetes = true },
+		"the platform is another":                 func(obs *state.Observed) { obs.HC.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.NonePlatform} },
+		"it is not known yet what the release is": func(obs *state.Observed) { obs.Target = nil },
+	} {
+		t.Run("When "+name+" nobody should get rights to volumes", func(t *testing.T) {
+			NewWithT(t).Expect(of(change)).To(BeEmpty())
 		})
 	}
 }

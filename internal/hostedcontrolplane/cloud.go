@@ -5,11 +5,13 @@ import (
 	"os"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/companion"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform/aws"
 )
 
@@ -45,9 +47,39 @@ func (r *Reconciler) setupCloud(mgr manager.Manager, o Options) error {
 
 // leave ends the control plane, once what lies outside of its namespace is gone: the tokens for that come from its API server.
 func (r *Reconciler) leave(ctx context.Context, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
-	if what := aws.Removing(hcp, r.Clock.Now()); r.InCloud && what != "" {
+	if what := r.removing(hcp); what != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("the control plane stays until what it has in the cloud is gone", "waitingFor", what)
 		return ctrl.Result{RequeueAfter: cloudRecheck}, nil
 	}
 	return ctrl.Result{}, r.finalize(ctx, hcp)
+}
+
+// removalPatience is how long a control plane outside of AWS stays for what the hosted cluster has in a cloud. The config operator gives up a minute before, and
+// says what is left.
+const removalPatience = 11 * time.Minute
+
+// removing says which condition a control plane that is being deleted waits for; empty: none.
+func (r *Reconciler) removing(hcp *hyperv1.HostedControlPlane) string {
+	switch {
+	case hcp.Spec.Platform.AWS != nil:
+		if r.InCloud {
+			return aws.Removing(hcp, r.Clock.Now())
+		}
+		return "" // without credentials nothing can be removed
+	case hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] != "true", knownFlavour(hcp) != openShift:
+		return ""
+	}
+	since := hcp.DeletionTimestamp.Time
+	if c := conditions.Get(hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed); c != nil {
+		if c.Status == metav1.ConditionTrue || c.Reason == hyperv1.CloudResourcesCleanupSkippedReason || c.Reason == hyperv1.CloudResourcesDeletionTimedOutReason {
+			return ""
+		}
+		if c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	if r.Clock.Since(since) >= removalPatience {
+		return ""
+	}
+	return hyperv1.CloudResourcesDestroyed
 }

@@ -40,5 +40,5 @@ func Removing(hcp *hyperv1.HostedControlPlane, now time.Time) string {
 
 // ended tells whether the hosted cluster's own controllers are through, or have given up.
 func ended(c *metav1.Condition) bool {
-	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == hyperv1.CloudResourcesCleanupSkippedReason)
+	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == hyperv1.CloudResourcesCleanupSkippedReason || c.Reason == hyperv1.CloudResourcesDeletionTimedOutReason)
 }

@@ -1,0 +1,53 @@
+package hostedcontrolplane
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
+)
+
+func TestRemoving(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration, c metav1.Condition) metav1.Condition {
+		c.LastTransitionTime = metav1.NewTime(now.Add(-ago))
+		return c
+	}
+	const inside = hyperv1.CloudResourcesDestroyed
+	for name, tc := range map[string]struct {
+		change     func(*hyperv1.HostedControlPlane)
+		deleted    time.Duration // how long ago
+		conditions []metav1.Condition
+		want       string
+	}{
+		"When it begins it should wait for what is inside":                    {want: inside},
+		"When nobody asked for it it should wait for nothing":                 {change: func(h *hyperv1.HostedControlPlane) { h.Annotations = nil }},
+		"When the release is one of Kubernetes it should wait for nothing":    {change: func(h *hyperv1.HostedControlPlane) { h.Status.ControlPlaneVersion.Desired.Version = "1.36.1" }},
+		"When no release was ever read it should wait for nothing":            {change: func(h *hyperv1.HostedControlPlane) { h.Status.ControlPlaneVersion.Desired.Version = "" }},
+		"When it has no credentials for AWS it should wait for nothing":       {change: func(h *hyperv1.HostedControlPlane) { h.Spec.Platform.AWS = &hyperv1.AWSPlatformSpec{} }},
+		"When something is left it should wait":                               {deleted: 5 * time.Minute, conditions: []metav1.Condition{at(4*time.Minute, conditions.False(inside, hyperv1.RemainingCloudResourcesReason, ""))}, want: inside},
+		"When all is gone it should wait for nothing":                         {conditions: []metav1.Condition{at(0, conditions.True(inside, "x", ""))}},
+		"When the removal was skipped it should wait for nothing":             {conditions: []metav1.Condition{at(0, conditions.False(inside, hyperv1.CloudResourcesCleanupSkippedReason, ""))}},
+		"When the removal took too long it should wait for nothing":           {conditions: []metav1.Condition{at(0, conditions.False(inside, hyperv1.CloudResourcesDeletionTimedOutReason, ""))}},
+		"When nobody says anything for eleven minutes it should wait no more": {deleted: removalPatience},
+		"When the condition has changed meanwhile it should go on":            {deleted: removalPatience, conditions: []metav1.Condition{at(time.Minute, conditions.False(inside, "ErrorOccurred", ""))}, want: inside},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{
+				DeletionTimestamp: &metav1.Time{Time: now.Add(-tc.deleted)}, Annotations: map[string]string{hyperv1.CleanupCloudResourcesAnnotation: "true"}}}
+			hcp.Spec.Platform.Type = hyperv1.KubevirtPlatform
+			hcp.Status.ControlPlaneVersion.Desired.Version = "4.22.0"
+			hcp.Status.Conditions = tc.conditions
+			if tc.change != nil {
+				tc.change(hcp)
+			}
+			r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(now)}
+			NewWithT(t).Expect(r.removing(hcp)).To(Equal(tc.want))
+		})
+	}
+}

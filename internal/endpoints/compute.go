@@ -23,7 +23,9 @@ const (
 type Live struct {
 	// API is Service kube-apiserver, nil when it does not exist.
 	API *corev1.Service
-	// Warnings are recent warning events about it, newest first.
+	// APIBalancer is Service kube-apiserverlb, nil when it does not exist.
+	APIBalancer *corev1.Service
+	// Warnings are recent warning events about the Service that publishes the API, newest first.
 	Warnings []string
 	// Konnectivity is Service konnectivity-server, nil when it does not exist, and KonnectivityWarnings the events about it.
 	Konnectivity         *corev1.Service
@@ -76,7 +78,7 @@ func (s *Status) fillAPI(hcp *hyperv1.HostedControlPlane, live Live) error {
 		if s.APIServiceIP == "" {
 			return fmt.Errorf("service %s/%s has no cluster IP yet", svc.Namespace, svc.Name)
 		}
-		s.APIHost, s.APIPort = s.APIServiceIP, InternalAPIPort
+		s.APIHost, s.APIPort = s.APIServiceIP, ServiceAPIPort(hcp)
 	default:
 		return fmt.Errorf("%s cannot be published by %q", hyperv1.APIServer, strategy.Type)
 	}
@@ -86,13 +88,19 @@ func (s *Status) fillAPI(hcp *hyperv1.HostedControlPlane, live Live) error {
 // fillLoadBalancer prefers the name that the user gave: it is stable, and known before the load balancer is.
 func (s *Status) fillLoadBalancer(hcp *hyperv1.HostedControlPlane, strategy *hyperv1.ServicePublishingStrategy, live Live) error {
 	svc := live.API
-	if privateAPI(hcp) {
-		if live.Payload == nil || live.Payload.APIPrivate == nil {
-			return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, APIPrivateServiceName)
+	switch apiBalancer(hcp) {
+	case APIPrivateServiceName:
+		svc = nil
+		if live.Payload != nil {
+			svc = live.Payload.APIPrivate
 		}
-		svc = live.Payload.APIPrivate
+	case APIBalancerServiceName:
+		svc = live.APIBalancer
 	}
-	s.APIPort = InternalAPIPort
+	if svc == nil {
+		return fmt.Errorf("service %s/%s does not exist yet", hcp.Namespace, apiBalancer(hcp))
+	}
+	s.APIPort = BalancedAPIPort(hcp)
 	if s.APIHost = loadBalancerHost(strategy, svc); s.APIHost != "" {
 		return nil
 	}

@@ -37,6 +37,11 @@ func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.H
 	if live.API, err = readService(ctx, services, hcp.Namespace, names.KubeAPIServer); live.API == nil {
 		return live, err
 	}
+	if hasAPIBalancer(hcp) {
+		if live.APIBalancer, err = readService(ctx, services, hcp.Namespace, APIBalancerServiceName); err != nil {
+			return Live{}, err
+		}
+	}
 	if konnectivity(hcp) != nil {
 		if live.Konnectivity, err = readService(ctx, services, hcp.Namespace, KonnectivityServiceName); err != nil {
 			return Live{}, err
@@ -59,7 +64,7 @@ func Observe(ctx context.Context, services, events client.Reader, hcp *hyperv1.H
 	case live.Payload != nil && live.Payload.Routing.publicRouter() && status.ExternalRouterHost == "":
 		live.Payload.RouterWarnings, err = readWarnings(ctx, events, hcp.Namespace, RouterServiceName)
 	case status.APIHost == "":
-		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, names.KubeAPIServer)
+		live.Warnings, err = readWarnings(ctx, events, hcp.Namespace, apiBalancer(hcp))
 	case live.Konnectivity != nil && status.KonnectivityHost == "":
 		live.KonnectivityWarnings, err = readWarnings(ctx, events, hcp.Namespace, KonnectivityServiceName)
 	case live.Payload != nil && live.Payload.OAuthService != nil:

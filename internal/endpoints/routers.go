@@ -63,6 +63,7 @@ func routerServices(hcp *hyperv1.HostedControlPlane, r Routing, oauth bool) map[
 		svc := apiService(hcp)
 		svc.Name, svc.Annotations = APIPrivateServiceName, privateLoadBalancer(hcp)
 		svc.Spec.Type, svc.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, nil
+		svc.Spec.Ports = []corev1.ServicePort{apiServicePort(BalancedAPIPort(hcp))}
 		out[svc.Name] = svc
 	}
 	return out

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -106,6 +105,9 @@ func ValidateKubernetes(hcp *hyperv1.HostedControlPlane, can Capabilities) error
 // Services are the Services that publish the endpoints which exist, whatever the release. The HostedControlPlane must have passed Validate.
 func Services(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
 	services := []*corev1.Service{apiService(hcp)}
+	if hasAPIBalancer(hcp) {
+		services = append(services, apiBalancerService(hcp))
+	}
 	if strategy := konnectivity(hcp); strategy != nil {
 		services = append(services, konnectivityService(hcp, strategy))
 	}
@@ -122,7 +124,7 @@ func KubernetesServices(hcp *hyperv1.HostedControlPlane) []*corev1.Service {
 
 func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 	labels := map[string]string{appLabel: names.KubeAPIServer, hyperv1.ControlPlaneComponentLabel: names.KubeAPIServer}
-	port := corev1.ServicePort{Name: apiContainerPort, Protocol: corev1.ProtocolTCP, Port: InternalAPIPort, TargetPort: intstr.FromString(apiContainerPort)}
+	port := apiServicePort(ServiceAPIPort(hcp))
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: hcp.Namespace, Name: names.KubeAPIServer, Labels: labels},
 		Spec: corev1.ServiceSpec{
@@ -134,7 +136,7 @@ func apiService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 	if strategy := StrategyFor(hcp, hyperv1.APIServer); strategy != nil {
 		switch strategy.Type {
 		case hyperv1.LoadBalancer:
-			if privateAPI(hcp) {
+			if privateAPI(hcp) || hasAPIBalancer(hcp) {
 				break // another Service is the load balancer
 			}
 			svc.Spec.Type = corev1.ServiceTypeLoadBalancer

@@ -27,7 +27,7 @@ func pkiSpec(hcp *hyperv1.HostedControlPlane, infra endpoints.Status, base pki.S
 	s := base // validity and kind of keys, as the process was started
 	s.Namespace, s.Name, s.InfraID, s.Owner = hcp.Namespace, hcp.Name, hcp.Spec.InfraID, ownerReference(hcp)
 	s.CustomAPIHost = hcp.Spec.KubeAPIServerDNSName
-	s.InternalAPIPort, s.PodAPIPort = endpoints.InternalAPIPort, podAPIPort(hcp)
+	s.InternalAPIPort, s.PodAPIPort = endpoints.ServiceAPIPort(hcp), podAPIPort(hcp)
 	s.UnmanagedEtcd = hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged
 	s.EtcdShards = shards.Names(hcp.Spec.Etcd)
 	s.UserServiceAccountKey = hcp.Spec.ServiceAccountSigningKey != nil && hcp.Spec.ServiceAccountSigningKey.Name != ""

@@ -54,6 +54,9 @@ func planPublication(obs Observed) publication {
 		objs = append(objs, svc)
 	}
 	p.objects = objs
+	for _, name := range endpoints.Unwanted(obs.HCP) {
+		p.remove = append(p.remove, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: obs.HCP.Namespace, Name: name}})
+	}
 	if obs.Flavour == openShift {
 		p.addRouting(obs)
 	}

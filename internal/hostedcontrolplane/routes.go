@@ -94,7 +94,7 @@ func dialFor(obs *Observed) string {
 	strategy := endpoints.StrategyFor(obs.HCP, hyperv1.APIServer)
 	switch {
 	case !payload.Public(obs.HCP):
-		return net.JoinHostPort(names.KubeAPIServer+"."+obs.HCP.Namespace+".svc", strconv.Itoa(int(endpoints.InternalAPIPort)))
+		return net.JoinHostPort(names.KubeAPIServer+"."+obs.HCP.Namespace+".svc", strconv.Itoa(int(endpoints.ServiceAPIPort(obs.HCP))))
 	case strategy != nil && strategy.Type == hyperv1.Route && obs.Routing.OwnRouter && obs.Infra.ExternalRouterHost != "":
 		return net.JoinHostPort(obs.Infra.ExternalRouterHost, strconv.Itoa(int(endpoints.RoutePort)))
 	}

@@ -94,7 +94,7 @@ func clouds(ctx component.WorkloadContext) []corev1.EnvVar {
 func override(ctx component.WorkloadContext) (host string, port int32) {
 	hcp := ctx.HCP
 	if kit.Private(hcp) {
-		port = endpoints.InternalAPIPort
+		port = endpoints.BalancedAPIPort(hcp)
 		if s := endpoints.StrategyFor(hcp, hyperv1.APIServer); s != nil && s.Type == hyperv1.Route {
 			port = endpoints.RoutePort
 		}

@@ -73,7 +73,7 @@ func nodeURL(ctx component.WorkloadContext) string {
 	if !kit.Private(ctx.HCP) {
 		return publishedURL(ctx)
 	}
-	port := endpoints.InternalAPIPort
+	port := endpoints.BalancedAPIPort(ctx.HCP)
 	if byRoute(ctx) {
 		port = endpoints.RoutePort
 	}
@@ -88,7 +88,7 @@ func byRoute(ctx component.WorkloadContext) bool {
 // publishedURL is where users reach the API. A load balancer in a private network has no name that its certificate has.
 func publishedURL(ctx component.WorkloadContext) string {
 	if !kit.Public(ctx.HCP) && !byRoute(ctx) {
-		return pki.ServerURL(kit.LocalAPIHost(ctx.HCP), endpoints.InternalAPIPort)
+		return pki.ServerURL(kit.LocalAPIHost(ctx.HCP), endpoints.BalancedAPIPort(ctx.HCP))
 	}
 	return pki.ServerURL(ctx.Infra.APIHost, ctx.Infra.APIPort)
 }

@@ -104,7 +104,7 @@ DIST_ARCHS ?= amd64,arm64
 ##? More flags for hack/dist: DIST_FLAGS='-url https://downloads.example.com/v0.1.0'.
 DIST_FLAGS ?=
 
-##? Folder of the distribution that make dist-check looks at.
+##? Folder of the distribution that make dist-check looks at, and that make e2e-install installs when it is named.
 MADE ?= dist
 
 .PHONY: dist dist-verify dist-check
@@ -278,12 +278,15 @@ e2e-authorities: kubernetes build ## Every authority of a highly available hoste
 ##? Commit that make e2e-install takes as the version before, and upgrades from; without one it upgrades to the same.
 BEFORE ?=
 
+INSTALL_MADE = $(if $(filter file,$(origin MADE)),bin/e2e-install,$(MADE))
+
 .PHONY: e2e-install
-e2e-install: kubernetes capi build flannel ## docs/install.md, followed word by word on a hosted cluster as the management cluster (as root, 25 minutes).
-	$(MAKE) dist DIST_PARTS=images DIST_ARCHS=$$(go env GOARCH) DIST_FLAGS='-releases 1.36.3'
+e2e-install: kubernetes capi build flannel ## docs/install.md, word by word on a hosted cluster as the management cluster; MADE=dist installs that (as root, 25 minutes).
+	@# Without MADE it makes images for this machine alone, beside dist, which it leaves as it is.
+	$(if $(filter file,$(origin MADE)),$(MAKE) dist DIST_PARTS=images DIST_ARCHS=$$(go env GOARCH) DIST_FLAGS='-releases 1.36.3 -out $(INSTALL_MADE)')
 	$(if $(BEFORE),hack/before.sh $(BEFORE) .cache/before)
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
-	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; $(if $(BEFORE),INSTALL_BEFORE=$(CURDIR)/.cache/before) \
+	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; INSTALL_MADE='$(abspath $(INSTALL_MADE))' $(if $(BEFORE),INSTALL_BEFORE=$(CURDIR)/.cache/before) \
 	  $(PLAIN) -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-monitoring

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -172,6 +173,9 @@ func (d desk) folder(t *testing.T) string {
 	img, err = image.Release("1.36.3", map[string]string{"controlplane-operator": bundle.Placeholder + "/hypershift/hypershift@" + operators.String()})
 	add(bundle.Entry{Repository: "hypershift/release", Tag: "1.36.3", Kind: bundle.Release, Release: "1.36.3", Needs: []v1.Hash{operators}}, img, err)
 	g.Expect(w.Close()).To(Succeed())
+	index, err := os.ReadFile(filepath.Join(dir, "dist", "images", "index.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(dir, "dist", "SHA256SUMS"), fmt.Appendf(nil, "%x  images/index.json\n", sha256.Sum256(index)), 0o600)).To(Succeed())
 	return dir
 }
 

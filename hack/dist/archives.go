@@ -82,14 +82,6 @@ func plugin(root string, s system) builds.Target {
 	return t
 }
 
-func (d *distribution) build(ctx context.Context, say func(string, ...any), t builds.Target) error {
-	err := builds.Build(ctx, d.root, t, func(p builds.Progress) { say("%s: %s", t.Name, p) })
-	if err != nil {
-		return fmt.Errorf("building %s: %w", t.Name, err)
-	}
-	return nil
-}
-
 // packed is a file of an archive.
 type packed struct {
 	name   string
@@ -114,21 +106,33 @@ func (p packed) open() (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
+// cliTargets are the programs of all archives.
+func (d *distribution) cliTargets() []builds.Target {
+	var list []builds.Target
+	for _, s := range d.systems {
+		list = append(list, cli(d.root, s), plugin(d.root, s))
+	}
+	return list
+}
+
+// makeArchives builds all programs before it touches the archives of before, which are replaced, those of other versions and systems too.
 func (d *distribution) makeArchives(ctx context.Context, say func(string, ...any)) error {
+	for _, t := range d.cliTargets() {
+		if err := d.build(ctx, say, t); err != nil {
+			return err
+		}
+	}
+	say("collecting licences")
 	legal, err := d.legal(ctx, "cli")
 	if err != nil {
 		return err
 	}
-	for _, s := range d.systems {
-		target := cli(d.root, s)
-		if err := d.build(ctx, say, target); err != nil {
-			return err
-		}
-		launcher := plugin(d.root, s)
-		if err := d.build(ctx, say, launcher); err != nil {
-			return err
-		}
-		if err := d.pack(d.archive(s), s, append(slices.Clone(legal), d.programs(s, target, launcher)...)); err != nil {
+	if err := d.remove("archives"); err != nil {
+		return err
+	}
+	for i, s := range d.systems {
+		say("packing %s, %d of %d", d.archive(s), i+1, len(d.systems))
+		if err := d.pack(d.archive(s), s, append(slices.Clone(legal), d.programs(s, cli(d.root, s), plugin(d.root, s))...)); err != nil {
 			return fmt.Errorf("packing %s: %w", d.archive(s), err)
 		}
 	}

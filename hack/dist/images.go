@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -64,11 +65,17 @@ func (d *distribution) repositories() []repository {
 	}
 }
 
-func (d *distribution) makeImages(ctx context.Context, say func(string, ...any)) error {
-	folder := filepath.Join(d.out, "images")
-	if err := os.RemoveAll(folder); err != nil {
-		return err
+// imageTargets are the programs of all images.
+func (d *distribution) imageTargets() []builds.Target {
+	var list []builds.Target
+	for _, arch := range d.architectures {
+		list = append(list, d.targets(system{"linux", arch})...)
 	}
+	return list
+}
+
+// makeImages packs images into a folder beside, which takes the place of the images of before when it is complete.
+func (d *distribution) makeImages(ctx context.Context, say func(string, ...any)) (err error) {
 	var all []onArch
 	for _, arch := range d.architectures {
 		a, err := d.prepare(ctx, say, arch)
@@ -77,14 +84,38 @@ func (d *distribution) makeImages(ctx context.Context, say func(string, ...any))
 		}
 		all = append(all, a)
 	}
+	folder, unfinished := filepath.Join(d.out, "images"), filepath.Join(d.out, "images.unfinished")
+	if err := os.RemoveAll(unfinished); err != nil { // of a run that was killed
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(unfinished))
+		}
+	}()
+	if err := d.packImages(ctx, say, unfinished, all); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(folder), os.Rename(unfinished, folder))
+}
+
+// imagesOfRelease is how many images each release has of its own.
+const imagesOfRelease = 4
+
+func (d *distribution) packImages(ctx context.Context, say func(string, ...any), folder string, all []onArch) error {
 	w, err := bundle.NewWriter(folder)
 	if err != nil {
 		return err
 	}
 	common := image.ReleaseImages{}
 	var needs []v1.Hash
+	number, total := 0, len(d.repositories())+imagesOfRelease*len(d.releases)
+	packing := func(name string) {
+		number++
+		say("packing %s and its licences, image %d of %d", name, number, total)
+	}
 	for _, r := range d.repositories() {
-		say("packing %s:%s", r.name, r.tag)
+		packing(r.name + ":" + r.tag)
 		desc, err := d.add(ctx, w, r, all)
 		if err != nil {
 			return err
@@ -93,8 +124,7 @@ func (d *distribution) makeImages(ctx context.Context, say func(string, ...any))
 		needs = append(needs, desc.Digest)
 	}
 	for _, release := range d.releases {
-		say("packing Kubernetes %s", release)
-		if err := d.addRelease(ctx, w, release, common, needs, all); err != nil {
+		if err := d.addRelease(ctx, w, release, common, needs, all, packing); err != nil {
 			return fmt.Errorf("release %s: %w", release, err)
 		}
 	}
@@ -178,7 +208,7 @@ func (d *distribution) targets(s system) []builds.Target {
 	}
 	for i := range list {
 		t := &list[i]
-		t.OS, t.Arch = s.os, s.arch
+		t.OS, t.Arch, t.Name = s.os, s.arch, t.Name+" for "+s.os+"/"+s.arch
 		name := strings.TrimPrefix(strings.TrimPrefix(t.Out, "bin/"), "capi/"+builds.ClusterAPIVersion+"/")
 		t.Out = buildFolder(s) + name
 	}
@@ -239,7 +269,7 @@ func index(w *bundle.Writer, e bundle.Entry, all []onArch, build func(onArch) (v
 }
 
 // addRelease puts the images of a Kubernetes version into the bundle, and the release image that names all.
-func (d *distribution) addRelease(ctx context.Context, w *bundle.Writer, release string, tags image.ReleaseImages, needs []v1.Hash, all []onArch) error {
+func (d *distribution) addRelease(ctx context.Context, w *bundle.Writer, release string, tags image.ReleaseImages, needs []v1.Hash, all []onArch, packing func(name string)) error {
 	licences := []string{"kubernetes"}
 	if strings.HasPrefix(release, "1.35.") {
 		licences = []string{"kubernetes-1.35"}
@@ -257,6 +287,7 @@ func (d *distribution) addRelease(ctx context.Context, w *bundle.Writer, release
 			return image.Node(a.node, a.binaries.Sidecar, bundle.Placeholder, a.binaries.CABundle, image.Kubelet{Binary: node(a), Image: tags.KubernetesNode})
 		}, func(r *image.ReleaseImages, ref string) { r.LocalNode = ref }},
 	} {
+		packing(r.name + ":" + r.tag)
 		desc, err := d.add(ctx, w, r, all)
 		if err != nil {
 			return err
@@ -265,6 +296,7 @@ func (d *distribution) addRelease(ctx context.Context, w *bundle.Writer, release
 		needs = append(needs[:len(needs):len(needs)], desc.Digest)
 	}
 	e := bundle.Entry{Repository: "hypershift/release", Tag: release, Kind: bundle.Release, Release: release, Needs: needs}
+	packing(e.Name())
 	_, err := index(w, e, all, func(onArch) (v1.Image, error) { return image.Release(release, tags.Tags()) })
 	return err
 }

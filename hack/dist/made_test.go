@@ -27,7 +27,7 @@ import (
 // made names the folder of a distribution; make dist-check does. Without it there is nothing to look at.
 const made = "DIST_MADE"
 
-// TestMade looks at a distribution as those do who get it: by its checksums, its inventory, and its images, here and in a registry.
+// TestMade looks at a distribution as those do who get it: by its checksums, its inventory, its archives, and its images, here and in a registry.
 func TestMade(t *testing.T) {
 	dir := os.Getenv(made)
 	if dir == "" {
@@ -35,6 +35,8 @@ func TestMade(t *testing.T) {
 	}
 	t.Run("When checksums are compared each file should have its own", func(t *testing.T) { compareSums(t, dir) })
 	t.Run("When the inventory is read it should be of version 2.3 and have Debian's packages of images", func(t *testing.T) { readInventory(t, dir) })
+	t.Run("When archives are unpacked their programs should be for their system, and be of this version", func(t *testing.T) { lookIntoArchives(t, dir) })
+	t.Run("When krew reads its manifests they should name the archives that are there", func(t *testing.T) { readKrew(t, dir) })
 	images := filepath.Join(dir, "images")
 	if _, err := os.Stat(images); err != nil {
 		t.Skip("there are no images: make dist DIST_PARTS=images")
@@ -48,14 +50,15 @@ func compareSums(t *testing.T, dir string) {
 	g := NewWithT(t)
 	raw, err := os.ReadFile(filepath.Join(dir, sums))
 	g.Expect(err).NotTo(HaveOccurred())
-	lines := 0
+	var have []string
 	for line := range strings.Lines(string(raw)) {
 		sum, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		g.Expect(sumOf(filepath.Join(dir, filepath.FromSlash(file)))).To(Equal(sum), file)
-		lines++
+		have = append(have, file)
 	}
-	g.Expect(lines).To(BeNumerically(">", 0))
-	t.Logf("%d files", lines)
+	g.Expect(have).NotTo(BeEmpty())
+	g.Expect(have).To(Equal(listed(dir)), "every file, and none that is gone")
+	t.Logf("%d files", len(have))
 }
 
 func readInventory(t *testing.T, dir string) {

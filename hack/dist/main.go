@@ -1,18 +1,11 @@
-// Command dist makes a distribution of a checkout: everything that somebody needs who has no checkout.
-//
-//	go run ./hack/dist [-out dist] [-parts archives,chart,…] [-releases 1.36.3,1.35.4] [-architectures amd64,arm64] [-systems linux/amd64,…]
-//
-//	dist/hypershift-VERSION-OS-ARCH.tar.gz   the command line, for six systems (zip for Windows)
-//	dist/images/                             an OCI layout: operators, chart, and releases with all that they name; see hypershift images
-//	dist/hypershift-operator-VERSION.tgz     the chart
-//	dist/manifests/, dist/kustomize/         the same without Helm
-//	dist/krew/                               manifests of plugins of kubectl
-//	dist/sbom.spdx.json                      what is linked, and under which licences, and Debian's packages in images
-//	dist/SHA256SUMS                          of all of these
+// Command dist makes a distribution of a checkout: everything that somebody needs who has no checkout. -help lists parts and flags.
 //
 // The same commit gives the same bytes, in whichever folder it is: programs are built without paths, files have the time of the commit, and lists are
 // sorted. Two things come from outside: Go's modules, which go.sum names, and Debian's packages of today for what kube-proxy and workers call, which the
 // folder .cache keeps.
+//
+// It may be stopped on any line, and be run again: what is compiled is kept, images that were complete are there until the new ones are, and SHA256SUMS
+// is there only while it is of everything beside it.
 package main
 
 import (
@@ -25,7 +18,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,15 +25,21 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/local/builds"
-	"hcp.internal/platform/internal/version"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "Interrupted. Run the same command again to continue: what is compiled is kept. "+sums+" is written at the end.")
+		os.Exit(130)
+	default:
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		os.Exit(1)
 	}
@@ -62,94 +60,91 @@ type distribution struct {
 	created time.Time
 	// licences returns the texts of what programs are made of, by the names that tools/licences has for them.
 	licences func(ctx context.Context, programs ...string) ([]byte, error)
+
+	queue *queue                   // of builds
+	took  map[string]time.Duration // by part
+	texts map[string][]byte        // of licences, by programs
 }
 
 // part is something that can be left out.
 type part struct {
-	name string
-	make func(d *distribution, ctx context.Context, say func(string, ...any)) error
+	name  string
+	about string // for -help
+	make  func(d *distribution, ctx context.Context, say func(string, ...any)) error
+	// files are its files and folders in the distribution, as patterns of path.Match. What else is in the folder is not ours, and left alone.
+	files []string
+	// targets are what it builds, in order; nil if nothing.
+	targets func(d *distribution) []builds.Target
 }
 
-// parts, in order: the checksums come last.
-var parts = []part{
-	{"archives", (*distribution).makeArchives},
-	{"chart", (*distribution).makeChart},
-	{"manifests", (*distribution).makeManifests},
-	{"krew", (*distribution).makeKrew},
-	{"images", (*distribution).makeImages},
-	{"sbom", (*distribution).makeSBOM},
-	{"checksums", (*distribution).makeChecksums},
+// parts, in order: the checksums come last. It is filled by init because parts and what makes them name each other.
+var parts []part
+
+func init() {
+	parts = []part{
+		{"archives", "the command line for six systems: hypershift-VERSION-OS-ARCH.tar.gz, .zip for Windows", (*distribution).makeArchives,
+			[]string{"hypershift-*.tar.gz", "hypershift-*.zip"}, (*distribution).cliTargets},
+		{"chart", "the chart: hypershift-operator-VERSION.tgz", (*distribution).makeChart, []string{install.ChartName + "-*.tgz"}, nil},
+		{"manifests", "the same without Helm: manifests/, and kustomize/, a base", (*distribution).makeManifests, []string{"manifests", "kustomize"}, nil},
+		{"krew", "krew/: manifests of plugins of kubectl; needs the archives", (*distribution).makeKrew, []string{"krew"}, nil},
+		{"images", "images/: an OCI layout of operators, chart, and releases with all that they name; see hypershift images", (*distribution).makeImages,
+			[]string{"images"}, (*distribution).imageTargets},
+		{"sbom", "sbom.spdx.json: what is linked, and under which licences, and Debian's packages in images", (*distribution).makeSBOM, []string{inventory}, nil},
+		{"checksums", sums + ": of the files of all parts", (*distribution).makeChecksums, []string{sums, sums + ".sig"}, nil},
+	}
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	d := &distribution{version: version.Semver()}
-	flags := flag.NewFlagSet("dist", flag.ContinueOnError)
-	flags.StringVar(&d.out, "out", "dist", "folder to write; parts that are there are replaced")
-	wanted := flags.String("parts", "", "parts to make, separated by commas (default: all)")
-	releases := flags.String("releases", strings.Join(builds.KnownReleases(), ","), "Kubernetes releases, separated by commas")
-	architectures := flags.String("architectures", "amd64,arm64", "architectures of images, separated by commas")
-	archived := flags.String("systems", "", "systems of the command line's archives, as linux/amd64,darwin/arm64 (default: all six)")
-	flags.StringVar(&d.url, "url", "https://downloads.example.com/hypershift/v"+d.version, "where the archives will be; manifests of krew name it")
-	flags.StringVar(&d.operatorImage, "image", "registry.example.com/hypershift/hypershift:"+d.version, "image of the operators in manifests; images push puts your registry's into the chart")
-	if err := flags.Parse(args); err != nil {
-		return err
+	d, chosen, err := parse(ctx, args, out)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
 	}
-	d.releases, d.architectures = strings.Split(*releases, ","), strings.Split(*architectures, ",")
-	var err error
-	if d.systems, err = chooseSystems(*archived); err != nil {
-		return err
-	}
-	if d.root, err = builds.FindRoot("."); err != nil {
-		return err
-	}
-	if d.out, err = filepath.Abs(d.out); err != nil {
-		return err
-	}
-	if d.created, err = commitTime(ctx, d.root); err != nil {
-		return err
-	}
-	d.licences = d.readLicences
-	chosen, err := choose(*wanted)
 	if err != nil {
 		return err
 	}
-	return d.make(ctx, chosen, progress.NewDisplay(out, false, clock.RealClock{}))
+	if err := d.room(chosen); err != nil {
+		return err
+	}
+	if dirty(ctx, d.root) {
+		fmt.Fprintf(out, "Warning: the checkout has uncommitted changes. The distribution will say that it is commit %s, which does not contain them.\n", builds.Commit(d.root))
+	}
+	if err := d.make(ctx, chosen, progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{})); err != nil {
+		return d.advise(err)
+	}
+	return d.summarize(out, chosen)
 }
 
-// choose looks parts up; none named means all.
-func choose(list string) ([]part, error) {
-	if list == "" {
-		return parts, nil
-	}
-	var chosen []part
-	var known []string
-	names := strings.Split(list, ",")
-	for _, p := range parts {
-		known = append(known, p.name)
-		if slices.Contains(names, p.name) {
-			chosen = append(chosen, p)
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("-parts: unknown part %q: use some of %s", name, strings.Join(known, ", "))
-		}
-	}
-	return chosen, nil
-}
-
+// make makes the chosen parts. The checksums are of everything, so those of before go first.
 func (d *distribution) make(ctx context.Context, chosen []part, display *progress.Display) error {
 	if err := os.MkdirAll(d.out, 0o755); err != nil {
 		return fmt.Errorf("-out: %w", err)
 	}
+	if err := d.remove("checksums"); err != nil {
+		return err
+	}
+	d.queue, d.took = d.newQueue(chosen), map[string]time.Duration{}
 	display.Number(len(chosen))
 	for _, p := range chosen {
-		err := display.Do(ctx, "making "+p.name, func(ctx context.Context, say func(string, ...any)) error { return p.make(d, ctx, say) })
+		begin := time.Now()
+		err := display.Do(ctx, "making "+p.name, func(ctx context.Context, say func(string, ...any)) error {
+			err := p.make(d, ctx, say)
+			if err != nil && ctx.Err() != nil {
+				return ctx.Err() // whatever a program that was stopped said
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
+		d.took[p.name] = time.Since(begin)
 	}
 	return nil
+}
+
+// dirty says whether tracked files of the checkout are others than those of its commit.
+func dirty(ctx context.Context, root string) bool {
+	out, err := exec.CommandContext(ctx, "git", "-c", "safe.directory=*", "-C", root, "status", "--porcelain", "--untracked-files=no").Output()
+	return err == nil && len(out) > 0
 }
 
 // commitTime is that of SOURCE_DATE_EPOCH, else of the commit that is checked out, else 1970.
@@ -168,64 +163,19 @@ func commitTime(ctx context.Context, root string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// readLicences asks the tool, which has a module of its own.
-func (d *distribution) readLicences(ctx context.Context, programs ...string) ([]byte, error) {
-	return d.runLicences(ctx, append([]string{"-format", "text"}, programs...)...)
-}
-
-func (d *distribution) runLicences(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./licences"}, args...)...)
-	cmd.Dir = filepath.Join(d.root, "tools")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", d.created.Unix()))
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, fmt.Errorf("collecting licences: %w: %s", err, exit.Stderr)
-	}
-	return out, err
-}
-
-// makeSBOM lists what is linked and, where images are made, Debian's packages in them.
-func (d *distribution) makeSBOM(ctx context.Context, say func(string, ...any)) error {
-	args := []string{"-format", "spdx", "-name", "hypershift", "-version", d.version}
-	if _, err := os.Stat(filepath.Join(d.out, "images", "index.json")); err == nil {
-		archives, err := d.archivesOfDebian(ctx, say)
-		if err != nil {
-			return err
+// remove takes away what a run before made of a part.
+func (d *distribution) remove(name string) error {
+	for _, p := range parts {
+		if p.name != name {
+			continue
 		}
-		defer func() { _ = os.Remove(archives) }() // is read by then
-		args = append(args, "-debian", archives)
-	}
-	out, err := d.runLicences(ctx, args...)
-	if err != nil {
-		return err
-	}
-	return d.write("sbom.spdx.json", out)
-}
-
-// archivesOfDebian writes a file with the names of Debian's archives that images are made of. It has to be removed.
-func (d *distribution) archivesOfDebian(ctx context.Context, say func(string, ...any)) (string, error) {
-	var names strings.Builder
-	for _, arch := range d.architectures {
-		sets, err := d.debian(ctx, say, arch)
-		if err != nil {
-			return "", err
-		}
-		for _, packages := range sets {
-			for _, p := range packages {
-				names.WriteString(p.File + "\n")
+		for _, f := range p.found(d.out) {
+			if err := os.RemoveAll(filepath.Join(d.out, f)); err != nil {
+				return err
 			}
 		}
 	}
-	file, err := os.CreateTemp("", "archives-")
-	if err != nil {
-		return "", err
-	}
-	_, err = file.WriteString(names.String())
-	if err = errors.Join(err, file.Close()); err != nil {
-		err = errors.Join(err, os.Remove(file.Name()))
-	}
-	return file.Name(), err
+	return nil
 }
 
 // write writes a file of the distribution, with its folders.

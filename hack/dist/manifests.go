@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -71,11 +70,17 @@ func (d *distribution) makeChart(context.Context, func(string, ...any)) error {
 	if err != nil {
 		return fmt.Errorf("making the chart: %w", err)
 	}
+	if err := d.remove("chart"); err != nil {
+		return err
+	}
 	return d.write(install.ChartName+"-"+d.version+".tgz", content)
 }
 
 // makeManifests writes what install renders, for those who neither run it nor Helm.
 func (d *distribution) makeManifests(context.Context, func(string, ...any)) error {
+	if err := d.remove("manifests"); err != nil {
+		return err
+	}
 	var names []string
 	for _, scope := range []string{install.ScopeCRDs, install.ScopeResources} {
 		o := install.NewOptions()
@@ -112,6 +117,9 @@ var plugins = []struct{ name, short, description string }{
 }
 
 func (d *distribution) makeKrew(context.Context, func(string, ...any)) error {
+	if err := d.remove("krew"); err != nil {
+		return err
+	}
 	for _, p := range plugins {
 		var platforms []any
 		for _, s := range d.systems {
@@ -147,29 +155,18 @@ func (d *distribution) makeKrew(context.Context, func(string, ...any)) error {
 // sums is the name of the list of checksums.
 const sums = "SHA256SUMS"
 
-// makeChecksums lists all files but the blobs of the images, whose names are their checksums and which index.json leads to.
+// makeChecksums lists the files of all parts, but not the blobs of the images, whose names are their checksums and which index.json leads to.
 func (d *distribution) makeChecksums(context.Context, func(string, ...any)) error {
-	var lines []string
-	err := filepath.WalkDir(d.out, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(d.out, path)
-		if name = filepath.ToSlash(name); err != nil || name == sums || strings.HasPrefix(name, "images/blobs/") {
-			return err
-		}
-		sum, err := sumOf(path)
-		lines = append(lines, name+"\x00"+sum)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(lines)
 	var out strings.Builder
-	for _, line := range lines {
-		name, sum, _ := strings.Cut(line, "\x00")
+	for _, name := range listed(d.out) {
+		sum, err := sumOf(filepath.Join(d.out, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(&out, "%s  %s\n", sum, name)
+	}
+	if out.Len() == 0 {
+		return fmt.Errorf("%s has no part of a distribution: make others before", d.out)
 	}
 	return d.write(sums, []byte(out.String()))
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,18 @@ import (
 
 // beforeVariable names a folder with the distribution and the programs of the version before, which hack/before.sh makes; without it nothing is upgraded.
 const beforeVariable = "INSTALL_BEFORE"
+
+// madeVariable names the distribution of this checkout that is installed; without it that is the folder dist.
+const madeVariable = "INSTALL_MADE"
+
+// distribution is the folder of it.
+func distribution(t *testing.T) string {
+	t.Helper()
+	if folder := os.Getenv(madeVariable); folder != "" {
+		return folder
+	}
+	return filepath.Join(root(t), "dist")
+}
 
 // first is the hosted cluster of the page.
 const first = "first"
@@ -48,7 +61,7 @@ func blocksToRun(page string) []block {
 }
 
 // TestInstall follows docs/install.md on the demo cluster of "hypershift local up --state-dir /tmp/hcp-e2e" as the management cluster, with the images
-// of dist/images and a registry that wants a password: first with a node of its own and an upgrade, then beside a Cluster API of somebody else. It leaves
+// of a distribution and a registry that wants a password: first with a node of its own and an upgrade, then beside a Cluster API of somebody else. It leaves
 // the demo cluster as it was.
 func TestInstall(t *testing.T) {
 	g := NewWithT(t)
@@ -60,8 +73,8 @@ func TestInstall(t *testing.T) {
 		headings = append(headings, b.heading)
 	}
 	g.Expect(headings).To(Equal([]string{"1. Images", "2. The operator", "3. A hosted cluster", "Upgrade", "Remove it"}))
-	if _, err := os.Stat(filepath.Join(root(t), "dist", "images", "index.json")); err != nil {
-		t.Fatal("no dist/images: run make dist DIST_PARTS=images first, as make e2e-install does")
+	if _, err := os.Stat(filepath.Join(distribution(t), "images", "index.json")); err != nil {
+		t.Fatalf("no images in %s: run make dist DIST_PARTS=images first, as make e2e-install does", distribution(t))
 	}
 	s := newSite(t)
 	before := s.objects()
@@ -117,20 +130,36 @@ func (r *reader) use(folder string) {
 	r.Helper()
 	g := NewWithT(r.T)
 	semver := version.Semver()
+	dist, programs := filepath.Join(folder, "dist"), filepath.Join(folder, "bin")
 	if folder == "" {
-		folder = root(r.T)
+		dist, programs = distribution(r.T), r.unpack(distribution(r.T))
 	} else {
 		raw, err := os.ReadFile(filepath.Join(folder, "internal", "version", "VERSION"))
 		g.Expect(err).NotTo(HaveOccurred())
 		semver = strings.TrimSpace(string(raw))
 	}
 	_ = os.Remove(filepath.Join(r.dir, "dist")) // that of before
-	g.Expect(os.Symlink(filepath.Join(folder, "dist"), filepath.Join(r.dir, "dist"))).To(Succeed())
+	g.Expect(os.Symlink(dist, filepath.Join(r.dir, "dist"))).To(Succeed())
 	kubeconfig, err := filepath.Abs(hosted().kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	r.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(folder, "bin")+":"+filepath.Join(root(r.T), "bin")+":"+os.Getenv("PATH"), "HOME="+r.dir,
+	r.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+programs+":"+filepath.Join(root(r.T), "bin")+":"+os.Getenv("PATH"), "HOME="+r.dir,
 		"REGISTRY="+r.site.registry+"/team", "VERSION="+semver)
-	r.Logf("the reader has version %s", semver)
+	r.Logf("the reader has version %s: programs of %s, images of %s", semver, programs, dist)
+}
+
+// unpack unpacks the archive for this machine, and returns the folder of its programs; of a distribution without archives they are those of make build.
+func (r *reader) unpack(dist string) string {
+	r.Helper()
+	g := NewWithT(r.T)
+	archive := filepath.Join(dist, "hypershift-"+version.Semver()+"-"+runtime.GOOS+"-"+runtime.GOARCH+".tar.gz")
+	if _, err := os.Stat(archive); err != nil {
+		return filepath.Join(root(r.T), "bin")
+	}
+	programs := filepath.Join(r.dir, "programs")
+	g.Expect(os.MkdirAll(programs, 0o755)).To(Succeed())
+	out, err := exec.CommandContext(r.Context(), "tar", "-xzf", archive, "-C", programs).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	return programs
 }
 
 // run has a shell run commands, which ends at the first that fails.

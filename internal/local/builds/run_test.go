@@ -83,6 +83,8 @@ func TestTimes(t *testing.T) {
 
 	g.Expect(os.WriteFile(filepath.Join(root, "bin/b"), nil, 0o600)).To(Succeed())
 	g.Expect(times.Left([]Target{a, b}, Progress{}, 0)).To(Equal(42*time.Second), "what is there is probably up to date")
+	g.Expect(times.Left([]Target{b, a}, Progress{}, 0)).To(Equal(42*time.Second), "the first, too, while nothing of it is compiled")
+	g.Expect(times.Left([]Target{b}, Progress{Compiled: 1}, 0)).To(Equal(50*time.Second), "which then it isn't")
 	g.Expect(os.WriteFile(filepath.Join(root, timesFile), []byte("torn"), 0o600)).To(Succeed())
 	g.Expect(ReadTimes(root).Expected(a)).To(Equal(100 * time.Second))
 }

@@ -67,10 +67,10 @@ func (t *Times) Left(targets []Target, p Progress, since time.Duration) time.Dur
 	var left time.Duration
 	for i, target := range targets {
 		expected := t.Expected(target)
+		if (i > 0 || p.Compiled == 0) && target.There(t.root) {
+			expected = min(expected, upToDate)
+		}
 		if i > 0 {
-			if target.There(t.root) {
-				expected = min(expected, upToDate)
-			}
 			left += expected
 			continue
 		}

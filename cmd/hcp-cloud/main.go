@@ -36,7 +36,7 @@ func main() {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "hcp-cloud",
-		Short:   "What speaks to clouds for the operators of hosted control planes",
+		Short:   "Call clouds on behalf of the operators of hosted control planes",
 		Example: "  hcp-cloud control-plane --namespace clusters-demo\n  hcp-cloud version",
 		Args:    cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

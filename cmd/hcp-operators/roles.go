@@ -153,7 +153,7 @@ var roles = []role{
 	},
 	{
 		name:     "console",
-		short:    "Web console for people with tokens of the management cluster",
+		short:    "Web console for users with tokens of the management cluster",
 		commands: func() []*cobra.Command { return []*cobra.Command{consolecommand.Role()} },
 		whole:    true,
 	},

@@ -115,7 +115,7 @@ func Command() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "hosted-cluster-config-operator",
-		Short: "Keep the objects that a hosted cluster holds from the start",
+		Short: "Maintain the objects that a hosted cluster has from the start",
 		Example: `  # in the pod of a control plane
   hosted-cluster-config-operator --namespace=clusters-demo --hosted-control-plane=demo --platform-type=None \
     --target-kubeconfig=/etc/kubernetes/kubeconfig

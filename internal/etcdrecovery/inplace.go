@@ -33,7 +33,7 @@ const restorer, config = "etcd-init", "config"
 const maxWhy = 1024
 
 // ErrNotRestored says that a snapshot could not be read or restored, and that the cluster goes on as before.
-var ErrNotRestored = errors.New("the snapshot was not restored, and the data of before is as it was")
+var ErrNotRestored = errors.New("the snapshot was not restored, and the previous data is unchanged")
 
 // Snapshot is what replaces the data of an etcd.
 type Snapshot struct {
@@ -54,14 +54,14 @@ func (s Snapshot) check(replicas int32, begun *note) error {
 	case begun != nil && begun.Snapshot == "":
 		return fmt.Errorf("%w: a recovery from %s is under way: end it by hypershift etcd recover --from %s", ErrQuorum, begun.From, begun.From)
 	case begun != nil && begun.Snapshot != s.URL:
-		return fmt.Errorf("%w: a restore of %s is under way: go on with --from %s", ErrQuorum, begun.Snapshot, begun.Snapshot)
+		return fmt.Errorf("%w: a restore of %s is in progress: continue it with --from %s", ErrQuorum, begun.Snapshot, begun.Snapshot)
 	case begun == nil && replicas == 0:
 		return fmt.Errorf("%w: etcd doesn't run: wake the hosted cluster first", ErrQuorum)
 	}
 	return nil
 }
 
-// stop is an error that waiting doesn't mend. untouched: the data of before is as it was.
+// stop is an error that waiting doesn't mend. untouched: the previous data is unchanged.
 type stop struct {
 	why       string
 	untouched bool
@@ -176,7 +176,7 @@ func (s Snapshot) restoreIn(pod *corev1.Pod, set *appsv1.StatefulSet, from strin
 
 // giveUp lets members and API servers run with the data of before, when the snapshot could not be restored beside it.
 func (q Quorum) giveUp(ctx context.Context, set *appsv1.StatefulSet, n *note, why error) error {
-	q.say("the snapshot can't be restored: everything goes on with the data of before")
+	q.say("the snapshot can't be restored: everything continues with the previous data")
 	n.Prepared = false // whoever goes on has to prepare everything again
 	err := q.annotate(ctx, set, n)
 	if err == nil {
@@ -193,7 +193,7 @@ func (q Quorum) giveUp(ctx context.Context, set *appsv1.StatefulSet, n *note, wh
 		err = q.resume(ctx, set, n, false)
 	}
 	if err != nil {
-		return fmt.Errorf("the snapshot was not restored: %w; going on with the data of before: %w: run the command again", why, err)
+		return fmt.Errorf("the snapshot was not restored: %w; going back to the previous data: %w: run the command again", why, err)
 	}
 	return fmt.Errorf("%w: %w", ErrNotRestored, why)
 }

@@ -37,7 +37,7 @@ func TestSnapshotCheck(t *testing.T) {
 		"When etcd runs it should begin":                           {replicas: 1},
 		"When the same restore was interrupted it should go on":    {begun: &note{From: "etcd-0", Snapshot: s.URL}},
 		"When the cluster sleeps it should say to wake it":         {want: "wake the hosted cluster first"},
-		"When another backup is being restored it should name it":  {begun: &note{Snapshot: "s3://b/1.db.enc"}, want: "go on with --from s3://b/1.db.enc"},
+		"When another backup is being restored it should name it":  {begun: &note{Snapshot: "s3://b/1.db.enc"}, want: "continue it with --from s3://b/1.db.enc"},
 		"When a member's data is about to go on it should say so":  {begun: &note{From: "etcd-1"}, want: "hypershift etcd recover --from etcd-1"},
 		"When a member's data is going on alone it should as well": {replicas: 3, begun: &note{From: "etcd-1", Alone: true}, want: "a recovery from etcd-1 is under way"},
 	} {

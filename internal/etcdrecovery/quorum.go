@@ -83,10 +83,10 @@ var ErrQuorum = errors.New("nothing was changed")
 func checkQuorum(name string, replicas int32, from string, begun *note, pods []Pod, claims []string) error {
 	if begun != nil {
 		if begun.Snapshot != "" {
-			return fmt.Errorf("%w: a restore of %s is under way: go on with hypershift restore --in-place --from %s", ErrQuorum, begun.Snapshot, begun.Snapshot)
+			return fmt.Errorf("%w: a restore of %s is in progress: continue it with hypershift restore --in-place --from %s", ErrQuorum, begun.Snapshot, begun.Snapshot)
 		}
 		if from != begun.From {
-			return fmt.Errorf("%w: a recovery from %s is under way: go on with --from %s", ErrQuorum, begun.From, begun.From)
+			return fmt.Errorf("%w: a recovery from %s is in progress: continue it with --from %s", ErrQuorum, begun.From, begun.From)
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func checkQuorum(name string, replicas int32, from string, begun *note, pods []P
 	case ready > int(replicas)/2:
 		return fmt.Errorf("%w: %d of %d members are ready, which is a quorum: a member that fails is replaced by itself", ErrQuorum, ready, replicas)
 	case !slices.Contains(all, from):
-		return fmt.Errorf("%w: --from is %q: name the member whose data is to go on: %s", ErrQuorum, from, strings.Join(kept, ", "))
+		return fmt.Errorf("%w: --from is %q: name the member whose data to use: %s", ErrQuorum, from, strings.Join(kept, ", "))
 	case !slices.Contains(kept, from):
 		return fmt.Errorf("%w: %s has no volume any more: name another with --from: %s", ErrQuorum, from, strings.Join(kept, ", "))
 	}
@@ -179,7 +179,7 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 	if text := set.Annotations[noteAnnotation]; text != "" {
 		begun = &note{}
 		if err := json.Unmarshal([]byte(text), begun); err != nil {
-			return nil, nil, fmt.Errorf("reading annotation %s of StatefulSet %s: %w; remove it to begin anew", noteAnnotation, key, err)
+			return nil, nil, fmt.Errorf("reading annotation %s of StatefulSet %s: %w; remove it to start again", noteAnnotation, key, err)
 		}
 	}
 	var err error
@@ -349,7 +349,7 @@ func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) er
 	if err := q.resume(ctx, set, n, true); err != nil {
 		return err
 	}
-	q.say("all %d members are ready with the data of %s; the control plane starts anew", n.Replicas, cmp.Or(n.Snapshot, n.From))
+	q.say("all %d members are ready with the data of %s; the control plane restarts", n.Replicas, cmp.Or(n.Snapshot, n.From))
 	return nil
 }
 
@@ -456,7 +456,7 @@ func (q Quorum) await(ctx context.Context, what string, so func(context.Context)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; run the command again to go on", what, errors.Join(ctx.Err(), err))
+			return fmt.Errorf("waiting for %s: %w; run the command again to continue", what, errors.Join(ctx.Err(), err))
 		case <-time.After(q.Poll):
 		}
 	}

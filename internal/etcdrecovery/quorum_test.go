@@ -37,11 +37,11 @@ func TestCheckQuorum(t *testing.T) {
 		"When none is ready any may go on that has its volume":           {replicas: 3, from: "etcd-2", pods: []Pod{down, down, down}, claims: claims[2:]},
 		"When a quorum is there nothing should be done":                  {replicas: 3, from: "etcd-1", pods: []Pod{ready, ready, down}, claims: claims, want: "2 of 3 members are ready, which is a quorum"},
 		"When there is one member it should say what to do":              {replicas: 1, from: "etcd-0", claims: claims, want: "restore a backup"},
-		"When no member is named it should name those with a volume":     {replicas: 3, claims: claims[:2], want: "name the member whose data is to go on: etcd-0, etcd-1"},
-		"When the member is another's it should refuse":                  {replicas: 3, from: "etcd-events-0", claims: claims, want: "name the member whose data is to go on"},
+		"When no member is named it should name those with a volume":     {replicas: 3, claims: claims[:2], want: "name the member whose data to use: etcd-0, etcd-1"},
+		"When the member is another's it should refuse":                  {replicas: 3, from: "etcd-events-0", claims: claims, want: "name the member whose data to use"},
 		"When the member's volume is gone it should name others":         {replicas: 3, from: "etcd-0", claims: claims[1:], want: "etcd-0 has no volume any more: name another with --from: etcd-1, etcd-2"},
 		"When it was begun it should go on":                              {replicas: 0, from: "etcd-1", begun: &note{From: "etcd-1", Replicas: 3}},
-		"When it was begun from another it should not mix both":          {replicas: 0, from: "etcd-2", begun: &note{From: "etcd-1"}, want: "go on with --from etcd-1"},
+		"When it was begun from another it should not mix both":          {replicas: 0, from: "etcd-2", begun: &note{From: "etcd-1"}, want: "continue it with --from etcd-1"},
 		"When all members of a started recovery are ready it should end": {replicas: 3, from: "etcd-1", begun: &note{From: "etcd-1", Replicas: 3, Alone: true}, pods: []Pod{ready, ready, ready}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,10 +129,10 @@ func TestRecoverQuorum(t *testing.T) {
 		return c.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "etcd-alone"}, &corev1.Pod{})
 	}, time.Minute).Should(Succeed(), out.String)
 	interrupt()
-	g.Eventually(done, time.Minute).Should(Receive(MatchError(ContainSubstring("run the command again to go on"))))
+	g.Eventually(done, time.Minute).Should(Receive(MatchError(ContainSubstring("run the command again to continue"))))
 	other := q
 	other.From = "etcd-2"
-	g.Expect(other.Run(t.Context())).To(MatchError(ContainSubstring("go on with --from etcd-1")))
+	g.Expect(other.Run(t.Context())).To(MatchError(ContainSubstring("continue it with --from etcd-1")))
 	for i := range 3 {
 		claim := &corev1.PersistentVolumeClaim{}
 		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "data-" + name(i)}, claim)).To(Succeed())

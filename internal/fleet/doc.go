@@ -1,11 +1,11 @@
-// Package fleet has the controllers that size and place hosted control planes by themselves, as a managed service wants it. They run in the
+// Package fleet contains the controllers that size and place hosted control planes automatically, as managed services need it. They run in the
 // hypershift-operator when EnvSizeTagging is 1.
 //
-//	Validator  says of the ClusterSizingConfiguration whether its sizes make sense, and makes one where there is none
-//	Sizer      gives each HostedCluster its size: three conditions, and then the label
-//	Scheduler  gives each what follows from its size: annotations, which the hypershift-operator hands on to the control plane
+//	Validator  reports whether the sizes of the ClusterSizingConfiguration are valid, and creates one if there is none
+//	Sizer      assigns each HostedCluster its size: three conditions, and then the label
+//	Scheduler  applies the effects of the size: annotations, which the hypershift-operator passes on to the control plane
 //
-// What is decided is in package sizing.
+// Package sizing makes the decisions.
 package fleet
 
 // EnvSizeTagging is the variable that switches sizes on, when it is 1.

@@ -34,7 +34,7 @@ func ServerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "konnectivity-server",
 		Aliases: []string{"proxy-server"},
-		Short:   "Join kube-apiserver with the agents on the workers of its cluster",
+		Short:   "Connect kube-apiserver to the agents on its cluster's workers",
 		Example: `  konnectivity-server --server-cert=tls.crt --server-key=tls.key --server-ca-cert=ca.crt \
     --cluster-cert=agents.crt --cluster-key=agents.key --cluster-ca-cert=ca.crt --server-count=1`,
 		Args: cobra.NoArgs,

@@ -1,2 +1,2 @@
-// Package kube holds thin helpers that any controller may import: apply, patch, conditions, names events, and limits.
+// Package kube contains thin helpers that any controller may import: apply, patch, conditions, names, events and limits.
 package kube

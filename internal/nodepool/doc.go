@@ -6,10 +6,10 @@
 //	         ─▶ MachineDeployment or MachineSet ─▶ Cluster API ─▶ Machine
 //	         ─▶ MachineHealthCheck
 //
-// A pass reads everything (observe.go), decides everything (plan.go and the stages), writes in an order that can be cut anywhere
+// A reconciliation reads everything (observe.go), decides everything (plan.go and the stages), writes in an order that can be interrupted anywhere
 // (apply.go), and reports once. The two Secrets are named after a hash of what users wrote (package rollout), and a machine is up to date
-// when it was made from the user data of the present hash.
+// if it was created from the user data of the present hash.
 //
-// Secrets of earlier hashes stay as long as a MachineSet refers to them: a pool that goes back to what it was finds its machines, and
-// they their Secrets.
+// Secrets of earlier hashes stay as long as a MachineSet references them: a pool that goes back to an earlier configuration keeps the machines
+// that it still has from then, and these keep their Secrets.
 package nodepool

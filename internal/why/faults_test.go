@@ -26,14 +26,14 @@ var faults = []struct {
 	rule   string
 }{
 	{"1 the operator is killed again and again", func(w *world) { w.down("operator", crash(137, "Error")) }, demo, `operator-x does not stay up`, "pod-crash-loop-back-off"},
-	{"2 an operator was stopped and woke up beside another", func(w *world) { w.Leases[0].Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-10 * time.Minute)} }, demo, `operator-abc, which holds lease .* stands still`, "leader-stands-still"},
+	{"2 an operator was stopped and woke up beside another", func(w *world) { w.Leases[0].Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-10 * time.Minute)} }, demo, `operator-abc, which holds lease .* has stalled`, "leader-stands-still"},
 	{"3 a stale cache", func(w *world) {
 		w.says(hyperv1.ReconciliationSucceeded, no, hyperv1.ReconciliationErrorReason, `applying Deployment x: the object has been modified; please apply your changes to the latest version`)
 	}, demo, `has been modified`, "lost-race"},
 	{"4 a watch is lost", func(w *world) {
 		w.HostedClusters[0].Generation = 2
 		w.HostedClusters[0].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Time: ptrTime(ago(20 * time.Minute))}}
-	}, demo, `has not looked at the newest change`, "cluster-unseen"},
+	}, demo, `has not processed the newest change`, "cluster-unseen"},
 	{"5 a storm of conflicts", func(w *world) {
 		w.warn("HostedCluster", "clusters", "demo", "HotLoop", "ConfigMap clusters-demo/x: fields go back and forth between a and b: data.y")
 	}, demo, `go back and forth`, "hot-loop"},

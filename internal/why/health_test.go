@@ -92,7 +92,7 @@ func TestOf(t *testing.T) {
 			set(&w.ObjectSets[0].Status.Conditions, packagesv1.ConditionAvailable, no, "ProbeFailure", "m")
 		}, why.Degraded, "m"},
 		"When a rollout soaks it should be on its way": {rollout, fl(packagesv1.ConditionProgressing, yes, "1/2. It soaks until noon."), why.Progressing, "soaks"},
-		"When a rollout is held it should say by whom": {rollout, func(w *world) { w.HostedClusterPackages[0].Annotations[packagesv1.RolloutPausedAnnotation] = "true" }, why.Paused, "paused by somebody"},
+		"When a rollout is held it should say by whom": {rollout, func(w *world) { w.HostedClusterPackages[0].Annotations[packagesv1.RolloutPausedAnnotation] = "true" }, why.Paused, "the rollout is paused"},
 
 		"When a pod runs it should be healthy":     {aPod, all(), why.Healthy, ""},
 		"When a pod crashes it should be degraded": {aPod, func(w *world) { crash(1, "Error")(&w.Pods[0]) }, why.Degraded, "does not stay up"},

@@ -64,16 +64,16 @@ func (r *Rule) ending() string {
 	}
 	text := ending(r.State, r.Do)
 	if r.Late > 0 {
-		text += fmt.Sprintf(" After %d minutes somebody has to act.", int(r.Late.Minutes()))
+		text += fmt.Sprintf(" After %d minutes someone has to act.", int(r.Late.Minutes()))
 	}
 	if r.Young != nil {
-		text += " While it is coming up, it heals by itself."
+		text += " While it is coming up, it resolves itself."
 	}
 	return text
 }
 
 func ending(s State, do string) string {
-	heals := map[State]string{Waiting: "It heals by itself.", Held: "Somebody wants it so.", Broken: "Somebody has to act."}[s]
+	heals := map[State]string{Waiting: "It resolves itself.", Held: "Someone wants it this way.", Broken: "Someone has to act."}[s]
 	return fmt.Sprintf(" %s *Do*: %s.", heals, strings.TrimSuffix(do, "."))
 }
 

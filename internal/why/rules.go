@@ -27,20 +27,20 @@ type textRule struct {
 // texts are tried in this order.
 var texts = []textRule{
 	{"webhook-down", regexp.MustCompile(`failed calling webhook`), "repair the service behind the webhook that the message names, or delete its webhook configuration", Broken},
-	{"webhook-refuses", regexp.MustCompile(`admission webhook "[^"]*" denied|denied the request`), "do what the webhook asks for, or change its rules: it is not ours", Broken},
-	{"definition-missing", regexp.MustCompile(`no matches for kind|could not find the requested resource|no kind is registered|not registered on the api server`), "install the missing definition; `hypershift install` brings those of HyperShift", Broken},
+	{"webhook-refuses", regexp.MustCompile(`admission webhook "[^"]*" denied|denied the request`), "meet the webhook's requirements, or change its rules: it is not ours", Broken},
+	{"definition-missing", regexp.MustCompile(`no matches for kind|could not find the requested resource|no kind is registered|not registered on the api server`), "install the missing CRD; `hypershift install` installs those of HyperShift", Broken},
 	{"quota-exceeded", regexp.MustCompile(`exceeded quota`), "raise the ResourceQuota of that namespace, or make room in it", Broken},
-	{"object-too-large", regexp.MustCompile(`[Rr]equest entity too large|request is too large|[Tt]oo long: (may not|must)|must have at most`), "make what the message names smaller: split ConfigMaps, shorten lists", Broken},
+	{"object-too-large", regexp.MustCompile(`[Rr]equest entity too large|request is too large|[Tt]oo long: (may not|must)|must have at most`), "make the object that the message names smaller: split ConfigMaps, shorten lists", Broken},
 	{"disk-full", regexp.MustCompile(`no space left on device|database space exceeded`), "make room on the volume that the message names", Broken},
-	{"certificate-expired", regexp.MustCompile(`certificate has expired|x509: certificate (has expired|is not yet valid)`), "renew the certificate; if it is one of the control plane, see that the control-plane-operator runs and that clocks are right", Broken},
-	{"certificate-untrusted", regexp.MustCompile(`certificate signed by unknown authority|certificate is valid for`), "give the authority that signed it, in the trust bundle that the message is about", Broken},
-	{"forbidden", regexp.MustCompile(`is forbidden: User|cannot (get|list|watch|create|patch|update|delete) resource`), "give the operator its permissions back: run `hypershift install` of the version that runs", Broken},
+	{"certificate-expired", regexp.MustCompile(`certificate has expired|x509: certificate (has expired|is not yet valid)`), "renew the certificate; if it belongs to the control plane, check that the control-plane-operator runs and that clocks are right", Broken},
+	{"certificate-untrusted", regexp.MustCompile(`certificate signed by unknown authority|certificate is valid for`), "add the authority that signed it to the trust bundle that the message is about", Broken},
+	{"forbidden", regexp.MustCompile(`is forbidden: User|cannot (get|list|watch|create|patch|update|delete) resource`), "restore the operator's permissions: run `hypershift install` of the running version", Broken},
 	{"owned-by-other", regexp.MustCompile(`belongs to (another hosted cluster|HostedCluster |somebody else)|is owned by|already exists and is not`), "rename or remove the other object: two of them want the same name", Broken},
-	{"unknown-field", regexp.MustCompile(`unknown field|strict decoding error|field not declared in schema`), "update the definitions: what runs is newer than the CRDs. `hypershift install` of its version does", Broken},
-	{"api-overloaded", regexp.MustCompile(`TooManyRequests|[Tt]oo many requests|\b429\b|rate limit|client rate limiter`), "wait; if it stays, look who sends so many requests: apiserver_flowcontrol_rejected_requests_total", Waiting},
-	{"api-away", regexp.MustCompile(`connection refused|no route to host|i/o timeout|TLS handshake timeout|Client\.Timeout|context deadline exceeded|etcdserver: (leader changed|request timed out)|ServiceUnavailable`), "see that the API server in the message answers; the operators go on when it does", Waiting},
-	{"lost-race", regexp.MustCompile(`the object has been modified|Operation cannot be fulfilled`), "nothing: it is tried again with the newest version", Waiting},
-	{"answer-lost", regexp.MustCompile(`unexpected EOF|connection reset by peer|http2: client connection lost|already exists`), "nothing: it is tried again, and what was written is found", Waiting},
+	{"unknown-field", regexp.MustCompile(`unknown field|strict decoding error|field not declared in schema`), "update the CRDs: they are older than the running program. Run `hypershift install` of its version", Broken},
+	{"api-overloaded", regexp.MustCompile(`TooManyRequests|[Tt]oo many requests|\b429\b|rate limit|client rate limiter`), "wait; if it continues, find out who sends so many requests: apiserver_flowcontrol_rejected_requests_total", Waiting},
+	{"api-away", regexp.MustCompile(`connection refused|no route to host|i/o timeout|TLS handshake timeout|Client\.Timeout|context deadline exceeded|etcdserver: (leader changed|request timed out)|ServiceUnavailable`), "check why the API server in the message doesn't answer; the operators continue when it does", Waiting},
+	{"lost-race", regexp.MustCompile(`the object has been modified|Operation cannot be fulfilled`), "nothing: it is retried with the newest version", Waiting},
+	{"answer-lost", regexp.MustCompile(`unexpected EOF|connection reset by peer|http2: client connection lost|already exists`), "nothing: it is retried, and finds what was already written", Waiting},
 }
 
 // classify finds the rule for an error; nil: it is none that is known.

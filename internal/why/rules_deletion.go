@@ -35,26 +35,26 @@ var removers = map[string]string{
 // deletionRules are about what still holds an object that is being deleted.
 var deletionRules = []Rule{
 	{ID: "deletion-cluster", On: kindHostedCluster, While: dying, See: deleting(hyperv1.HostedClusterDestroyed), Sees: "it is being deleted",
-		Ask: []edge{nodePools, controlPlane, controlPlaneNamespace, operators}, State: Waiting, Do: "wait: what is in the way goes first; it is in the message"},
+		Ask: []edge{nodePools, controlPlane, controlPlaneNamespace, operators}, State: Waiting, Do: "wait: the message says what has to be deleted first"},
 	{ID: "deletion-pool", On: kindNodePool, While: dying, See: deleting(hyperv1.NodePoolReadyConditionType), Sees: "it is being deleted", Ask: []edge{machinesOf, machinePrograms, operators}, State: Waiting, Do: "wait: machines are being removed"},
-	{ID: "deletion-drain-blocked", On: kindMachine, While: dying, See: drainBlocked, Sees: "`Deleting` says that a PodDisruptionBudget is in the way", State: Broken,
-		Do: "make the pods in the message fit their PodDisruptionBudget (more replicas, or another budget), or bound the wait by spec.nodeDrainTimeout of the NodePool"},
+	{ID: "deletion-drain-blocked", On: kindMachine, While: dying, See: drainBlocked, Sees: "`Deleting` says that a PodDisruptionBudget blocks it", State: Broken,
+		Do: "make the pods in the message satisfy their PodDisruptionBudget (more replicas, or another budget), or limit the wait with spec.nodeDrainTimeout of the NodePool"},
 	{ID: "deletion-volumes", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes, Reasons: []string{clusterv1.MachineDeletingWaitingForVolumeDetachReason}, State: Broken,
-		Do: "see why volumes are not detached, or bound the wait by spec.nodeVolumeDetachTimeout of the NodePool"},
+		Do: "find out why volumes are not detached, or limit the wait with spec.nodeVolumeDetachTimeout of the NodePool"},
 	{ID: "deletion-hook", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes,
 		Reasons: []string{clusterv1.MachineDeletingWaitingForPreDrainHookReason, clusterv1.MachineDeletingWaitingForPreTerminateHookReason}, State: Broken,
-		Do: "see what keeps the hook in the message: an annotation that somebody else has to take off"},
+		Do: "find out who sets the hook in the message: it is an annotation that someone else has to remove"},
 	{ID: "deletion-infrastructure", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes, Reasons: []string{clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason},
-		Ask: []edge{machinePrograms}, State: Broken, Do: "see that the provider works: credentials of the cloud, Deployment capi-provider of the control plane"},
+		Ask: []edge{machinePrograms}, State: Broken, Do: "check the provider: credentials of the cloud, Deployment capi-provider of the control plane"},
 	{ID: "deletion-draining", On: kindMachine, While: dying, Condition: clusterv1.MachineDeletingCondition, Is: yes, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: pods are moving to other nodes"},
-	{ID: "deletion-control-plane", On: kindHostedControlPlane, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{ownOperator}, State: Waiting, Do: "wait: the control-plane-operator cleans up"},
-	{ID: "deletion-namespace", On: kindNamespace, While: dying, See: namespaceHeld, Sees: "the namespace controller says what is left", Ask: []edge{inNamespace}, State: Broken, Do: "remove what the message names, or see who should take off its finalizers"},
-	{ID: "deletion-package", On: kindPackage, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{deploymentOfPackage, packageOperators}, State: Waiting, Do: "wait: what it installed goes first"},
-	{ID: "deletion-package", On: kindObjectDeployment, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{allSetsOf}, State: Waiting, Do: "wait: its revisions go first"},
+	{ID: "deletion-control-plane", On: kindHostedControlPlane, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{ownOperator}, State: Waiting, Do: "wait: the control-plane-operator is cleaning up"},
+	{ID: "deletion-namespace", On: kindNamespace, While: dying, See: namespaceHeld, Sees: "the namespace controller says what is left", Ask: []edge{inNamespace}, State: Broken, Do: "remove what the message names, or find out who should remove its finalizers"},
+	{ID: "deletion-package", On: kindPackage, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{deploymentOfPackage, packageOperators}, State: Waiting, Do: "wait: what it installed is deleted first"},
+	{ID: "deletion-package", On: kindObjectDeployment, While: dying, See: dyingSince, Sees: "it is being deleted", Ask: []edge{allSetsOf}, State: Waiting, Do: "wait: its revisions are deleted first"},
 	{ID: "deletion-revision", On: kindObjectSet, While: dying, See: deleting(packagesv1.ConditionDeleting), Sees: "it is being deleted", Ask: []edge{phasesOf, packageOperators}, State: Broken,
-		Do: "look at the finalizers of the objects in the message, and who should remove these"},
+		Do: "check the finalizers of the objects in the message, and who should remove them"},
 	{ID: "deletion-phase", On: kindObjectSetPhase, While: dying, See: deleting(packagesv1.ConditionDeleting), Sees: "it is being deleted", Ask: []edge{connector, clusterOfNamespace}, State: Broken,
-		Do: "see that the program of the phase's class runs: for hosted clusters the connector"},
+		Do: "check that the program of the phase's class runs: for hosted clusters, the connector"},
 }
 
 // heldKinds are the kinds whose finalizers are looked at.
@@ -65,7 +65,7 @@ var heldKinds = []string{kindHostedCluster, kindNodePool, kindMachine, kindMachi
 func finalizerRules() []Rule {
 	var out []Rule
 	for _, kind := range heldKinds {
-		out = append(out, Rule{ID: "deletion-finalizer", On: kind, While: dying, See: finalizers, Sees: "it has finalizers that nobody of ours takes off, or kept one for two minutes", State: Waiting, Do: "wait: who has to take the finalizer off is named"})
+		out = append(out, Rule{ID: "deletion-finalizer", On: kind, While: dying, See: finalizers, Sees: "it has finalizers that none of our programs removes, or has kept one for two minutes", State: Waiting, Do: "wait: the answer names who has to remove the finalizer"})
 	}
 	return out
 }
@@ -149,7 +149,7 @@ func finalizers(s *scene, it *item) *seen {
 	list := foreignFinalizers(it)
 	if len(list) > 0 && len(ownFinalizers(it)) == 0 { // else ours have work to do, which other rules tell of
 		return &seen{field: "metadata.finalizers", text: Clean(strings.Join(list, ", ")), since: *it.deleted, state: Broken,
-			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs takes it off", Clean(strings.Join(list, ", ")), it.Kind, it.Name),
+			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs removes it", Clean(strings.Join(list, ", ")), it.Kind, it.Name),
 			do:    "find whose finalizer it is, and see why that program does not take it off; if it is gone for good, take the finalizer off yourself: kubectl patch"}
 	}
 	if s.Now.Sub(*it.deleted) < deletionSlow || len(it.meta.Finalizers) == 0 {

@@ -26,7 +26,7 @@ var poolRules = []Rule{
 		State: Broken, Health: Blocked, Do: "create the HostedCluster, or correct spec.clusterName"},
 	{ID: "pool-release-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidReleaseImageConditionType, Is: no, State: Broken, Health: Blocked, Knows: true, Do: "correct spec.release.image, or the pull secret of the HostedCluster"},
 	{ID: "pool-version-skew", On: kindNodePool, Condition: hyperv1.NodePoolSupportedVersionSkewConditionType, Is: no, State: Broken, Health: Blocked,
-		Do: "use a release that is not newer than the HostedCluster's, and close to it"},
+		Do: "use a release that is close to the HostedCluster's and no newer"},
 	{ID: "pool-config-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidMachineConfigConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the ConfigMap of spec.config that the message names"},
 	{ID: "pool-tuning-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidTuningConfigConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the ConfigMap of spec.tuningConfig that the message names"},
 	{ID: "pool-platform-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidPlatformConfigConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the field of spec.platform that the message names"},
@@ -34,57 +34,57 @@ var poolRules = []Rule{
 	{ID: "pool-arch-invalid", On: kindNodePool, Condition: hyperv1.NodePoolValidArchPlatform, Is: no, State: Broken, Health: Blocked, Do: "use another spec.arch, or a release for several architectures"},
 	{ID: "pool-template-refused", On: kindNodePool, Condition: hyperv1.NodePoolValidMachineTemplateConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct the field of spec.platform that the message names"},
 	{ID: "pool-payload-failed", On: kindNodePool, Condition: hyperv1.NodePoolValidGeneratedPayloadConditionType, Is: no, Ask: []edge{poolIgnition}, State: Broken, Health: Blocked,
-		Do: "correct what the message names; it is what the ignition server said"},
+		Do: "correct what the message names; it is the ignition server's error"},
 	{ID: "pool-update-invalid", On: kindNodePool, Condition: hyperv1.NodePoolUpdateManagementEnabledConditionType, Is: no, State: Broken, Health: Blocked, Do: "correct spec.management, as the message says"},
 	{ID: "pool-autoscaling-invalid", On: kindNodePool, Condition: hyperv1.NodePoolAutoscalingEnabledConditionType, Is: no, Reasons: []string{hyperv1.NodePoolValidationFailedReason}, State: Broken,
 		Do: "correct spec.autoScaling or spec.replicas, as the message says"},
-	{ID: "pool-rollout-unrequested", On: kindNodePool, Condition: hyperv1.NodePoolUnrequestedRolloutConditionType, Is: yes, State: Broken, Do: "look at the change that the message names, and allow it with the annotation that it names"},
-	{ID: "machine-network-conflict", On: kindNodePool, Condition: hyperv1.NodePoolClusterNetworkCIDRConflictType, Is: yes, State: Broken, Do: "give machines other addresses, or make a cluster with another spec.networking.clusterNetwork"},
+	{ID: "pool-rollout-unrequested", On: kindNodePool, Condition: hyperv1.NodePoolUnrequestedRolloutConditionType, Is: yes, State: Broken, Do: "check the change that the message names, and allow it with the annotation that it names"},
+	{ID: "machine-network-conflict", On: kindNodePool, Condition: hyperv1.NodePoolClusterNetworkCIDRConflictType, Is: yes, State: Broken, Do: "give the machines other addresses, or create a cluster with another spec.networking.clusterNetwork"},
 	{ID: "pool-upgrade-failed", On: kindNodePool, Condition: hyperv1.NodePoolUpdatingConfigConditionType, Is: no, Reasons: []string{hyperv1.NodePoolInplaceUpgradeFailedReason}, Ask: []edge{machinesOf}, State: Broken,
-		Do: "see what the machine that the message names says"},
+		Do: "check the status of the machine that the message names"},
 	{ID: "pool-upgrade-failed", On: kindNodePool, Condition: hyperv1.NodePoolUpdatingVersionConditionType, Is: no, Reasons: []string{hyperv1.NodePoolInplaceUpgradeFailedReason}, Ask: []edge{machinesOf}, State: Broken,
-		Do: "see what the machine that the message names says"},
-	{ID: "machine-api-down", On: kindNodePool, See: poolUnserved, Sees: "it lacks machines, to ask the programs of Cluster API", Ask: []edge{machinePrograms}, Leads: true},
+		Do: "check the status of the machine that the message names"},
+	{ID: "machine-api-down", On: kindNodePool, See: poolUnserved, Sees: "it lacks machines, to check the Cluster API programs", Ask: []edge{machinePrograms}, Leads: true},
 	{ID: "too-many-unhealthy", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Reasons: []string{hyperv1.NodePoolTooManyUnhealthyReason, "TooManyUnhealthy", "RemediationNotAllowed"}, Ask: []edge{machinesOf}, State: Broken,
-		Do: "repair machines by hand: so many are unhealthy that none is replaced"},
+		Do: "repair machines by hand: too many are unhealthy, so none is replaced"},
 	{ID: "ignition-not-reached", On: kindNodePool, Condition: hyperv1.NodePoolReachedIgnitionEndpoint, Is: no, Ask: []edge{poolIgnition, machinesOf}, State: Broken,
-		Do: "see that machines reach the ignition address: firewalls, DNS; then the console of a machine"},
+		Do: "check that machines reach the ignition address (firewalls, DNS); then read the console of a machine"},
 	// Machines that come and go are what a replacement looks like.
 	{ID: "pool-updating", On: kindNodePool, See: updating, Sees: "`UpdatingVersion`, `UpdatingConfig` or `UpdatingPlatformMachineTemplate` is True", Ask: []edge{machinesOf}, Whole: true, State: Waiting, Do: "wait: machines are being replaced, as many at a time as spec.management allows"},
 	{ID: "machines-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolAllMachinesReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf}, State: Waiting, Late: joinsAfter,
-		Do: "wait: machines are being made; if it stays, look at the machine that the message names"},
-	{ID: "nodes-not-healthy", On: kindNodePool, Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Is: no, Ask: []edge{machinesOf}, State: Waiting, Late: joinsAfter, Do: "wait: nodes are coming up; if it stays, look at the node that the message names"},
-	{ID: "pool-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf, poolCluster}, State: Waiting, Do: "wait: machines are being made"},
-	{ID: "pool-waits-for-cluster", On: kindNodePool, See: poolSaysNothing, Sees: "it has no conditions yet", Ask: []edge{poolCluster}, State: Waiting, Do: "wait: the operator looks at it in a moment"},
+		Do: "wait: machines are being created; if it continues, check the machine that the message names"},
+	{ID: "nodes-not-healthy", On: kindNodePool, Condition: hyperv1.NodePoolAllNodesHealthyConditionType, Is: no, Ask: []edge{machinesOf}, State: Waiting, Late: joinsAfter, Do: "wait: nodes are coming up; if it continues, check the node that the message names"},
+	{ID: "pool-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf, poolCluster}, State: Waiting, Do: "wait: machines are being created"},
+	{ID: "pool-waits-for-cluster", On: kindNodePool, See: poolSaysNothing, Sees: "it has no conditions yet", Ask: []edge{poolCluster}, State: Waiting, Do: "wait: the operator will process it in a moment"},
 	{ID: "pool-paused", On: kindNodePool, Condition: hyperv1.NodePoolReconciliationActiveConditionType, Is: no, State: Held, While: always,
 		Do: "remove spec.pausedUntil of the NodePool or of its HostedCluster, or wait until then"},
 	{ID: "pool-field-not-heeded", On: kindNodePool, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Health: Healthy, Ask: []edge{nobody}, Do: "remove the fields in the message: they have no effect"},
 
-	{ID: "machine-deployment-not-available", On: kindMachineDeployment, Condition: clusterv1.AvailableCondition, Is: no, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: Cluster API is making machines"},
+	{ID: "machine-deployment-not-available", On: kindMachineDeployment, Condition: clusterv1.AvailableCondition, Is: no, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: Cluster API is creating machines"},
 }
 
 // machineRules are about Machines and the nodes that become of them.
 var machineRules = []Rule{
-	{ID: "machine-paused", On: kindMachine, Condition: clusterv1.PausedCondition, Is: yes, State: Held, While: always, Do: "remove spec.pausedUntil of the NodePool: Cluster API does nothing with this machine before"},
+	{ID: "machine-paused", On: kindMachine, Condition: clusterv1.PausedCondition, Is: yes, State: Held, While: always, Do: "remove spec.pausedUntil of the NodePool: until then, Cluster API does nothing with this machine"},
 	{ID: "infrastructure-refused", On: kindMachine, Condition: clusterv1.MachineInfrastructureReadyCondition, Is: no, Reasons: nil, State: Broken, Says: regexp.MustCompile(`.`),
-		Do: "do what the platform's message says: quota, credentials, image or network of the cloud"},
-	{ID: "bootstrap-not-ready", On: kindMachine, Condition: clusterv1.MachineBootstrapConfigReadyCondition, Is: no, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: the configuration for the machine is being made"},
-	{ID: "node-request-denied", On: kindMachine, See: neverJoined, Sees: "its infrastructure is ready and there is no node, to ask for its certificate requests", Ask: []edge{requestsOf}, Leads: true},
+		Do: "follow the platform's message: quota, credentials, image or network of the cloud"},
+	{ID: "bootstrap-not-ready", On: kindMachine, Condition: clusterv1.MachineBootstrapConfigReadyCondition, Is: no, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: the configuration for the machine is being generated"},
+	{ID: "node-request-denied", On: kindMachine, See: neverJoined, Sees: "its infrastructure is ready and there is no node, to check its certificate requests", Ask: []edge{requestsOf}, Leads: true},
 	{ID: "machine-never-joined", On: kindMachine, See: neverJoined, Sees: "its infrastructure is ready and there is no node", Ask: []edge{machinePrograms}, State: Broken,
-		Do: "see why its kubelet does not reach the API: the machine's console; the NodePool's condition ReachedIgnitionEndpoint says whether it got its configuration"},
-	{ID: "machine-unhealthy", On: kindMachine, Condition: clusterv1.MachineHealthCheckSucceededCondition, Is: no, Ask: []edge{nodeOfMachine}, State: Waiting, Do: "wait: it is replaced, unless too many are unhealthy"},
+		Do: "find out why its kubelet doesn't reach the API: read the machine's console; the NodePool's condition ReachedIgnitionEndpoint says whether it got its configuration"},
+	{ID: "machine-unhealthy", On: kindMachine, Condition: clusterv1.MachineHealthCheckSucceededCondition, Is: no, Ask: []edge{nodeOfMachine}, State: Waiting, Do: "wait: it will be replaced, unless too many are unhealthy"},
 	{ID: "machine-node-unhealthy", On: kindMachine, Condition: clusterv1.MachineNodeHealthyCondition, Is: no, Ask: []edge{nodeOfMachine}, State: Broken,
-		Do: "look at the node: kubectl describe node in the hosted cluster. With spec.management.autoRepair it is replaced by itself"},
-	{ID: "machine-failed", On: kindMachine, See: machineFailed, Sees: "`status.phase` is Failed", State: Broken, Do: "delete the machine, another takes its place; what the platform said of it is in its conditions"},
+		Do: "check the node: kubectl describe node in the hosted cluster. With spec.management.autoRepair it is replaced automatically"},
+	{ID: "machine-failed", On: kindMachine, See: machineFailed, Sees: "`status.phase` is Failed", State: Broken, Do: "delete the machine, and another takes its place; its conditions have the platform's message"},
 	{ID: "machine-starting", On: kindMachine, Condition: clusterv1.MachineReadyCondition, Is: no, State: Waiting, Do: "wait: the machine is starting"},
 	{ID: "machine-starting", On: kindMachine, Condition: clusterv1.MachineReadyCondition, Is: unknown, State: Waiting, Do: "wait: the machine is starting"},
 
-	{ID: "hosted-node-not-ready", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Young: justJoined, Do: "look at the node's kubelet and network: the message is the kubelet's"},
-	{ID: "hosted-node-silent", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: unknown, State: Broken, Do: "see that the machine runs and reaches the API: its kubelet has stopped to tell of itself"},
-	{ID: "hosted-node-under-pressure", On: kindHostedNode, See: pressure, Sees: "it has DiskPressure, MemoryPressure or PIDPressure", State: Broken, Do: "make room on the node: its kubelet ends pods until there is some"},
+	{ID: "hosted-node-not-ready", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Young: justJoined, Do: "check the node's kubelet and network: the message is the kubelet's"},
+	{ID: "hosted-node-silent", On: kindHostedNode, Condition: string(corev1.NodeReady), Is: unknown, State: Broken, Do: "check that the machine runs and reaches the API: its kubelet has stopped reporting"},
+	{ID: "hosted-node-under-pressure", On: kindHostedNode, See: pressure, Sees: "it has DiskPressure, MemoryPressure or PIDPressure", State: Broken, Do: "make room on the node: until then, its kubelet evicts pods"},
 	{ID: "request-denied", On: kindRequest, See: requestDenied, Sees: "it was denied or failed", State: Broken,
-		Do: "approve it if you know the machine: kubectl certificate approve in the hosted cluster. One for a name that no machine has is refused on purpose"},
-	{ID: "request-pending", On: kindRequest, See: requestPending, Sees: "nobody has decided about it for a minute", State: Broken, Do: "see that the hosted-cluster-config-operator runs: it signs requests of machines that it knows"},
+		Do: "if you know the machine, approve the request: kubectl certificate approve in the hosted cluster. A request for a name that no machine has is refused on purpose"},
+	{ID: "request-pending", On: kindRequest, See: requestPending, Sees: "it has been pending for a minute", State: Broken, Do: "check that the hosted-cluster-config-operator runs: it approves requests of machines that it knows"},
 }
 
 // poolUnserved: what machines depend on does not work.
@@ -155,7 +155,7 @@ func requestDenied(_ *scene, it *item) *seen {
 	for _, c := range it.typed.(*certificatesv1.CertificateSigningRequest).Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
 			return &seen{field: "status.conditions[" + string(c.Type) + "]", text: Clean(c.Reason + ": " + c.Message), since: c.LastUpdateTime.Time,
-				cause: fmt.Sprintf("the certificate that %s asks for was refused: %s", Clean(it.typed.(*certificatesv1.CertificateSigningRequest).Spec.Username), Clean(c.Message))}
+				cause: fmt.Sprintf("the certificate request of %s was refused: %s", Clean(it.typed.(*certificatesv1.CertificateSigningRequest).Spec.Username), Clean(c.Message))}
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func requestPending(s *scene, it *item) *seen {
 		return nil
 	}
 	return &seen{field: "status.conditions", text: "neither approved nor denied", since: it.created,
-		cause: fmt.Sprintf("nobody has approved the certificate that %s asks for", Clean(r.Spec.Username))}
+		cause: fmt.Sprintf("nobody has approved the certificate request of %s", Clean(r.Spec.Username))}
 }
 
 // Edges from pools and machines.

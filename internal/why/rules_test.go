@@ -104,7 +104,7 @@ var clusterRows = []row{
 			}
 		}
 	}, why.Broken, "Deployment operator is scaled to 0"},
-	{"leader-stands-still", demo, func(w *world) { w.Leases[0].Spec.RenewTime.Time = noon.Add(-time.Hour) }, why.Broken, "stands still"},
+	{"leader-stands-still", demo, func(w *world) { w.Leases[0].Spec.RenewTime.Time = noon.Add(-time.Hour) }, why.Broken, "has stalled"},
 	{"no-room", demo, hc(hyperv1.ControlPlaneAdmitted, no, "WaitingForCapacity", "needs 3 GiB"), why.Broken, "needs 3 GiB"},
 	{"reconciliation-failed", demo, hc(hyperv1.ReconciliationSucceeded, no, "ReconciliationError", "something new"), why.Broken, "something new"},
 	{"hot-loop", demo, func(w *world) {
@@ -214,7 +214,7 @@ var workloadRows = []row{
 	{"pod-evicted", demo, etcdIs(func(p *corev1.Pod) {
 		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "DiskPressure on node-1"
 	}), why.Broken, "DiskPressure"},
-	{"pod-terminating", demo, etcdIs(func(p *corev1.Pod) { deleted(&p.ObjectMeta, 10*time.Minute) }), why.Broken, "should have ended"},
+	{"pod-terminating", demo, etcdIs(func(p *corev1.Pod) { deleted(&p.ObjectMeta, 10*time.Minute) }), why.Broken, "should have terminated"},
 	{"pod-image-pull-back-off", demo, func(w *world) { // the old replica serves, so that nothing is unavailable
 		w.componentSays("kube-apiserver", hyperv1.ControlPlaneComponentRolloutComplete, no, "WaitingForRolloutComplete", "of 1 replicas, 1 is up to date")
 		w.pod(ns, "kube-apiserver-y", "kube-apiserver")
@@ -321,14 +321,14 @@ var packageRows = []row{
 	{"objects-in-transition", why.Object{Kind: "ObjectSet", Namespace: ns, Name: "addon-1"}, func(w *world) {
 		set(&w.ObjectSets[0].Status.Conditions, packagesv1.ConditionInTransition, yes, "InTransition", "some objects")
 	}, why.Waiting, "some objects"},
-	{"connector-silent", why.Object{Kind: "ObjectSetPhase", Namespace: ns, Name: "addon-1-deploy"}, func(w *world) { w.ObjectSetPhases[0].Status.Conditions = nil }, why.Waiting, "nobody has worked on phase"},
+	{"connector-silent", why.Object{Kind: "ObjectSetPhase", Namespace: ns, Name: "addon-1-deploy"}, func(w *world) { w.ObjectSetPhases[0].Status.Conditions = nil }, why.Waiting, "has not been processed yet"},
 	{"selector-invalid", fleet, func(w *world) {
 		w.HostedClusterPackages[0].Spec.HostedClusterSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 	}, why.Broken, "Near"},
 	{"fleet-unseen", fleet, func(w *world) { w.HostedClusterPackages[0].Generation = 2 }, why.Broken, "newest template"},
 	{"rollout-waits-for-package", fleet, fl(packagesv1.ConditionProgressing, yes, "x. Unavailable, which uses up maxUnavailable 1: clusters/y."), why.Broken, "clusters/y"},
 	{"package-not-writable", fleet, fl(packagesv1.ConditionProgressing, yes, "x. Can't be written, and tried again later: clusters/z (quota)."), why.Broken, "clusters/z"},
-	{"rollout-paused", fleet, func(w *world) { w.HostedClusterPackages[0].Annotations[packagesv1.RolloutPausedAnnotation] = "true" }, why.Held, "paused by somebody"},
+	{"rollout-paused", fleet, func(w *world) { w.HostedClusterPackages[0].Annotations[packagesv1.RolloutPausedAnnotation] = "true" }, why.Held, "the rollout is paused"},
 	{"removal-held", fleet, fl(packagesv1.ConditionRemovalHeld, yes, "the selector"), why.Held, "the selector"},
 	{"package-of-fleet-paused", fleet, fl(packagesv1.ConditionHasPausedPackage, yes, "1/6 packages paused."), why.Held, "1/6"},
 	{"rollout-soaks", fleet, fl(packagesv1.ConditionProgressing, yes, "x. It soaks before the next one starts."), why.Held, "soaks"},

@@ -26,49 +26,49 @@ const startsIn = 10 * time.Minute
 
 // workloadRules are about what runs on the management cluster.
 var workloadRules = slices.Concat([]Rule{
-	{ID: "pods-refused", On: kindDeployment, See: ofTrouble(trouble.Refused), Sees: "the API server takes none of its pods", State: Broken, Do: "change the quota, the level of Pod Security, or the webhook that the message names"},
-	{ID: "pods-refused", On: kindStatefulSet, See: ofTrouble(trouble.Refused), Sees: "the API server takes none of its pods", State: Broken, Do: "change the quota, the level of Pod Security, or the webhook that the message names"},
-	{ID: "workload-off", On: kindDeployment, See: switchedOff, Sees: "an operator has spec.replicas 0", State: Broken, Do: "scale it up again, or remove the pause that keeps the operators from doing so"},
-	{ID: "workload-lacks-replicas", On: kindDeployment, See: lacksReplicas, Sees: "fewer replicas are available or up to date than wanted, or old ones are left", Ask: []edge{podsOf}, State: Waiting, Do: "wait: pods are being started; if it stays, kubectl describe the workload"},
-	{ID: "workload-lacks-replicas", On: kindStatefulSet, See: lacksReplicas, Sees: "fewer replicas are available or up to date than wanted, or old ones are left", Ask: []edge{podsOf, claimsOf}, State: Waiting, Do: "wait: pods are being started; if it stays, kubectl describe the workload"},
+	{ID: "pods-refused", On: kindDeployment, See: ofTrouble(trouble.Refused), Sees: "the API server refuses its pods", State: Broken, Do: "change the quota, the Pod Security level, or the webhook that the message names"},
+	{ID: "pods-refused", On: kindStatefulSet, See: ofTrouble(trouble.Refused), Sees: "the API server refuses its pods", State: Broken, Do: "change the quota, the Pod Security level, or the webhook that the message names"},
+	{ID: "workload-off", On: kindDeployment, See: switchedOff, Sees: "an operator has spec.replicas 0", State: Broken, Do: "scale it up again, or remove the pause that prevents the operators from doing so"},
+	{ID: "workload-lacks-replicas", On: kindDeployment, See: lacksReplicas, Sees: "fewer replicas than wanted are available or up to date, or old ones are left", Ask: []edge{podsOf}, State: Waiting, Do: "wait: pods are starting; if it continues, kubectl describe the workload"},
+	{ID: "workload-lacks-replicas", On: kindStatefulSet, See: lacksReplicas, Sees: "fewer replicas than wanted are available or up to date, or old ones are left", Ask: []edge{podsOf, claimsOf}, State: Waiting, Do: "wait: pods are starting; if it continues, kubectl describe the workload"},
 	{ID: "leader-stands-still", On: kindLease, See: overdue, Sees: "a lease was not renewed for longer than it lasts", State: Broken,
-		Do: "end the pod that holds the lease, or repair its node: kubectl delete pod; another one takes over"},
-	{ID: "volume-pending", On: kindClaim, See: ofTrouble(trouble.VolumePending), Sees: "it is not bound, and an event says why", State: Broken, Do: "name a StorageClass that exists and can make the volume, in spec.etcd.managed.storage or as the cluster's default"},
+		Do: "delete the pod that holds the lease (kubectl delete pod), or repair its node; another one takes over"},
+	{ID: "volume-pending", On: kindClaim, See: ofTrouble(trouble.VolumePending), Sees: "it is not bound, and an event says why", State: Broken, Do: "set an existing StorageClass that can provision the volume, in spec.etcd.managed.storage or as the cluster's default"},
 }, podRules(), []Rule{
-	{ID: "pod-terminating", On: kindPod, See: terminating, Sees: "it should have ended more than a minute ago", Ask: []edge{nodeOf}, While: dying, State: Broken,
-		Do: "see that the kubelet of its node answers; if the node is gone for ever, delete the Node or force the pod's deletion"},
-	{ID: "pod-on-sick-node", On: kindPod, See: notReady, Sees: "it runs and is not ready, to ask its node", Ask: []edge{nodeOf}, Leads: true},
-	{ID: "pod-not-ready", On: kindPod, See: notReady, Sees: "it runs and is not ready", State: Waiting, Do: "read its log: kubectl logs; it runs and does not answer its readiness probe"},
-	{ID: "pod-starting", On: kindPod, See: podStarting, Sees: "its containers have not started yet", State: Waiting, Late: startsIn, Do: "wait: it is starting; if it stays, kubectl describe pod"},
-	{ID: "node-not-ready", On: kindNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Do: "repair the node of the management cluster, or delete it so that its pods go elsewhere"},
-	{ID: "node-not-ready", On: kindNode, Condition: string(corev1.NodeReady), Is: unknown, State: Broken, Do: "repair the node of the management cluster, or delete it so that its pods go elsewhere"},
-	{ID: "node-under-pressure", On: kindNode, See: pressure, Sees: "it has DiskPressure, MemoryPressure or PIDPressure", State: Broken, Do: "make room on the node: its kubelet ends pods until there is some"},
+	{ID: "pod-terminating", On: kindPod, See: terminating, Sees: "it should have terminated more than a minute ago", Ask: []edge{nodeOf}, While: dying, State: Broken,
+		Do: "check that the kubelet of its node answers; if the node is gone for good, delete the Node or force the pod's deletion"},
+	{ID: "pod-on-sick-node", On: kindPod, See: notReady, Sees: "it runs and is not ready, to check its node", Ask: []edge{nodeOf}, Leads: true},
+	{ID: "pod-not-ready", On: kindPod, See: notReady, Sees: "it runs and is not ready", State: Waiting, Do: "read its log (kubectl logs): it runs but fails its readiness probe"},
+	{ID: "pod-starting", On: kindPod, See: podStarting, Sees: "its containers have not started yet", State: Waiting, Late: startsIn, Do: "wait: it is starting; if it continues, kubectl describe pod"},
+	{ID: "node-not-ready", On: kindNode, Condition: string(corev1.NodeReady), Is: no, State: Broken, Do: "repair the management cluster's node, or delete it so that its pods move elsewhere"},
+	{ID: "node-not-ready", On: kindNode, Condition: string(corev1.NodeReady), Is: unknown, State: Broken, Do: "repair the management cluster's node, or delete it so that its pods move elsewhere"},
+	{ID: "node-under-pressure", On: kindNode, See: pressure, Sees: "it has DiskPressure, MemoryPressure or PIDPressure", State: Broken, Do: "make room on the node: until then, its kubelet evicts pods"},
 })
 
 // podRules has a rule for each way in which a pod does not run.
 func podRules() []Rule {
 	do := map[string]string{
-		trouble.Unschedulable:              "add nodes to the management cluster, or room on those that there are; it starts by itself",
+		trouble.Unschedulable:              "add nodes to the management cluster, or make room on the existing ones; it then starts by itself",
 		trouble.InvalidImageName:           "correct the image: it comes from the release, or from an annotation of the HostedCluster",
-		trouble.ImagePullBackOff:           "see that the image is in the registry, that nodes reach it, and that the pull secret fits",
-		trouble.CreateContainerConfigError: "make the Secret or ConfigMap that the message names; the control-plane-operator makes its own ones",
-		trouble.CreateContainerError:       "look at the container runtime of the node: the message is its own",
-		trouble.RunContainerError:          "look at the container runtime of the node: the message is its own",
-		trouble.NotStarted:                 "see why the volume can't be mounted: the message is the kubelet's",
-		trouble.OOMKilled:                  "give it more memory: docs/capacity.md tells how, or take load off it",
+		trouble.ImagePullBackOff:           "check that the image is in the registry, that nodes reach the registry, and that the pull secret is right",
+		trouble.CreateContainerConfigError: "create the Secret or ConfigMap that the message names; the control-plane-operator creates its own",
+		trouble.CreateContainerError:       "check the node's container runtime: the message is from it",
+		trouble.RunContainerError:          "check the node's container runtime: the message is from it",
+		trouble.NotStarted:                 "find out why the volume can't be mounted: the message is the kubelet's",
+		trouble.OOMKilled:                  "give it more memory (see docs/capacity.md), or reduce its load",
 		trouble.CrashLoopBackOff:           "read its log: kubectl logs --previous",
 		trouble.Evicted:                    "make room on the node that the message names",
 	}
 	sees := map[string]string{
 		trouble.Unschedulable:              "the scheduler finds no node for it",
-		trouble.InvalidImageName:           "an image's name is none",
+		trouble.InvalidImageName:           "an image name is invalid",
 		trouble.ImagePullBackOff:           "an image can't be pulled",
 		trouble.CreateContainerConfigError: "a Secret or ConfigMap that a container needs is missing",
 		trouble.CreateContainerError:       "a container can't be created",
 		trouble.RunContainerError:          "a container can't be started",
 		trouble.NotStarted:                 "containers have not been created for a minute, and an event says why",
 		trouble.OOMKilled:                  "a container was killed because its memory was used up",
-		trouble.CrashLoopBackOff:           "a container ends again and again",
+		trouble.CrashLoopBackOff:           "a container exits again and again",
 		trouble.Evicted:                    "its node had too little of something",
 	}
 	var out []Rule
@@ -162,7 +162,7 @@ func overdue(s *scene, it *item) *seen {
 		}
 		holder := Clean(*l.Spec.HolderIdentity)
 		return &seen{field: "spec.renewTime", text: l.Spec.RenewTime.UTC().Format(time.RFC3339), since: l.Spec.RenewTime.Time,
-			cause: fmt.Sprintf("operator %s, which holds lease %s, stands still or is gone, and no other has taken over", holder, it.Name)}
+			cause: fmt.Sprintf("operator %s, which holds lease %s, has stalled or is gone, and no other has taken over", holder, it.Name)}
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func terminating(s *scene, it *item) *seen {
 		return nil
 	}
 	return &seen{field: "metadata.deletionTimestamp", text: it.deleted.UTC().Format(time.RFC3339), since: *it.deleted,
-		cause: fmt.Sprintf("pod %s should have ended, and node %s has not said that it has", it.Name, p.Spec.NodeName)}
+		cause: fmt.Sprintf("pod %s should have terminated, but node %s has not reported that", it.Name, p.Spec.NodeName)}
 }
 
 func notReady(s *scene, it *item) *seen {

@@ -48,7 +48,7 @@ func (b *saving) givenUp(t *testing.T) {
 	<-done
 	b.storage(t, http.MethodDelete, "")
 	t.Logf("it ended with %v:\n%s", err, out)
-	if err == nil || !strings.Contains(out, "the data of before is as it was") {
+	if err == nil || !strings.Contains(out, "the previous data is unchanged") {
 		t.Fatalf("it should have been given up")
 	}
 	eventually(t, restoreTime, "the data of before", func() error {

@@ -425,7 +425,7 @@ func harmFaults(k kubectl, pool string, copied func(kind, name, as, finalizer st
 			do("delete", "hostedcluster", "-n", "clusters", "go-ne", "--wait=false")), inTurn(do("delete", "apiservice", "v1.dead.example.com"), do("wait", "hostedcluster", "-n", "clusters", "go-ne", "--for=delete", "--timeout=50s")),
 			`dead\.example\.com`, "deletion-namespace", false},
 		{"the operator stands still", cluster, inTurn(h.signal("hypershift", "name=operator", "hypershift-operator", syscall.SIGSTOP), h.oldLeases("hypershift")),
-			h.signal("hypershift", "name=operator", "hypershift-operator", syscall.SIGCONT), `operator \S+, which holds lease \S+ stands still|operator-\S+ (runs and is not ready|does not stay up)`, "", false},
+			h.signal("hypershift", "name=operator", "hypershift-operator", syscall.SIGCONT), `operator \S+, which holds lease \S+ has stalled|operator-\S+ (runs and is not ready|does not stay up)`, "", false},
 		{"somebody writes the same object again and again", cluster, fight, peace, `back and forth: metadata\.labels`, "hot-loop", false},
 		{"a program has too little memory", cluster, h.starve(control, "app=kube-scheduler", "kube-scheduler", 14<<20), do("delete", "pod", "-n", control, "-l", "app=kube-scheduler", "--wait=false"),
 			`kube-scheduler-\S+ .*(memory|OOM)`, "", false},

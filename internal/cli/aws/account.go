@@ -36,14 +36,14 @@ type Login struct {
 
 // AddFlags declares the flags of one account.
 func (l *Login) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&l.File, "aws-creds", l.File, "File with credentials of AWS (default: the SDK's own places: environment, profile, machine)")
+	fs.StringVar(&l.File, "aws-creds", l.File, "File with AWS credentials (default: the SDK's sources: environment, profile, machine)")
 	fs.StringVar(&l.STSFile, "sts-creds", l.STSFile, "File that `aws sts get-session-token` printed; needs --role-arn")
-	fs.StringVar(&l.RoleARN, "role-arn", l.RoleARN, "ARN of the role to take on, as create iam cli-role makes it")
+	fs.StringVar(&l.RoleARN, "role-arn", l.RoleARN, "ARN of the role to assume, as created by create iam cli-role")
 }
 
 // AddOwnerFlag declares the flag of the account that has the VPC.
 func (l *Login) AddOwnerFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&l.OwnerFile, "vpc-owner-aws-creds", l.OwnerFile, "File with credentials of the account that has the VPC, if it is another one")
+	fs.StringVar(&l.OwnerFile, "vpc-owner-aws-creds", l.OwnerFile, "File with credentials of the account that owns the VPC, if it is another one")
 }
 
 // Config makes the configuration of the cluster's account.

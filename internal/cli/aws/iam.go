@@ -25,7 +25,7 @@ type IAMFlags struct{ iam.Options }
 func (f *IAMFlags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.KMSKeyARN, "kms-key-arn", "", "Key that encrypts Secrets in etcd; a role that may use it is made")
 	fs.StringVar(&f.IssuerURL, "oidc-issuer-url", "", "Issuer of service account tokens whose provider is there (default: one in the bucket of OIDC documents)")
-	fs.BoolVar(&f.UseROSAPolicies, "use-rosa-managed-policies", false, "Attach the managed policies of ROSA instead of policies of the cluster's own")
+	fs.BoolVar(&f.UseROSAPolicies, "use-rosa-managed-policies", false, "Attach ROSA's managed policies instead of the cluster's own policies")
 	fs.BoolVar(&f.SharedRole, "shared-role", false, "One role for all components")
 }
 
@@ -111,8 +111,8 @@ func createIAM() *cobra.Command {
 		Short: "Create the roles of a hosted cluster on AWS",
 		Long: `Create the OIDC provider, a role for each component that calls AWS, and the instance profile of machines.
 
-What is there already is put right: policies, who may take a role on, the provider's clients. The same command continues a run that was
-interrupted.`,
+What exists already is corrected: policies, who may assume a role, the provider's clients. Run the same command again to continue an
+interrupted run.`,
 		Example: `  hypershift create iam aws --infra-id demo-abc23 --region eu-central-1 --public-zone-id Z1 --private-zone-id Z2 --local-zone-id Z3 \
     --oidc-storage-provider-s3-bucket-name docs --oidc-storage-provider-s3-region eu-central-1 --output-file iam.json`,
 		Args: cobra.NoArgs,
@@ -141,8 +141,8 @@ interrupted.`,
 	fs.StringVar(&f.BucketName, "oidc-storage-provider-s3-bucket-name", "", "Bucket of OIDC documents (default: that which install was told)")
 	fs.StringVar(&f.BucketRegion, "oidc-storage-provider-s3-region", "", "Region of the bucket (default: that which install was told)")
 	fs.StringVar(&f.BaseDomain, "base-domain", "", "Domain below which ingress may change records, with --use-rosa-managed-policies")
-	fs.StringSliceVar(&pairs, "additional-tags", nil, "More tags of everything that is made, as key=value,…")
-	fs.BoolVar(&f.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC is another one's")
+	fs.StringSliceVar(&pairs, "additional-tags", nil, "Additional tags of all created resources, as key=value,…")
+	fs.BoolVar(&f.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC belongs to another one")
 	fs.StringVar(&file, "output-file", "", "File for the description that create cluster aws --iam-json reads (default: standard output)")
 	f.Add(fs)
 	login.AddFlags(fs)
@@ -167,8 +167,8 @@ func cliRole() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cli-role",
 		Short: "Create a role that may do what this tool does on AWS",
-		Long: `Create a role with the permissions that create and destroy of infra and iam need, which whoever calls may take on, and print its ARN
-for --role-arn.`,
+		Long: `Create a role with the permissions that create and destroy of infra and iam need, let the caller assume it, and print its ARN for
+--role-arn.`,
 		Example: `  hypershift create iam cli-role --aws-creds ~/.aws/credentials --name hypershift-cli-role`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -185,9 +185,9 @@ for --role-arn.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&login.File, "aws-creds", "", "File with credentials of AWS (default: the SDK's own places: environment, profile, machine)")
+	fs.StringVar(&login.File, "aws-creds", "", "File with AWS credentials (default: the SDK's sources: environment, profile, machine)")
 	fs.StringVar(&name, "name", name, "Name of the role")
-	fs.StringToStringVarP(&pairs, "additional-tags", "t", nil, "More tags of the role, as key=value,…")
+	fs.StringToStringVarP(&pairs, "additional-tags", "t", nil, "Additional tags of the role, as key=value,…")
 	return cmd
 }
 
@@ -200,7 +200,7 @@ func DestroyIAMCommand() *cobra.Command {
 	sub := &cobra.Command{
 		Use:     "aws",
 		Short:   "Destroy the roles of a hosted cluster on AWS",
-		Long:    `Destroy the OIDC provider, the roles with all of their policies, and the instance profile. What is gone already is fine.`,
+		Long:    `Destroy the OIDC provider, the roles with all of their policies, and the instance profile. Anything that is already gone is skipped.`,
 		Example: `  hypershift destroy iam aws --infra-id demo-abc23 --region eu-central-1`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -213,7 +213,7 @@ func DestroyIAMCommand() *cobra.Command {
 	fs := sub.Flags()
 	fs.StringVar(&o.InfraID, "infra-id", "", "Identifier of the infrastructure (required)")
 	fs.StringVar(&region, "region", region, "Region of the cluster")
-	fs.BoolVar(&o.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC is another one's")
+	fs.BoolVar(&o.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC belongs to another one")
 	login.AddFlags(fs)
 	login.AddOwnerFlag(fs)
 	cmd.AddCommand(sub)

@@ -36,10 +36,10 @@ type InfraFlags struct {
 // Add declares the flags that both commands have.
 func (f *InfraFlags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.VPCCIDR, "vpc-cidr", "10.0.0.0/16", "Range of the VPC, with a mask of 16")
-	fs.BoolVar(&f.EnableProxy, "enable-proxy", false, "Make a proxy, through which machines reach the internet, instead of NAT gateways")
+	fs.BoolVar(&f.EnableProxy, "enable-proxy", false, "Create a proxy through which machines reach the internet, instead of NAT gateways")
 	fs.StringVar(&f.ProxyVPCEndpointServiceName, "proxy-vpc-endpoint-service-name", "", "Endpoint service of a proxy that is there, with --enable-proxy")
 	fs.BoolVar(&f.SingleNATGateway, "single-nat-gateway", false, "One NAT gateway for all zones")
-	fs.BoolVar(&f.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Make private zones in the cluster's account although the VPC is another one's")
+	fs.BoolVar(&f.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Create private zones in the cluster's account although the VPC belongs to another one")
 	f.refused.Switches(fs, noSecureProxy, "enable-secure-proxy")
 }
 
@@ -81,8 +81,8 @@ func CreateInfraCommand() *cobra.Command {
 		Short: "Create network and DNS zones on AWS",
 		Long: `Create a VPC with subnets, gateways and route tables, and private DNS zones, on AWS.
 
-Everything carries the tag kubernetes.io/cluster/INFRA-ID. What is there already is used: a run that was interrupted is continued by
-the same command, and the result describes all of it. docs/aws.md says which permissions it needs.`,
+Every resource has the tag kubernetes.io/cluster/INFRA-ID. Existing resources are reused: run the same command again to continue an
+interrupted run, and the result describes all of them. docs/aws.md lists the permissions that it needs.`,
 		Example: `  hypershift create infra aws --infra-id demo-abc23 --name demo --base-domain example.com --region eu-central-1 \
     --zones eu-central-1a,eu-central-1b --output-file infra.json
   # Machines with public addresses, without NAT gateways
@@ -111,8 +111,8 @@ the same command, and the result describes all of it. docs/aws.md says which per
 	fs.StringVar(&f.BaseDomainPrefix, "base-domain-prefix", "", "What stands before the base domain in the cluster's names; none for nothing (default: --name)")
 	fs.StringVar(&f.Region, "region", DefaultRegion, "Region")
 	fs.StringSliceVar(&f.Zones, "zones", nil, "Availability zones, at most 8, in an order that stays the same (default: the region's first)")
-	fs.StringSliceVar(&pairs, "additional-tags", nil, "More tags of everything that is made, as key=value,…")
-	fs.BoolVar(&f.PublicOnly, "public-only", false, "Only public subnets, and no NAT gateways")
+	fs.StringSliceVar(&pairs, "additional-tags", nil, "Additional tags of all created resources, as key=value,…")
+	fs.BoolVar(&f.PublicOnly, "public-only", false, "Create only public subnets, and no NAT gateways")
 	fs.StringVar(&file, "output-file", "", "File for the description that create cluster aws --infra-json reads (default: standard output)")
 	f.Add(fs)
 	login.AddFlags(fs)
@@ -130,10 +130,10 @@ func DestroyInfraCommand() *cobra.Command {
 	sub := &cobra.Command{
 		Use:   "aws",
 		Short: "Destroy network and DNS zones on AWS",
-		Long: `Destroy what carries the tag kubernetes.io/cluster/INFRA-ID, or is in a VPC that does: machines, load balancers, gateways, subnets,
-private zones, the image registry's buckets, the apps record of the public zone.
+		Long: `Destroy everything that has the tag kubernetes.io/cluster/INFRA-ID, or is in a VPC that has it: machines, load balancers, gateways,
+subnets, private zones, the image registry's buckets, the apps record of the public zone.
 
-It goes on until nothing is left, and says what it waits for. It can be interrupted and run again at any time.`,
+The command continues until nothing is left, and prints what it is waiting for. You can interrupt it and run it again at any time.`,
 		Example: `  hypershift destroy infra aws --infra-id demo-abc23 --name demo --base-domain example.com --region eu-central-1
   # Give up after half an hour, with exit code 124
   hypershift destroy infra aws --infra-id demo-abc23 --name demo --base-domain example.com --aws-infra-grace-period 30m`,
@@ -152,7 +152,7 @@ It goes on until nothing is left, and says what it waits for. It can be interrup
 	fs.StringVar(&o.BaseDomainPrefix, "base-domain-prefix", "", "What stands before the base domain in the cluster's names; none for nothing (default: --name)")
 	fs.StringVar(&o.Region, "region", DefaultRegion, "Region")
 	fs.DurationVar(&o.GracePeriod, "aws-infra-grace-period", 0, "How long to try; 0 means until nothing is left")
-	fs.BoolVar(&o.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC is another one's")
+	fs.BoolVar(&o.PrivateZonesInClusterAccount, "private-zones-in-cluster-account", false, "Private zones are in the cluster's account although the VPC belongs to another one")
 	refused.Values(fs, "this version calls with one identity: give it all permissions, as create iam cli-role does",
 		"aws-creds.aws-ebs-csi-driver-controller", "aws-creds.cloud-controller", "aws-creds.cloud-network-config-controller",
 		"aws-creds.control-plane-operator", "aws-creds.node-pool", "aws-creds.openshift-image-registry")

@@ -90,9 +90,9 @@ func ConsoleLogsCommand() *cobra.Command {
 	var dir string
 	sub := &cobra.Command{
 		Use:   "aws",
-		Short: "Save the consoles of machines on AWS",
-		Long: `Save the console of each running machine of a hosted cluster into a file of its name. AWS keeps the last 64 KiB, and shows them some
-minutes after they were printed.`,
+		Short: "Save the console output of machines on AWS",
+		Long: `Save the console output of each running machine of a hosted cluster to a file with the machine's name. AWS keeps the last 64 KiB, and
+shows output some minutes after it was printed.`,
 		Example: `  hypershift console-logs aws --name demo --output-dir logs`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -140,8 +140,8 @@ func CreateBastionCommand() *cobra.Command {
 	sub := &cobra.Command{
 		Use:   "aws",
 		Short: "Create a machine on AWS from which nodes can be reached",
-		Long: `Create a machine with a public address in the cluster's network, which takes the cluster's SSH key, and print its ID and address. If it
-is there already, it is used.`,
+		Long: `Create a machine with a public address in the cluster's network, which accepts the cluster's SSH key, and print its ID and address. If
+it exists already, it is reused.`,
 		Example: `  hypershift create bastion aws --name demo --aws-creds ~/.aws/credentials --allow-cidr 192.0.2.7/32
   hypershift create bastion aws --infra-id demo-abc23 --region eu-central-1 --ssh-key-file ~/.ssh/id_ed25519.pub --aws-creds ~/.aws/credentials`,
 		Args: cobra.NoArgs,
@@ -182,7 +182,7 @@ is there already, it is used.`,
 	fs.StringVar(&keyFile, "ssh-key-file", "", "File with the public SSH key (default: the HostedCluster's)")
 	fs.StringVar(&b.AllowCIDR, "allow-cidr", "0.0.0.0/0", "Range from which the SSH port may be reached")
 	fs.BoolVar(&b.Wait, "wait", true, "Wait until the machine runs")
-	fs.StringSliceVar(&pairs, "additional-tags", nil, "More tags of everything that is made, as key=value,…")
+	fs.StringSliceVar(&pairs, "additional-tags", nil, "Additional tags of all created resources, as key=value,…")
 	login.AddFlags(fs)
 	cmd.AddCommand(sub)
 	return cmd
@@ -196,7 +196,7 @@ func DestroyBastionCommand() *cobra.Command {
 	sub := &cobra.Command{
 		Use:     "aws",
 		Short:   "Destroy the machine on AWS from which nodes can be reached",
-		Long:    `Destroy machine, security group and key of create bastion aws, and wait until they are gone.`,
+		Long:    `Destroy the machine, security group and key of create bastion aws, and wait until they are gone.`,
 		Example: `  hypershift destroy bastion aws --name demo --aws-creds ~/.aws/credentials`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -97,7 +97,7 @@ func createBackup() *cobra.Command {
 	m.addFlags(cmd)
 	cmd.Flags().StringVar(&m.object, "backup-name", "", "Name of the HCPEtcdBackup (default: backup-DATE-TIME)")
 	cmd.Flags().BoolVar(&wait, "wait", wait, "Wait until the backup has ended")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "Give up waiting after this time; 0: never")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "Stop waiting after this time; 0 means never")
 	return cmd
 }
 
@@ -107,7 +107,7 @@ func createSchedule() *cobra.Command {
 	keep := 0
 	cmd := &cobra.Command{
 		Use:   "schedule",
-		Short: "Save a hosted cluster again and again",
+		Short: "Save a hosted cluster on a schedule",
 		Long: "Save a hosted cluster again and again: create an HCPEtcdBackup with annotation " + backups.ScheduleAnnotation + ", of which the operator makes one at each time.\n\n" +
 			"--schedule takes five fields in UTC (minute, hour, day of month, month, day of week), or @hourly, @daily, @weekly, @monthly. With --keep each backup deletes the oldest ones from\nthe storage. " +
 			"With --verify the newest one is read back at these times and restored for a trial.\n\n" + aboutStorage,
@@ -132,7 +132,7 @@ func createSchedule() *cobra.Command {
 	cmd.Flags().StringVar(&m.object, "schedule-name", "scheduled", "Name of the HCPEtcdBackup, with which those of its backups begin")
 	cmd.Flags().StringVar(&when, "schedule", "", "When to save (required)")
 	cmd.Flags().StringVar(&verify, "verify", "", "When to read back the newest one (default: never)")
-	cmd.Flags().IntVar(&keep, "keep", 0, "How many stay in the storage; 0: all")
+	cmd.Flags().IntVar(&keep, "keep", 0, "How many backups stay in the storage; 0 means all")
 	_ = cmd.MarkFlagRequired("schedule") // only fails for a flag that isn't there
 	return cmd
 }

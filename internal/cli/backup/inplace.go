@@ -119,7 +119,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 	sayShards(b, say)
 	say("Restore        the data of HostedCluster %s/%s, in place: what was written after %s is lost", t.namespace, t.name, b.Created.Format(time.RFC3339))
 	if st.cluster == nil {
-		refuse("there is no HostedCluster %s/%s: without --in-place it is made again", t.namespace, t.name)
+		refuse("there is no HostedCluster %s/%s: without --in-place, it is created from the backup", t.namespace, t.name)
 		return r
 	}
 	hc := st.cluster
@@ -153,7 +153,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 	}
 	say("Machines       %d stay", len(st.machines))
 	if later := nodesOnlyIn(st.machines, s.objects.Machines); len(later) > 0 {
-		say("Later nodes    %s: the backup doesn't know them, and they don't come back by themselves. A health check makes their machines anew (spec.management.autoRepair); else delete the Machines",
+		say("Later nodes    %s: they aren't in the backup, and don't come back by themselves. A health check replaces their machines (spec.management.autoRepair); otherwise, delete the Machines",
 			strings.Join(later, ", "))
 	}
 	return r
@@ -234,7 +234,7 @@ func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Clie
 		_, err := fmt.Fprintln(out, "Nothing was written: this was a dry run.")
 		return err
 	case !r.yes:
-		return fmt.Errorf("nothing was written: all that HostedCluster %s/%s stores would be replaced: add --yes when the backup's data is the one to go on with", t.namespace, t.name)
+		return fmt.Errorf("nothing was written: all data of HostedCluster %s/%s would be replaced: add --yes if you want the backup's data instead", t.namespace, t.name)
 	}
 	namespace := names.NamespaceOf(st.cluster)
 	access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: backups.Secret}, Data: s.data}

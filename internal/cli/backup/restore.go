@@ -42,9 +42,9 @@ func (r *restoring) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.from, "from", "", "Backup: its URL, s3://BUCKET/NAME or https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME (required)")
 	f.StringVarP(&r.namespace, "namespace", "n", "", "Namespace of the HostedCluster (default: as in the backup)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "Read and check everything, print the report, and write nothing")
-	f.BoolVar(&r.noPools, "without-node-pools", false, "Make no NodePools")
-	f.BoolVar(&r.wait, "wait", r.wait, "Wait until the cluster is available, and clear up in it")
-	f.DurationVar(&r.timeout, "timeout", r.timeout, "Give up waiting after this time; 0: never")
+	f.BoolVar(&r.noPools, "without-node-pools", false, "Create no NodePools")
+	f.BoolVar(&r.wait, "wait", r.wait, "Wait until the cluster is available, and clean up in it")
+	f.DurationVar(&r.timeout, "timeout", r.timeout, "Stop waiting after this time; 0 means never")
 	r.storage.addFlags(cmd)
 	r.connect.AddFlags(f)
 	connect.CompleteNamespaces(cmd, &r.connect, "namespace")
@@ -56,19 +56,19 @@ func RestoreCommand() *cobra.Command {
 	r := &restoring{}
 	cmd := &cobra.Command{
 		Use:   "restore",
-		Short: "Make a hosted cluster again from a backup",
-		Long: `Make a hosted cluster again from a backup, on this management cluster or another one.
+		Short: "Restore a hosted cluster from a backup",
+		Long: `Restore a hosted cluster from a backup, on this management cluster or another one.
 
-Everything is read and checked first: who made the backup, that all of it is whole, that this version can host its release, that there is room for it, and that nothing of it is in
-the way. --dry-run ends there. Only then is anything written: what the HostedCluster names, its certificate authorities and the key of its service accounts, the HostedCluster, whose
-etcd begins with the snapshot, and the NodePools. Nothing that exists is changed or deleted.
+The command first reads and checks everything: who made the backup, that it is complete, that this version can host its release, that there is room for it, and that nothing
+conflicts with it. --dry-run stops there. Only then does it write: the objects that the HostedCluster references, its certificate authorities and service account signing key, the
+HostedCluster, whose etcd starts from the snapshot, and the NodePools. It changes and deletes nothing that exists.
 
-With --in-place the HostedCluster is there, and all that it stores is replaced by what the backup has. Authorities, addresses, machines and NodePools stay: workers go on running, and meet
-their API server again after half a minute. The HostedCluster is paused, API servers and etcd are stopped, and the snapshot is restored on etcd's volume beside the data of before; only
-when that has worked, the data of before is deleted. When it has not, everything goes on with it. The command can be interrupted and run again.
+With --in-place, the HostedCluster exists, and the backup's content replaces all its data. Certificate authorities, addresses, machines and NodePools stay: workers keep running, and
+reach their API server again after half a minute. The HostedCluster is paused, API servers and etcd are stopped, and the snapshot is restored on etcd's volume beside the previous
+data. The previous data is deleted only when that has worked; otherwise, everything continues with it. You can interrupt the command and run it again.
 
-Authorities and addresses are those of before, so that kubeconfigs, tokens and workers of your own (platform None) go on. Workers of other platforms are made anew. The cluster that
-was saved must be gone, or off for good: two of the same identity would fight.`,
+Certificate authorities and addresses stay the same, so that kubeconfigs, tokens and your own workers (platform None) keep working. Workers of other platforms are created anew. The
+original cluster must be gone, or off for good: two clusters with the same identity would conflict.`,
 		Example: `  hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --dry-run
   hypershift restore --from s3://backups/clusters/demo/1764000000.db.enc --credentials-file keys --encryption-key-file key --region eu-west-1
   hypershift restore --from https://mybackups.blob.core.windows.net/clusters/clusters/demo/1764000000.db.enc --credentials backup-container
@@ -78,8 +78,8 @@ was saved must be gone, or off for good: two of the same identity would fight.`,
 	}
 	r.addFlags(cmd)
 	cmd.Flags().StringVar(&r.name, "name", "", "Name of the HostedCluster (default: as in the backup)")
-	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "Replace what a HostedCluster that is there stores; its workers go on")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "With --in-place: replace it")
+	cmd.Flags().BoolVar(&r.inPlace, "in-place", false, "Replace the data of an existing HostedCluster; its workers keep running")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "With --in-place: replace the data")
 	cmd.MarkFlagsMutuallyExclusive("in-place", "without-node-pools")
 	return cmd
 }
@@ -89,12 +89,12 @@ func CloneCommand() *cobra.Command {
 	r := &restoring{clone: true}
 	cmd := &cobra.Command{
 		Use:   "clone",
-		Short: "Make another hosted cluster with the data of a backup",
-		Long: `Make another hosted cluster with the data of a backup, beside the one that was saved.
+		Short: "Create another hosted cluster with the data of a backup",
+		Long: `Create another hosted cluster with the data of a backup, beside the original.
 
-It has a name, identifiers, certificate authorities and a key of service accounts of its own: credentials of the other cluster are not taken here. Objects that it names are copied under
-names of its own. What in its data belongs to the other cluster is deleted once it is available: Nodes and their leases, certificate requests, attachments of volumes, and Secrets with
-tokens of service accounts. On platforms whose controllers would take the other cluster's disks and load balancers for their own, that is others than None and Local, it is refused.`,
+It has its own name, identifiers, certificate authorities and service account signing key: it doesn't accept credentials of the original. Objects that the original references are
+copied under names of their own. Data that belongs to the original is deleted once the clone is available: Nodes and their leases, certificate requests, volume attachments, and
+Secrets with service account tokens. Platforms whose controllers would take the original's disks and load balancers for their own, that is all except None and Local, are refused.`,
 		Example: `  hypershift clone --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --name demo-copy`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },

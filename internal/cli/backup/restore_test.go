@@ -245,7 +245,7 @@ func TestJudgeInPlace(t *testing.T) {
 		says   string
 	}{
 		"When the cluster is there it should be allowed":   {func(*in) {}, "", "what was written after 2025-11-24T16:00:00Z is lost"},
-		"When there is none it should be refused":          {func(i *in) { i.st.cluster = nil }, "without --in-place it is made again", ""},
+		"When there is none it should be refused":          {func(i *in) { i.st.cluster = nil }, "without --in-place, it is created from the backup", ""},
 		"When it is another cluster it should be refused":  {func(i *in) { i.st.cluster.Spec.InfraID = "other" }, `is of another cluster: its infraID is "demo-x"`, ""},
 		"When its etcd is the user's it should be refused": {func(i *in) { i.st.cluster.Spec.Etcd.Managed = nil }, "is yours", ""},
 		"When it sleeps it should be refused": {func(i *in) {

@@ -31,8 +31,8 @@ func (s *storage) addFlags(cmd *cobra.Command) {
 	f.StringVar(&s.operator, "operator-namespace", s.operator, "Namespace of the operator")
 	f.StringVar(&s.secret, "credentials", "", "Secret of the operator's namespace that the backup was made with")
 	f.StringVar(&s.region, "region", "us-east-1", "Region of the bucket")
-	f.StringVar(&s.credentials, "credentials-file", "", "Credentials file of AWS, or credentials of Azure, where there is no such Secret")
-	f.StringVar(&s.key, "encryption-key-file", "", "File with the key that the backup is sealed with, where there is no such Secret")
+	f.StringVar(&s.credentials, "credentials-file", "", "AWS credentials file, or Azure credentials, if there is no such Secret")
+	f.StringVar(&s.key, "encryption-key-file", "", "File with the key that encrypts the backup, if there is no such Secret")
 	f.StringVar(&s.ca, "ca-bundle-file", "", "File with certificates that the storage is trusted by")
 	cmd.MarkFlagsMutuallyExclusive("credentials", "credentials-file")
 }
@@ -81,7 +81,7 @@ func (s *storage) open(ctx context.Context, c client.Client, from string) (_ ope
 func keyOf(data map[string][]byte) (bundle.Key, error) {
 	raw := data[backups.EncryptionKey]
 	if len(raw) == 0 {
-		return nil, errors.New("there is no key to open the backup with: give --encryption-key-file, or a Secret with key " + backups.EncryptionKey + " by --credentials")
+		return nil, errors.New("there is no key to decrypt the backup with: pass --encryption-key-file, or a Secret with key " + backups.EncryptionKey + " by --credentials")
 	}
 	return bundle.ParseKey(raw)
 }

@@ -192,7 +192,7 @@ func deleteOlder(ctx context.Context, c client.Client, list client.ObjectList, b
 		}
 	}
 	if n > 0 {
-		p.Printf("deleted in the hosted cluster: %d %ss of before", n, kindOf(list))
+		p.Printf("deleted in the hosted cluster: %d old %ss", n, kindOf(list))
 	}
 	return nil
 }

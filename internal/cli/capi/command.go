@@ -28,7 +28,7 @@ type options struct {
 
 func (o *options) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.name, "name", o.name, "Hosted cluster whose objects are meant where no namespace is named (default: the namespace of the kubeconfig)")
+	fs.StringVar(&o.name, "name", o.name, "Hosted cluster whose objects are meant if no namespace is given (default: the namespace of the kubeconfig)")
 	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the HostedCluster that --name names")
 	o.connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.connect, "name", &o.namespace)
@@ -53,12 +53,12 @@ func Command() *cobra.Command {
 	o := &options{namespace: "clusters"}
 	cmd := &cobra.Command{
 		Use:   "capi [flags] -- COMMAND [ARGUMENT...]",
-		Short: "Show Cluster API's objects under their standard names, whichever way they are stored",
-		Long: `Run a command with a KUBECONFIG that leads through a proxy in this process: the objects of Cluster API have their standard names there,
-cluster.x-k8s.io, whether the management cluster stores them so or in HyperShift's own groups, cluster.hypershift.openshift.io. Everything else
-is as the management cluster has it, and the command has the permissions of your kubeconfig. It ends with the exit code of the command.
+		Short: "Show Cluster API objects under their standard names, however they are stored",
+		Long: `Run a command with a KUBECONFIG that points to a proxy in this process. Through it, Cluster API objects have their standard names,
+cluster.x-k8s.io, whether the management cluster stores them under these or in HyperShift's own groups, cluster.hypershift.openshift.io.
+Everything else is as in the management cluster, and the command has the permissions of your kubeconfig. It exits with the command's code.
 
-Nobody else on this machine can use the proxy: it asks for a password that only the command's KUBECONFIG has.`,
+Nobody else on this machine can use the proxy: it requires a password that only the command's KUBECONFIG contains.`,
 		Example: `  hypershift capi --name demo -- kubectl get machines
   hypershift capi -- kubectl annotate machine worker-abcde -n clusters-demo cluster.x-k8s.io/delete-machine=true
   hypershift capi -- clusterctl describe cluster demo-x7k2p -n clusters-demo
@@ -156,10 +156,10 @@ func proxyCommand() *cobra.Command {
 	o, port, file := &options{}, 0, ""
 	cmd := &cobra.Command{
 		Use:   "proxy",
-		Short: "Serve the standard view of Cluster API's objects on the loopback",
-		Long: `Serve the API of the management cluster on 127.0.0.1 until interrupted, with the objects of Cluster API under their standard names, whichever
-way they are stored. As with "kubectl proxy", requests need no credentials and have the permissions of your kubeconfig: everybody who can reach this
-machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others work on the same machine.`,
+		Short: "Serve the standard view of Cluster API objects on the loopback interface",
+		Long: `Serve the API of the management cluster on 127.0.0.1 until interrupted, with Cluster API objects under their standard names, however they
+are stored. As with "kubectl proxy", requests need no credentials and have the permissions of your kubeconfig: anyone who can reach this
+machine's loopback interface has them, too. If others work on the same machine, use "hypershift capi -- COMMAND" instead.`,
 		Example: `  hypershift capi proxy --port 8001 &
   kubectl --server http://127.0.0.1:8001 get machines -n clusters-demo
   curl http://127.0.0.1:8001/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters-demo/machines
@@ -186,7 +186,7 @@ machine's loopback has them, too. Use "hypershift capi -- COMMAND" where others 
 			return serve(cmd.Context(), listener, handler)
 		},
 	}
-	cmd.Flags().IntVar(&port, "port", 8001, "Port of the loopback to serve on; 0: any that is free")
+	cmd.Flags().IntVar(&port, "port", 8001, "Port to serve on, on the loopback interface; 0 means any free port")
 	cmd.Flags().StringVar(&file, "record", "", "File to append each request to, as a line of JSON. Bodies are kept of Cluster API's own objects alone, and of no answer")
 	o.connect.AddFlags(cmd.Flags())
 	return cmd

@@ -41,12 +41,13 @@ func migrateCommand() *cobra.Command {
 	o := &migrateOptions{namespace: "clusters", operator: "hypershift"}
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] [NAME]",
-		Short: "Move hosted clusters from standard Cluster API types to private ones, and back",
-		Long: `Ask the operator to move the objects of Cluster API of a hosted cluster to HyperShift's own groups, or with --rollback back to the standard ones. It
-moves them by itself from then on, one hosted cluster after the other, while all machines run; nothing scales or heals for about a minute.
+		Short: "Migrate hosted clusters from standard Cluster API types to private ones, and back",
+		Long: `Request that the operator migrates the Cluster API objects of a hosted cluster to HyperShift's own groups, or with --rollback back to the
+standard ones. The operator then migrates one hosted cluster after another, while all machines keep running; nothing scales or heals for
+about a minute.
 
---dry-run looks at what would be moved and what speaks against it, for one hosted cluster or all of them, and changes nothing. Exit code: 0 nothing
-does, 2 something does, 1 that could not be found out.`,
+--dry-run checks what would be migrated and what prevents it, for one hosted cluster or all of them, and changes nothing. Exit code: 0
+nothing prevents it, 2 something does, 1 that could not be determined.`,
 		Example: `  hypershift capi migrate --dry-run        # of all hosted clusters
   hypershift capi migrate demo
   hypershift capi migrate --all            # one after the other; a failure stops the rest
@@ -61,10 +62,10 @@ does, 2 something does, 1 that could not be found out.`,
 	o.connect.AddFlags(fs)
 	fs = cmd.Flags()
 	fs.StringVar(&o.operator, "operator-namespace", o.operator, "Namespace that the operator was installed in")
-	fs.BoolVar(&o.dryRun, "dry-run", o.dryRun, "Only say what would be moved, and what speaks against it")
-	fs.BoolVar(&o.rollback, "rollback", o.rollback, "Back to standard types")
-	fs.BoolVar(&o.all, "all", o.all, "Move all hosted clusters, also those that come")
-	fs.BoolVar(&o.pause, "pause", o.pause, "Begin no move until --resume; one that has begun goes on to its end")
+	fs.BoolVar(&o.dryRun, "dry-run", o.dryRun, "Only show what would be migrated, and what prevents it")
+	fs.BoolVar(&o.rollback, "rollback", o.rollback, "Migrate back to standard types")
+	fs.BoolVar(&o.all, "all", o.all, "Migrate all hosted clusters, including future ones")
+	fs.BoolVar(&o.pause, "pause", o.pause, "Start no migration until --resume; one that has started continues to its end")
 	fs.BoolVar(&o.resume, "resume", o.resume, "End --pause")
 	o.format.AddFlag(cmd)
 	connect.CompleteNamespaces(cmd, &o.connect, "namespace")
@@ -263,9 +264,9 @@ func statusCommand(o *migrateOptions) *cobra.Command {
 	format := output.Format("")
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
-		Short: "Show where hosted clusters have their objects of Cluster API, and how far moves are",
-		Long: `Show of each hosted cluster, or of one, whether it has standard or private types, and how far its move is. With --watch, again whenever something
-changed, until nothing is being moved.`,
+		Short: "Show where hosted clusters store their Cluster API objects, and the progress of migrations",
+		Long: `Show for each hosted cluster, or for one, whether it has standard or private types, and the progress of its migration. With --watch, print
+it again whenever something changes, until no migration is in progress.`,
 		Example: `  hypershift capi migrate status
   hypershift capi migrate status demo -o json
   hypershift capi migrate status --watch`,
@@ -279,7 +280,7 @@ changed, until nothing is being moved.`,
 		},
 	}
 	cmd.ValidArgsFunction = connect.CompleteArgument(&o.connect, hyperv1.GroupVersion.WithKind("HostedClusterList"), &o.namespace, true)
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Go on until nothing is being moved")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Keep printing until no migration is in progress")
 	format.AddFlag(cmd)
 	return cmd
 }

@@ -71,15 +71,15 @@ func verifyCommand() *cobra.Command {
 	o := &verifyOptions{options: options{namespace: "clusters"}, limit: 20, write: true, format: output.Text}
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Compare what the proxy shows with what is stored, byte by byte",
-		Long: `Send the same requests straight to the management cluster, under the names that are stored, and through the proxy under standard names, and
-compare the answers: status, content type, and every byte. They may differ in the names of groups alone, each where a group has its place, and
-what the proxy answered must give what is stored again when it is translated back.
+		Short: "Compare the proxy's view with the stored objects, byte by byte",
+		Long: `Send the same requests directly to the management cluster, under the stored names, and through the proxy under standard names, and compare
+the answers: status, content type, and every byte. They may differ only in group names, and only where a group name belongs; translating
+the proxy's answer back must give what is stored.
 
-Requests are made from what the management cluster has, or read from a file that "hypershift capi proxy --record" wrote. Nothing is changed:
-writes are dry runs. Contents are never printed.
+The requests are derived from the objects in the management cluster, or read from a file that "hypershift capi proxy --record" wrote.
+Nothing is changed: writes are dry runs. Contents are never printed.
 
-Exit code: 0 if nothing differs, 2 if something does, 1 if that could not be found out.`,
+Exit code: 0 if nothing differs, 2 if something does, 1 if that could not be determined.`,
 		Example: `  hypershift capi verify --name demo
   hypershift capi verify -o json
   hypershift capi proxy --record traffic.jsonl &  # work with it, then
@@ -90,7 +90,7 @@ Exit code: 0 if nothing differs, 2 if something does, 1 if that could not be fou
 	o.addFlags(cmd)
 	cmd.Flags().Lookup("name").Usage = "Hosted cluster whose objects are compared (default: those of all namespaces)"
 	cmd.Flags().StringVar(&o.traffic, "traffic", "", "File of recorded requests to replay, one a line as JSON (default: requests made from what there is)")
-	cmd.Flags().IntVar(&o.limit, "limit", o.limit, "Objects of each kind to ask for by name")
+	cmd.Flags().IntVar(&o.limit, "limit", o.limit, "Number of objects of each kind to request by name")
 	cmd.Flags().BoolVar(&o.write, "writes", o.write, "Also send patches and deletions, as dry runs")
 	_ = cmd.MarkFlagFilename("traffic", "jsonl", "json") // only fails for a flag that isn't there
 	o.format.AddFlag(cmd)

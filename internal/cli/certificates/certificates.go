@@ -45,8 +45,8 @@ func GetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certificates",
 		Short: "List the certificates of the control planes of hosted clusters",
-		Long: `List the certificates of a hosted cluster's control plane, or without a name of all of the namespace: when they end, whose they are to replace, and what
-happens to each next. The first one to end is at the top. Keys are never shown.`,
+		Long: `List the certificates of a hosted cluster's control plane, or without a name of all control planes of the namespace: when they expire, who replaces them,
+and what happens to each next. The first to expire is at the top. Keys are never shown.`,
 		Example: `  hypershift get certificates demo
   hypershift get certificates -A --ending-within 720h
   hypershift get certificates demo --authorities
@@ -103,8 +103,8 @@ happens to each next. The first one to end is at the top. Keys are never shown.`
 	nameFlags(cmd, &flags, &name, &namespace, "Name of the HostedCluster (default: all of the namespace)")
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "In all namespaces")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
-	cmd.Flags().BoolVar(&authorities, "authorities", false, "Only certificate authorities")
-	cmd.Flags().DurationVar(&within, "ending-within", 0, "Only those that end within this time, such as 720h; 0 means all")
+	cmd.Flags().BoolVar(&authorities, "authorities", false, "List only certificate authorities")
+	cmd.Flags().DurationVar(&within, "ending-within", 0, "List only certificates that expire within this time, such as 720h; 0 means all")
 	format.AddObjectFlag(cmd)
 	return cmd
 }

@@ -101,7 +101,7 @@ func TestRotate(t *testing.T) {
 		g.Expect(r.check()).To(Succeed())
 		said, err := rotate(t.Context(), c, demo, r, noon)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(said).To(ContainSubstring("have to be made anew"))
+		g.Expect(said).To(ContainSubstring("recreate the nodes"))
 		hc := &hyperv1.HostedCluster{}
 		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
 		g.Expect(hc.Annotations).To(Equal(map[string]string{pki.LeaveNodesAnnotation: "2026-11-01T12:00:00Z"}))
@@ -119,7 +119,7 @@ func TestRotate(t *testing.T) {
 	})
 	t.Run("When nobody makes certificates it should refuse", func(t *testing.T) {
 		_, err := rotate(t.Context(), world(t, map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}), demo, rotation{}, noon)
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("nobody makes certificates for it; remove it first")))
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no certificates are managed for it; remove it first")))
 	})
 	for what, c := range map[string]struct {
 		rotation rotation

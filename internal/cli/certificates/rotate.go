@@ -43,16 +43,16 @@ func authoritiesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "authorities",
 		Short: "Replace certificate authorities of a hosted cluster in two steps",
-		Long: `Replace the certificate authorities of a hosted cluster. Each gets a successor, whose certificate joins every bundle and kubeconfig first; once all components
-run with that, and an hour has passed, the successor signs and every certificate is issued anew. The old authority stays trusted until nothing that it signed can be
-valid any more. --revoke ends trust in old ones as soon as all components have the new certificates, as after the theft of a key; that of nodes' certificates
-(cluster-signer-ca) is left out, since nodes would be locked out: replace the nodes, then use --authority cluster-signer-ca --step forget.
+		Long: `Replace the certificate authorities of a hosted cluster. Each authority gets a successor, whose certificate first joins every bundle and kubeconfig. Once all
+components run with it, and an hour has passed, the successor signs, and every certificate is issued again. The old authority remains trusted until nothing that it
+signed can be valid any more. --revoke ends trust in old authorities as soon as all components have the new certificates, for example after a key was stolen. It leaves
+out the authority for nodes' certificates (cluster-signer-ca), because nodes would be locked out: replace the nodes, then use --authority cluster-signer-ca --step forget.
 
-Nodes follow by themselves: those authorities that they know (root-ca, kube-apiserver-to-kubelet-signer, cluster-signer-ca) are not switched before every node has
-said that it trusts the successors. Condition NodesTrustAuthorities of the HostedCluster names the nodes that are waited for. --force gives up those of the replacement
-that is under way; they have to be made anew.
+Nodes are updated automatically: the authorities that they know (root-ca, kube-apiserver-to-kubelet-signer, cluster-signer-ca) are not switched before every node has
+reported that it trusts the successors. Condition NodesTrustAuthorities of the HostedCluster names the nodes that the switch waits for. --force stops waiting for them in
+the present replacement; you then have to recreate these nodes.
 
-With --authority one authority takes one step: prepare, switch (which prepares first), or forget. docs/certificates.md says what follows by itself and what does not.`,
+With --authority, one authority takes one step: prepare, switch (which prepares first), or forget. docs/certificates.md says what is updated automatically and what isn't.`,
 		Example: `  hypershift rotate authorities demo
   hypershift get certificates demo --authorities
   hypershift rotate authorities demo --revoke
@@ -79,7 +79,7 @@ With --authority one authority takes one step: prepare, switch (which prepares f
 	cmd.Flags().StringVar(&r.authority, "authority", "", "Secret of the one authority to replace, such as root-ca; all by default")
 	cmd.Flags().StringVar(&r.step, "step", "", "With --authority: prepare, switch or forget; switch by default")
 	cmd.Flags().BoolVar(&r.revoke, "revoke", false, "End trust in previous authorities as soon as all components have new certificates")
-	cmd.Flags().BoolVar(&r.force, "force", false, "Wait no longer for nodes that don't trust the successors that there are; they have to be made anew")
+	cmd.Flags().BoolVar(&r.force, "force", false, "Stop waiting for nodes that don't trust the present successors; you then have to recreate these nodes")
 	_ = cmd.RegisterFlagCompletionFunc("step", cobra.FixedCompletions([]string{pki.RotationPrepare, pki.RotationSwitch, pki.RotationForget}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -114,7 +114,7 @@ func rotate(ctx context.Context, c client.Client, cluster client.ObjectKey, r ro
 		return "", err
 	}
 	if _, off := hc.Annotations[hyperv1.DisablePKIReconciliationAnnotation]; off {
-		return "", fmt.Errorf("HostedCluster %s has annotation %s: nobody makes certificates for it; remove it first", cluster, hyperv1.DisablePKIReconciliationAnnotation)
+		return "", fmt.Errorf("HostedCluster %s has annotation %s: no certificates are managed for it; remove it first", cluster, hyperv1.DisablePKIReconciliationAnnotation)
 	}
 	var obj client.Object = hc
 	key, value := pki.RotateBeforeAnnotation, now.UTC().Truncate(time.Second).Format(time.RFC3339)
@@ -122,7 +122,7 @@ func rotate(ctx context.Context, c client.Client, cluster client.ObjectKey, r ro
 	switch {
 	case r.force:
 		key = pki.LeaveNodesAnnotation
-		said = fmt.Sprintf("successors of authorities of %s that were made before %s wait for no nodes any more: nodes that don't trust them have to be made anew", cluster, value)
+		said = fmt.Sprintf("successors of authorities of %s that were created before %s no longer wait for nodes: recreate the nodes that don't trust them", cluster, value)
 	case r.revoke:
 		key = pki.RevokeBeforeAnnotation
 		said = fmt.Sprintf("previous authorities of %s that were made before %s are trusted no more once all components have new certificates", cluster, value)

@@ -28,14 +28,14 @@ func (m *awsMachines) addMachineFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.instanceType, "instance-type", "", "Instance type of workers (default: m5.large, and m6g.large with --arch arm64)")
 	fs.StringVar(&m.volumeType, "root-volume-type", "gp3", "Type of workers' boot volumes")
 	fs.Int64Var(&m.volumeSize, "root-volume-size", 120, "Size of workers' boot volumes in GiB")
-	fs.Int64Var(&m.volumeIOPS, "root-volume-iops", 0, "Operations a second that are reserved for boot volumes, for types that take it")
+	fs.Int64Var(&m.volumeIOPS, "root-volume-iops", 0, "Provisioned operations per second of boot volumes, for volume types that support it")
 	fs.StringVar(&m.volumeKey, "root-volume-kms-key", "", "KMS key that encrypts boot volumes, by ID or ARN")
 }
 
 func (m *awsMachines) addFlags(fs *pflag.FlagSet) {
 	m.addMachineFlags(fs)
 	fs.StringVar(&m.subnetID, "subnet-id", "", "Subnet of workers (default: that of the HostedCluster)")
-	fs.StringSliceVar(&m.securityGroups, "securitygroup-id", nil, "Security groups of workers besides the cluster's own")
+	fs.StringSliceVar(&m.securityGroups, "securitygroup-id", nil, "Additional security groups of workers")
 	fs.StringVar(&m.profile, "instance-profile", "", "Instance profile of workers (default: {infra ID}-worker)")
 }
 

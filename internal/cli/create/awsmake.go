@@ -42,7 +42,7 @@ type awsMaking struct {
 
 func (m *awsMaking) addFlags(fs *pflag.FlagSet) {
 	m.infra.Add(fs)
-	fs.BoolVar(&m.iam.UseROSAPolicies, "use-rosa-managed-policies", false, "Attach the managed policies of ROSA to roles instead of policies of the cluster's own")
+	fs.BoolVar(&m.iam.UseROSAPolicies, "use-rosa-managed-policies", false, "Attach ROSA's managed policies to roles instead of the cluster's own policies")
 	fs.BoolVar(&m.iam.SharedRole, "shared-role", false, "One role for all components")
 	m.login.AddFlags(fs)
 	m.login.AddOwnerFlag(fs)

@@ -46,7 +46,7 @@ func Command() *cobra.Command {
 	pools := &cobra.Command{
 		Use:     "nodepool",
 		Aliases: []string{"nodepools"},
-		Short:   "Create a set of workers of a hosted cluster",
+		Short:   "Create a set of workers for a hosted cluster",
 		Example: `  hypershift create nodepool local --cluster-name demo --name more --replicas 2`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

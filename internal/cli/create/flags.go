@@ -28,20 +28,20 @@ type rawFlags struct {
 func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster; it is created when it doesn't exist")
-	fs.StringVar(&o.BaseDomain, "base-domain", o.BaseDomain, "DNS suffix of the cluster's names")
+	fs.StringVar(&o.BaseDomain, "base-domain", o.BaseDomain, "DNS suffix of the cluster's host names")
 	fs.StringVar(&o.BaseDomainPrefix, "base-domain-prefix", o.BaseDomainPrefix, "DNS label before the base domain (default: the cluster's name; \"none\": no label)")
 	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the one that the installation offers)")
-	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases to ask for its newest one, on the public server, without --release-image")
+	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases whose newest release is used, from the public server, if --release-image is not given")
 	fs.StringVar(&raw.pullSecret, "pull-secret", "", "File with registry credentials for the release's images (.dockerconfigjson)")
 	fs.StringVar(&raw.sshKey, "ssh-key", "", "File with the public SSH key that may log in to nodes")
-	fs.BoolVar(&o.GenerateSSH, "generate-ssh", o.GenerateSSH, "Make an SSH key that may log in to nodes, when --ssh-key is not given")
+	fs.BoolVar(&o.GenerateSSH, "generate-ssh", o.GenerateSSH, "Generate an SSH key for logging in to nodes, if --ssh-key is not given")
 	fs.StringVar(&raw.trustBundle, "additional-trust-bundle", "", "File with PEM certificates that the cluster trusts")
 	fs.StringVar(&raw.contentSources, "image-content-sources", "", "YAML file with a list of {source, mirrors}: where images may also be pulled from")
-	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier in names of what the cluster owns (default: made from the name)")
+	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier in names of the cluster's resources (default: generated from the name)")
 	fs.StringArrayVar(&raw.annotations, "annotations", nil, "Annotation of the HostedCluster, as key=value (repeatable)")
 	fs.StringArrayVar(&raw.labels, "labels", nil, "Label of the HostedCluster, as key=value (repeatable)")
 
-	fs.StringVar(&o.ExternalDNSDomain, "external-dns-domain", o.ExternalDNSDomain, "DNS suffix of the published services, whose records external-dns makes; names are api-{name}.{domain} and so on")
+	fs.StringVar(&o.ExternalDNSDomain, "external-dns-domain", o.ExternalDNSDomain, "DNS suffix of the published services, whose records external-dns creates; names are api-{name}.{domain} and so on")
 	fs.StringVar(&o.infraJSON, "infra-json", "", "For developers: file that describes infrastructure, as `create infra` of the cloud's tool wrote it")
 	_ = fs.MarkHidden("infra-json")
 
@@ -51,7 +51,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVar(&o.EtcdStorageSize, "etcd-storage-size", o.EtcdStorageSize, "Size of each of etcd's volumes")
 	fs.BoolVar(&o.FIPS, "fips", o.FIPS, "Nodes use FIPS-validated cryptography")
 	fs.StringVar(&o.PausedUntil, "pausedUntil", o.PausedUntil, "Don't touch the cluster until then: true, or a time such as 2027-01-31T12:00:00Z")
-	fs.StringVar(&o.KASDNSName, "kas-dns-name", o.KASDNSName, "One more DNS name of the API server")
+	fs.StringVar(&o.KASDNSName, "kas-dns-name", o.KASDNSName, "Additional DNS name of the API server")
 	fs.StringToStringVar(&raw.nodeSelector, "node-selector", nil, "Labels of management nodes that run the control plane, as key=value,…")
 	fs.StringToStringVar(&raw.podLabels, "pods-labels", nil, "Labels of the control plane's Pods, as key=value,…")
 	fs.StringArrayVar(&raw.tolerations, "toleration", nil, "Toleration of the control plane's Pods, as key=…,operator=…,value=…,effect=… (repeatable)")
@@ -59,7 +59,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 
 	addOpenShiftFlags(fs, o)
 
-	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: Other, with --allocate-node-cidrs for the one that Kubernetes releases have; OVNKubernetes is of OpenShift releases, and the default when the tag of the release image is one of these, such as 4.18.3-x86_64")
+	fs.StringVar((*string)(&o.NetworkType), "network-type", string(o.NetworkType), "Pod network: Other, with --allocate-node-cidrs for the one that Kubernetes releases include; OVNKubernetes is for OpenShift releases, and the default if the tag of the release image is one of these, such as 4.18.3-x86_64")
 	fs.StringSliceVar(&o.ServiceCIDRs, "service-cidr", o.ServiceCIDRs, "Network of Services; one per address family")
 	fs.StringSliceVar(&o.ClusterCIDRs, "cluster-cidr", o.ClusterCIDRs, "Network of Pods; one per address family")
 	fs.StringSliceVar(&o.MachineCIDRs, "machine-cidr", o.MachineCIDRs, "Network of machines; one per address family")
@@ -67,7 +67,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.BoolVar(&raw.defaultDual, "default-dual", false, "Networks of both address families, with the default ranges; excludes --service-cidr and --cluster-cidr")
 	addPublishingFlags(fs, o)
 
-	fs.Int32Var(&o.NodePool.Replicas, "node-pool-replicas", o.NodePool.Replicas, "Number of workers of each NodePool that the cluster starts with; a negative number makes no NodePool")
+	fs.Int32Var(&o.NodePool.Replicas, "node-pool-replicas", o.NodePool.Replicas, "Number of workers of each initial NodePool; a negative number creates no NodePool")
 	addNodePoolFlags(fs, &o.NodePool)
 }
 
@@ -77,18 +77,18 @@ func addPublishingFlags(fs *pflag.FlagSet, o *Options) {
 	if o.cloud != nil {
 		return
 	}
-	fs.StringVar(&o.APIServerAddress, "external-api-server-address", o.APIServerAddress, "Publish by node port at this host name or address")
-	fs.BoolVar(&o.LoadBalancer, "expose-through-load-balancer", o.LoadBalancer, "Publish the API by a Service of type LoadBalancer")
+	fs.StringVar(&o.APIServerAddress, "external-api-server-address", o.APIServerAddress, "Publish services by NodePort at this host name or address")
+	fs.BoolVar(&o.LoadBalancer, "expose-through-load-balancer", o.LoadBalancer, "Publish the API with a Service of type LoadBalancer")
 }
 
 // addOpenShiftFlags declares what only OpenShift releases know.
 func addOpenShiftFlags(fs *pflag.FlagSet, o *Options) {
 	fs.StringVar((*string)(&o.FeatureSet), "feature-set", string(o.FeatureSet), "Set of features of an OpenShift release: TechPreviewNoUpgrade or DevPreviewNoUpgrade; such a cluster can't be upgraded")
-	fs.StringSliceVar(&o.EnabledCapabilities, "enable-cluster-capabilities", nil, "Optional parts of OpenShift to have besides the default ones, separated by commas")
-	fs.StringSliceVar(&o.DisabledCapabilities, "disable-cluster-capabilities", nil, "Optional parts of OpenShift to do without, separated by commas")
+	fs.StringSliceVar(&o.EnabledCapabilities, "enable-cluster-capabilities", nil, "Optional OpenShift capabilities to enable in addition to the default ones, separated by commas")
+	fs.StringSliceVar(&o.DisabledCapabilities, "disable-cluster-capabilities", nil, "Optional OpenShift capabilities to disable, separated by commas")
 	fs.StringVar((*string)(&o.OLMCatalogPlacement), "olm-catalog-placement", string(o.OLMCatalogPlacement), "Where operator catalogs run: management or guest (default: management)")
-	fs.BoolVar(&o.OLMDisableDefaultSources, "olm-disable-default-sources", false, "Offer no operators but those of catalogs that you add")
-	fs.BoolVar(&o.DisableMultiNetwork, "disable-multi-network", false, "Do without Multus: Pods have one network; needs --network-type Other")
+	fs.BoolVar(&o.OLMDisableDefaultSources, "olm-disable-default-sources", false, "Offer only operators from catalogs that you add")
+	fs.BoolVar(&o.DisableMultiNetwork, "disable-multi-network", false, "Disable Multus: Pods have one network; needs --network-type Other")
 	fs.Int32Var(&o.OVNKubernetesMTU, "ovn-kubernetes-mtu", 0, "MTU of the OVN-Kubernetes network in bytes (default: the network operator's choice)")
 	fs.BoolVar(&o.VersionCheck, "version-check", false, "Refuse to work with an operator of another version than this tool")
 }

@@ -53,7 +53,7 @@ func (p *gcp) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.networkServiceAcct, "network-service-account", "", "Service account of the cloud network config controller (required)")
 	fs.StringVar(&p.signingKeyPath, "service-account-signing-key-path", "", "File with the PEM private key that signs service account tokens")
 	fs.StringVar(&p.issuer, "oidc-issuer-url", "", "Issuer of service account tokens")
-	fs.StringVar(&p.endpointAccess, "endpoint-access", string(hyperv1.GCPEndpointAccessPrivate), "From where the API is reached: PublicAndPrivate or Private")
+	fs.StringVar(&p.endpointAccess, "endpoint-access", string(hyperv1.GCPEndpointAccessPrivate), "From where the API can be reached: PublicAndPrivate or Private")
 	p.machines.addFlags(fs)
 }
 

@@ -38,7 +38,7 @@ func newKubevirtMachines() *kubevirtMachines { return &kubevirtMachines{} }
 
 func (m *kubevirtMachines) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.memory, "memory", "4Gi", "Memory of each worker")
-	fs.Int32Var(&m.cores, "cores", 2, "Processors of each worker")
+	fs.Int32Var(&m.cores, "cores", 2, "CPUs of each worker")
 	fs.StringVar(&m.storageClass, "root-volume-storage-class", "", "StorageClass of workers' boot volumes (default: the KubeVirt cluster's default)")
 	fs.Int32Var(&m.volumeSize, "root-volume-size", 32, "Size of workers' boot volumes in GiB")
 	fs.StringVar(&m.accessModes, "root-volume-access-modes", "", "Access modes of boot volumes, separated by commas (default: as KubeVirt has it for the storage class)")
@@ -46,10 +46,10 @@ func (m *kubevirtMachines) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.cache, "root-volume-cache-strategy", "", "Where the boot image is kept for the next worker: None or PVC")
 	fs.StringVar(&m.multiqueue, "network-multiqueue", "Enable", "One queue for each processor on network interfaces: Enable or Disable")
 	fs.StringVar(&m.qos, "qos-class", string(hyperv1.QoSClassBurstable), "Whether workers' resources are reserved: Burstable or Guaranteed")
-	fs.StringArrayVar(&m.networks, "additional-network", nil, "Network that workers join, as name:{namespace}/{name} of a NetworkAttachmentDefinition (repeatable)")
-	fs.BoolVar(&m.defaultNetwork, "attach-default-network", true, "Workers join the pod network of the KubeVirt cluster; false needs --additional-network")
+	fs.StringArrayVar(&m.networks, "additional-network", nil, "Additional network for workers, as name:{namespace}/{name} of a NetworkAttachmentDefinition (repeatable)")
+	fs.BoolVar(&m.defaultNetwork, "attach-default-network", true, "Attach workers to the pod network of the KubeVirt cluster; false needs --additional-network")
 	fs.StringToStringVar(&m.nodeSelector, "vm-node-selector", nil, "Labels of the KubeVirt cluster's nodes that run workers, as key=value,…")
-	fs.StringArrayVar(&m.devices, "host-device-name", nil, "Device of the host that each worker gets, as name[,count:n] (repeatable)")
+	fs.StringArrayVar(&m.devices, "host-device-name", nil, "Host device for each worker, as name[,count:n] (repeatable)")
 	fs.StringVar(&m.image, "containerdisk", "", "Container image with a boot disk (default: that of the release)")
 }
 

@@ -229,7 +229,7 @@ func newPowerVSMachines() *powerVSMachines { return &powerVSMachines{} }
 func (m *powerVSMachines) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.system, "sys-type", "s922", "Model of the host of workers")
 	fs.StringVar(&m.processorType, "proc-type", string(hyperv1.PowerVSNodePoolSharedProcType), "How processors are shared: dedicated, shared or capped")
-	fs.StringVar(&m.processors, "processors", "0.5", "Processors of each worker")
+	fs.StringVar(&m.processors, "processors", "0.5", "CPUs of each worker")
 	fs.Int32Var(&m.memory, "memory", 32, "Memory of each worker in GiB")
 }
 

@@ -37,9 +37,9 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "describe",
 		Aliases: []string{"tree"},
-		Short:   "Show a hosted cluster as a tree: what is not well, and why",
-		Long: `Show a hosted cluster as a tree of its control plane, NodePools, machines and packages. What is well is counted and not shown, so that what is
-left is what to look at; --show all shows everything. The causes are those of "hypershift why".`,
+		Short:   "Show a hosted cluster as a tree: what is unhealthy, and why",
+		Long: `Show a hosted cluster as a tree of its control plane, NodePools, machines and packages. Healthy objects are counted and not shown, so that
+only what needs attention remains; --show all shows everything. The causes are those of "hypershift why".`,
 		Example: `  hypershift describe demo
   hypershift describe demo --show all
   hypershift describe demo -o json`,

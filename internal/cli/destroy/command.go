@@ -22,7 +22,7 @@ func Command() *cobra.Command {
 	}
 	clusters := &cobra.Command{
 		Use:     "cluster",
-		Short:   "Destroy a hosted cluster and wait until nothing of it is left",
+		Short:   "Destroy a hosted cluster and wait until nothing is left",
 		Example: `  hypershift destroy cluster local --name demo`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -60,10 +60,10 @@ func clusterCommand(platform string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   platform,
 		Short: "Destroy a hosted cluster " + which,
-		Long: fmt.Sprintf(`Destroy a hosted cluster %s, with everything in it, and wait until nothing of it is left.
+		Long: fmt.Sprintf(`Destroy a hosted cluster %s, with everything in it, and wait until nothing is left.
 
-It prints what it waits for. It can be interrupted and run again at any time. One with annotation hypershift.openshift.io/delete-protection=true is not
-touched (exit code 2) before somebody removes that; --dry-run shows what would go.`, which),
+The command prints what it is waiting for. You can interrupt it and run it again at any time. It refuses (exit code 2) to destroy a cluster with annotation
+hypershift.openshift.io/delete-protection=true until someone removes that annotation; --dry-run shows what it would delete.`, which),
 		Example: fmt.Sprintf(`  hypershift destroy cluster %[1]s --name demo
   # What would go?
   hypershift destroy cluster %[1]s --name demo --dry-run
@@ -98,10 +98,10 @@ gone already, name what is left by --infra-id, --region and --base-domain.`
 	}
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (required)")
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
-	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier of what the cluster owns, to clean up when the HostedCluster is gone already")
+	fs.StringVar(&o.InfraID, "infra-id", o.InfraID, "Identifier of the cluster's resources, to clean up if the HostedCluster is gone already")
 	fs.DurationVar(&o.GracePeriod, "cluster-grace-period", o.GracePeriod, "How long the operator may take")
-	fs.BoolVar(&o.CloudResources, "destroy-cloud-resources", o.CloudResources, "Also delete what the hosted cluster made in a cloud: load balancers, volumes")
-	fs.BoolVar(&o.Force, "force", o.Force, "Take finalizers off when the grace period is over; what they guard may be left behind")
+	fs.BoolVar(&o.CloudResources, "destroy-cloud-resources", o.CloudResources, "Also delete what the hosted cluster created in a cloud: load balancers, volumes")
+	fs.BoolVar(&o.Force, "force", o.Force, "Remove finalizers when the grace period is over; what they protect may be left behind")
 	o.Connect.DryRun.AddFlag(cmd)
 	o.Connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)

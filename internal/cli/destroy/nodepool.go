@@ -111,9 +111,9 @@ func nodePoolCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nodepool",
 		Short: "Destroy a NodePool with its machines",
-		Long: `Destroy a NodePool: its nodes are drained, then their machines go. The hosted cluster and its other NodePools stay.
+		Long: `Destroy a NodePool: its nodes are drained, then their machines are deleted. The hosted cluster and its other NodePools stay.
 
-It prints what it waits for. It can be interrupted and run again at any time.`,
+The command prints what it is waiting for. You can interrupt it and run it again at any time.`,
 		Example: `  hypershift destroy nodepool --name demo
   # What would go?
   hypershift destroy nodepool --name demo --dry-run
@@ -125,8 +125,8 @@ It prints what it waits for. It can be interrupted and run again at any time.`,
 	fs := cmd.Flags()
 	fs.StringVar(&o.Name, "name", o.Name, "Name of the NodePool (required)")
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the NodePool")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long its machines may take to go")
-	fs.BoolVar(&o.Wait, "wait", o.Wait, "Wait until nothing of it is left")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the deletion of its machines may take")
+	fs.BoolVar(&o.Wait, "wait", o.Wait, "Wait until nothing is left")
 	o.Connect.AddFlags(fs)
 	o.Connect.DryRun.AddFlag(cmd)
 	connect.CompleteNodePools(cmd, &o.Connect, "name", &o.Namespace)

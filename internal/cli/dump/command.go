@@ -11,7 +11,7 @@ import (
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "dump",
-		Short:   "Collect what is needed to find out why something doesn't work",
+		Short:   "Collect diagnostics",
 		Example: `  hypershift dump cluster --name demo --artifact-dir demo-dump`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -48,7 +48,7 @@ recognized. Look through the files before you pass them on.`,
 	refused.Switches(fs, "the hosted cluster is read through its published kubeconfig; leave the flag out", "dump-guest-cluster-through-kube-service")
 	fs.BoolVar(&o.Archive, "archive-dump", o.Archive, "Also write "+archiveName)
 	fs.StringVar(&o.OperatorNamespace, "operator-namespace", o.OperatorNamespace, "Namespace of the management cluster's operator")
-	fs.StringVar(&o.AgentNamespace, "agent-namespace", o.AgentNamespace, "Namespace of the agents of a cluster of platform Agent, which is also collected")
+	fs.StringVar(&o.AgentNamespace, "agent-namespace", o.AgentNamespace, "Namespace of the agents of a cluster on platform Agent, which is also collected")
 	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long the collection may take; 0 means no limit")
 	o.Connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.Connect, "name", &o.Namespace)

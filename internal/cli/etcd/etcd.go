@@ -32,14 +32,14 @@ func recoverCommand() *cobra.Command {
 	name, namespace := "", connect.DefaultNamespace
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "Have an etcd that has lost its quorum go on with the data of one member",
-		Long: `Have an etcd that has lost its quorum go on with the data of one member.
+		Short: "Recover an etcd that has lost its quorum from the data of one member",
+		Long: `Recover an etcd that has lost its quorum from the data of one member.
 
-The HostedCluster is paused and all members are stopped. The member that --from names is started alone and forgets the others; only when it has served that way,
-the volumes of the others are deleted, all members are started, and the others join with its data. Then the control plane is started anew. Writes that this member
-had not got are lost: choose the one with the highest revision. The command can be interrupted and run again.
+The HostedCluster is paused and all members are stopped. The member that --from names starts alone and forgets the others. Only when it has served that way are the
+volumes of the others deleted; then all members start, and the others join with its data. Finally, the control plane is restarted. Writes that this member had not
+received are lost: choose the member with the highest revision. You can interrupt the command and run it again.
 
-While a quorum is ready nothing is done: a single member that fails is replaced by itself. When no member has its data any more, restore a backup.`,
+While a quorum is ready, the command does nothing: a single failed member is replaced automatically. If no member has its data any more, restore a backup.`,
 		Example: `  kubectl -n clusters-demo get pods -l app=etcd
   hypershift etcd recover demo --from etcd-1 --yes`,
 		Args: cobra.NoArgs,

@@ -47,9 +47,9 @@ func Logs() *cobra.Command {
 	o := &logOptions{namespace: connect.DefaultNamespace, tail: 100}
 	cmd := &cobra.Command{
 		Use:   "logs COMPONENT --cluster NAME",
-		Short: "Show the logs of a component of a control plane, of all its pods",
-		Long: `Show the logs of all pods of a component of a hosted control plane, each line behind the name of its pod when there are several. It shows the
-container that has the component's name, or the first one, unless --container names another; "all" means every container.`,
+		Short: "Show the logs of all pods of a control-plane component",
+		Long: `Show the logs of all pods of a component of a hosted control plane; if there are several pods, each line starts with the pod's name. It shows the
+container with the component's name, or the first one, unless --container names another; "all" means every container.`,
 		Example: `  hypershift logs kube-apiserver --cluster demo
   hypershift logs etcd --cluster demo --since 10m --tail -1
   hypershift logs control-plane-operator --cluster demo -f`,
@@ -64,11 +64,11 @@ container that has the component's name, or the first one, unless --container na
 	fs.StringVar(&o.cluster, "cluster", "", "Name of the hosted cluster (required)")
 	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the HostedCluster")
 	fs.StringVarP(&o.container, "container", "c", "", "Container to show; all: every one (default: the one with the component's name, else the first)")
-	fs.BoolVarP(&o.follow, "follow", "f", false, "Go on with what is written")
-	fs.BoolVarP(&o.previous, "previous", "p", false, "Of the containers that ran before the present ones")
-	fs.BoolVar(&o.timestamps, "timestamps", false, "With the time before each line")
-	fs.DurationVar(&o.since, "since", 0, "Only what was written in this time, such as 10m; 0 means all")
-	fs.Int64Var(&o.tail, "tail", o.tail, "Only so many lines of each container, the newest; -1 means all")
+	fs.BoolVarP(&o.follow, "follow", "f", false, "Keep printing new output")
+	fs.BoolVarP(&o.previous, "previous", "p", false, "Show the logs of the previous containers")
+	fs.BoolVar(&o.timestamps, "timestamps", false, "Print the time before each line")
+	fs.DurationVar(&o.since, "since", 0, "Only lines of the last period, such as 10m; 0 means all")
+	fs.Int64Var(&o.tail, "tail", o.tail, "Number of newest lines per container; -1 means all")
 	o.connect.AddFlags(fs)
 	connect.CompleteHostedClusters(cmd, &o.connect, "cluster", &o.namespace)
 	connect.CompleteNamespaces(cmd, &o.connect, "namespace")

@@ -68,10 +68,10 @@ type kind struct {
 func Command(more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List hosted clusters, NodePools, machines and more, with how they are and why",
-		Long: `List what the management cluster has. HEALTH is one word: Healthy, Progressing, Deleting, Paused, Blocked (nothing goes on before somebody
-acts), Degraded, or Unknown (nobody has said anything yet); CAUSE says why, in one line, by what the object itself tells. "hypershift why" asks
-further, and says what to do.`,
+		Short: "List hosted clusters, NodePools, machines and more, with their health and its cause",
+		Long: `List the objects of the management cluster. HEALTH is one word: Healthy, Progressing, Deleting, Paused, Blocked (nothing continues until
+someone acts), Degraded, or Unknown (no status has been reported yet). CAUSE says why, in one line, from the object's own status.
+"hypershift why" looks further, and says what to do.`,
 		Example: `  hypershift get clusters -A
   hypershift get nodepools --cluster demo
   hypershift get machines --cluster demo -o wide
@@ -148,7 +148,7 @@ func kindCommand(k kind) *cobra.Command {
 		connect.CompleteHostedClusters(cmd, &o.connect, "cluster", &o.namespace)
 	}
 	fs.StringVarP(&o.selector, "selector", "l", "", "Only objects with these labels, such as tier=gold")
-	fs.BoolVar(&o.notWell, "not-well", false, "Only those that somebody should look at")
+	fs.BoolVar(&o.notWell, "not-well", false, "List only objects that need attention")
 	o.connect.AddFlags(fs)
 	o.format.AddObjectFlag(cmd, output.Wide)
 	if !k.completes.Empty() {

@@ -129,11 +129,11 @@ one that is put to sleep by hand sleeps until it is woken by hand, or until the 
 		})
 	f := cmd.Flags()
 	f.StringVar(&u.at, "until", "", "Time at which it wakes by itself, such as 2027-01-04T07:00:00Z; never by default")
-	f.DurationVar(&u.span, "for", 0, "How long it sleeps, such as 12h; until it is woken by default")
+	f.DurationVar(&u.span, "for", 0, "How long it sleeps, such as 12h (default: until it is woken)")
 	f.StringVar(&t.sleep, "sleep", "", "When it falls asleep by schedule: five fields of cron (minute, hour, day of month, month, day of week)")
 	f.StringVar(&t.wake, "wake", "", "When it wakes by schedule, as for --sleep")
 	f.StringVar(&t.zone, "time-zone", "", "Whose clocks the schedule goes by, such as Europe/Berlin (default UTC)")
-	f.BoolVar(&t.none, "no-schedule", false, "Take the schedule away: a cluster that sleeps by it wakes")
+	f.BoolVar(&t.none, "no-schedule", false, "Remove the schedule; a cluster that sleeps by schedule wakes")
 	return cmd
 }
 

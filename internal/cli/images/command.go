@@ -29,7 +29,7 @@ type options struct {
 
 func (o *options) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.from, "from", "", "Bundle to read: the folder images of a distribution, or a file that images save wrote (required)")
-	cmd.Flags().StringSliceVar(&o.releases, "release", nil, "Kubernetes releases to take, as 1.36 or 1.36.3, separated by commas (default: all of the bundle)")
+	cmd.Flags().StringSliceVar(&o.releases, "release", nil, "Kubernetes releases to include, as 1.36 or 1.36.3, separated by commas (default: all in the bundle)")
 }
 
 // open opens the bundle and selects from it. The bundle has to be closed.
@@ -56,7 +56,7 @@ type target struct {
 
 func (t *target) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.to, "to", "", "Registry, with a path where wanted: registry.example.com/team (required)")
-	cmd.Flags().BoolVar(&t.plainHTTP, "plain-http", false, "Talk HTTP to the registry; loopback and private addresses are tried that way by themselves")
+	cmd.Flags().BoolVar(&t.plainHTTP, "plain-http", false, "Use plain HTTP for the registry; for loopback and private addresses, it is tried automatically")
 }
 
 func (t *target) registry() (bundle.Registry, error) {
@@ -71,12 +71,12 @@ func (t *target) registry() (bundle.Registry, error) {
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images",
-		Short: "List the images of a distribution, carry them, and push them to a registry",
-		Long: `List the images of a distribution, carry them, and push them to a registry.
+		Short: "List the images of a distribution, copy them to a file, and push them to a registry",
+		Long: `List the images of a distribution, copy them to a file, and push them to a registry.
 
-A bundle is one OCI layout, a folder or a tar file, with the operators, the chart, and Kubernetes releases with all that they name, for each
-architecture; make dist makes one from a checkout. images push brings it into the registry that your management clusters pull from. For a site without a network, images save
-writes what is needed into one file, and push takes that file.`,
+A bundle is one OCI layout, a folder or a tar file, with the operators, the chart, and Kubernetes releases with all images that they reference, for each
+architecture; make dist builds one from a checkout. images push copies it to the registry that your management clusters pull from. For a site without a network,
+images save writes what is needed into one file, and push accepts that file.`,
 		Example: `  hypershift images list --from dist/images
   hypershift images push --from dist/images --to registry.example.com/team --release 1.36
   hypershift images save --from dist/images --release 1.36 --bundle hypershift.tar
@@ -93,7 +93,7 @@ func listCommand() *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what a bundle holds",
+		Short: "List the content of a bundle",
 		Example: `  hypershift images list --from dist/images
   hypershift images list --from hypershift.tar --release 1.36 -o json`,
 		Args: cobra.NoArgs,
@@ -125,14 +125,14 @@ func pushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "push",
 		Aliases: []string{"load"},
-		Short:   "Push what a bundle holds to a registry",
-		Long: `Push what a bundle holds to a registry.
+		Short:   "Push the content of a bundle to a registry",
+		Long: `Push the content of a bundle to a registry.
 
-What the registry has isn't sent again: a push that was interrupted goes on where it was when it is run again. Credentials are those of docker login,
-podman login and helm registry login. A release is pushed after everything that it names, and names it in your registry.
+Content that the registry already has isn't sent again: if a push was interrupted, run it again, and it continues where it stopped. The credentials are those of
+docker login, podman login and helm registry login. A release is pushed after all images that it references, and it references them in your registry.
 
-The tag of a release never moves by itself, because hosted clusters that name it would be rolled out: where the registry has the release of another
-version of this product, that one stays, and the new one gets the tag VERSION-DIGEST, which is printed.`,
+The tag of a release never moves by itself, because hosted clusters that use it would be rolled out: if the registry has that release from another version
+of this product, the tag stays, and the new release gets the tag VERSION-DIGEST, which is printed.`,
 		Example: `  hypershift images push --from dist/images --to registry.example.com/team
   hypershift images push --from hypershift.tar --to registry.example.com/team --release 1.36`,
 		Args: cobra.NoArgs,
@@ -151,7 +151,7 @@ version of this product, that one stays, and the new one gets the tag VERSION-DI
 	}
 	o.addFlags(cmd)
 	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&t.replaceReleases, "replace-releases", false, "Move the tags of releases that the registry has with other content; hosted clusters that name them are rolled out")
+	cmd.Flags().BoolVar(&t.replaceReleases, "replace-releases", false, "Move the tags of releases that the registry has with other content; hosted clusters that use them are rolled out")
 	return cmd
 }
 
@@ -202,7 +202,7 @@ func saveCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "save",
-		Short: "Write a bundle, or a part of it, into one file to carry",
+		Short: "Write a bundle, or a part of it, to one file",
 		Example: `  hypershift images save --from dist/images --bundle hypershift.tar
   hypershift images save --from dist/images --release 1.36 --bundle hypershift-1.36.tar`,
 		Args: cobra.NoArgs,
@@ -246,10 +246,10 @@ func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Compare a registry with a bundle",
-		Long: `Compare a registry with a bundle: every image, of every architecture, must be there with the digest that push gives it. Nothing is changed,
-and nothing but manifests is downloaded.
+		Long: `Compare a registry with a bundle: every image, for every architecture, must exist with the digest that push gives it. Nothing is changed,
+and only manifests are downloaded.
 
-Ends with exit code 4 when something is missing or another one.`,
+Exits with code 4 if an image is missing or different.`,
 		Example: `  hypershift images verify --from dist/images --to registry.example.com/team --release 1.36`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -25,11 +25,11 @@ func signCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign [IMAGE...]",
 		Short: "Sign images in a registry, as cosign does with a key",
-		Long: `Sign images in a registry, as cosign does with a key: a signature is an image beside the one that it is for, at tag sha256-DIGEST.sig, which
-cosign verify --key knows, too.
+		Long: `Sign images in a registry, as cosign does with a key: a signature is an image beside the signed image, at tag sha256-DIGEST.sig, which
+cosign verify --key accepts, too.
 
-Name images, or a bundle that was pushed there by --from and --to. Signatures of others stay, and an image that the key has signed isn't signed again.
-The key is a file in PEM, ECDSA on P-256 and not encrypted, or in the variable ` + keyVariable + `. Who may install what is said by
+Name images, or with --from and --to a bundle that was pushed there. Signatures by others stay, and an image that the key has already signed isn't signed again.
+The key is an unencrypted ECDSA P-256 key in PEM format, in a file or in the variable  ` + keyVariable + `. Who may install what is said by
 hypershift install --image-signature-policy.`,
 		Example: `  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out signing.key
   openssl pkey -in signing.key -pubout -out signing.pub

@@ -106,18 +106,18 @@ func (a AWS) validate() (errs []error) {
 type awsFiles struct{ bucket, private, roles string }
 
 func addAWSFlags(fs *pflag.FlagSet, a *AWS, files *awsFiles) {
-	fs.StringVar(&a.Bucket, "oidc-storage-provider-s3-bucket-name", a.Bucket, "Bucket in which the operator publishes the OIDC documents of hosted clusters on AWS; it must be there, and readable for everybody")
+	fs.StringVar(&a.Bucket, "oidc-storage-provider-s3-bucket-name", a.Bucket, "Bucket in which the operator publishes the OIDC documents of hosted clusters on AWS; it must exist and be publicly readable")
 	fs.StringVar(&a.BucketRegion, "oidc-storage-provider-s3-region", a.BucketRegion, "Region of that bucket")
 	fs.StringVar(&files.bucket, "oidc-storage-provider-s3-credentials", "", "File with credentials for that bucket, in the format of the AWS command line")
 	fs.StringVar(&a.BucketAccess.Secret, "oidc-storage-provider-s3-secret", a.BucketAccess.Secret, "Existing Secret with credentials for that bucket")
 	fs.StringVar(&a.BucketAccess.SecretKey, "oidc-storage-provider-s3-secret-key", "credentials", "Key of that Secret")
 	fs.StringVar(&a.BucketAccess.RoleARN, "oidc-storage-provider-s3-role-arn", a.BucketAccess.RoleARN, "AWS role that may write to that bucket")
-	fs.StringVar(&a.PrivateRegion, "aws-private-region", a.PrivateRegion, "Region of the management cluster, in which the operator makes endpoint services of private clusters; with --private-platform AWS")
+	fs.StringVar(&a.PrivateRegion, "aws-private-region", a.PrivateRegion, "Region of the management cluster, in which the operator creates endpoint services for private clusters; with --private-platform AWS")
 	fs.StringVar(&files.private, "aws-private-creds", "", "File with credentials for that, in the format of the AWS command line")
-	fs.StringVar(&a.PrivateAccess.Secret, "aws-private-secret", a.PrivateAccess.Secret, "Existing Secret with credentials for that")
+	fs.StringVar(&a.PrivateAccess.Secret, "aws-private-secret", a.PrivateAccess.Secret, "Existing Secret with credentials that may create endpoint services")
 	fs.StringVar(&a.PrivateAccess.SecretKey, "aws-private-secret-key", "credentials", "Key of that Secret")
-	fs.StringVar(&a.PrivateAccess.RoleARN, "aws-private-role-arn", a.PrivateAccess.RoleARN, "AWS role that may make endpoint services")
-	fs.StringVar(&a.RoleSource, "aws-role-credential-source", a.RoleSource, "With what the operator takes on AWS roles: web-identity, a token of its service account, or ec2-instance-metadata, the role of its machine")
+	fs.StringVar(&a.PrivateAccess.RoleARN, "aws-private-role-arn", a.PrivateAccess.RoleARN, "AWS role that may create endpoint services")
+	fs.StringVar(&a.RoleSource, "aws-role-credential-source", a.RoleSource, "How the operator assumes AWS roles: web-identity, with a token of its ServiceAccount, or ec2-instance-metadata, with the role of its machine")
 	fs.StringVar(&files.roles, "aws-operator-roles-file", "", "JSON with operatorOIDCS3RoleARN, operatorEC2RoleARN and externalDNSRoleARN, in place of the role flags")
 }
 

@@ -73,11 +73,11 @@ func (a Azure) validate() (errs []error) {
 
 func addAzureFlags(fs *pflag.FlagSet, a *Azure, credentials *string) {
 	fs.StringVar(credentials, "azure-private-creds", "", "File with credentials as whom the operator makes Private Link services of private clusters, in JSON: subscriptionId, tenantId, clientId, clientSecret; with --private-platform Azure")
-	fs.StringVar(&a.Secret, "azure-private-secret", a.Secret, "Existing Secret with such credentials")
+	fs.StringVar(&a.Secret, "azure-private-secret", a.Secret, "Existing Secret with Azure credentials")
 	fs.StringVar(&a.SecretKey, "azure-private-secret-key", credentialsFile, "Key of that Secret")
-	fs.StringVar(&a.ClientID, "azure-pls-managed-identity-client-id", a.ClientID, "Client ID of a managed identity that may make Private Link services, in place of credentials")
+	fs.StringVar(&a.ClientID, "azure-pls-managed-identity-client-id", a.ClientID, "Client ID of a managed identity that may create Private Link services, instead of credentials")
 	fs.StringVar(&a.Subscription, "azure-pls-subscription-id", a.Subscription, "Subscription of the management cluster's load balancers (default: that of --azure-private-creds)")
-	fs.StringVar(&a.ResourceGroup, "azure-pls-resource-group", a.ResourceGroup, "Resource group of the management cluster's load balancers, in which Private Link services are made")
+	fs.StringVar(&a.ResourceGroup, "azure-pls-resource-group", a.ResourceGroup, "Resource group of the management cluster's load balancers, in which Private Link services are created")
 }
 
 // loadAzure reads the file. No error repeats what is in it.

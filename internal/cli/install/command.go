@@ -22,7 +22,7 @@ func Command() *cobra.Command {
 		Short: "Install the HyperShift operator and its APIs into a management cluster",
 		Long: `Install the HyperShift operator and its APIs into a management cluster.
 
-It may be run again at any time, with the same or a newer operator image: what is up to date is left alone.
+You can run it again at any time, with the same or a newer operator image: what is up to date is left alone.
 Hosted clusters keep running meanwhile.`,
 		Example: `  # Install and wait until the operator runs
   hypershift install --hypershift-image registry.example.com/hypershift/operator:1.0 --wait-until-available

@@ -19,10 +19,10 @@ func helmCommand(o *Options, files *fileFlags) *cobra.Command {
 		Short: "Write a Helm chart of what install would apply",
 		Long: `Write a Helm chart of what install would apply.
 
-values.yaml of the chart explains each value: images, pull secrets, replicas, resources, where Pods run, platforms, registry overrides, monitoring,
-and the operator of packages. What has no value is as the flags of this command say, and flags give the values their defaults, but that a chart has two
-Pods of each operator. Its namespace is that of the Helm release. Helm makes it when it is told to (helm install --create-namespace); label it
-pod-security.kubernetes.io/enforce=restricted. Without --hypershift-image the value image is ` + defaultChartImage + `: set it to your own when you
+The chart's values.yaml explains each value: images, pull secrets, replicas, resources, where Pods run, platforms, registry overrides, monitoring, and the package
+operator. Flags of this command set the defaults of the values, and fix everything that has no value; by default, a chart has two Pods of each operator. The chart's
+namespace is that of the Helm release. Helm creates it if you tell it to (helm install --create-namespace); label it
+pod-security.kubernetes.io/enforce=restricted. Without --hypershift-image, the value image is  ` + defaultChartImage + `: set it to your own when you
 install the chart.
 
 Helm installs the definitions in the folder crds once, and never upgrades or removes them. A Job of the chart brings them up to date before each upgrade,

@@ -17,9 +17,9 @@ func packageCommand(o *Options, files *fileFlags) *cobra.Command {
 		Use:   "package",
 		Short: "Write the package operator as a package",
 		Long: `Write the package operator as a package: the operator itself, and as components the connector to a hosted cluster (remote-phase) and an operator
-for packages of a hosted cluster's own (hosted-cluster).
+for a hosted cluster's own packages (hosted-cluster).
 
-Build and push it as any package. The operator's flag --package-operator-package-image then installs connectors from it, and --self-bootstrap
+Build and push it like any package. The operator's flag --package-operator-package-image then installs connectors from it, and --self-bootstrap
 the operator. Packages lock their images, so --hypershift-image needs a digest.`,
 		Example: `  hypershift install package --hypershift-image registry.example.com/hypershift/operator@sha256:… --output-dir package-operator
   kubectl package build package-operator --tag registry.example.com/hypershift/package-operator:1.0 --push`,

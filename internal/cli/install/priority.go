@@ -82,9 +82,9 @@ func clearPriorityClasses(ctx context.Context, c client.Client, p *progress.Prin
 		// As it was read: whoever has put another one there since made his own.
 		err = c.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("deleting PriorityClass %s to make it anew, since its fields can't be changed: %w", live.Name, err)
+			return nil, fmt.Errorf("deleting PriorityClass %s to recreate it, because its fields are immutable: %w", live.Name, err)
 		}
-		p.Printf("PriorityClass %s is made anew: it was %s, it is to be %s", live.Name, describePriority(live), describePriority(want))
+		p.Printf("PriorityClass %s is recreated: it was %s, and becomes %s", live.Name, describePriority(live), describePriority(want))
 	}
 	return foreign, nil
 }

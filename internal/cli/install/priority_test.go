@@ -64,7 +64,7 @@ func TestPriorityClasses(t *testing.T) {
 		g.Expect(preemptionOf(before)).To(Equal(corev1.PreemptLowerPriority))
 		_, err := connect.Apply(t.Context(), c, class("test-ours", never, "etcd"))
 		g.Expect(err).To(HaveOccurred(), "it can't be changed in place")
-		g.Expect(upgrade(g, class("test-ours", never, "etcd"))).To(ContainSubstring("PriorityClass test-ours is made anew: it was 1000 with preemptionPolicy PreemptLowerPriority, it is to be 1000 with preemptionPolicy Never"))
+		g.Expect(upgrade(g, class("test-ours", never, "etcd"))).To(ContainSubstring("PriorityClass test-ours is recreated: it was 1000 with preemptionPolicy PreemptLowerPriority, and becomes 1000 with preemptionPolicy Never"))
 		after := live(g, "test-ours")
 		g.Expect(preemptionOf(after)).To(Equal(corev1.PreemptNever))
 		g.Expect(after.UID).NotTo(Equal(before.UID))

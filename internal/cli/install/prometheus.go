@@ -30,11 +30,11 @@ const grafanaLabel = "grafana_dashboard"
 const runbooks = "docs/alerts.md"
 
 func (m *Monitoring) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&m.Dashboards, "monitoring-dashboards", m.Dashboards, "Install dashboards for Grafana: ConfigMaps with the label "+grafanaLabel+"=1 in the operator's namespace")
-	fs.StringVar(&m.Namespace, "prometheus-namespace", m.Namespace, "Namespace of the Prometheus that asks for metrics: it may look up what to ask, and network policies of control planes let it in (default: openshift-monitoring, and namespaces labelled network.openshift.io/policy-group=monitoring)")
+	fs.BoolVar(&m.Dashboards, "monitoring-dashboards", m.Dashboards, "Install Grafana dashboards: ConfigMaps with the label "+grafanaLabel+"=1 in the operator's namespace")
+	fs.StringVar(&m.Namespace, "prometheus-namespace", m.Namespace, "Namespace of the Prometheus that scrapes metrics: it may discover its targets, and network policies of control planes admit it (default: openshift-monitoring, and namespaces labelled network.openshift.io/policy-group=monitoring)")
 	fs.StringVar(&m.Account, "prometheus-service-account", m.Account, "ServiceAccount of that Prometheus (default: prometheus-k8s)")
-	fs.StringToStringVar(&m.Labels, "monitor-labels", m.Labels, "Labels of ServiceMonitors, PodMonitors and PrometheusRules, as key=value,…; kube-prometheus-stack takes those with release=NAME of its Helm release")
-	fs.StringVar(&m.RunbookURL, "alert-runbook-url", m.RunbookURL, "Page that alerts lead to, at the heading of their name (default: "+runbooks+" of the repository)")
+	fs.StringToStringVar(&m.Labels, "monitor-labels", m.Labels, "Labels of ServiceMonitors, PodMonitors and PrometheusRules, as key=value,…; kube-prometheus-stack selects those with release=NAME of its Helm release")
+	fs.StringVar(&m.RunbookURL, "alert-runbook-url", m.RunbookURL, "Page that alerts link to, with their name as anchor (default: "+runbooks+" of the repository)")
 }
 
 func (m Monitoring) validate() error {
@@ -110,12 +110,12 @@ func prometheusCommand(o *Options, files *fileFlags) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "prometheus",
-		Short: "Write what a Prometheus without its operator needs",
-		Long: `Write what a Prometheus needs that is set up by files, without the Prometheus operator: prometheus.yml with the scrape configuration, rules.yml with
-recording rules and alerts, and dashboards for Grafana in the folder dashboards.
+		Short: "Write the files for a Prometheus without its operator",
+		Long: `Write the files for a Prometheus that is configured with files, without the Prometheus operator: prometheus.yml with the scrape configuration,
+rules.yml with recording rules and alerts, and Grafana dashboards in the folder dashboards.
 
-The scrape configuration finds the operators and the programs of control planes by the API of the management cluster, so the ServiceAccount of
-Prometheus needs list and watch of pods in all namespaces. Give install --prometheus-namespace, so that network policies let it in.`,
+The scrape configuration discovers the operators and control-plane programs through the management cluster's API, so Prometheus' ServiceAccount
+needs list and watch for pods in all namespaces. Pass --prometheus-namespace to install, so that network policies admit Prometheus.`,
 		Example: `  hypershift install prometheus --output-dir monitoring
   hypershift install prometheus --namespace operators --package-operator --alert-runbook-url https://example.com/docs/alerts --output-dir monitoring`,
 		Args: cobra.NoArgs,
@@ -160,7 +160,7 @@ func writePrometheus(o Options, dir string) error {
 // prometheusFiles are the files by their paths in the folder.
 func prometheusFiles(o Options) (map[string][]byte, error) {
 	if o.Metrics.Secure && o.Metrics.CertSecret == "" {
-		return nil, errors.New("--metrics-secure: nobody can verify certificates that operators make themselves; name one by --metrics-cert-secret")
+		return nil, errors.New("--metrics-secure: nobody can verify the operators' self-made certificates; name one with --metrics-cert-secret")
 	}
 	o.Monitoring.Objects = true
 	o = o.offlineCAPI()

@@ -35,7 +35,7 @@ func leaveProviders(ctx context.Context, c client.Client, o Options, p *progress
 		}
 		if !slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == connect.FieldOwner }) {
 			theirs[crd.Name] = true
-			p.Printf("left alone CustomResourceDefinition %s: somebody else installed it", crd.Name)
+			p.Printf("left alone CustomResourceDefinition %s: someone else installed it", crd.Name)
 		}
 	}
 	return slices.DeleteFunc(crds, func(obj client.Object) bool { return theirs[obj.GetName()] }), nil

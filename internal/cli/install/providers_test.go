@@ -43,6 +43,6 @@ func TestLeaveProviders(t *testing.T) {
 		t.Cleanup(func() { _ = c.Delete(t.Context(), crd) })
 	}
 	g.Expect(leave()).To(HaveLen(len(all)-1), "When a provider is there it should be left alone")
-	g.Expect(out.String()).To(ContainSubstring("left alone CustomResourceDefinition " + theirs.Name + ": somebody else installed it\n"))
+	g.Expect(out.String()).To(ContainSubstring("left alone CustomResourceDefinition " + theirs.Name + ": someone else installed it\n"))
 	g.Expect(out.String()).NotTo(ContainSubstring(ours.Name))
 }

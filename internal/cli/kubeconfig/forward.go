@@ -80,7 +80,7 @@ func (f *Forwarding) keep(ctx context.Context, first chan<- error, notes io.Writ
 			return
 		}
 		if err != nil {
-			fmt.Fprintf(notes, "the connection to the API server was lost, and is made again: %v\n", err)
+			fmt.Fprintf(notes, "the connection to the API server was lost, reconnecting: %v\n", err)
 		}
 		select {
 		case <-ctx.Done():

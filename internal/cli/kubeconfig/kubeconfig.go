@@ -57,13 +57,13 @@ func Command() *cobra.Command {
 	var to output
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print the kubeconfig of a hosted cluster, or of all of a namespace",
-		Long: `Print the kubeconfig of a hosted cluster, or with no --name one kubeconfig with all clusters of the namespace, whose
-contexts are named {namespace}-{name}. It holds an administrator's key: --output-file writes a file that only you can read.
+		Short: "Print the kubeconfig of a hosted cluster, or of all in a namespace",
+		Long: `Print the kubeconfig of a hosted cluster, or without --name one kubeconfig with all clusters of the namespace, whose
+contexts are named {namespace}-{name}. It contains an administrator's key: --output-file writes a file that only you can read.
 
-With --merge the contexts go into your own kubeconfig, the first file of $KUBECONFIG or ~/.kube/config, beside what is there. With --ttl the credential is a
-token that ends by itself, of ServiceAccount kube-system/hypershift-cli, which is made in the hosted cluster. With --port-forward the server is a
-port of this machine that leads to the API server by way of the management cluster, for as long as the command runs.`,
+With --merge, the contexts are added to your own kubeconfig, the first file of $KUBECONFIG or ~/.kube/config. With --ttl, the credential is a
+token that expires, for ServiceAccount kube-system/hypershift-cli, which is created in the hosted cluster. With --port-forward, the server is a
+port of this machine that leads to the API server through the management cluster, for as long as the command runs.`,
 		Example: `  hypershift create kubeconfig demo --output-file demo.kubeconfig
   hypershift create kubeconfig demo --merge --ttl 8h
   hypershift create kubeconfig demo --port-forward --output-file demo.kubeconfig
@@ -73,10 +73,10 @@ port of this machine that leads to the API server by way of the management clust
 		RunE: func(cmd *cobra.Command, _ []string) error { return to.run(cmd, o) },
 	}
 	cmd.Flags().StringVar(&o.Name, "name", o.Name, "Name of the hosted cluster (default: all of the namespace, merged)")
-	cmd.Flags().StringVar(&to.file, "output-file", to.file, "File to write, readable for you alone, instead of standard output")
-	cmd.Flags().BoolVar(&to.merge, "merge", to.merge, "Put the contexts into your own kubeconfig; the current context stays")
-	cmd.Flags().BoolVar(&to.forward, "port-forward", to.forward, "Lead a port of this machine to the API server by way of the management cluster, until interrupted; needs a name")
-	cmd.Flags().DurationVar(&to.ttl, "ttl", to.ttl, "Lifetime of the credential, 10m at the least; 0 means the published one, of months; needs a name")
+	cmd.Flags().StringVar(&to.file, "output-file", to.file, "File to write instead of standard output; only you can read it")
+	cmd.Flags().BoolVar(&to.merge, "merge", to.merge, "Add the contexts to your own kubeconfig; the current context stays")
+	cmd.Flags().BoolVar(&to.forward, "port-forward", to.forward, "Forward a local port to the API server through the management cluster, until interrupted; needs a name")
+	cmd.Flags().DurationVar(&to.ttl, "ttl", to.ttl, "Lifetime of the credential, at least 10m; 0 means the published one, which lasts for months; needs a name")
 	cmd.Flags().BoolVarP(&o.AllNamespaces, "all-namespaces", "A", o.AllNamespaces, "All hosted clusters of all namespaces, merged")
 	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")

@@ -39,7 +39,7 @@ func mergeInto(file string, raw []byte) ([]string, error) {
 			return nil, fmt.Errorf("--merge: %w", err)
 		}
 	case err != nil:
-		return nil, fmt.Errorf("--merge: %s is no kubeconfig: repair or move it first", file)
+		return nil, fmt.Errorf("--merge: %s is not a kubeconfig: repair or move it first", file)
 	}
 	var names []string
 	for name, c := range add.Contexts {

@@ -21,10 +21,10 @@ func ConnectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect NAME [-- COMMAND [ARGUMENTS]]",
 		Short: "Run a command, or a shell, that talks to a hosted cluster",
-		Long: `Run a command with the kubeconfig of a hosted cluster in $KUBECONFIG, and end with its exit code. Without a command it runs your shell. The kubeconfig is in a
-file that only you can read, and that goes with the command.
+		Long: `Run a command with the kubeconfig of a hosted cluster in $KUBECONFIG, and exit with its exit code. Without a command, it runs your shell. The kubeconfig is in a
+file that only you can read, and that is removed when the command ends.
 
-A hosted cluster whose API server you can't reach from here is reached by --port-forward.`,
+If you can't reach the hosted cluster's API server from here, use --port-forward.`,
 		Example: `  hypershift connect demo -- kubectl get nodes
   hypershift connect demo -n clusters --port-forward -- kubectl get pods -A
   hypershift connect demo --ttl 30m`,
@@ -66,8 +66,8 @@ A hosted cluster whose API server you can't reach from here is reached by --port
 		},
 	}
 	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster")
-	cmd.Flags().BoolVar(&forward, "port-forward", forward, "Reach the API server by way of the management cluster")
-	cmd.Flags().DurationVar(&ttl, "ttl", ttl, "Lifetime of the credential, 10m at the least; 0 means the published one, of months")
+	cmd.Flags().BoolVar(&forward, "port-forward", forward, "Connect to the API server through the management cluster")
+	cmd.Flags().DurationVar(&ttl, "ttl", ttl, "Lifetime of the credential, at least 10m; 0 means the published one, which lasts for months")
 	o.Connect.AddFlags(cmd.Flags())
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	cmd.ValidArgsFunction = connect.CompleteArgument(&o.Connect, hostedClusters, &o.Namespace, true)

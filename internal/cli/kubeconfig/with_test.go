@@ -66,7 +66,7 @@ func TestMerge(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "config")
 		g.Expect(os.WriteFile(file, []byte("hunter2: ["), 0o600)).To(Succeed())
 		_, err := mergeInto(file, demo)
-		g.Expect(err).To(MatchError(And(ContainSubstring("is no kubeconfig"), Not(ContainSubstring("hunter2")))))
+		g.Expect(err).To(MatchError(And(ContainSubstring("is not a kubeconfig"), Not(ContainSubstring("hunter2")))))
 		g.Expect(os.ReadFile(file)).To(BeEquivalentTo("hunter2: ["))
 	})
 	t.Run("When the kubeconfig is a link it should write what it leads to", func(t *testing.T) {

@@ -41,8 +41,8 @@ func (o *Options) build() *cobra.Command {
 		Use:               "build source_path",
 		ValidArgsFunction: folders,
 		Short:             "Build the image of a package from its source folder",
-		Long: `Build the image of a package from its source folder, after checking it: that the locked images exist, that its tests pass, and that its
-files are right. Write it to an archive, push it, or both.`,
+		Long: `Build the image of a package from its source folder, after checking that the locked images exist, that its tests pass, and that its
+files are valid. Write it to an archive, push it, or both.`,
 		Example: `  kubectl package build my-app --tag registry.example.com/my-app:v1 --push
   kubectl package build my-app --tag registry.example.com/my-app:v1 --output my-app.tar`,
 		Args: cobra.ExactArgs(1),

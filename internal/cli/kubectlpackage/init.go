@@ -81,7 +81,7 @@ func (o *Options) initialize() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "init path",
 		ValidArgsFunction: folders,
-		Short:             "Make the source folder of a new package",
+		Short:             "Create the source folder of a new package",
 		Example:           "  kubectl package init my-app",
 		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

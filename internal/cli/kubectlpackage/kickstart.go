@@ -35,7 +35,7 @@ func (o *Options) kickstart() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "kickstart pkg_name",
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Make a package of objects that exist as files (experimental)",
+		Short:             "Create a package from objects in files (experimental)",
 		Example: `  kubectl package kickstart my-app -f manifests/
   kustomize build . | kubectl package kickstart my-app -f - -p namespaces,replicas
   kubectl package kickstart my-operator --olm-bundle quay.io/example/my-operator-bundle:v1.0.0`,
@@ -60,7 +60,7 @@ func (o *Options) kickstart() *cobra.Command {
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "Files, folders, patterns or URLs of objects, or - for standard input, separated by commas; may be repeated")
 	cmd.Flags().StringVarP(&bundle, "olm-bundle", "b", "", "OLM bundle image of format registry+v1, whose operator becomes objects as OLM would make them")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, insecureHelp)
-	cmd.Flags().StringSliceVarP(&parametrize, "parametrize", "p", nil, "What to make parameters of: "+strings.Join(kickstart.Parameters, ", ")+" or all")
+	cmd.Flags().StringSliceVarP(&parametrize, "parametrize", "p", nil, "What to turn into parameters: "+strings.Join(kickstart.Parameters, ", ")+" or all")
 	return cmd
 }
 

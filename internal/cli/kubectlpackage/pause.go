@@ -36,7 +36,7 @@ func (o *Options) pause(paused bool) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
-	cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused; of no effect when it goes on")
+	cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused; has no effect on unpause")
 	dry.AddFlag(cmd)
 	return cmd
 }

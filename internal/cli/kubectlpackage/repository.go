@@ -20,7 +20,7 @@ func (o *Options) repository() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "repository",
 		Aliases: []string{"repo"},
-		Short:   "Keep lists of packages that others depend on",
+		Short:   "Manage lists of packages that others depend on",
 		Example: "  kubectl package repository initialize packages.yaml my-packages",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -234,7 +234,7 @@ func (o *Options) status() *cobra.Command {
 	watch, timeout := true, statusTime
 	cmd := &cobra.Command{
 		Use:   "status <resource> <name> | <resource>/<name>",
-		Short: "Say how far a rollout is, and wait for its end",
+		Short: "Show the progress of a rollout, and wait for its end",
 		Example: `  kubectl package rollout status package/my-app -n default
   kubectl package rollout status hostedclusterpackage/addon`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -247,7 +247,7 @@ func (o *Options) status() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", namespaceHelp)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout is over")
-	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "How long to wait at most; a rollout over hosted clusters has no limit unless one is given")
+	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "Maximum time to wait; a rollout over hosted clusters has no limit unless you set one")
 	return beside(cmd, rollout.Status())
 }
 
@@ -290,7 +290,7 @@ func progressOf(ctx context.Context, c client.Client, kind string, key client.Ob
 		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message))
 	}
 	if conditions.IsTrue(list, v1alpha1.ConditionPaused) {
-		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` lets it go on", kind, key.Name))
+		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", kind, key.Name))
 	}
 	progressing, available := conditions.Get(list, v1alpha1.ConditionProgressing), conditions.Get(list, v1alpha1.ConditionAvailable)
 	if unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked); unpacked != nil && unpacked.Status == "False" {

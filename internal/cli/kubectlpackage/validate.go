@@ -18,8 +18,8 @@ func (o *Options) validate() *cobra.Command {
 		Use:               "validate target",
 		ValidArgsFunction: folders,
 		Short:             "Check a package in its source folder, or in an image",
-		Long: `Check a package in its source folder, and run its tests: each is compared with its folder in .test-fixtures, which is written when it isn't
-there. With --pull, check an image.`,
+		Long: `Check a package in its source folder, and run its tests: the output of each test is compared with its folder in .test-fixtures, which is
+written if it doesn't exist. With --pull, check an image.`,
 		Example: `  kubectl package validate my-app
   kubectl package validate --pull registry.example.com/my-app:v1`,
 		Args: cobra.ExactArgs(1),

@@ -25,8 +25,8 @@ func (o *Common) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.ClusterNamespace, "hc-namespace", "", "Namespace of the HostedCluster (required)")
 	f.StringVar(&o.Name, "name", "", "Name of the object, at most 63 characters (default: generated from the names of the HostedCluster)")
 	f.StringVar(&o.Namespace, "oadp-namespace", o.Namespace, "Namespace that OADP runs in")
-	f.StringSliceVar(&o.Additional, "include-additional-namespaces", nil, "Namespaces beside those of the HostedCluster and its control plane")
-	f.BoolVar(&o.EtcdSnapshot, "use-etcd-snapshot", false, "Save the data by a snapshot of etcd (HCPEtcdBackup), not by volumes")
+	f.StringSliceVar(&o.Additional, "include-additional-namespaces", nil, "Namespaces in addition to those of the HostedCluster and its control plane")
+	f.BoolVar(&o.EtcdSnapshot, "use-etcd-snapshot", false, "Save the data with a snapshot of etcd (HCPEtcdBackup), not with volumes")
 	f.BoolVar(&o.Render, "render", false, "Print the object instead of creating it")
 	o.Connect.AddFlags(f)
 	o.Connect.DryRun.AddFlag(cmd)
@@ -66,7 +66,7 @@ func backupCommand() *cobra.Command {
 	o := &BackupOptions{}
 	cmd := &cobra.Command{
 		Use:   "oadp-backup",
-		Short: "Create a backup of a hosted cluster by OADP",
+		Short: "Create a backup of a hosted cluster with OADP",
 		Long:  "Create a Backup of velero.io for a hosted cluster: its objects, those of its control plane, and its data.\n\n" + about,
 		Example: `  hypershift create oadp-backup --hc-name demo --hc-namespace clusters
   hypershift create oadp-backup --hc-name demo --hc-namespace clusters --storage-location s3 --ttl 720h --render`,
@@ -89,7 +89,7 @@ func scheduleCommand() *cobra.Command {
 	o := &ScheduleOptions{}
 	cmd := &cobra.Command{
 		Use:   "oadp-schedule",
-		Short: "Create a schedule of backups of a hosted cluster by OADP",
+		Short: "Create a backup schedule for a hosted cluster with OADP",
 		Long: "Create a Schedule of velero.io for a hosted cluster.\n\n--schedule takes five fields (minute, hour, day of month, month, day of week), or a word: hourly, daily, daily-1am, -2am, -3am,\n" +
 			"-6am, -noon, weekly, weekly-sunday, -monday, -friday, -saturday, monthly, yearly; @hourly and the like.\n\n" + about,
 		Example: `  hypershift create oadp-schedule --hc-name demo --hc-namespace clusters --schedule daily-2am --ttl 720h
@@ -112,7 +112,7 @@ func scheduleCommand() *cobra.Command {
 	f.StringVar(&o.Schedule, "schedule", "", "When to make backups (required): five fields, or a word such as daily")
 	f.BoolVar(&o.Paused, "paused", false, "Create the schedule paused")
 	f.BoolVar(&o.OwnerReferences, "use-owner-references", false, "Delete its backups with the schedule")
-	f.BoolVar(&o.SkipImmediately, "skip-immediately", false, "Make the first backup when the schedule says, not at once")
+	f.BoolVar(&o.SkipImmediately, "skip-immediately", false, "Make the first backup at the scheduled time, not at once")
 	_ = cmd.MarkFlagRequired("schedule")
 	return cmd
 }
@@ -121,7 +121,7 @@ func restoreCommand() *cobra.Command {
 	o := &RestoreOptions{}
 	cmd := &cobra.Command{
 		Use:   "oadp-restore",
-		Short: "Restore a hosted cluster from a backup by OADP",
+		Short: "Restore a hosted cluster from a backup with OADP",
 		Long:  "Create a Restore of velero.io for a hosted cluster, which need not be there.\n\n" + about,
 		Example: `  hypershift create oadp-restore --hc-name demo --hc-namespace clusters --from-backup demo-clusters-x7k2p9
   hypershift create oadp-restore --hc-name demo --hc-namespace clusters --from-schedule demo-daily --existing-resource-policy none`,

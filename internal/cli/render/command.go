@@ -60,7 +60,7 @@ type options struct {
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "render",
-		Short:   "Show what would be made, without a cluster",
+		Short:   "Show what would be created, without a cluster",
 		Example: `  hypershift render components -f hcp.yaml --release-metadata release.json --output-dir out`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -76,8 +76,8 @@ func componentsCommand() *cobra.Command {
 		Short: "Show every object of a control plane for a HostedControlPlane or a HostedCluster",
 		Long: `Show every object of a control plane for a HostedControlPlane, as the operators would apply it, or for the one that a HostedCluster becomes.
 
-It reads files alone: no cluster, no registry, and with --no-signing no clock, so that the same input gives the same bytes. With --output-dir each object
-has a file <component>/<kind>_<name>.yaml; standard error has a line for each component with the number of its objects.`,
+The command reads only files: no cluster, no registry, and with --no-signing no clock, so the same input gives the same bytes. With --output-dir, each object
+is written to a file <component>/<kind>_<name>.yaml; standard error has a line for each component with the number of its objects.`,
 		Example: `  hypershift render components -f hcp.yaml --release-metadata release.json --no-signing --output-dir out
   hypershift render components -f hcp.yaml --release-metadata release.json --component kube-apiserver -o yaml
   hypershift create cluster none --name demo --pull-secret ps.json --render | \
@@ -100,26 +100,26 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.file, "filename", "f", "", "HostedControlPlane, or HostedCluster with its NodePools, as YAML or JSON; - is standard input")
 	f.StringVar(&o.release, "release-metadata", "", "Release of the control plane: an image-references ImageStream, or JSON {version, image, kubernetesVersion, componentVersions, images: {tag: pull spec}}")
 	f.StringVar(&o.userRelease, "user-release-metadata", "", "Release of spec.releaseImage, where it is another than that of the control plane")
-	f.BoolVar(&o.placeholders, "placeholder-images", false, "Let a tag that the release lacks stand for itself, instead of failing")
+	f.BoolVar(&o.placeholders, "placeholder-images", false, "Use a tag that the release lacks as its own image reference, instead of failing")
 	f.StringArrayVar(&o.objects, "objects", nil, "File or folder of objects that exist in the namespace, for example Secrets and ready ControlPlaneComponents (repeatable)")
 	f.StringVar(&o.infra, "infra-status", "", "File with the published hosts and ports: {apiHost, apiPort, advertiseAddress, konnectivityHost, konnectivityPort, oauthHost, oauthPort}")
 	f.StringVar(&o.capabilities, "management-capabilities", "none", "Kinds that the management cluster serves beyond Kubernetes: all, none, or names as Route,ServiceMonitor")
-	f.BoolVar(&o.nativeSidecars, "native-sidecars", false, "The management cluster is known to run init containers with restartPolicy Always (Kubernetes 1.29 and newer)")
-	f.Int64Var(&o.uid, "default-security-context-uid", 0, "User of the pods where the management cluster gives them none; 0 with SecurityContextConstraints among the capabilities: none")
-	f.BoolVar(&o.restricted, "restricted-pods", false, "Namespaces admit only pods of the restricted Pod Security Standard, as on a management cluster that is no OpenShift; matters for OpenShift payloads")
+	f.BoolVar(&o.nativeSidecars, "native-sidecars", false, "The management cluster supports init containers with restartPolicy Always (Kubernetes 1.29 and newer)")
+	f.Int64Var(&o.uid, "default-security-context-uid", 0, "UID of pods if the management cluster doesn't assign one; 0 together with SecurityContextConstraints among the capabilities means none")
+	f.BoolVar(&o.restricted, "restricted-pods", false, "Namespaces admit only pods of the restricted Pod Security Standard, as on a management cluster that isn't OpenShift; matters for OpenShift payloads")
 	f.StringVar(&o.overrides, "registry-overrides", "", "Registries to replace in image references: source=destination,…")
 	f.StringVar(&o.mirrors, "image-mirrors", "", "Mirrors of the management cluster, as handed on to operators: source=mirror,…")
 	f.StringVar(&o.metricsSet, "metrics-set", "", "Metrics that are scraped: Telemetry, SRE or All (default Telemetry)")
-	f.StringArrayVar(&o.components, "component", nil, "Only this component (repeatable)")
-	f.BoolVar(&o.all, "all", false, "Also components that are not wanted or wait for others, and monitors before the first rollout")
-	f.StringVar(&o.operator, "operator", controlPlaneOperator, "Whose components: control-plane-operator, hypershift-operator, or karpenter-operator of an OpenShift payload")
-	f.BoolVar(&o.noSigning, "no-signing", false, "Leave generated certificates out, instead of making a CA")
-	f.BoolVar(&o.noDefaults, "no-defaults", false, "Take the object as it is: without the API's defaults and validation")
-	f.BoolVar(&o.withStatus, "with-status", false, "Also the ControlPlaneComponent of each component")
+	f.StringArrayVar(&o.components, "component", nil, "Render only this component (repeatable)")
+	f.BoolVar(&o.all, "all", false, "Also render components that aren't wanted or wait for others, and monitors before the first rollout")
+	f.StringVar(&o.operator, "operator", controlPlaneOperator, "Operator whose components to render: control-plane-operator, hypershift-operator, or karpenter-operator of an OpenShift payload")
+	f.BoolVar(&o.noSigning, "no-signing", false, "Leave generated certificates out, instead of creating a CA")
+	f.BoolVar(&o.noDefaults, "no-defaults", false, "Take the object as it is, without the API's defaults and validation")
+	f.BoolVar(&o.withStatus, "with-status", false, "Also render the ControlPlaneComponent of each component")
 	f.BoolVar(&o.renderSensitive, "render-sensitive", false, "Print the data of Secrets; files of --output-dir (mode 0600) always have it")
 	f.StringVar(&o.directory, "output-dir", "", "Folder for one file per object; new or empty")
-	f.BoolVar(&o.overwrite, "overwrite", false, "Replace what --output-dir has of these files")
-	f.BoolVar(&o.keepGoing, "keep-going", false, "Go on after a component that fails; the exit code says that one did")
+	f.BoolVar(&o.overwrite, "overwrite", false, "Replace existing files in --output-dir")
+	f.BoolVar(&o.keepGoing, "keep-going", false, "Continue after a component fails; the exit code reports that one did")
 }
 
 func (o *options) run(ctx context.Context, cmd *cobra.Command) error {

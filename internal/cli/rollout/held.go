@@ -35,7 +35,7 @@ func (w *watcher) look(p *packagesv1.HostedClusterPackage, inFlight []packagesv1
 	options, _ := rollout.ParseOptions(p.Annotations) // what is wrong in them is for the controller to tell
 	switch {
 	case options.Paused:
-		return "it is paused; `hypershift rollout resume hostedclusterpackage/" + p.Name + "` lets it go on"
+		return "it is paused; `hypershift rollout resume hostedclusterpackage/" + p.Name + "` resumes it"
 	case int64(p.Status.ObservedGeneration) < p.Generation:
 		// The controller has to say something about the newest template first.
 	case len(inFlight) > 0 && !slices.ContainsFunc(inFlight, func(p packagesv1.Package) bool { return !invalid(&p) }):

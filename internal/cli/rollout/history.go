@@ -36,7 +36,7 @@ func History() *cobra.Command {
 	var number int64
 	cmd := &cobra.Command{
 		Use:   "history hostedclusterpackage/NAME",
-		Short: "List the templates that a HostedClusterPackage had, and which were good",
+		Short: "List the previous templates of a HostedClusterPackage, and which were good",
 		Example: `  kubectl package rollout history hostedclusterpackage/addon
   kubectl package rollout history hostedclusterpackage/addon --revision 3`,
 	}
@@ -93,7 +93,7 @@ func changed(fields []string) string {
 
 // Pause is "rollout pause".
 func Pause() *cobra.Command {
-	return paused("pause", "Stop changing packages; those that are being changed go on, and new clusters still get theirs", "true", "paused")
+	return paused("pause", "Stop changing packages; changes in progress continue, and new clusters still get their package", "true", "paused")
 }
 
 // Resume is "rollout resume".
@@ -129,8 +129,8 @@ func Undo() *cobra.Command {
 	var number int64
 	cmd := &cobra.Command{
 		Use:   "undo hostedclusterpackage/NAME",
-		Short: "Go back to the template of the last rollout that was completed",
-		Long: `Go back to the template of the last rollout that was completed, or to that of --to-revision.
+		Short: "Go back to the template of the last completed rollout",
+		Long: `Go back to the template of the last completed rollout, or to that of --to-revision.
 
 Clusters that are unavailable get it first.`,
 		Example: `  kubectl package rollout undo hostedclusterpackage/addon

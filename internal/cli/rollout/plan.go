@@ -34,9 +34,9 @@ func Plan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan {-f FILE | hostedclusterpackage/NAME}",
 		Short: "Show what a HostedClusterPackage would do to the fleet, without doing it",
-		Long: `Show the waves of a rollout, who is passed over and why, how the budget is used and how long it takes.
+		Long: `Show the waves of a rollout, which clusters are skipped and why, how the budget is used and how long it takes.
 
-The plan is made by the planner that the controller uses, for the clusters and packages as they are now. Nothing is written.`,
+The controller's own planner computes the plan, for the present clusters and packages. Nothing is written.`,
 		Example: `  # before applying a change
   kubectl package rollout plan -f addon.yaml --time-per-cluster 3m
   # what if a cluster fails?
@@ -67,7 +67,7 @@ The plan is made by the planner that the controller uses, for the clusters and p
 	fs := cmd.Flags()
 	fs.StringVarP(&o.file, "filename", "f", "", "Manifest of the HostedClusterPackage; - for standard input")
 	fs.DurationVar(&o.perCluster, "time-per-cluster", o.perCluster, "How long one package is assumed to be down while it is updated")
-	fs.StringArrayVar(&o.fail, "fail", nil, "Assume that this hosted cluster (namespace/name) fails; may be given several times")
+	fs.StringArrayVar(&o.fail, "fail", nil, "Assume that this hosted cluster (namespace/name) fails (repeatable)")
 	o.AddFlags(fs)
 	o.format.AddFlag(cmd)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // only fails for a flag that isn't there

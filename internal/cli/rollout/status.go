@@ -28,11 +28,11 @@ func Status() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status hostedclusterpackage/NAME",
 		Short: "Follow a rollout until it ends",
-		Long: `Follow a rollout until it ends, or until it doesn't go on by itself: because it is paused, because what it installs is invalid, or
+		Long: `Follow a rollout until it ends, or until it doesn't continue by itself: because it is paused, because what it installs is invalid, or
 because nothing has changed for the time of --hold-after, beyond what its annotations say about soaking and deadlines.
 
-Exit codes: 0 complete; 2 held, somebody has to act first; 4 there is no such HostedClusterPackage, or it was deleted; 124 the time of
---timeout is up.`,
+Exit codes: 0 complete; 2 held, someone has to act first; 4 the HostedClusterPackage doesn't exist, or was deleted; 124 --timeout has
+passed.`,
 		Example: `  kubectl package rollout status hostedclusterpackage/addon --timeout 1h
   kubectl package rollout status hostedclusterpackage/addon --watch=false`,
 	}

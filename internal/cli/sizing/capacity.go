@@ -62,10 +62,10 @@ func CapacityCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity",
 		Short: "Show how many more hosted clusters of each size fit, where, and why not more",
-		Long: `Show how many more hosted clusters of each size fit onto the nodes of the management cluster, where, and why not more.
+		Long: `Show how many more hosted clusters of each size fit on the nodes of the management cluster, where, and why not more.
 
-It is worked out as the operator does it before it starts a control plane: by requests, with room kept for what was admitted before, each size by itself. Without sizes
-it is about a cluster without their effects.`,
+The calculation is the operator's own before it starts a control plane: by requests, with room reserved for what was admitted before, each size by itself.
+Without sizes, it is for a cluster without their effects.`,
 		Example: `  hypershift capacity
   hypershift capacity --availability-policy HighlyAvailable
   hypershift capacity --like demo -o json`,

@@ -34,7 +34,7 @@ const maxManifest = 1 << 20
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sizing",
-		Short: "Sizes of hosted clusters: what would change",
+		Short: "Preview sizes of hosted clusters",
 		Example: `  hypershift sizing plan
   hypershift sizing plan -f sizes.yaml`,
 		Args: cobra.NoArgs,
@@ -65,9 +65,9 @@ func planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show which hosted clusters would change their size, when and why",
-		Long: `Show which hosted clusters would change their size, when and why, and what would follow. Nothing is written.
+		Long: `Show which hosted clusters would change their size, when and why, and the effects. Nothing is written.
 
-The decision is made by what the operator decides with, for the clusters as they are now. With -f it is made for the sizes in a file.`,
+The decision is the operator's own, for the present clusters. With -f, it uses the sizes in a file.`,
 		Example: `  hypershift sizing plan
   # before applying other sizes
   hypershift sizing plan -f sizes.yaml -o json`,

@@ -14,9 +14,9 @@ func Command() *cobra.Command {
 		Short: "Remove the operators and their APIs from a management cluster",
 		Long: `Remove the operators and their APIs from a management cluster.
 
-Without --yes it only says what would go, what would stay, and what stands in the way.
-It refuses while there are hosted clusters or packages, because nobody would look after them any more: destroy them first, or let it
-do that with --destroy-hosted-clusters and --delete-packages. It can be interrupted and run again at any time.`,
+Without --yes, it only lists what it would remove, what it would keep, and what blocks it.
+It refuses to run while there are hosted clusters or packages, because nothing would manage them any more: destroy them first, or use
+--destroy-hosted-clusters and --delete-packages. You can interrupt it and run it again at any time.`,
 		Example: `  # What would go, and what stands in the way?
   hypershift uninstall
 
@@ -31,10 +31,10 @@ do that with --destroy-hosted-clusters and --delete-packages. It can be interrup
 	fs := cmd.Flags()
 	o.Connect.AddFlags(fs)
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the operator")
-	fs.BoolVar(&o.Yes, "yes", o.Yes, "Do it; without this flag nothing is deleted")
+	fs.BoolVar(&o.Yes, "yes", o.Yes, "Delete; without this flag, nothing is deleted")
 	fs.BoolVar(&o.DestroyClusters, "destroy-hosted-clusters", o.DestroyClusters, "Destroy all hosted clusters and their NodePools first, with everything in them")
 	fs.BoolVar(&o.DeletePackages, "delete-packages", o.DeletePackages, "Delete all packages first, with everything that they installed")
-	fs.BoolVar(&o.KeepCRDs, "keep-crds", o.KeepCRDs, "Leave the CustomResourceDefinitions, and so the objects of their kinds")
+	fs.BoolVar(&o.KeepCRDs, "keep-crds", o.KeepCRDs, "Keep the CustomResourceDefinitions, and with them the objects of their kinds")
 	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long it may take in all; 0 means no limit")
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	return cmd

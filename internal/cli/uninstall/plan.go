@@ -47,7 +47,7 @@ func planFor(obs observed, o Options) plan {
 	for _, k := range obs.kinds {
 		switch {
 		case !k.ours:
-			why := "somebody else owns it"
+			why := "it has another owner"
 			if k.converts {
 				why += "; it will serve its stored version alone, as our operator won't convert others any more"
 				p.converted = append(p.converted, k.crd)
@@ -128,7 +128,7 @@ func (p *plan) planInstances(k kind, o Options, clusters bool) {
 	if len(held) > 0 && !clusters {
 		h := k
 		h.instances = held
-		p.refuse(h, fmt.Sprintf("they have finalizers (%s) that nobody would take off: delete them first", strings.Join(held[0].finalizers, ", ")))
+		p.refuse(h, fmt.Sprintf("they have finalizers (%s) that nobody would remove: delete them first", strings.Join(held[0].finalizers, ", ")))
 		return
 	}
 	if !clusters {

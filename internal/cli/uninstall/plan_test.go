@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 		"When an object has a finalizer that nobody would take off it should refuse": {
 			obs: installation(machine),
 			check: func(g Gomega, p plan) {
-				g.Expect(p.refusals).To(HaveExactElements("1 Machine (clusters-demo/a): they have finalizers (machine.cluster.x-k8s.io) that nobody would take off: delete them first"))
+				g.Expect(p.refusals).To(HaveExactElements("1 Machine (clusters-demo/a): they have finalizers (machine.cluster.x-k8s.io) that nobody would remove: delete them first"))
 			},
 		},
 		"When a definition of somebody else needs our conversion it should say so and stay, without it": {
@@ -101,7 +101,7 @@ func TestPlan(t *testing.T) {
 				g.Expect(p.converted).To(HaveExactElements(HaveField("Name", "machines.cluster.x-k8s.io")))
 				g.Expect(p.kept).To(ContainElements(
 					And(HavePrefix("CustomResourceDefinition machines.cluster.x-k8s.io: "), ContainSubstring("its stored version alone")),
-					Equal("CustomResourceDefinition clusters.cluster.x-k8s.io: somebody else owns it")))
+					Equal("CustomResourceDefinition clusters.cluster.x-k8s.io: it has another owner")))
 				g.Expect(p.crds).To(HaveExactElements(HaveField("Name", "hostedclusters."+group)))
 			},
 		},
@@ -129,7 +129,7 @@ func TestPlan(t *testing.T) {
 		"When somebody else owns Cluster API it should leave it alone": {
 			obs: installation(foreign),
 			check: func(g Gomega, p plan) {
-				g.Expect(p.kept).To(HaveExactElements("CustomResourceDefinition clusters.cluster.x-k8s.io: somebody else owns it"))
+				g.Expect(p.kept).To(HaveExactElements("CustomResourceDefinition clusters.cluster.x-k8s.io: it has another owner"))
 				g.Expect(p.crds).NotTo(ContainElement(HaveField("Name", "clusters.cluster.x-k8s.io")))
 			},
 		},

@@ -173,7 +173,7 @@ func deleteAll(ctx context.Context, c client.Client, p *progress.Printer, objs [
 			return progress.Waiting("finalizers %v", live.Finalizers), nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w; run it again to go on", err)
+			return fmt.Errorf("%w; run it again to continue", err)
 		}
 	}
 	return nil

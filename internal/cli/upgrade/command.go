@@ -32,7 +32,7 @@ type options struct {
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "upgrade",
-		Short:   "Look at an upgrade before it is made",
+		Short:   "Preview an upgrade",
 		Example: `  hypershift upgrade preview --hypershift-image registry.example.com/hypershift/operator:1.3`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -46,16 +46,17 @@ func previewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preview",
 		Short: "Show what an upgrade would change in every hosted cluster, and whether it would replace machines",
-		Long: `Show what an upgrade of the product (--hypershift-image) or of the hosted clusters (--release-image) would change: for each hosted cluster the fields
-of its control plane's objects, which workloads get new pods, and for each NodePool whether its machines would be replaced. None is expected of an
-upgrade of the product. It writes nothing to any cluster.
+		Long: `Show what an upgrade of the product (--hypershift-image) or of the hosted clusters (--release-image) would change: for each hosted cluster, the fields
+of its control plane's objects and which workloads get new pods, and for each NodePool whether its machines would be replaced. An upgrade of the product
+should replace none. Nothing is written to any cluster.
 
-Control planes are rendered twice, as by render components, with what there is and with what is to come. This program stands for the new version, so take that
-of --hypershift-image. It stands for the installed version, too, unless --installed-program names a hypershift of that version: then changes of the
-program itself show as well. Machines are judged by what is there. Rendering needs to read Secrets of control planes; their values are not shown.
+Control planes are rendered twice, as by render components: in their present and in their future state. This program represents the new version, so use
+the one that belongs to --hypershift-image. It represents the installed version, too, unless --installed-program names a hypershift of that version: then
+changes of the program itself are shown as well. Machines are judged by their present state. Rendering needs to read Secrets of control planes; their
+values are not shown.
 
-Exit codes: 0 nothing speaks against it; 1 something could not be told; 2 machines would be replaced, an API goes that is in use, or a release is
-refused; 3 versions too far apart.`,
+Exit codes: 0 no objection; 1 something could not be determined; 2 machines would be replaced, an API in use would be removed, or a release is
+refused; 3 the versions are too far apart.`,
 		Example: `  hypershift upgrade preview --hypershift-image registry.example.com/hypershift/operator:1.3
   hypershift upgrade preview --hypershift-image registry.example.com/hypershift/operator:1.3 --installed-program ./hypershift-1.2 -o json
   hypershift upgrade preview --release-image registry.example.com/hypershift/release:1.36.4 -n clusters --cluster demo --show all`,

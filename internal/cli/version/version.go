@@ -64,8 +64,8 @@ func Command() *cobra.Command {
 		Use:   "version",
 		Short: "Print the versions of the CLI and of the installed operator",
 		Long: `Print the version of this program and of the operator that is installed in the management cluster, the minor versions of the
-releases that the operator can host, and whether the two may work together: they may be one minor version apart, either way. The management cluster
-needs Kubernetes ` + version.OldestManagement + ` or newer, and the control-plane-operators of hosted clusters may be one minor version behind the operator.
+releases that the operator can host, and whether the two are compatible: they may be one minor version apart, in either direction. The
+management cluster needs Kubernetes  ` + version.OldestManagement + ` or newer, and the control-plane-operators of hosted clusters may be one minor version behind the operator.
 
 Ends with exit code 3 when versions are too far apart.`,
 		Example: `  hypershift version
@@ -110,9 +110,9 @@ Ends with exit code 3 when versions are too far apart.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&clientOnly, "client-only", false, "Don't ask the management cluster")
-	cmd.Flags().BoolVar(&requireServer, "require-server", false, "Fail when the operator doesn't say its version: it isn't installed, or isn't at work yet")
-	cmd.Flags().BoolVar(&commitOnly, "commit-only", false, "Print nothing but the commit of the CLI")
+	cmd.Flags().BoolVar(&clientOnly, "client-only", false, "Don't contact the management cluster")
+	cmd.Flags().BoolVar(&requireServer, "require-server", false, "Fail if the operator doesn't report its version: it isn't installed, or isn't running yet")
+	cmd.Flags().BoolVar(&commitOnly, "commit-only", false, "Print only the commit of the CLI")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", namespace, "Namespace of the operator")
 	flags.AddFlags(cmd.Flags())
 	format.AddFlag(cmd)

@@ -59,15 +59,15 @@ func Command() *cobra.Command {
 	o := &options{hosted: true}
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
-		Short: "Say why an object is not well, stuck, held or still there",
-		Long: `Find one root cause: why something is not available, does not go on, is not deleted, or why nothing will happen. The first line names the
-cause; below it stand since when it is so, the evidence that leads to it, what to do, and whether it heals by itself.
+		Short: "Say why an object is unhealthy, stuck, held or not deleted",
+		Long: `Find one root cause: why something isn't available, doesn't progress, isn't deleted, or why nothing will happen. The first line names the
+cause. Below it are the time since when this is so, the evidence that leads to it, what to do, and whether it resolves itself.
 
 KIND is one of hostedcluster (hc), nodepool (np), machine, component, package, objectdeployment, clusterpackage,
-clusterobjectdeployment, hostedclusterpackage (hcpkg). It writes nothing.
+clusterobjectdeployment, hostedclusterpackage (hcpkg). The command writes nothing.
 docs/why.md describes each rule that an answer names.
 
-Exit codes: 0 it could tell; 4 there is no such object.`,
+Exit codes: 0 there is an answer; 4 the object doesn't exist.`,
 		Example: `  hypershift why hostedcluster/demo
   hypershift why np/demo-workers -n clusters --watch
   hypershift why component/etcd --cluster demo
@@ -83,8 +83,8 @@ Exit codes: 0 it could tell; 4 there is no such object.`,
 	}
 	o.addPlaceFlags(cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.watch, "watch", "w", false, "Go on, and print the answer whenever it changes")
-	fs.BoolVar(&o.hosted, "hosted", true, "Look into the hosted cluster, too, with its published kubeconfig")
+	fs.BoolVarP(&o.watch, "watch", "w", false, "Keep running, and print the answer whenever it changes")
+	fs.BoolVar(&o.hosted, "hosted", true, "Also look into the hosted cluster, with its published kubeconfig")
 	o.format.AddFlag(cmd)
 	cmd.ValidArgsFunction = o.complete
 	return cmd
@@ -263,7 +263,7 @@ func Print(w io.Writer, a why.Answer, now time.Time) error {
 		fmt.Fprintf(&b, "  do     %s\n", a.Do)
 	}
 	if a.State != why.Well {
-		fmt.Fprintf(&b, "  heals  %s\n", map[why.State]string{why.Waiting: "by itself", why.Held: "no: somebody wants it so, or an order or budget does", why.Broken: "no: somebody has to act"}[a.State])
+		fmt.Fprintf(&b, "  heals  %s\n", map[why.State]string{why.Waiting: "by itself", why.Held: "no: someone paused or held it, or an order or budget requires it", why.Broken: "no: someone has to act"}[a.State])
 	}
 	if a.Rule != "" {
 		fmt.Fprintf(&b, "  rule   %s, see docs/why.md\n", a.Rule)

@@ -53,7 +53,7 @@ func TestPrint(t *testing.T) {
   seen   HostedCluster clusters/demo status.conditions[Available]: False X
          Pod clusters-demo/etcd-1 status: Unschedulable
   do     add nodes
-  heals  no: somebody has to act
+  heals  no: someone has to act
   rule   pod-unschedulable, see docs/why.md
   note   a note
 `},

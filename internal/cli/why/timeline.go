@@ -30,9 +30,9 @@ func Timeline() *cobra.Command {
 	o, since := &options{}, time.Duration(0)
 	cmd := &cobra.Command{
 		Use:   "timeline [KIND/]NAME",
-		Short: "Show what became of an object's conditions, oldest first",
+		Short: "Show the history of an object's conditions, oldest first",
 		Long: `Print the journal of a HostedCluster, NodePool, Package or HostedClusterPackage: each transition of a condition with its time. A name alone is
-a HostedCluster's. The last 200 transitions, or 32 KiB, are kept, in a ConfigMap beside the object that goes with it; restarts of operators lose none.`,
+a HostedCluster's. The last 200 transitions, or 32 KiB, are kept in a ConfigMap beside the object, which is deleted with it; operator restarts lose none.`,
 		Example: `  hypershift timeline demo
   hypershift timeline demo --since 1h
   hypershift timeline np/demo-workers -n clusters -o json`,
@@ -53,7 +53,7 @@ a HostedCluster's. The last 200 transitions, or 32 KiB, are kept, in a ConfigMap
 		},
 	}
 	o.addJournalFlags(cmd)
-	cmd.Flags().DurationVar(&since, "since", 0, "Only transitions of this long, such as 1h; 0 means all")
+	cmd.Flags().DurationVar(&since, "since", 0, "Only transitions of the last period, such as 1h; 0 means all")
 	return cmd
 }
 
@@ -62,11 +62,11 @@ func FirstFailure() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "first-failure [KIND/]NAME",
-		Short: "Show the transition with which the present trouble began",
-		Long: `Find in the journal of a HostedCluster, NodePool, Package or HostedClusterPackage the first condition that went bad since the last moment at
+		Short: "Show the transition with which the present problem began",
+		Long: `Find in the journal of a HostedCluster, NodePool, Package or HostedClusterPackage the first condition that went bad after the last moment at
 which all were good. A name alone is a HostedCluster's.
 
-Exit codes: 0 also when nothing is wrong; 4 there is no such object, or it has no journal.`,
+Exit codes: 0 also if nothing is wrong; 4 the object doesn't exist, or has no journal.`,
 		Example: `  hypershift first-failure demo
   hypershift first-failure package/addon --cluster demo`,
 		Args: cobra.ExactArgs(1),

@@ -33,14 +33,14 @@ func Local() *cobra.Command {
 	o := &localOptions{}
 	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Show the fleet in a browser: hosted clusters, rollouts and packages, live, and why something is not well",
-		Long: `Serve the web console on this machine alone, with the rights of your kubeconfig, until it is interrupted. It prints a link that is good for one
-tab; each time that a link was used it prints another one.
+		Short: "Show the fleet live in a browser: hosted clusters, rollouts and packages, and why something is unhealthy",
+		Long: `Serve the web console on this machine only, with the permissions of your kubeconfig, until interrupted. It prints a link that is valid for one
+tab; each time a link has been used, it prints another one.
 
-It changes nothing but what you tell it to: you may pause and resume rollouts, after you have seen what would come of it. Secrets are read for one page, that
-of certificates, which shows when they end and never their keys.
+The console changes nothing without you: you may pause and resume rollouts, after you have seen the effect. It reads Secrets only for the
+certificates page, which shows when they expire and never their keys.
 
-It needs no other network, and nothing to be installed. For a console that others reach, too: hypershift install --console.`,
+It needs no other network, and nothing has to be installed. For a console that others can reach, too: hypershift install --console.`,
 		Example: `  hypershift console
   hypershift console --context production --port 8443
   hypershift console -n clusters`,
@@ -48,7 +48,7 @@ It needs no other network, and nothing to be installed. For a console that other
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	fs := cmd.Flags()
-	fs.IntVar(&o.port, "port", 0, "Port on 127.0.0.1; 0 means any that is free")
+	fs.IntVar(&o.port, "port", 0, "Port on 127.0.0.1; 0 means any free port")
 	fs.StringVarP(&o.namespace, "namespace", "n", "", "Only hosted clusters of this namespace, for people who may not list those of all (default: of all namespaces)")
 	o.connect.AddFlags(fs)
 	connect.CompleteNamespaces(cmd, &o.connect, "namespace")

@@ -24,7 +24,7 @@ func Role() *cobra.Command {
 	address, where, operator, packageOperator := ":8080", "", "", ""
 	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Web console for people with tokens of the management cluster",
+		Short: "Web console for users with tokens of the management cluster",
 		Example: `  console --addr :8080
   console --addr :8080 --where production`,
 		Args: cobra.NoArgs,
@@ -33,8 +33,8 @@ func Role() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&address, "addr", address, "address that the console, /healthz and /readyz are served on, by plain HTTP: what stands before it has to encrypt")
-	fs.StringVar(&where, "where", where, "name of the management cluster, for people")
+	fs.StringVar(&address, "addr", address, "address on which the console, /healthz and /readyz are served over plain HTTP: put a TLS proxy in front of it")
+	fs.StringVar(&where, "where", where, "display name of the management cluster")
 	fs.StringVar(&operator, "operator-namespace", operator, "namespace of the hypershift-operator; empty: hypershift")
 	fs.StringVar(&packageOperator, "package-operator-namespace", packageOperator, "namespace of the package operator; empty: package-operator-system")
 	return cmd

@@ -79,7 +79,7 @@ var fleet = []cluster{
 	{ns: Production, name: "ledger", tier: "gold", version: "1.36.2", pools: [][2]int32{{4, 4}}},
 	{ns: Production, name: "mail", tier: "silver", version: "1.36.3", pools: [][2]int32{{2, 2}}},
 	{ns: Production, name: "media", tier: "silver", version: "1.36.2", pools: [][2]int32{{10, 10}, {2, 2}}},
-	{ns: Production, name: "pricing", tier: "silver", version: "1.35.4", pools: [][2]int32{{3, 3}}, bad: no(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "paused until somebody removes spec.pausedUntil")},
+	{ns: Production, name: "pricing", tier: "silver", version: "1.35.4", pools: [][2]int32{{3, 3}}, bad: no(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "paused until someone removes spec.pausedUntil")},
 	{ns: Production, name: "recommendations", tier: "bronze", version: "1.36.3", pools: [][2]int32{{5, 5}}},
 	{ns: Production, name: "reports", tier: "bronze", version: "1.36.3", pools: [][2]int32{{2, 2}}},
 	{ns: Production, name: "routing", tier: "bronze", version: "1.36.3", pools: [][2]int32{{3, 3}}},

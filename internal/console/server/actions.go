@@ -164,7 +164,7 @@ func effectsOfPause(going, paused rollout.Forecast) []string {
 	}
 	later := slices.DeleteFunc(clustersOf(going), func(c types.NamespacedName) bool { return slices.Contains(made, c) })
 	if n := len(later); n > 0 {
-		out = append(out, fmt.Sprintf("%s not changed before somebody resumes it: %s.", isAre(n, "hosted cluster"), named(later)))
+		out = append(out, fmt.Sprintf("%s not changed until someone resumes it: %s.", isAre(n, "hosted cluster"), named(later)))
 	} else {
 		out = append(out, "No other hosted cluster waits to be changed.")
 	}

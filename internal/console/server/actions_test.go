@@ -114,7 +114,7 @@ func TestActions(t *testing.T) {
 		g.Expect(out.From + " " + out.To).To(Equal(" true"))
 		g.Expect(out.Command).To(Equal("hypershift rollout pause hostedclusterpackage/logging-agent"))
 		g.Expect(out.Effects).To(ContainElements(ContainSubstring("goes on: production/routing."), ContainSubstring("gets it all the same: staging/hostile"),
-			And(ContainSubstring("not changed before somebody resumes it: "), ContainSubstring("production/stock"), Not(ContainSubstring("hostile")))))
+			And(ContainSubstring("not changed until someone resumes it: "), ContainSubstring("production/stock"), Not(ContainSubstring("hostile")))))
 		g.Expect(stored(g, "logging-agent").ResourceVersion).To(Equal(before.ResourceVersion))
 	})
 	t.Run("When who may patch rollouts pauses and resumes one it should be done in their name", func(t *testing.T) {

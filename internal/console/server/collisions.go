@@ -46,7 +46,7 @@ func collisionsOf(ctx context.Context, c client.Reader, set *packagesv1.ObjectSe
 			}
 			found := collision{object: o}
 			if o.Kind == "Secret" {
-				found.Owner = "somebody else; Secrets are not looked at"
+				found.Owner = "another owner; Secrets are not read"
 				out = append(out, found)
 				continue
 			}
@@ -57,9 +57,9 @@ func collisionsOf(ctx context.Context, c client.Reader, set *packagesv1.ObjectSe
 			case apierrors.IsNotFound(err):
 				continue // gone since
 			case apierrors.IsForbidden(err):
-				found.Owner = "somebody else: you may not read it"
+				found.Owner = "another owner: you may not read the object"
 			case err != nil:
-				found.Owner = "somebody else: it can't be read now"
+				found.Owner = "another owner: the object can't be read now"
 			default:
 				found.Owner = ownerOf(m)
 			}

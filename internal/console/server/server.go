@@ -222,7 +222,7 @@ func explain(err error) (int, string) {
 	case errors.Is(err, access.ErrRefused):
 		return http.StatusForbidden, clip.Line(err.Error())
 	case apierrors.IsConflict(err):
-		return http.StatusConflict, "somebody else is changing it: look at it again, and repeat"
+		return http.StatusConflict, "someone else is changing it: check it again, and repeat"
 	case apierrors.IsInvalid(err):
 		return http.StatusUnprocessableEntity, clip.Line(err.Error())
 	case apierrors.IsNotFound(err):

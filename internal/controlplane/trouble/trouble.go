@@ -38,7 +38,7 @@ const (
 	RunContainerError          = "RunContainerError"
 	// OOMKilled: a container ended because its memory was used up.
 	OOMKilled = "OOMKilled"
-	// CrashLoopBackOff: a container ends again and again.
+	// CrashLoopBackOff: a container exits again and again.
 	CrashLoopBackOff = "CrashLoopBackOff"
 	// Evicted: a node had too little of something.
 	Evicted = "Evicted"

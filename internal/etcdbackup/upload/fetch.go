@@ -22,7 +22,7 @@ func fetchCommand() *cobra.Command {
 	var dir, url, shard, file string
 	cmd := &cobra.Command{
 		Use:     "etcd-fetch",
-		Short:   "Write the snapshot of a backup into a file, opened and compared with its manifest",
+		Short:   "Write the snapshot of a backup to a file, decrypted and compared with its manifest",
 		Example: "  control-plane-operator etcd-fetch --url s3://backups/demo/1764000000.db.enc --output snapshot.db",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return fetchFrom(cmd.Context(), dir, url, shard, file) },

@@ -71,7 +71,7 @@ func uploadCommand() *cobra.Command {
 	u := Upload{Now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "etcd-upload",
-		Short: "Put a snapshot of etcd into object storage, and print its URL",
+		Short: "Upload a snapshot of etcd to object storage, and print its URL",
 		Long: `Put a snapshot of etcd into object storage, and print its URL.
 
 The snapshot is checked before, and the storage checks what it got by a SHA-256. An object that is there already is never overwritten. With --meta it is also read back

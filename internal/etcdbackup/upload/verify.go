@@ -32,7 +32,7 @@ func verifyCommand() *cobra.Command {
 	v := Verification{}
 	cmd := &cobra.Command{
 		Use:   "etcd-verify",
-		Short: "Read a backup from its storage, and restore it into a scratch folder to see that it can be",
+		Short: "Read a backup from its storage, and restore it into a temporary folder to verify it",
 		Example: "  control-plane-operator etcd-verify --url s3://backups/demo/1764000000.db.enc --aws-region us-east-1 --credentials-file credentials \\\n" +
 			"    --encryption-key-file key --scratch-dir /tmp/scratch",
 		Args: cobra.NoArgs,

@@ -1,2 +1,2 @@
-// Package adoption is what a hosted cluster gets when it is taken on, its identity, and a memory of those that were taken on just now.
+// Package adoption assigns a hosted cluster its identity when the operator adopts it, and remembers those that were adopted just now.
 package adoption

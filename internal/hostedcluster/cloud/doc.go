@@ -1,2 +1,2 @@
-// Package cloud has the flags about clouds of the hypershift-operator, and starts the program that works there (decision 57).
+// Package cloud defines the hypershift-operator's flags about clouds, and starts the program that calls them (decision 57).
 package cloud

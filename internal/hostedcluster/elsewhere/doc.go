@@ -1,2 +1,3 @@
-// Package elsewhere keeps the policies of machines that are pods of another cluster, and remembers what became of them: that cluster may be far away.
+// Package elsewhere maintains the network policies of machines that are pods of another cluster, and remembers the results, because that cluster may be slow
+// to reach.
 package elsewhere

@@ -1,4 +1,4 @@
-// Package management is what control planes have to know of the management cluster that they run on: which kinds it serves and what its nodes can
-// be spread over, which networks of its own are closed to them, from which mirrors it pulls, and which users their pods may be. It reads, and makes
+// Package management reads what control planes have to know about their management cluster: which kinds it serves, the topology of its nodes,
+// which of its networks are closed to control planes, from which mirrors it pulls, and which user IDs their pods may have. It creates
 // nothing.
 package management

@@ -1,5 +1,5 @@
-// Package metrics tells Prometheus about hosted clusters and their NodePools.
+// Package metrics exports metrics of hosted clusters and their NodePools.
 //
-// The gauges are computed when somebody asks, from what the operator's cache holds: they cannot drift from the objects, and a
-// cluster that is gone leaves no series behind. Names and labels are those that dashboards and alerts of hosted clusters know.
+// The gauges are computed at each scrape from the operator's cache: they cannot drift from the objects, and a deleted
+// cluster leaves no series behind. Names and labels are those that dashboards and alerts of hosted clusters use.
 package metrics

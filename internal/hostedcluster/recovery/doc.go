@@ -1,3 +1,3 @@
-// Package recovery replaces members of a hosted cluster's etcd that fail: it observes the etcds, plans the Jobs that do it and what is cleared
-// away after them, and reports condition EtcdRecoveryActive. What a Job does is in package etcdrecovery.
+// Package recovery replaces failing members of a hosted cluster's etcd: it observes the etcds, plans the recovery Jobs and the cleanup after
+// them, and reports condition EtcdRecoveryActive. Package etcdrecovery implements the Job.
 package recovery

@@ -1,4 +1,4 @@
-// Package sources knows the Secrets and ConfigMaps of the user that a HostedCluster mentions: which there are, whether they can be used, what
-// is copied of them into the control-plane namespace and under which names, which copies nothing needs any more, and which of them bear our
-// annotation or belong to the HostedCluster. Who decides when any of it happens is the plan of package hostedcluster.
+// Package sources handles the user's Secrets and ConfigMaps that a HostedCluster references: which there are, whether they can be used, what
+// is copied into the control-plane namespace and under which names, which copies are no longer needed, and which of them have our
+// annotation or belong to the HostedCluster. The plan of package hostedcluster decides when any of this happens.
 package sources

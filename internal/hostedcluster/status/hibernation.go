@@ -27,7 +27,7 @@ func hibernated(obs *state.Observed) *metav1.Condition {
 	case obs.Hibernation.Active && !obs.PutsToSleep(obs.HCP.Annotations):
 		c = conditions.False(kind, hyperv1.WorkersStoppingReason, "NodePools still have machines, or drain them: "+strings.Join(obs.WithWorkers(), ", "))
 	case obs.Hibernation.Active && (told == nil || told.Reason == hyperv1.WakingReason):
-		c = conditions.False(kind, hyperv1.FallingAsleepReason, "the control plane is told to stop")
+		c = conditions.False(kind, hyperv1.FallingAsleepReason, "the control plane is stopping")
 	case obs.Hibernation.Active:
 		c = conditions.New(kind, told.Status, told.Reason, told.Message)
 		if !obs.Hibernation.Until.IsZero() {
@@ -36,7 +36,7 @@ func hibernated(obs *state.Observed) *metav1.Condition {
 	case told != nil:
 		c = conditions.False(kind, hyperv1.WakingReason, told.Message)
 		if told.Status == metav1.ConditionTrue {
-			c.Message = "the control plane is told to start"
+			c.Message = "the control plane is starting"
 		}
 	case obs.Hibernation.Invalid:
 		c = conditions.False(kind, hyperv1.InvalidHibernateValueReason, fmt.Sprintf("annotation %s is %q, which is neither true or false nor a time: write it like 2027-01-31T12:00:00Z",

@@ -1,4 +1,4 @@
-// Package teardown takes away what was made for a HostedCluster. It is called again and again: each time it observes what is left, plans the next
-// move, and carries it out, until nothing is left and Sweep removes what lies outside the control-plane namespace. NodePools go first, then the
-// Cluster of Cluster API and the HostedControlPlane, then the namespace. What nobody else cleans up any more is waited for only for a while.
+// Package teardown removes what was created for a HostedCluster. It is called again and again: each time it observes what is left, plans the next
+// step, and carries it out, until nothing is left and Sweep removes what is outside the control-plane namespace. NodePools are deleted first, then
+// the Cluster of Cluster API and the HostedControlPlane, then the namespace. It waits only for a limited time for what nothing else cleans up any more.
 package teardown

@@ -1,3 +1,3 @@
-// Package validate finds the mistakes in a HostedCluster that its schema can't: pure functions of the spec and of what it mentions. What they say
-// becomes condition ValidConfiguration, and closes the gate of that name. It also tells which fields are set and have no effect.
+// Package validate finds the mistakes in a HostedCluster that its schema can't: pure functions of the spec and of what it references. Their results
+// become condition ValidConfiguration, and close the gate of that name. It also reports which fields are set and have no effect.
 package validate

@@ -1,2 +1,2 @@
-// Package watches says which objects the operator keeps in its cache, which of their changes matter, and which HostedClusters they concern.
+// Package watches defines which objects the operator caches, which of their changes matter, and which HostedClusters they concern.
 package watches

@@ -36,11 +36,11 @@ func command(steps local.Steps) *cobra.Command {
   hypershift local status
   hypershift local down`,
 		Long: `Run a real management cluster on this machine, without a container engine: etcd, kube-apiserver,
-kube-controller-manager, kube-scheduler, kubelet, kube-proxy, CoreDNS, containerd and a registry, and in it the
-operators and the hosted cluster clusters/demo.
+kube-controller-manager, kube-scheduler, kubelet, kube-proxy, CoreDNS, containerd and a registry, with the operators
+and the hosted cluster clusters/demo in it.
 
-Everything lives in one state folder (.local), one control group, one bridge (hcp0) and one packet filter table;
-"down" removes all of it. It listens on loopback and on the bridge's address 10.244.0.1 only. Needs root.`,
+Everything is in one state folder (.local), one control group, one bridge (hcp0) and one packet filter table; "down"
+removes all of it. It listens only on loopback and on the bridge's address 10.244.0.1. Needs root.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(upCommand(steps), downCommand(), statusCommand(), logsCommand(), quietCommand(), superviseCommand())
@@ -82,7 +82,7 @@ func upCommand(steps local.Steps) *cobra.Command {
 	s := local.Settings{}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring the local cluster up, or verify and repair it",
+		Short: "Start the local cluster, or check and repair it",
 		Example: `  hypershift local up
   hypershift local up --skip-demo --with-release 1.35
   export KUBECONFIG=$PWD/.local/kubeconfig`,
@@ -114,7 +114,7 @@ func upCommand(steps local.Steps) *cobra.Command {
 	fl.BoolVar(&s.SkipDemo, "skip-demo", false, "do not create the hosted cluster clusters/demo")
 	fl.BoolVar(&s.SkipInstall, "skip-install", false, "do not install the operators either")
 	fl.BoolVar(&s.SkipBuild, "skip-build", false, "use the programs in bin/ as they are")
-	fl.BoolVar(&s.PodEgress, "pod-egress", false, "let pods reach beyond this machine, behind its address")
+	fl.BoolVar(&s.PodEgress, "pod-egress", false, "let pods connect to other machines, with this machine's address")
 	fl.DurationVar(&s.Timeout, "timeout", local.DefaultTimeout, "give up after this time")
 	return cmd
 }
@@ -123,7 +123,7 @@ func downCommand() *cobra.Command {
 	f := &folders{}
 	cmd := &cobra.Command{
 		Use:     "down",
-		Short:   "Remove everything that up made",
+		Short:   "Remove everything that up created",
 		Example: "  hypershift local down",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -146,7 +146,7 @@ func statusCommand() *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what runs",
+		Short: "Show what is running",
 		Example: `  hypershift local status
   hypershift local status -o json`,
 		Args: cobra.NoArgs,

@@ -54,7 +54,7 @@ func logsCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new output")
 	return cmd
 }
 

@@ -14,8 +14,8 @@ func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "local",
 		Short: "Run a management cluster with a hosted cluster on this machine (Linux only)",
-		Long: `Run a management cluster with a hosted cluster on this machine. It needs Linux: use it in a virtual machine or on a server, copy
-the kubeconfig from there, and use every other command from here.`,
+		Long: `Run a management cluster with a hosted cluster on this machine. It needs Linux: run it in a virtual machine or on a server, copy the
+kubeconfig from there, and use all other commands here.`,
 		Example:            "  hypershift local up",
 		DisableFlagParsing: true, // whatever was asked for, the answer is the same
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,12 +24,12 @@ func quietCommand() *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "quiet",
-		Short: "Tell who works and writes although nobody asks for anything",
-		Long: `Watch the management cluster and all hosted clusters for a while, in which nothing should happen, and tell what does:
-objects that are written, with who wrote them and which fields; requests of each client; processor time of each program.
+		Short: "Show what works and writes while the clusters are idle",
+		Long: `Watch the management cluster and all hosted clusters while nothing should happen, and report what does: objects that are written, with
+the writers and fields; the requests of each client; the CPU time of each program.
 
-The command fails when something is written, or when clients or processes are busier than clusters at rest should be. Don't use the
-clusters meanwhile: your own requests are counted, too.`,
+The command fails if something is written, or if clients or processes are busier than in an idle cluster. Don't use the clusters
+meanwhile: your own requests are counted, too.`,
 		Example: `  hypershift local quiet
   hypershift local quiet --for 5m -o json`,
 		Args: cobra.NoArgs,
@@ -61,7 +61,7 @@ clusters meanwhile: your own requests are counted, too.`,
 	}
 	f.add(cmd)
 	cmd.Flags().DurationVar(&o.Length, "for", time.Minute, "how long to watch")
-	cmd.Flags().DurationVar(&o.Settle, "settle", 3*time.Minute, "how long to wait at first until nothing is written any more")
+	cmd.Flags().DurationVar(&o.Settle, "settle", 3*time.Minute, "how long to wait first until nothing is written any more")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml; empty: tables")
 	return cmd
 }

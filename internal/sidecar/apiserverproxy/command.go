@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 	var listenText, healthText string
 	cmd := &cobra.Command{
 		Use:     "kube-apiserver-node-proxy",
-		Short:   "Own the advertised address of the API on a node and pass connections on to the published API",
+		Short:   "Own the API's advertised address on a node and forward connections to the published API",
 		Example: "  kube-apiserver-node-proxy --listen=172.20.0.1:6443 --target=api.example.com:6443",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

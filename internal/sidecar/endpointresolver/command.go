@@ -15,7 +15,7 @@ func Command() *cobra.Command {
 	s := tlsserver.Server{Addr: ":9444"}
 	cmd := &cobra.Command{
 		Use:   "endpoint-resolver",
-		Short: "Tell the metrics proxy where pods of the control plane are",
+		Short: "Tell the metrics proxy where the control plane's pods are",
 		Example: `  MY_NAMESPACE=clusters-demo hcp-sidecar endpoint-resolver --tls-cert-file /etc/endpoint-resolver/serving-cert/tls.crt \
     --tls-key-file /etc/endpoint-resolver/serving-cert/tls.key`,
 		Args:         cobra.NoArgs,

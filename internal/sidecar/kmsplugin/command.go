@@ -15,7 +15,7 @@ func Command() *cobra.Command {
 	p := &Plugin{Keys: encryption.PluginKeyDir, Sockets: encryption.PluginSocketDir, Interval: 2 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "kms-plugin",
-		Short:   "Hold encryption keys for kube-apiserver, by the protocol of KMS v2",
+		Short:   "Hold encryption keys for kube-apiserver, with the KMS v2 protocol",
 		Example: "  control-plane-operator kms-plugin --keys /etc/kms --sockets /var/run/kms",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

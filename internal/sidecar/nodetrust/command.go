@@ -25,7 +25,7 @@ func Command() *cobra.Command {
 	health, interval := "127.0.0.1:2043", 10*time.Second
 	cmd := &cobra.Command{
 		Use:   "node-trust",
-		Short: "Have the kubelet of this node trust the authorities of the hosted cluster, old and new",
+		Short: "Make this node's kubelet trust the hosted cluster's authorities, old and new",
 		Example: `  # in a pod of the DaemonSet node-trust
   hcp-sidecar node-trust --hash=0123456789abcdef`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,

@@ -32,7 +32,7 @@ func Command() *cobra.Command {
 	o := Options{}
 	cmd := &cobra.Command{
 		Use:   Name,
-		Short: "Roll phases of a class out in another cluster until told to stop",
+		Short: "Roll out phases of a class in another cluster until told to stop",
 		Long: `Roll ObjectSetPhases of a class out in another cluster than their own, until told to stop.
 
 Phases are read from the management cluster: that of the pod, of KUBECONFIG or of --kubeconfig. Their objects go to the cluster of

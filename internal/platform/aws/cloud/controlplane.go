@@ -29,7 +29,7 @@ func ControlPlane() *cobra.Command {
 	var namespace, kubeconfig string
 	cmd := &cobra.Command{
 		Use:   "control-plane",
-		Short: "Work in AWS for one hosted control plane",
+		Short: "Manage AWS resources for one hosted control plane",
 		Long: `Work in AWS for the HostedControlPlane in --namespace: find out whether AWS takes its tokens, whether its KMS key
 can be used, keep the security group of its machines, and the VPC endpoints by which they reach a private control plane.
 

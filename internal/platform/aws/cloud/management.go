@@ -41,7 +41,7 @@ func Management() *cobra.Command {
 	var o ManagementOptions
 	cmd := &cobra.Command{
 		Use:   "management",
-		Short: "Work in AWS for all hosted clusters of a management cluster",
+		Short: "Manage AWS resources for all hosted clusters of a management cluster",
 		Long: `Work in AWS for all hosted clusters of a management cluster: publish their OIDC documents in a bucket, make the VPC endpoint services of
 those that are private, and remove both with the clusters.
 

@@ -27,7 +27,7 @@ func ControlPlane() *cobra.Command {
 	var namespace, kubeconfig string
 	cmd := &cobra.Command{
 		Use:   "azure-control-plane",
-		Short: "Work in Azure for one hosted control plane",
+		Short: "Manage Azure resources for one hosted control plane",
 		Long: `Work in Azure for the HostedControlPlane in --namespace: make the private endpoints by which its machines reach it, and the
 private zones and records of its names, and remove them with it.
 
@@ -57,7 +57,7 @@ func Management() *cobra.Command {
 	var identity scope.Identity
 	cmd := &cobra.Command{
 		Use:   "azure-management",
-		Short: "Work in Azure for all hosted clusters of a management cluster",
+		Short: "Manage Azure resources for all hosted clusters of a management cluster",
 		Long: `Work in Azure for all hosted clusters of a management cluster: make the Private Link services of those that are private, in resource group
 $` + privatelink.EnvGroup + ` of subscription $` + privatelink.EnvSubscription + `, and remove them with the clusters.
 

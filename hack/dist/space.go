@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What parts take on a disk, in bytes, as measured with version 0.1.0 and a margin of a fifth. What is compiled takes more, in Go's cache, which nobody
-// can tell before: it may have everything.
+// What parts take on a disk, in bytes: estimates, not measured on a whole distribution yet. Compiled packages take more, in Go's cache; how much can't be
+// known before, because the cache may already have everything.
 const (
 	archiveBytes    = 150e6 // a system's programs in bin/dist, and its archive
 	imageBytes      = 700e6 // an architecture's programs, and images without Kubernetes

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -17,8 +18,18 @@ import (
 	"hcp.internal/platform/internal/kube/patch"
 )
 
-// apply carries a plan out. A group that fails does not stop the others. It returns what was done.
-func (l *Loop) apply(ctx context.Context, p Plan, now time.Time) (grown []Growth, removed []Removal, err error) {
+// outcome is what was done of a plan.
+type outcome struct {
+	grown   []Growth
+	removed []Removal
+	// refused tells that removing has failed, and not because somebody had written the NodePool since it was read: the next pass decides anew
+	// after that, and has no reason to wait.
+	refused bool
+	err     error
+}
+
+// apply carries a plan out. A group that fails does not stop the others.
+func (l *Loop) apply(ctx context.Context, p Plan, now time.Time) (done outcome) {
 	var errs []error
 	for _, name := range p.Unmark {
 		errs = append(errs, l.mark(ctx, name, nil))
@@ -29,16 +40,18 @@ func (l *Loop) apply(ctx context.Context, p Plan, now time.Time) (grown []Growth
 			continue
 		}
 		ctrl.LoggerFrom(ctx).Info("asked for more machines", "nodePool", g.Group.Name, "from", g.From, "to", g.To, "reason", g.Reason)
-		grown = append(grown, g)
+		done.grown = append(done.grown, g)
 	}
 	for group, list := range byGroup(p.Remove) {
 		if err := l.remove(ctx, group, list, now); err != nil {
 			errs = append(errs, err)
+			done.refused = done.refused || !apierrors.IsConflict(err)
 			continue
 		}
-		removed = append(removed, list...)
+		done.removed = append(done.removed, list...)
 	}
-	return grown, removed, errors.Join(errs...)
+	done.err = errors.Join(errs...)
+	return done
 }
 
 func byGroup(list []Removal) map[*Group][]Removal {
@@ -49,7 +62,8 @@ func byGroup(list []Removal) map[*Group][]Removal {
 	return out
 }
 
-// remove marks the machines and then asks for so many fewer. When it ends in between, the marks are taken back by the next pass.
+// remove marks the machines and then asks for so many fewer. When it ends in between, the next pass goes on with it or takes the
+// marks back.
 func (l *Loop) remove(ctx context.Context, g *Group, list []Removal, now time.Time) error {
 	for _, r := range list {
 		if err := l.mark(ctx, r.Machine, ptr.To(markPrefix+now.UTC().Format(time.RFC3339))); err != nil {

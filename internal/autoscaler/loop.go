@@ -65,12 +65,12 @@ func (l *Loop) Pass(ctx context.Context) error {
 	now := l.Clock.Now()
 	plan := planFor(obs, l.Options, l.memory, now, rand.IntN)
 	l.memory = plan.Memory
-	grown, removed, err := l.apply(ctx, plan, now)
-	if len(removed) > 0 {
+	done := l.apply(ctx, plan, now)
+	if len(done.removed) > 0 {
 		l.memory.LastRemoval = now
 	}
-	if len(removed) < len(plan.Remove) {
+	if done.refused {
 		l.memory.LastFailure = now
 	}
-	return errors.Join(err, l.report(ctx, obs, plan, grown, removed))
+	return errors.Join(done.err, l.report(ctx, obs, plan, done.grown, done.removed))
 }

@@ -109,7 +109,7 @@ func (p *planner) candidates() []candidate {
 		}
 		for _, m := range g.Machines {
 			n := p.nodes[m.Node]
-			if n == nil || p.leaving[m.Name] || isOurs(m.Mark) || !serves(n.Object) {
+			if n == nil || p.leaving[m.Name] || !serves(n.Object) {
 				continue
 			}
 			if n.Object.Annotations[scaleDownDisabled] == "true" {
@@ -224,9 +224,13 @@ func (p *planner) remove(candidates []candidate, b budgets) {
 	}
 }
 
-// unmark takes marks back that no decision stands behind any more: a pass ended between the mark and the number of replicas. The group has
-// as many machines as it is to have then; otherwise Cluster API is about to delete the marked one.
+// unmark takes marks back that no decision stands behind any more: a pass ended between the mark and the number of replicas, and this one
+// doesn't go on with that. The group has as many machines as it is to have then; otherwise Cluster API is about to delete the marked one.
 func (p *planner) unmark() {
+	goes := map[string]bool{}
+	for _, r := range p.Remove {
+		goes[r.Machine] = true
+	}
 	for _, g := range p.obs.Groups {
 		alive, marked := 0, []string{}
 		for _, m := range g.Machines {
@@ -234,7 +238,7 @@ func (p *planner) unmark() {
 				continue
 			}
 			alive++
-			if isOurs(m.Mark) {
+			if isOurs(m.Mark) && !goes[m.Name] {
 				marked = append(marked, m.Name)
 			}
 		}

@@ -66,7 +66,8 @@ func TestScaleDown(t *testing.T) {
 		"When two could each move to the other it should remove one": {obs: three(func(o *Observed) {
 			o.Running = []*corev1.Pod{pod("x", "4", on("n1")), pod("a", "1", on("n2")), pod("b", "1", on("n3"))}
 		}), want: []string{"-n2"}},
-		"When a mark was left behind it should take it back": {obs: three(func(o *Observed) { o.Groups[0].Machines[2].Mark = markPrefix + "x" }), want: []string{"unmark n3"}},
+		"When a removal was interrupted after its mark it should go on":                      {obs: three(func(o *Observed) { o.Groups[0].Machines[2].Mark = markPrefix + "x" }), want: []string{"-n3"}},
+		"When a removal was interrupted and the node is needed it should take the mark back": {obs: three(running(pod("a", "3", on("n3"))), func(o *Observed) { o.Groups[0].Machines[2].Mark = markPrefix + "x" }), want: []string{"unmark n3"}},
 		"When somebody else has marked a machine it should leave it": {obs: three(func(o *Observed) {
 			o.Groups[0].Machines[2].Mark = "yes"
 			o.Running = append(o.Running, pod("c", "3", on("n3")))

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
@@ -116,6 +118,21 @@ func (s *scaled) pass(t *testing.T) {
 	NewWithT(t).Eventually(func() error { return s.loop.Pass(t.Context()) }, patience, often).Should(Succeed(), "a conflict with the NodePool controller is tried again")
 }
 
+// overtaken makes a pass in which somebody writes the MachineDeployment between what the pass reads and what it asks for.
+func (s *scaled) overtaken(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	s.loop.Management = interceptor.NewClient(s.client, interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			g.Expect(s.client.Patch(ctx, s.deployment(t), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"somebody":"writes"}}}`)))).To(Succeed())
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		},
+	})
+	defer func() { s.loop.Management = s.client }()
+	g.Expect(s.loop.Pass(t.Context())).To(MatchError(apierrors.IsConflict, "IsConflict"))
+	g.Expect(s.replicas(t)()).To(BeEquivalentTo(3))
+}
+
 func (s *scaled) replicas(t *testing.T) func() int32 {
 	return func() int32 { return ptr.Deref(s.deployment(t).Spec.Replicas, -1) }
 }
@@ -172,6 +189,7 @@ func TestAutoscaling(t *testing.T) {
 		s.pass(t)
 		g.Expect(s.replicas(t)()).To(BeEquivalentTo(3), "it has to stay so for a while")
 		s.clock.Step(11 * time.Minute)
+		s.overtaken(t)
 		s.pass(t)
 		g.Expect(s.replicas(t)()).To(BeEquivalentTo(1))
 		g.Consistently(s.replicas(t), time.Second, often).Should(BeEquivalentTo(1))

@@ -2,8 +2,10 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-# A checkout that belongs to somebody else is no reason not to build; the commit is put into our programs by hack/build.
-export GOFLAGS := $(GOFLAGS) -buildvcs=false
+# A checkout that belongs to somebody else is no reason not to build; the commit is put into our programs by hack/build. Everything but what has
+# the race detector is compiled as our programs are: another flag would have Go compile two thousand packages once more.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
+export CGO_ENABLED := 0
 # How long a test waits for what it expects when it doesn't say: machines are shared, and gomega's own second is often too short.
 export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 30s
 
@@ -28,12 +30,9 @@ LENGTH ?= 20m
 TABLES ?= ../shared/spec/schema
 
 export FUZZTIME CHECKS
-# Compiled as what it builds is, so that it costs next to nothing beside that.
-BUILD := CGO_ENABLED=0 go run -trimpath ./hack/build -kubernetes $(K8S_VERSION)
+BUILD := go run ./hack/build -kubernetes $(K8S_VERSION)
 # A program with the race detector waits a second at its end unless told; there are two hundred, and what goroutines do by then is over.
 export GORACE ?= atexit_sleep_ms=0
-# How tests are run without the race detector: compiled as our programs are, so that nothing is compiled once more for them.
-PLAIN := CGO_ENABLED=0 go test -trimpath
 # Passes on what go test prints, and then names the packages that took longest.
 SLOWEST := hack/slowest.sh
 
@@ -109,10 +108,10 @@ MADE ?= dist
 
 .PHONY: dist dist-verify dist-check
 dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and 20 GB at first; see docs/release.md).
-	CGO_ENABLED=0 go run -trimpath ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
+	go run ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
 
 dist-check: ## Look at what make dist made: checksums, inventory, programs and licences of images of each architecture, and a push to a registry (MADE=folder, a minute).
-	DIST_MADE='$(abspath $(MADE))' $(PLAIN) -count=1 -v -timeout 20m -run '^TestMade$$' ./hack/dist
+	DIST_MADE='$(abspath $(MADE))' go test -count=1 -v -timeout 20m -run '^TestMade$$' ./hack/dist
 
 dist-verify: ## Make the archives, the chart and the manifests twice, from two clones, and compare them byte by byte; DIST_PARTS as for dist.
 	DIST_PARTS='$(DIST_PARTS)' DIST_ARCHS='$(DIST_ARCHS)' DIST_FLAGS='$(DIST_FLAGS)' hack/dist-verify.sh
@@ -154,49 +153,49 @@ test: deps kubernetes capi test-all ## Everything that gives the same answer eac
 
 .PHONY: test-unit
 test-unit: kubernetes capi test-modules ## Unit, property and API server tests, without the race detector.
-	@{ $(BESIDE); $(PLAIN) -timeout 30m ./... $(TEST_FLAGS) || code=1; $(BESIDE_END); } | $(SLOWEST)
+	@{ $(BESIDE); go test -timeout 30m ./... $(TEST_FLAGS) || code=1; $(BESIDE_END); } | $(SLOWEST)
 
 # The chart's tests wait for Helm most of the time: they run beside the others, and print when those are over.
-BESIDE = code=0; log=$$(mktemp); (cd test/helm && $(PLAIN) -timeout 30m ./...) >"$$log" 2>&1 & helm=$$!
+BESIDE = code=0; log=$$(mktemp); (cd test/helm && go test -timeout 30m ./...) >"$$log" 2>&1 & helm=$$!
 BESIDE_END = wait $$helm || code=1; cat "$$log"; rm -f "$$log"; exit $$code
 
 .PHONY: test-modules
 test-modules:
-	cd api && CGO_ENABLED=0 go vet -trimpath ./... && $(PLAIN) -vet=off ./...
+	cd api && go vet ./... && go test -vet=off ./...
 	@# What these look at is outside of their module, of which go knows no changes.
-	cd tools && $(PLAIN) -count=1 ./...
-	cd flannel && $(PLAIN) ./...
-	cd alerts && $(PLAIN) ./...
-	cd storage && $(PLAIN) ./...
-	cd tools/gitops && $(PLAIN) -count=1 ./...
+	cd tools && go test -count=1 ./...
+	cd flannel && go test ./...
+	cd alerts && go test ./...
+	cd storage && go test ./...
+	cd tools/gitops && go test -count=1 ./...
 
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
-	CGO_ENABLED=0 go vet -trimpath -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,kms,sizes,conformance ./...
+	go vet -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,kms,sizes,conformance ./...
 	@# The line above has vetted all tests.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
-	  go test -race -trimpath -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
-	  $(PLAIN) -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
-	  $(PLAIN) -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
+	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
+	  go test -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
+	  go test -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)
 
 .PHONY: test-karpenter
 test-karpenter: kubernetes ## Karpenter's core with our machines on a real API server: from nothing to machines and back (10 minutes at first).
-	cd karpenter && CGO_ENABLED=0 go vet -trimpath ./... && $(PLAIN) -vet=off -count=1 -timeout 30m ./... $(TEST_FLAGS)
+	cd karpenter && go vet ./... && go test -vet=off -count=1 -timeout 30m ./... $(TEST_FLAGS)
 
 .PHONY: test-types
 test-types: ## Types of the web console's program, by TypeScript's own compiler from its Go module (three minutes at first, then cached).
-	cd tools/typescript && CGO_ENABLED=0 GOFLAGS=-trimpath go run github.com/microsoft/typescript-go/cmd/tsgo -p ../../internal/console/web
+	cd tools/typescript && go run github.com/microsoft/typescript-go/cmd/tsgo -p ../../internal/console/web
 
 .PHONY: test-browser
 test-browser: deps kubernetes test-types ## The web console in a real Chromium, every page of it; UPDATE=true writes the pictures of docs/console.md (4 minutes).
 	hack/install-deps.sh chromium
-	cd test/browser && CGO_ENABLED=0 go vet -trimpath ./... && $(PLAIN) -vet=off -count=1 -timeout 30m ./... $(TEST_FLAGS)
+	cd test/browser && go vet ./... && go test -vet=off -count=1 -timeout 30m ./... $(TEST_FLAGS)
 
 .PHONY: e2e
 e2e: kubernetes build ## One run of make up's path in a state folder of its own, and five minutes of an adversary (as root, 16 minutes).
-	$(PLAIN) -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
+	go test -count=1 -v -timeout 45m -tags e2e ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-upgrade
 e2e-upgrade: kubernetes build ## A highly available cluster from Kubernetes 1.35 to 1.36, failed requests counted (as root, 30 minutes; builds 1.35).
@@ -223,7 +222,7 @@ e2e-brownfield: kubernetes build ## From standard Cluster API types to private o
 
 .PHONY: e2e-openshift
 e2e-openshift: kubernetes build ## The life of an OpenShift payload whose programs are stand-ins: created, changed, upgraded, deleted (as root, an hour).
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/standin ./test/standin/cmd
+	go build -ldflags '-s -w' -o bin/standin ./test/standin/cmd
 	go test -count=1 -v -timeout 120m -tags e2e,openshift -run '^TestOpenShift$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-migration
@@ -248,17 +247,17 @@ e2e-hosts: kubernetes build ## Nodes on platforms Agent and KubeVirt, whose host
 
 .PHONY: test-backup
 test-backup: kubernetes build ## Backups and restores with faults and kill points, in S3 (gofakes3, versitygw) and Azure (Azurite, of npm); DRILL_BYTES measures others (15 minutes; downloads at first).
-	cd tools/s3server && CGO_ENABLED=0 go build -trimpath -o ../../bin/s3server .
-	cd tools/versitygw && CGO_ENABLED=0 go build -trimpath -o ../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
+	cd tools/s3server && go build -o ../../bin/s3server .
+	cd tools/versitygw && go build -o ../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
 	mkdir -p bin/azurite && cp tools/azurite/*.json bin/azurite && cd bin/azurite && npm ci --ignore-scripts --no-audit --no-fund
-	CGO_ENABLED=0 go test -trimpath -count=1 -v -timeout 60m -tags backup ./test/backup $(TEST_FLAGS)
+	go test -count=1 -v -timeout 60m -tags backup ./test/backup $(TEST_FLAGS)
 
 ##? How long test-kms keeps the plugin away.
 KMS_AWAY ?= 5m
 
 .PHONY: test-kms
 test-kms: kubernetes ## The plugin that holds encryption keys is away for KMS_AWAY, while somebody reads and writes each second (10 minutes).
-	KMS_AWAY=$(KMS_AWAY) CGO_ENABLED=0 go test -trimpath -count=1 -v -timeout 180m -tags kms -run '^TestAway$$' ./internal/configoperator/reencryption $(TEST_FLAGS)
+	KMS_AWAY=$(KMS_AWAY) go test -count=1 -v -timeout 180m -tags kms -run '^TestAway$$' ./internal/configoperator/reencryption $(TEST_FLAGS)
 
 .PHONY: e2e-backup
 e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of hosted clusters that are written to (as root, 45 minutes).
@@ -287,7 +286,7 @@ e2e-install: kubernetes capi build flannel ## docs/install.md, word by word on a
 	$(if $(BEFORE),hack/before.sh $(BEFORE) .cache/before)
 	bin/hypershift local up --state-dir /tmp/hcp-e2e
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; INSTALL_MADE='$(abspath $(INSTALL_MADE))' $(if $(BEFORE),INSTALL_BEFORE=$(CURDIR)/.cache/before) \
-	  $(PLAIN) -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
+	  go test -count=1 -v -timeout 45m -tags e2e,install -run '^TestInstall$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-monitoring
 e2e-monitoring: kubernetes build ## A real Prometheus asks a local cluster: targets, rules, and every query of every dashboard (as root, 12 minutes; builds Prometheus at first).
@@ -308,10 +307,10 @@ STATE ?=
 .PHONY: conformance conformance-programs
 conformance-programs: # e2e.test and what its images are made of (10 minutes at first, then cached)
 	cd conformance && version=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && mkdir -p ../bin/conformance && \
-	  CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o ../bin/conformance/e2e.test k8s.io/kubernetes/test/e2e && \
-	  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../bin/conformance/ k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs \
+	  go test -c -vet=off -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o ../bin/conformance/e2e.test k8s.io/kubernetes/test/e2e && \
+	  go build -ldflags '-s -w' -o ../bin/conformance/ k8s.io/kubernetes/test/images/agnhost k8s.io/kubernetes/test/images/nonewprivs \
 	    k8s.io/sample-apiserver go.etcd.io/etcd/server/v3 github.com/onsi/ginkgo/v2/ginkgo
-	CGO_ENABLED=0 go build -trimpath -o bin/conformance/conformance ./test/conformance/cmd
+	go build -o bin/conformance/conformance ./test/conformance/cmd
 
 conformance: kubernetes build conformance-programs ## Kubernetes' conformance suite against a hosted cluster: FOCUS=sig-network, STATE=.local for the cluster that is up (as root, hours).
 	$(if $(STATE),,trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; bin/hypershift local up --state-dir /tmp/hcp-e2e;) \
@@ -325,7 +324,7 @@ e2e-conformance-quick: kubernetes build conformance-programs ## A few conformanc
 
 .PHONY: conformance-proxy
 conformance-proxy: kubernetes build conformance-programs ## The suite's specs of custom resources through the proxy of private types (2 minutes).
-	$(PLAIN) -count=1 -v -timeout 30m -tags conformance -run '^TestProxy$$' ./test/conformance $(TEST_FLAGS)
+	go test -count=1 -v -timeout 30m -tags conformance -run '^TestProxy$$' ./test/conformance $(TEST_FLAGS)
 
 .PHONY: adversary adversary-plan
 adversary: kubernetes build ## Faults of all kinds while users work, and every promise checked; SEED=n plays one again (as root, LENGTH for each of SEEDS).

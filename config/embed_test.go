@@ -46,6 +46,21 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
+func TestDefinitionsAreTheCallers(t *testing.T) {
+	t.Run("When a caller changes what it got others should not see that", func(t *testing.T) {
+		g := NewWithT(t)
+		before, err := PackageOperatorCRDs()
+		g.Expect(err).NotTo(HaveOccurred())
+		want := before[0].Spec.Versions[0].Name
+		before[0].Spec.Versions[0].Name = "changed"
+		before[0].Labels = map[string]string{"changed": "true"}
+		again, err := PackageOperatorCRDs()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again[0].Spec.Versions[0].Name).To(Equal(want))
+		g.Expect(again[0].Labels).NotTo(HaveKey("changed"))
+	})
+}
+
 func TestCAPICRDs(t *testing.T) {
 	g := NewWithT(t)
 	crds, err := CAPICRDs()

@@ -18,6 +18,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/configoperator/openshift"
+	"hcp.internal/platform/internal/contract/removal"
 )
 
 const (
@@ -65,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Management.Get(ctx, req.NamespacedName, hcp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("reading HostedControlPlane %s: %w", req, err))
 	}
-	if r.Payload != nil && removes(hcp) {
+	if r.Payload != nil && removal.Asked(hcp) {
 		return r.reconcileRemoval(ctx, hcp)
 	}
 	// Decided once, before anything is read of the hosted cluster: a pass that began is carried out, also when a pause begins meanwhile.

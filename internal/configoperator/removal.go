@@ -22,6 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/openshift"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/removal"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -30,8 +31,6 @@ const (
 	removalRecheck = 30 * time.Second
 	// removalPatience is how long a hosted API that gives no answers is waited for, and removalFailures how often it is asked.
 	removalPatience, removalFailures = 5 * time.Minute, 5
-	// removalLimit is how long what is left is waited for; then the control plane goes without it.
-	removalLimit = 10 * time.Minute
 	// removalPage bounds how many objects of a kind a pass deletes; the next one goes on.
 	removalPage = 500
 	// ingressOwned is on Services that go with their IngressController.
@@ -44,16 +43,10 @@ var (
 	volumeSnapshots    = schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshot"}
 )
 
-// removes says whether a hosted cluster is to take what it has in a cloud with it.
-func removes(hcp *hyperv1.HostedControlPlane) bool {
-	return !hcp.DeletionTimestamp.IsZero() && hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] == "true"
-}
-
 // reconcileRemoval has the hosted cluster's own controllers remove what they have made in a cloud: load balancers, volumes, the storage of the image registry. What
 // is asked for anew is refused first. The condition CloudResourcesDestroyed says what is left.
 func (r *Reconciler) reconcileRemoval(ctx context.Context, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
-	old := conditions.Get(hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed)
-	if old != nil && (old.Status == metav1.ConditionTrue || old.Reason == hyperv1.CloudResourcesCleanupSkippedReason || old.Reason == hyperv1.CloudResourcesDeletionTimedOutReason) {
+	if removal.Of(hcp, r.Clock.Now()).Over {
 		return ctrl.Result{}, nil
 	}
 	c := metav1.Condition{Type: hyperv1.CloudResourcesDestroyed, Status: metav1.ConditionFalse, ObservedGeneration: hcp.Generation}
@@ -75,8 +68,8 @@ func (r *Reconciler) reconcileRemoval(ctx context.Context, hcp *hyperv1.HostedCo
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "CloudResourcesDestroyed", hyperv1.AllIsWellMessage
 	}
-	if c.Status != metav1.ConditionTrue && removalTimedOut(hcp, old, r.Clock.Now()) {
-		c.Reason, c.Message = hyperv1.CloudResourcesDeletionTimedOutReason, fmt.Sprintf("nothing is waited for any more after %s; %s", removalLimit, c.Message)
+	if c.Status != metav1.ConditionTrue && removal.Of(hcp, r.Clock.Now()).Stuck() {
+		c.Reason, c.Message = hyperv1.CloudResourcesDeletionTimedOutReason, fmt.Sprintf("nothing is waited for any more after %s; %s", removal.Limit, c.Message)
 		return ctrl.Result{}, r.reportRemoval(ctx, hcp, c)
 	}
 	if reportErr := r.reportRemoval(ctx, hcp, c); reportErr != nil || c.Status == metav1.ConditionTrue {
@@ -86,15 +79,6 @@ func (r *Reconciler) reconcileRemoval(ctx context.Context, hcp *hyperv1.HostedCo
 		ctrl.LoggerFrom(ctx).Info("removing what the hosted cluster has in a cloud", "error", Failure{Object: "hosted cluster", Err: err}.Error())
 	}
 	return ctrl.Result{RequeueAfter: removalRecheck}, nil
-}
-
-// removalTimedOut says whether what is left has been waited for long enough: since the deletion, or since the condition last changed its status.
-func removalTimedOut(hcp *hyperv1.HostedControlPlane, old *metav1.Condition, now time.Time) bool {
-	since := hcp.DeletionTimestamp.Time
-	if old != nil && old.LastTransitionTime.After(since) {
-		since = old.LastTransitionTime.Time
-	}
-	return now.Sub(since) >= removalLimit
 }
 
 // reportRemoval writes the condition beside the one about passes, which the same field owner has.

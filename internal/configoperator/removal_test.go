@@ -98,29 +98,6 @@ func TestRemovalIsSkipped(t *testing.T) {
 	})
 }
 
-func TestRemovalTimesOut(t *testing.T) {
-	for name, tc := range map[string]struct {
-		deleted, changed time.Duration // how long ago
-		want             bool
-	}{
-		"When the deletion has just begun it should wait":              {deleted: time.Minute},
-		"When nothing has come of it for ten minutes it should end":    {deleted: removalLimit, want: true},
-		"When the condition has changed meanwhile it should go on":     {deleted: removalLimit, changed: time.Minute},
-		"When the condition has not changed for long it should end":    {deleted: 3 * removalLimit, changed: removalLimit, want: true},
-		"When the condition is older than the deletion it should wait": {deleted: time.Minute, changed: removalLimit},
-	} {
-		t.Run(name, func(t *testing.T) {
-			hcp := hostedControlPlane()
-			hcp.DeletionTimestamp = &metav1.Time{Time: noon.Add(-tc.deleted)}
-			var old *metav1.Condition
-			if tc.changed != 0 {
-				old = &metav1.Condition{LastTransitionTime: metav1.NewTime(noon.Add(-tc.changed))}
-			}
-			NewWithT(t).Expect(removalTimedOut(hcp, old, noon)).To(Equal(tc.want))
-		})
-	}
-}
-
 func unstructuredOf(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(apiVersion)

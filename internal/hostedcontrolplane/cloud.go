@@ -5,13 +5,12 @@ import (
 	"os"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/removal"
 	"hcp.internal/platform/internal/kube/companion"
-	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform/aws"
 )
 
@@ -56,7 +55,7 @@ func (r *Reconciler) leave(ctx context.Context, hcp *hyperv1.HostedControlPlane)
 
 // removalPatience is how long a control plane outside of AWS stays for what the hosted cluster has in a cloud. The config operator gives up a minute before, and
 // says what is left.
-const removalPatience = 11 * time.Minute
+const removalPatience = removal.Limit + time.Minute
 
 // removing says which condition a control plane that is being deleted waits for; empty: none.
 func (r *Reconciler) removing(hcp *hyperv1.HostedControlPlane) string {
@@ -66,19 +65,10 @@ func (r *Reconciler) removing(hcp *hyperv1.HostedControlPlane) string {
 			return aws.Removing(hcp, r.Clock.Now())
 		}
 		return "" // without credentials nothing can be removed
-	case hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] != "true", knownFlavour(hcp) != openShift:
+	case !removal.Asked(hcp), knownFlavour(hcp) != openShift:
 		return ""
 	}
-	since := hcp.DeletionTimestamp.Time
-	if c := conditions.Get(hcp.Status.Conditions, hyperv1.CloudResourcesDestroyed); c != nil {
-		if c.Status == metav1.ConditionTrue || c.Reason == hyperv1.CloudResourcesCleanupSkippedReason || c.Reason == hyperv1.CloudResourcesDeletionTimedOutReason {
-			return ""
-		}
-		if c.LastTransitionTime.After(since) {
-			since = c.LastTransitionTime.Time
-		}
-	}
-	if r.Clock.Since(since) >= removalPatience {
+	if p := removal.Of(hcp, r.Clock.Now()); p.Over || p.Waited >= removalPatience {
 		return ""
 	}
 	return hyperv1.CloudResourcesDestroyed

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/removal"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -37,8 +38,8 @@ func TestRemoving(t *testing.T) {
 			conditions: []metav1.Condition{conditions.False(hyperv1.ValidAWSIdentityProvider, "x", "")}},
 		"When nothing is known of the tokens it should wait for nothing": {
 			conditions: []metav1.Condition{conditions.Unknown(hyperv1.ValidAWSIdentityProvider, "x", "")}},
-		"When nothing moves inside for ten minutes it should go on":    {deleted: removalPatience, want: group},
-		"When nothing moves at all for twenty minutes it should go on": {deleted: 2 * removalPatience},
+		"When nothing moves inside for ten minutes it should go on":    {deleted: removal.Limit, want: group},
+		"When nothing moves at all for twenty minutes it should go on": {deleted: 2 * removal.Limit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{

@@ -14,7 +14,8 @@ import (
 const operatorLease = "hypershift-operator-leader-elect"
 
 // losesLeaders ends the leading Pod of the operator in two ways that give nothing back: its process is killed, then another one stands still, as with a
-// machine that is gone. It prints how long nobody led; that is judged by who reads it, because this machine is busy.
+// machine that is gone. It prints how long nobody led, and judges nothing, because this machine is busy: TestTakeover of cmd/hcp-operators
+// has the bound that follows from the lease.
 func (r *reader) losesLeaders() {
 	r.Helper()
 	g := NewWithT(r.T)

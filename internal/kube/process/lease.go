@@ -15,8 +15,8 @@ import (
 
 // Times of every lease of ours. The process that holds one gives up after RenewDeadline without the API server, and ends; another takes it up after
 // LeaseDuration. So an API server may be away for more than a minute and a half, as it is when its machine restarts, and no operator of the fleet starts anew,
-// which would be all of them at once and just when the API server is back. What it costs: an operator whose node vanishes is replaced some two minutes
-// later. One that ends in order gives its lease back, and one that is killed and started in the same pod goes on with it.
+// which would be all of them at once and just when the API server is back. What it costs: when the node of an operator vanishes, the next Pod
+// waits two to four minutes for the lease. One that ends in order gives its lease back, and one that is killed and started in the same pod goes on with it.
 //
 // They are variables for tests of processes, which can't wait for minutes.
 var (

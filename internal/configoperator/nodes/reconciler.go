@@ -10,10 +10,11 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"hcp.internal/platform/internal/kube/changes"
 )
 
 // timeout bounds reading and writing one Node.
@@ -27,15 +28,10 @@ type Reconciler struct {
 
 // Matters lets Machines through when they get a node; what changes later is no business of this controller.
 func Matters() predicate.Predicate {
-	joined := func(o client.Object) bool {
+	return changes.Into(func(o client.Object) bool {
 		m, ok := o.(*clusterv1.Machine)
 		return ok && m.Status.NodeRef.Name != ""
-	}
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return joined(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool { return joined(e.ObjectNew) && !joined(e.ObjectOld) },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
+	})
 }
 
 // Reconcile labels the Node of the Machine of the request, unless it was labelled before.

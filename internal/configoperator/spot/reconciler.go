@@ -10,8 +10,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"hcp.internal/platform/internal/kube/changes"
 )
 
 // Reconciler looks at the Node of one Machine.
@@ -22,15 +23,10 @@ type Reconciler struct {
 
 // Matters lets Machines through when they come to concern this controller; after that it goes by time.
 func Matters() predicate.Predicate {
-	of := func(o client.Object) bool {
+	return changes.Into(func(o client.Object) bool {
 		m, ok := o.(*clusterv1.Machine)
 		return ok && concerns(m)
-	}
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return of(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool { return of(e.ObjectNew) && !of(e.ObjectOld) },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
+	})
 }
 
 // Reconcile asks for another machine once the Node of the Machine of the request is said to go.

@@ -26,6 +26,15 @@ func Of(seen func(client.Object) any) predicate.Predicate {
 	}}
 }
 
+// Into lets objects through when they come to be as is says: created so, or changed to it. What they do later is no reason, nor that they go.
+func Into(is func(client.Object) bool) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return is(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return is(e.ObjectNew) && !is(e.ObjectOld) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
 // Content is everything of an object that isn't bookkeeping of the API server.
 func Content(obj client.Object) any {
 	c := reflect.New(reflect.TypeOf(obj).Elem())

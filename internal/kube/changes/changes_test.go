@@ -49,3 +49,15 @@ func TestOf(t *testing.T) {
 		})
 	}
 }
+
+func TestInto(t *testing.T) {
+	g := NewWithT(t)
+	full := changes.Into(func(obj client.Object) bool { s, ok := obj.(*corev1.Secret); return ok && s.Data != nil })
+	with, without := secret(), secret(func(s *corev1.Secret) { s.Data = nil })
+	g.Expect(full.Create(event.CreateEvent{Object: with})).To(BeTrue(), "When it is created so it should be a reason")
+	g.Expect(full.Create(event.CreateEvent{Object: without})).To(BeFalse(), "When it isn't so yet it should be no reason")
+	g.Expect(full.Update(event.UpdateEvent{ObjectOld: without, ObjectNew: with})).To(BeTrue(), "When it becomes so it should be a reason")
+	g.Expect(full.Update(event.UpdateEvent{ObjectOld: with, ObjectNew: with})).To(BeFalse(), "When it stays so it should be no reason")
+	g.Expect(full.Update(event.UpdateEvent{ObjectOld: with, ObjectNew: without})).To(BeFalse(), "When it is so no longer it should be no reason")
+	g.Expect(full.Delete(event.DeleteEvent{Object: with})).To(BeFalse(), "When it goes it should be no reason")
+}

@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/changes"
 )
 
 // ControlPlane returns the HostedControlPlane of a namespace. It returns nil when there is none, and when there are several: then nobody can say which one is meant.
@@ -41,9 +42,33 @@ func ControlPlanesBeside(c client.Reader) handler.EventHandler {
 	})
 }
 
+// Requests are for the links of these names in a control plane's namespace, whether they are there or not.
+func Requests(namespace string, links []string) (list []reconcile.Request) {
+	for _, name := range links {
+		list = append(list, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
+	}
+	return list
+}
+
+// LinksBeside enqueues the links that share a namespace with the object of an event.
+func LinksBeside(links []string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
+		return Requests(obj.GetNamespace(), links)
+	})
+}
+
+// LinksOf enqueues the links of a HostedCluster of this platform.
+func LinksOf(platform hyperv1.PlatformType, links []string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
+		hc, ok := obj.(*hyperv1.HostedCluster)
+		if !ok || hc.Spec.Platform.Type != platform {
+			return nil
+		}
+		return Requests(names.NamespaceOf(hc), links)
+	})
+}
+
 // FinalizersChanged lets updates through that add or remove a finalizer: two operators look after a link, and each waits until the other has let go.
 func FinalizersChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
-	}}
+	return changes.Of(func(obj client.Object) any { return obj.GetFinalizers() })
 }

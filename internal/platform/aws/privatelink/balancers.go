@@ -3,6 +3,7 @@ package privatelink
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ func (r *Balancers) SetupWithManager(mgr ctrl.Manager) error {
 
 // balancersChanged passes Services that get another load balancer.
 func balancersChanged() predicate.Funcs {
-	one := func(obj client.Object) bool { return contains(balancers, obj.GetName()) }
+	one := func(obj client.Object) bool { return slices.Contains(balancers, obj.GetName()) }
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return one(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool { return one(e.ObjectNew) && hostOf(e.ObjectOld) != hostOf(e.ObjectNew) },

@@ -3,6 +3,7 @@ package privatelink
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -69,7 +70,7 @@ func (p *Provider) ensure(ctx context.Context, w wish) (name string, _ error) {
 		return w.recorded, err
 	}
 	arn := aws.ToString(balancer.LoadBalancerArn)
-	if service != nil && !contains(service.NetworkLoadBalancerArns, arn) {
+	if service != nil && !slices.Contains(service.NetworkLoadBalancerArns, arn) {
 		// It leads to a load balancer of before. Endpoints on it are made anew.
 		if err := p.remove(ctx, w.recorded, ""); err != nil {
 			return w.recorded, err
@@ -80,7 +81,7 @@ func (p *Provider) ensure(ctx context.Context, w wish) (name string, _ error) {
 		if balancer.State == nil || balancer.State.Code != elbtypes.LoadBalancerStateEnumActive {
 			return "", waitFor("Load balancer %s is not active yet", w.balancer)
 		}
-		if service, err = p.find(ctx, func(arns []string) bool { return contains(arns, arn) }); err == nil && service == nil {
+		if service, err = p.find(ctx, func(arns []string) bool { return slices.Contains(arns, arn) }); err == nil && service == nil {
 			service, err = p.create(ctx, arn, w.tags)
 		}
 		if err != nil {
@@ -88,15 +89,6 @@ func (p *Provider) ensure(ctx context.Context, w wish) (name string, _ error) {
 		}
 	}
 	return aws.ToString(service.ServiceName), p.permit(ctx, aws.ToString(service.ServiceId), w.principals)
-}
-
-func contains(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
 }
 
 // balancer looks the load balancer up.
@@ -165,7 +157,7 @@ func (p *Provider) create(ctx context.Context, arn string, set tags.Set) (*types
 	}
 	out, err := p.ec2.CreateVpcEndpointServiceConfiguration(ctx, in, once)
 	if fault.Is(err, "InvalidParameter") { // perhaps there is one since
-		if service, failed := p.find(ctx, func(arns []string) bool { return contains(arns, arn) }); service != nil || failed != nil {
+		if service, failed := p.find(ctx, func(arns []string) bool { return slices.Contains(arns, arn) }); service != nil || failed != nil {
 			return service, failed
 		}
 	}

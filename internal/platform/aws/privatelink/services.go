@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -61,17 +60,9 @@ type Services struct {
 func (r *Services) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("aws-endpoint-services").
 		For(&hyperv1.AWSEndpointService{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged()))).
-		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&hyperv1.HostedCluster{}, privatelinks.LinksOf(hyperv1.AWSPlatform, balancers), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(ofPool), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(4, time.Second, 30*time.Second)).Complete(r)
-}
-
-func ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
-	hc, ok := obj.(*hyperv1.HostedCluster)
-	if !ok || hc.Spec.Platform.Type != hyperv1.AWSPlatform {
-		return nil
-	}
-	return inNamespace(names.NamespaceOf(hc))
 }
 
 func ofPool(_ context.Context, obj client.Object) []reconcile.Request {
@@ -79,14 +70,7 @@ func ofPool(_ context.Context, obj client.Object) []reconcile.Request {
 	if !ok || pool.Spec.Platform.Type != hyperv1.AWSPlatform {
 		return nil
 	}
-	return inNamespace(names.ControlPlaneNamespace(pool.Namespace, pool.Spec.ClusterName))
-}
-
-func inNamespace(ns string) (list []reconcile.Request) {
-	for _, name := range balancers {
-		list = append(list, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}})
-	}
-	return list
+	return privatelinks.Requests(names.ControlPlaneNamespace(pool.Namespace, pool.Spec.ClusterName), balancers)
 }
 
 func (r *Services) open(ctx context.Context) (*Provider, error) {

@@ -11,14 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/apply"
+	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/process"
@@ -48,15 +46,15 @@ type Endpoints struct {
 
 // SetupWithManager registers the controller.
 func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
-	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request { return inNamespace(obj.GetNamespace()) })
-	matters := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*hyperv1.AzurePrivateLinkService)
-		after, same := e.ObjectNew.(*hyperv1.AzurePrivateLinkService)
-		return ok && same && before.Status.PrivateLinkServiceAlias != after.Status.PrivateLinkServiceAlias
-	}})
+	noted := changes.Of(func(obj client.Object) any {
+		if link, ok := obj.(*hyperv1.AzurePrivateLinkService); ok {
+			return link.Status.PrivateLinkServiceAlias
+		}
+		return nil
+	})
 	return ctrl.NewControllerManagedBy(mgr).Named("azure-private-endpoints").
-		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(matters)).
-		Watches(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged(), noted))).
+		Watches(&hyperv1.HostedControlPlane{}, privatelinks.LinksBeside(privatelinks.AzureBalancers), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(2, 3*time.Second, 30*time.Second)).Complete(r)
 }
 

@@ -12,15 +12,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
@@ -66,23 +63,8 @@ type Services struct {
 func (r *Services) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("azure-private-link-services").
 		For(&hyperv1.AzurePrivateLinkService{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, privatelinks.FinalizersChanged()))).
-		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&hyperv1.HostedCluster{}, privatelinks.LinksOf(hyperv1.AzurePlatform, privatelinks.AzureBalancers), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(process.Workers(4, 3*time.Second, 30*time.Second)).Complete(r)
-}
-
-func ofCluster(_ context.Context, obj client.Object) []reconcile.Request {
-	hc, ok := obj.(*hyperv1.HostedCluster)
-	if !ok || hc.Spec.Platform.Type != hyperv1.AzurePlatform {
-		return nil
-	}
-	return inNamespace(names.NamespaceOf(hc))
-}
-
-func inNamespace(ns string) (list []reconcile.Request) {
-	for _, name := range privatelinks.AzureBalancers {
-		list = append(list, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: name}})
-	}
-	return list
 }
 
 func (r *Services) open(hc *hyperv1.HostedCluster) (*Provider, error) {

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -75,8 +74,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := builder{root: root, times: builds.ReadTimes(root), display: progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{}), targets: targets}
-	return b.run(ctx)
+	return build(ctx, builds.NewQueue(root, clock.RealClock{}, targets...), progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{}))
+}
+
+// build builds all that a queue has.
+func build(ctx context.Context, queue *builds.Queue, display *progress.Display) error {
+	display.Number(queue.Step().Total)
+	for !queue.Empty() {
+		err := display.Do(ctx, "building "+queue.Step().Name, func(ctx context.Context, say func(string, ...any)) error {
+			return queue.Next(ctx, func(s builds.Step) { say("%s, %s", s.Progress, builds.About(s.Left)) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // targetsOf lists what parts consist of.
@@ -98,36 +110,4 @@ func targetsOf(root, kubernetes string, names []string) ([]builds.Target, error)
 		return nil, fmt.Errorf("nothing to build: name some of %s", known)
 	}
 	return targets, nil
-}
-
-// builder builds targets one after the other: the go command uses every processor for each.
-type builder struct {
-	root    string
-	times   *builds.Times
-	display *progress.Display
-	targets []builds.Target
-}
-
-func (b *builder) run(ctx context.Context) error {
-	b.display.Number(len(b.targets))
-	for i := range b.targets {
-		err := b.display.Do(ctx, "building "+b.targets[i].Name, func(ctx context.Context, say func(string, ...any)) error { return b.build(ctx, i, say) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *builder) build(ctx context.Context, i int, say func(string, ...any)) error {
-	target, begin := b.targets[i], time.Now()
-	var last builds.Progress
-	err := builds.Build(ctx, b.root, target, func(p builds.Progress) {
-		last = p
-		say("%s, %s", p, builds.About(b.times.Left(b.targets[i:], p, time.Since(begin))))
-	})
-	if err == nil {
-		b.times.Note(target, last, time.Since(begin))
-	}
-	return err
 }

@@ -3,55 +3,45 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	"hcp.internal/platform/internal/local/builds"
 )
 
-// queue are the builds of a whole run, for the person who waits: which one it is at, and how long all that are left will take.
-type queue struct {
-	times *builds.Times
-	left  []builds.Target
-	total int
-}
-
-// newQueue lists what the chosen parts build.
-func (d *distribution) newQueue(chosen []part) *queue {
-	q := &queue{times: builds.ReadTimes(d.root)}
+// buildsOf is what the chosen parts build, in order.
+func (d *distribution) buildsOf(chosen []part) (targets []builds.Target) {
 	for _, p := range chosen {
 		if p.targets != nil {
-			q.left = append(q.left, p.targets(d)...)
+			targets = append(targets, p.targets(d)...)
 		}
 	}
-	q.total = len(q.left)
-	return q
+	return targets
 }
 
-// say tells how far a build is.
-func (q *queue) say(say func(string, ...any), t builds.Target, p builds.Progress, since time.Duration) {
+// enqueue makes targets the next that are built.
+func (d *distribution) enqueue(targets ...builds.Target) {
+	d.queue = builds.NewQueue(d.root, clock.RealClock{}, targets...)
+}
+
+// text tells how far the builds are.
+func text(s builds.Step) string {
 	what := ""
-	if p != (builds.Progress{}) {
-		what = ", " + p.String()
+	if s.Progress != (builds.Progress{}) {
+		what = ", " + s.Progress.String()
 	}
-	say("building, %s: %s, %d of %d%s", builds.About(q.times.Left(q.left, p, since)), t.Name, q.total-len(q.left)+1, q.total, what)
+	return fmt.Sprintf("building, %s: %s, %d of %d%s", builds.About(s.Left), s.Name, s.Number, s.Total, what)
 }
 
-// build builds the next target of the queue.
+// build builds a target, the next one of the queue.
 func (d *distribution) build(ctx context.Context, say func(string, ...any), t builds.Target) error {
-	if d.queue == nil || len(d.queue.left) == 0 { // called without a plan
-		d.queue = &queue{times: builds.ReadTimes(d.root), left: []builds.Target{t}, total: 1}
+	if d.queue == nil || d.queue.Empty() { // called without a plan
+		d.enqueue(t)
 	}
-	begin := time.Now()
-	var last builds.Progress
-	d.queue.say(say, t, last, 0)
-	err := builds.Build(ctx, d.root, t, func(p builds.Progress) {
-		last = p
-		d.queue.say(say, t, p, time.Since(begin))
-	})
-	if err != nil {
+	report := func(s builds.Step) { say("%s", text(s)) }
+	report(d.queue.Step())
+	if err := d.queue.Next(ctx, report); err != nil {
 		return fmt.Errorf("building %s: %w", t.Name, err)
 	}
-	d.queue.times.Note(t, last, time.Since(begin))
-	d.queue.left = d.queue.left[1:]
 	return nil
 }

@@ -61,7 +61,7 @@ type distribution struct {
 	// licences returns the texts of what programs are made of, by the names that tools/licences has for them.
 	licences func(ctx context.Context, programs ...string) ([]byte, error)
 
-	queue *queue                   // of builds
+	queue *builds.Queue
 	took  map[string]time.Duration // by part
 	texts map[string][]byte        // of licences, by programs
 }
@@ -122,7 +122,8 @@ func (d *distribution) make(ctx context.Context, chosen []part, display *progres
 	if err := d.remove("checksums"); err != nil {
 		return err
 	}
-	d.queue, d.took = d.newQueue(chosen), map[string]time.Duration{}
+	d.enqueue(d.buildsOf(chosen)...)
+	d.took = map[string]time.Duration{}
 	display.Number(len(chosen))
 	for _, p := range chosen {
 		begin := time.Now()

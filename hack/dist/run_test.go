@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -188,14 +187,14 @@ func TestQueue(t *testing.T) {
 		d := &distribution{root: t.TempDir(), systems: systems[2:3], architectures: []string{"arm64"}, releases: []string{"1.36.3"}}
 		all, err := choose("")
 		g.Expect(err).NotTo(HaveOccurred())
-		q := d.newQueue(all)
-		g.Expect(q.total).To(Equal(2 + len(d.imageTargets())))
-		var said []string
-		say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
-		q.left = q.left[2:]
-		q.say(say, q.left[0], builds.Progress{}, 0)
-		q.say(say, q.left[0], builds.Progress{Compiled: 10, Packages: 20}, 10*time.Second)
-		g.Expect(said[0]).To(MatchRegexp(`^building, about \d+ min left: hypershift, .* for linux/arm64, 3 of \d+$`))
-		g.Expect(said[1]).To(HaveSuffix(", compiling, 10 of 20 packages"))
+		targets := d.buildsOf(all)
+		g.Expect(targets).To(HaveLen(2 + len(d.imageTargets())))
+		d.enqueue(targets...)
+		first := d.queue.Step()
+		g.Expect(text(first)).To(MatchRegexp(`^building, about \d+ min left: .*, 1 of \d+$`))
+		third := builds.Step{Name: targets[2].Name, Number: 3, Total: first.Total, Left: first.Left}
+		g.Expect(text(third)).To(MatchRegexp(`^building, about \d+ min left: hypershift, .* for linux/arm64, 3 of \d+$`))
+		third.Progress = builds.Progress{Compiled: 10, Packages: 20}
+		g.Expect(text(third)).To(HaveSuffix(", compiling, 10 of 20 packages"))
 	})
 }

@@ -158,14 +158,11 @@ func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
 		}
 		targets = append(targets, t, node)
 	}
-	times := builds.ReadTimes(u.Settings.Root)
-	for i, t := range targets {
-		begin := u.Clock.Now()
-		err := builds.Build(ctx, u.Settings.Root, t, func(p builds.Progress) {
-			say("%s: %s, %s", t.Name, p, builds.About(times.Left(targets[i:], p, u.Clock.Since(begin))))
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", t.Name, err)
+	queue := builds.NewQueue(u.Settings.Root, u.Clock, targets...)
+	for !queue.Empty() {
+		name := queue.Step().Name
+		if err := queue.Next(ctx, func(s builds.Step) { say("%s: %s, %s", s.Name, s.Progress, builds.About(s.Left)) }); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

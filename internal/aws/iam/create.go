@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"hcp.internal/platform/internal/aws/fault"
+	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
 )
 
@@ -134,16 +135,7 @@ func newRun(o Options, cluster, owner *Account, s Surroundings) *run {
 		s.Log = func(string, ...any) {}
 	}
 	if s.Wait == nil {
-		s.Wait = func(ctx context.Context, d time.Duration) error {
-			timer := time.NewTimer(d)
-			defer timer.Stop()
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-timer.C:
-				return nil
-			}
-		}
+		s.Wait = session.Wait
 	}
 	set := tags.Set{}
 	for key, value := range o.AdditionalTags {

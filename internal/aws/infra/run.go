@@ -75,21 +75,9 @@ func (s Surroundings) filled() Surroundings {
 		s.Log = func(string, ...any) {}
 	}
 	if s.Wait == nil {
-		s.Wait = pass
+		s.Wait = session.Wait
 	}
 	return s
-}
-
-// pass waits for d, or until ctx ends.
-func pass(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // run is one making.

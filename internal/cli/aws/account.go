@@ -15,8 +15,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"hcp.internal/platform/internal/aws/fault"
+	"hcp.internal/platform/internal/aws/iam"
 	"hcp.internal/platform/internal/aws/infra"
 	"hcp.internal/platform/internal/aws/session"
+	"hcp.internal/platform/internal/aws/tags"
 	"hcp.internal/platform/internal/cli/connect"
 )
 
@@ -80,6 +82,24 @@ func accounts(cfg aws.Config, owner *aws.Config) infra.Accounts {
 		a.Owner = infra.NewAccount(*owner)
 	}
 	return a
+}
+
+// roleAccounts are the clients for roles; owner is nil without an account of its own for the VPC.
+func roleAccounts(cfg aws.Config, ownerConfig *aws.Config) (cluster, owner *iam.Account) {
+	if ownerConfig != nil {
+		owner = iam.NewAccount(*ownerConfig)
+	}
+	return iam.NewAccount(cfg), owner
+}
+
+// Tags reads --additional-tags and adds the one that says what made the resources.
+func Tags(pairs []string) (tags.Set, error) {
+	set, err := tags.Parse(pairs)
+	if err != nil {
+		return nil, fmt.Errorf("--additional-tags: %w", err)
+	}
+	set[tags.Source] = "cli"
+	return set, nil
 }
 
 // blame adds to a refusal as whom the call was made.

@@ -14,7 +14,7 @@ import (
 
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/iam"
-	"hcp.internal/platform/internal/aws/tags"
+	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/cli/connect"
 )
 
@@ -59,11 +59,8 @@ func CreateIAM(ctx context.Context, login Login, o iam.Options, flags connect.Fl
 	if err != nil {
 		return nil, err
 	}
-	var owner *iam.Account
-	if ownerConfig != nil {
-		owner = iam.NewAccount(*ownerConfig)
-	}
-	out, err := iam.Create(ctx, o, iam.NewAccount(cfg), owner, iam.Surroundings{Log: logger(log)})
+	cluster, owner := roleAccounts(cfg, ownerConfig)
+	out, err := iam.Create(ctx, o, cluster, owner, iam.Surroundings{Log: logger(log)})
 	return out, blame(ctx, cfg, err)
 }
 
@@ -73,17 +70,14 @@ func DestroyIAM(ctx context.Context, login Login, o iam.DestroyOptions, region s
 	if err != nil {
 		return err
 	}
-	var owner *iam.Account
-	if ownerConfig != nil {
-		owner = iam.NewAccount(*ownerConfig)
-	}
+	cluster, owner := roleAccounts(cfg, ownerConfig)
 	for try := 1; ; try++ {
-		err := iam.Destroy(ctx, o, iam.NewAccount(cfg), owner, iam.Surroundings{Log: logger(log)})
+		err := iam.Destroy(ctx, o, cluster, owner, iam.Surroundings{Log: logger(log)})
 		if err == nil || try >= attempts || fault.Denied(err) || ctx.Err() != nil {
 			return blame(ctx, cfg, err)
 		}
 		logger(log)("trying again: %v", err)
-		if err := pause(ctx, destroyWait); err != nil {
+		if err := session.Wait(ctx, destroyWait); err != nil {
 			return err
 		}
 	}
@@ -118,10 +112,9 @@ interrupted run.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if f.AdditionalTags, err = tags.Parse(pairs); err != nil {
-				return fmt.Errorf("--additional-tags: %w", err)
+			if f.AdditionalTags, err = Tags(pairs); err != nil {
+				return err
 			}
-			f.AdditionalTags[tags.Source] = "cli"
 			if err := errors.Join(f.ready(), checkOutput(file)); err != nil {
 				return err
 			}

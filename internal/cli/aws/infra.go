@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"hcp.internal/platform/internal/aws/infra"
-	"hcp.internal/platform/internal/aws/tags"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/refuse"
 )
@@ -90,10 +89,9 @@ interrupted run, and the result describes all of them. docs/aws.md lists the per
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if f.AdditionalTags, err = tags.Parse(pairs); err != nil {
-				return fmt.Errorf("--additional-tags: %w", err)
+			if f.AdditionalTags, err = Tags(pairs); err != nil {
+				return err
 			}
-			f.AdditionalTags[tags.Source] = "cli"
 			if err := errors.Join(f.Check(cmd.Flags()), f.Validate(), checkOutput(file)); err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/aws/machines"
+	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
 	"hcp.internal/platform/internal/cli/connect"
 )
@@ -163,7 +164,7 @@ it exists already, it is reused.`,
 				return fmt.Errorf("--additional-tags: %w", err)
 			}
 			b.InfraID, b.PublicKey, b.AdditionalTags, b.WaitTime = c.infraID, key, set, bastionTime
-			b.Log, b.Pause = logger(cmd.ErrOrStderr()), pause
+			b.Log, b.Pause = logger(cmd.ErrOrStderr()), session.Wait
 			cfg, err := login.Config(cmd.Context(), agentCreateBastion, c.region)
 			if err != nil {
 				return err
@@ -207,7 +208,7 @@ func DestroyBastionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b := machines.Bastion{InfraID: c.infraID, Log: logger(cmd.ErrOrStderr()), Pause: pause}
+			b := machines.Bastion{InfraID: c.infraID, Log: logger(cmd.ErrOrStderr()), Pause: session.Wait}
 			return blame(cmd.Context(), cfg, b.Destroy(cmd.Context(), cfg))
 		},
 	}
@@ -216,16 +217,4 @@ func DestroyBastionCommand() *cobra.Command {
 	login.AddFlags(sub.Flags())
 	cmd.AddCommand(sub)
 	return cmd
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

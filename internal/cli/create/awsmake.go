@@ -19,7 +19,6 @@ import (
 
 	"hcp.internal/platform/internal/aws/iam"
 	"hcp.internal/platform/internal/aws/infra"
-	"hcp.internal/platform/internal/aws/tags"
 	awscli "hcp.internal/platform/internal/cli/aws"
 	"hcp.internal/platform/internal/cli/connect"
 )
@@ -151,11 +150,10 @@ func (a *aws) identify(ctx context.Context, o *Options, given *infra.Output, log
 
 // wanted are options of what is made, as far as they are known before.
 func (a *aws) wanted(o *Options) (infra.Options, iam.Options, error) {
-	set, err := tags.Parse(a.tags)
+	set, err := awscli.Tags(a.tags)
 	if err != nil {
-		return infra.Options{}, iam.Options{}, fmt.Errorf("--additional-tags: %w", err)
+		return infra.Options{}, iam.Options{}, err
 	}
-	set[tags.Source] = "cli"
 	if a.making.iam.UseROSAPolicies {
 		set["red-hat-managed"], set["red-hat-clustertype"] = "true", "rosa"
 	}

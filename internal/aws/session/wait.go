@@ -1,0 +1,18 @@
+package session
+
+import (
+	"context"
+	"time"
+)
+
+// Wait waits for d, or until ctx ends.
+func Wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

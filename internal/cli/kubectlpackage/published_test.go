@@ -15,6 +15,19 @@ import (
 	"hcp.internal/platform/internal/packages/packagestest"
 )
 
+// manifestOf is that of package app: fields of its spec, and what follows that.
+func manifestOf(spec, rest string) string {
+	return "apiVersion: manifests.package-operator.run/v1alpha1\nkind: PackageManifest\nmetadata: {name: app}\nspec: {scopes: [Namespaced], " + spec + "}\n" + rest
+}
+
+// appOf is a folder with only such a manifest.
+func appOf(t *testing.T, spec, rest string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "app")
+	write(t, dir, "manifest.yaml", manifestOf(spec, rest))
+	return dir
+}
+
 // TestPublished is about what scripts that were written for the published plugin rely on.
 func TestPublished(t *testing.T) {
 	const built = "Package built successfully!"
@@ -60,10 +73,8 @@ func TestPublished(t *testing.T) {
 	})
 	t.Run("When a package has no images update should write a lock file all the same, once, and none for its components", func(t *testing.T) {
 		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "app")
-		manifest := "apiVersion: manifests.package-operator.run/v1alpha1\nkind: PackageManifest\nmetadata: {name: app}\nspec: {scopes: [Namespaced], phases: [{name: a}]}\n"
-		write(t, dir, "manifest.yaml", strings.Replace(manifest, "scopes", "components: {}, scopes", 1))
-		write(t, dir, "components/part/manifest.yaml", manifest)
+		dir := appOf(t, "components: {}, phases: [{name: a}]", "")
+		write(t, dir, "components/part/manifest.yaml", manifestOf("phases: [{name: a}]", ""))
 		g.Expect(run(t, nil, "update", dir)).To(Equal("Package updated successfully!\n"))
 		g.Expect(readText(t, dir, "manifest.lock.yaml")).To(Equal(
 			"apiVersion: manifests.package-operator.run/v1alpha1\nkind: PackageManifestLock\nmetadata:\n  creationTimestamp: \"2026-01-01T12:00:00Z\"\nspec: {}\n"))
@@ -79,16 +90,8 @@ func TestPublished(t *testing.T) {
 	})
 	t.Run("When a package has what is seldom meant it should warn, and not refuse it", func(t *testing.T) {
 		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "app")
-		write(t, dir, "manifest.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
-kind: PackageManifest
-metadata: {name: app}
-spec:
-  scopes: [Namespaced]
-  phases: [{name: Deploy_All}]
-  images: [{name: a, image: quay.io/a/a:1}]
-test: {template: [{name: t, context: {package: {metadata: {name: x, namespace: shop}}}}, {name: t, context: {package: {metadata: {name: x, namespace: shop}}}}]}
-`)
+		const twice = "{name: t, context: {package: {metadata: {name: x, namespace: shop}}}}"
+		dir := appOf(t, "phases: [{name: Deploy_All}], images: [{name: a, image: quay.io/a/a:1}]", "test: {template: ["+twice+", "+twice+"]}\n")
 		write(t, dir, "manifest.lock.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
 kind: PackageManifestLock
 spec: {images: [{name: a, image: "quay.io/a/a:1", digest: short}]}
@@ -109,12 +112,7 @@ metadata: {name: a, namespace: , labels: {a: , b: c}, annotations: {package-oper
 	})
 	t.Run("When test.kubeconform is asked for an object that is wrong should fail the build", func(t *testing.T) {
 		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "app")
-		write(t, dir, "manifest.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
-kind: PackageManifest
-metadata: {name: app}
-spec: {scopes: [Namespaced], phases: [{name: a}]}
-test:
+		dir := appOf(t, "phases: [{name: a}]", `test:
   kubeconform: {kubernetesVersion: v1.34.0}
   template: [{name: defaults, context: {package: {metadata: {name: x, namespace: y}}}}]
 `)
@@ -130,16 +128,8 @@ test:
 	})
 	t.Run("When a template does not find a key it should print nothing, and the file should keep its last newline", func(t *testing.T) {
 		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "app")
-		write(t, dir, "manifest.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
-kind: PackageManifest
-metadata: {name: app}
-spec:
-  scopes: [Namespaced]
-  phases: [{name: a}]
-  filter: {conditions: [{name: never, expression: "false"}]}
-test: {template: [{name: defaults, context: {package: {metadata: {name: x, namespace: y}}}}]}
-`)
+		dir := appOf(t, `phases: [{name: a}], filter: {conditions: [{name: never, expression: "false"}]}`,
+			"test: {template: [{name: defaults, context: {package: {metadata: {name: x, namespace: y}}}}]}\n")
 		write(t, dir, "a.yaml.gotmpl", `apiVersion: v1
 kind: ConfigMap
 metadata: {name: a, annotations: {package-operator.run/phase: a}}
@@ -156,13 +146,7 @@ metadata: {name: b, annotations: {package-operator.run/phase: a, package-operato
 	})
 	t.Run("When a fixture differs it should show the difference as diff does", func(t *testing.T) {
 		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "app")
-		write(t, dir, "manifest.yaml", `apiVersion: manifests.package-operator.run/v1alpha1
-kind: PackageManifest
-metadata: {name: app}
-spec: {scopes: [Namespaced], phases: [{name: a}]}
-test: {template: [{name: one, context: {package: {metadata: {name: x, namespace: shop}}}}]}
-`)
+		dir := appOf(t, "phases: [{name: a}]", "test: {template: [{name: one, context: {package: {metadata: {name: x, namespace: shop}}}}]}\n")
 		const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, annotations: {package-operator.run/phase: a}}\n"
 		write(t, dir, "a.yaml", strings.Replace(object, "NAME", "a", 1))
 		write(t, dir, "b.yaml", strings.Replace(object, "NAME", "b", 1))

@@ -1,8 +1,8 @@
-// Command goroutines says which tests run with the race detector: those of packages in which goroutines may meet. It prints shell variables that
-// `make test` goes by, and reads nothing but the syntax of Go files.
+// Command goroutines says which tests run with the race detector: those of packages with a test that may start goroutines. It prints shell variables
+// that `make test` goes by, and reads nothing but the syntax of Go files.
 //
-//	meeting   packages that start goroutines, have channels or locks, or whose tests do; those with the most tests first
-//	others    packages with tests in which one goroutine works
+//	meeting   packages with a test that reaches code which starts goroutines; those with the most tests first
+//	others    packages with tests of which none does
 //	suites    packages with tests that work in one goroutine although others of their package don't, and cost much
 //	alone     a pattern of the names of those tests
 //
@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -37,18 +36,11 @@ var (
 	testsElsewhere = []string{"test/e2e"}
 )
 
-// meets are how goroutines meet by way of packages, and by way of functions and methods, all by their names.
-var (
-	meetingPackages = []string{"sync", "sync/atomic", "golang.org/x/sync/errgroup", "golang.org/x/sync/singleflight", "net/http/httptest"}
-	meetingCalls    = []string{"Parallel", "SetupWithManager", "ControllerManagedBy", "NewControllerManagedBy", "NewManager", "ListenAndServe", "ListenAndServeTLS"}
-)
-
 // pkg is a folder with Go files.
 type pkg struct {
-	dir     string
-	files   []*ast.File
-	tests   map[string]*ast.FuncDecl
-	helpers map[string][]*ast.FuncDecl // functions and methods of test files, by name
+	dir          string
+	tests        map[string]*declaration
+	declarations map[string][]*declaration
 	// server: tests start an API server. size is that of all test files, in bytes.
 	server bool
 	size   int64
@@ -125,7 +117,7 @@ func load(root string) ([]pkg, error) {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && (d.Name() == "testdata" || module(path)):
+			case d.IsDir() && (d.Name() == "testdata" || isModule(path)):
 				return filepath.SkipDir
 			case d.IsDir() || !strings.HasSuffix(path, ".go"):
 				return nil
@@ -136,7 +128,7 @@ func load(root string) ([]pkg, error) {
 			}
 			dir = filepath.ToSlash(dir)
 			if byDir[dir] == nil {
-				byDir[dir] = &pkg{dir: dir, tests: map[string]*ast.FuncDecl{}, helpers: map[string][]*ast.FuncDecl{}}
+				byDir[dir] = &pkg{dir: dir, tests: map[string]*declaration{}, declarations: map[string][]*declaration{}}
 			}
 			return byDir[dir].add(path)
 		})
@@ -144,6 +136,7 @@ func load(root string) ([]pkg, error) {
 			return nil, err
 		}
 	}
+	follow(byDir)
 	out := make([]pkg, 0, len(byDir))
 	for _, p := range byDir {
 		out = append(out, *p)
@@ -152,20 +145,21 @@ func load(root string) ([]pkg, error) {
 	return out, nil
 }
 
-// module tells a folder that is a module of its own.
-func module(dir string) bool {
+// isModule tells a folder that is a module of its own.
+func isModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil
 }
 
-// add reads a file of the package. Files with a build tag of their own count for what the package does, but have no tests that `make test` runs here.
+// add reads a file of the package. Files with a build tag of their own have no tests that `make test` runs here.
 func (p *pkg) add(path string) error {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return err
 	}
-	p.files = append(p.files, f)
-	if !strings.HasSuffix(path, "_test.go") {
+	test := strings.HasSuffix(path, "_test.go")
+	p.declare(f, test)
+	if !test {
 		return nil
 	}
 	info, err := os.Stat(path)
@@ -174,16 +168,6 @@ func (p *pkg) add(path string) error {
 	}
 	p.size += info.Size()
 	p.server = p.server || calls(f, "testenv", "Start")
-	for _, d := range f.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
-			continue
-		}
-		if name := fn.Name.Name; fn.Recv == nil && runs(f) && strings.HasPrefix(name, "Test") && name != "TestMain" {
-			p.tests[name] = fn
-		}
-		p.helpers[fn.Name.Name] = append(p.helpers[fn.Name.Name], fn)
-	}
 	return nil
 }
 
@@ -212,81 +196,12 @@ func calls(in ast.Node, of, name string) bool {
 	return found
 }
 
-// meets tells whether goroutines may meet in a package or its tests.
+// meets tells whether a test of the package may start goroutines, of those that don't run alone in any case.
 func (p *pkg) meets() bool {
-	for _, f := range p.files {
-		for _, spec := range f.Imports {
-			if path, err := strconv.Unquote(spec.Path.Value); err == nil && slices.Contains(meetingPackages, path) && (path != "sync" || shares(f)) {
-				return true
-			}
-		}
-		if starts(f) || talks(f) {
+	for name, test := range p.tests {
+		if test.starts() && !isAlone.MatchString(name) {
 			return true
 		}
 	}
 	return false
-}
-
-// starts tells whether code starts goroutines, by itself or by a call that does.
-func starts(in ast.Node) bool {
-	found := false
-	ast.Inspect(in, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.GoStmt:
-			found = true
-		case *ast.CallExpr:
-			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(meetingCalls, sel.Sel.Name) {
-				found = true
-			}
-		}
-		return !found
-	})
-	return found
-}
-
-// shares tells whether a file takes more of package sync than its Once family, by which a package computes something the first time it is needed.
-func shares(f *ast.File) bool {
-	found := false
-	ast.Inspect(f, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && !strings.HasPrefix(sel.Sel.Name, "Once") {
-			x, ok := sel.X.(*ast.Ident)
-			found = found || ok && x.Name == "sync"
-		}
-		return !found
-	})
-	return found
-}
-
-// talks tells whether code has channels of its own or sends. Who only receives waits for the end of a context or for a timer.
-func talks(in ast.Node) bool {
-	found := false
-	ast.Inspect(in, func(n ast.Node) bool {
-		switch n.(type) {
-		case *ast.ChanType, *ast.SendStmt:
-			found = true
-		}
-		return !found
-	})
-	return found
-}
-
-// reached are the functions of test files that a test may call, itself first. Names decide, so these are too many rather than too few.
-func (p *pkg) reached(test *ast.FuncDecl) []*ast.FuncDecl {
-	seen := map[string]bool{}
-	list := []*ast.FuncDecl{test}
-	for i := 0; i < len(list); i++ {
-		ast.Inspect(list[i].Body, func(n ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			if ok && !seen[id.Name] {
-				seen[id.Name] = true
-				for _, fn := range p.helpers[id.Name] {
-					if fn != test {
-						list = append(list, fn)
-					}
-				}
-			}
-			return true
-		})
-	}
-	return list
 }

@@ -24,17 +24,14 @@ func TestAlone(t *testing.T) {
 	for _, p := range packages(t) {
 		for name, test := range p.tests {
 			if !isAlone.MatchString(name) {
-				if calls(test, "testenv", "CrashAtEveryWrite") || calls(test, "testenv", "Storm") {
+				if calls(test.node, "testenv", "CrashAtEveryWrite") || calls(test.node, "testenv", "Storm") {
 					t.Errorf("%s: %s plays passes again and again: put that into a test whose name matches %s, so that it runs without the race detector", p.dir, name, alone)
 				}
 				continue
 			}
-			if !p.meets() {
-				continue
-			}
-			for _, fn := range p.reached(test) {
-				if starts(fn) {
-					t.Errorf("%s: the name of %s is one of a test in which one goroutine works, but %s starts others: give it another name", p.dir, name, fn.Name.Name)
+			for _, d := range p.reachedInTests(test) {
+				if how := startsItself(d.node, sharingCalls); how != "" {
+					t.Errorf("%s: the name of %s is one of a test in which one goroutine works, but %s starts others (%s): give it another name", p.dir, name, d.name, how)
 				}
 			}
 		}

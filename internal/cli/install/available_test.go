@@ -34,7 +34,6 @@ func partsOf(o Options) (out parts) {
 }
 
 func TestReplicas(t *testing.T) {
-	t.Parallel()
 	t.Run("When there is one Pod of each operator nothing should hold up a drain", func(t *testing.T) {
 		g := NewWithT(t)
 		got := partsOf(resources(func(o *Options) { o.PackageOperator = true }))
@@ -65,7 +64,6 @@ func TestReplicas(t *testing.T) {
 }
 
 func TestSignaturePolicy(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	with := func(policy string) parts {
 		return partsOf(resources(func(o *Options) { o.PackageOperator, o.SignaturePolicy = true, []byte(policy) }))

@@ -48,7 +48,6 @@ func TestRemovedFields(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			var got []string
 			for _, path := range removedFields(gadget(tc.had), gadget(tc.has))["v1"] {
@@ -137,7 +136,6 @@ func TestRefuseSkew(t *testing.T) {
 }
 
 func TestDefinitionsHaveTheVersion(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	o := NewOptions()
 	o.PackageOperator, o.TechPreview = true, true

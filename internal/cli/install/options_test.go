@@ -41,7 +41,6 @@ func TestValidate(t *testing.T) {
 		"When a registry has no mirror it should say what is meant":     {func(o *Options) { o.RegistryOverride = map[string]string{"quay.io": ""} }, "source=mirror"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			o := resources(tc.change)
 			if tc.want == "" {
@@ -182,7 +181,6 @@ func TestAvailable(t *testing.T) {
 			progress.Waiting("0 of 1 replicas available; Pod operator-0: ImagePullBackOff no such image")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			NewWithT(t).Expect(available(deployment(tc.status), tc.pods)).To(Equal(tc.want))
 		})
 	}

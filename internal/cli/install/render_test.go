@@ -103,7 +103,6 @@ func TestRender(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			var first, second bytes.Buffer
 			g.Expect(Render(tc.options, tc.render, &first)).To(Succeed())
@@ -167,7 +166,6 @@ func TestRenderParts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			g.Expect(tc.options.Validate()).To(Succeed())
 			var objs []map[string]any
@@ -185,7 +183,6 @@ func TestRenderParts(t *testing.T) {
 }
 
 func TestRenderLeavesOutSecrets(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	o := resources(func(o *Options) { o.PullSecret = []byte(`{"auths":{"r":{"auth":"aHVudGVyMg"}}}`) })
 	var out bytes.Buffer
@@ -198,7 +195,6 @@ func TestRenderLeavesOutSecrets(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	o := resources(nil)
 	kinds := func(scope string) (crds, others int) {
@@ -266,7 +262,6 @@ func TestResourcesAreAccepted(t *testing.T) {
 
 // What Helm makes of a chart is judged in test/helm.
 func TestChart(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	o := resources(func(o *Options) {
 		o.Monitoring.Platform, o.Monitoring.SLOAlerts = MonitorAll, true
@@ -311,7 +306,6 @@ func TestChart(t *testing.T) {
 
 // A toggle brings objects, and leaves the others as they are: otherwise the chart could not have both.
 func TestChartToggles(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	none := resources(nil)
 	all := none
@@ -330,7 +324,6 @@ func TestChartToggles(t *testing.T) {
 }
 
 func TestLimitedCRDs(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	o := NewOptions()
 	o.TechPreview = true

@@ -153,7 +153,6 @@ func TestPlan(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			tc.check(NewWithT(t), planFor(tc.obs, tc.o))
 		})
 	}

@@ -30,7 +30,7 @@ func ofThePlatform(name string) bool {
 func TestOpenAPI(t *testing.T) {
 	both := views(t)
 	read := func(g Gomega, v view) document {
-		code, _, body := v.do(t, request{"GET", "/openapi/v2", "", "", jsonType})
+		code, _, body := v.ask(t, request{"GET", "/openapi/v2", "", "", jsonType})
 		g.Expect(code).To(Equal(200))
 		var doc document
 		g.Expect(json.Unmarshal([]byte(body), &doc)).To(Succeed())
@@ -108,8 +108,8 @@ func TestOpenAPI(t *testing.T) {
 	t.Run("When a client takes both it should get what the server prefers", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, accept := range []string{openAPIProtobuf + "," + jsonType, jsonType + "," + openAPIProtobuf, openAPIProtobuf} {
-			_, direct, _ := both[0].do(t, request{"GET", "/openapi/v2", "", "", accept})
-			code, head, _ := both[1].do(t, request{"GET", "/openapi/v2", "", "", accept})
+			_, direct, _ := both[0].ask(t, request{"GET", "/openapi/v2", "", "", accept})
+			code, head, _ := both[1].ask(t, request{"GET", "/openapi/v2", "", "", accept})
 			g.Expect(code).To(Equal(200))
 			g.Expect(head).To(Equal(direct), accept)
 		}

@@ -3,8 +3,6 @@ package openshift
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -147,35 +145,16 @@ func ingressConfig(in Input) Action {
 	})
 }
 
-// Prefix lengths of the networks of nodes, where spec.networking doesn't say.
-const hostPrefixIPv4, hostPrefixIPv6 = 23, 64
-
 // networkConfig is the address plan.
 func networkConfig(in Input) (Action, error) {
-	networking := in.HCP.Spec.Networking
-	pods, services := []any{}, []any{}
-	for i, n := range networking.ClusterNetwork {
-		prefix, err := netip.ParsePrefix(string(n.CIDR))
-		if err != nil {
-			return Action{}, fmt.Errorf("spec.networking.clusterNetwork[%d].cidr %q is no network: it must look like 10.132.0.0/14", i, n.CIDR)
-		}
-		host := int64(n.HostPrefix)
-		switch {
-		case host != 0:
-		case prefix.Addr().Is4():
-			host = hostPrefixIPv4
-		default:
-			host = hostPrefixIPv6
-		}
-		pods = append(pods, map[string]any{"cidr": string(n.CIDR), "hostPrefix": host})
-	}
-	for _, n := range networking.ServiceNetwork {
-		services = append(services, string(n.CIDR))
+	pods, services, err := payload.Networks(in.HCP)
+	if err != nil {
+		return Action{}, err
 	}
 	more := in.configuration().Network
 	return edit(configV1, "Network", "", cluster, func(live map[string]any) {
 		spec := section(live, "spec")
-		spec["clusterNetwork"], spec["serviceNetwork"], spec["networkType"] = pods, services, string(networking.NetworkType)
+		spec["clusterNetwork"], spec["serviceNetwork"], spec["networkType"] = pods, services, string(in.HCP.Spec.Networking.NetworkType)
 		if more != nil {
 			delete(spec, "externalIP")
 			if more.ExternalIP != nil {

@@ -68,12 +68,12 @@ func TestSnapshot(t *testing.T) {
 		"When a bit is wrong it should be refused":   {func(b []byte) []byte { b[1000] ^= 1; return b }, "is damaged"},
 		"When the sum is wrong it should be refused": {func(b []byte) []byte { b[len(b)-1] ^= 1; return b }, "is damaged"},
 		"When the end is missing it should be refused": {
-			func(b []byte) []byte { return b[:len(b)-100] }, "is no whole snapshot"},
+			func(b []byte) []byte { return b[:len(b)-100] }, "the snapshot is incomplete"},
 		"When the sum is missing it should be refused": {
-			func(b []byte) []byte { return b[:len(b)-32] }, "is no whole snapshot"},
+			func(b []byte) []byte { return b[:len(b)-32] }, "the snapshot is incomplete"},
 		"When half of it is missing it should be refused": {
 			func(b []byte) []byte { return append(b[:512*(len(b)/1024)], b[len(b)-32:]...) }, "is damaged"},
-		"When it is empty it should be refused": {func([]byte) []byte { return nil }, "is no whole snapshot"},
+		"When it is empty it should be refused": {func([]byte) []byte { return nil }, "the snapshot is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

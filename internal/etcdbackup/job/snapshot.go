@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +12,12 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"hcp.internal/platform/internal/etcdbackup/bundle"
 )
 
-const (
-	// maxSnapshot is etcd's largest database and the sum behind it.
-	maxSnapshot = 8<<30 + 1<<20
-	// dialTimeout bounds the way to etcd; the snapshot as a whole is bounded by the Job.
-	dialTimeout = 30 * time.Second
-)
+// dialTimeout bounds the way to etcd; the snapshot as a whole is bounded by the Job.
+const dialTimeout = 30 * time.Second
 
 func snapshotCommand() *cobra.Command {
 	var endpoint, out string
@@ -73,44 +70,30 @@ func save(ctx context.Context, m clientv3.Maintenance, out string) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	size, err := io.Copy(f, io.LimitReader(r, maxSnapshot+1))
-	if err == nil && size > maxSnapshot {
-		err = fmt.Errorf("etcd sends more than %d bytes", int64(maxSnapshot))
-	}
+	check := &bundle.Check{W: f}
+	_, err = io.Copy(check, r)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return 0, fmt.Errorf("saving the snapshot after %d bytes: %w", size, err)
+		return 0, fmt.Errorf("saving the snapshot after %d bytes: %w", check.Bytes(), err)
 	}
-	if err := Check(part); err != nil {
-		return 0, err
+	if err := check.Err(); err != nil {
+		return 0, fmt.Errorf("%s: %w", part, err)
 	}
-	return size, os.Rename(part, out)
+	return check.Bytes(), os.Rename(part, out)
 }
 
-// Check says whether a file is a whole snapshot: etcd puts the SHA-256 of the database behind it.
+// Check says whether a file is a whole snapshot of etcd.
 func Check(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it is only read
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	// A database is a multiple of 512 bytes, so the sum shows by the length.
-	if info.Size() < 512+sha256.Size || info.Size()%512 != sha256.Size {
-		return fmt.Errorf("%s is no whole snapshot: %d bytes do not end with a sum", path, info.Size())
-	}
-	sum := sha256.New()
-	if _, err := io.CopyN(sum, f, info.Size()-sha256.Size); err != nil {
+	check := &bundle.Check{}
+	if _, err := io.Copy(check, f); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	var want [sha256.Size]byte
-	if _, err := io.ReadFull(f, want[:]); err != nil {
-		return fmt.Errorf("reading the sum of %s: %w", path, err)
-	}
-	if got := [sha256.Size]byte(sum.Sum(nil)); got != want {
-		return fmt.Errorf("%s is damaged: its SHA-256 is %x, and behind it stands %x", path, got, want)
+	if err := check.Err(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

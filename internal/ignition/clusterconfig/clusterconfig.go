@@ -8,7 +8,6 @@ package clusterconfig
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -31,9 +30,6 @@ type Input struct {
 	// SSHKey is the public key of the user core; empty: nobody logs in.
 	SSHKey string
 }
-
-// Prefix lengths of the networks of nodes, where spec.networking doesn't say.
-const hostPrefixIPv4, hostPrefixIPv6 = 23, 64
 
 const (
 	configAPI  = "config.openshift.io/v1"
@@ -194,24 +190,9 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) (any, error) {
 
 // network is the address plan.
 func network(hcp *hyperv1.HostedControlPlane) (any, error) {
-	pods, services := []any{}, []any{}
-	for i, n := range hcp.Spec.Networking.ClusterNetwork {
-		prefix, err := netip.ParsePrefix(string(n.CIDR))
-		if err != nil {
-			return nil, fmt.Errorf("spec.networking.clusterNetwork[%d].cidr %q is no network: it must look like 10.132.0.0/14", i, n.CIDR)
-		}
-		host := int(n.HostPrefix)
-		switch {
-		case host != 0:
-		case prefix.Addr().Is4():
-			host = hostPrefixIPv4
-		default:
-			host = hostPrefixIPv6
-		}
-		pods = append(pods, map[string]any{"cidr": string(n.CIDR), "hostPrefix": host})
-	}
-	for _, n := range hcp.Spec.Networking.ServiceNetwork {
-		services = append(services, string(n.CIDR))
+	pods, services, err := payload.Networks(hcp)
+	if err != nil {
+		return nil, err
 	}
 	spec := map[string]any{"clusterNetwork": pods, "serviceNetwork": services, "networkType": string(hcp.Spec.Networking.NetworkType)}
 	if c := hcp.Spec.Configuration; c != nil && c.Network != nil {

@@ -197,7 +197,6 @@ func addPrintable(list *parse.ListNode) error {
 		return nil
 	}
 	for i, node := range list.Nodes {
-		var branches []*parse.ListNode
 		switch n := node.(type) {
 		case *parse.TemplateNode:
 			action, err := asInclude(n)
@@ -213,14 +212,8 @@ func addPrintable(list *parse.ListNode) error {
 				}
 				n.Pipe.Cmds = append(n.Pipe.Cmds, command)
 			}
-		case *parse.RangeNode:
-			branches = []*parse.ListNode{n.List, n.ElseList}
-		case *parse.IfNode:
-			branches = []*parse.ListNode{n.List, n.ElseList}
-		case *parse.WithNode:
-			branches = []*parse.ListNode{n.List, n.ElseList}
 		}
-		for _, branch := range branches {
+		for _, branch := range branchesOf(node) {
 			if err := addPrintable(branch); err != nil {
 				return err
 			}

@@ -43,22 +43,26 @@ func (l *limited) Write(p []byte) (int, error) {
 // tick is the function that looks at the time. Nothing else stops a loop without output.
 const tick = "internalTick"
 
+// branchesOf are the lists in a node; one that isn't there is nil.
+func branchesOf(node parse.Node) []*parse.ListNode {
+	switch n := node.(type) {
+	case *parse.RangeNode:
+		return []*parse.ListNode{n.List, n.ElseList}
+	case *parse.IfNode:
+		return []*parse.ListNode{n.List, n.ElseList}
+	case *parse.WithNode:
+		return []*parse.ListNode{n.List, n.ElseList}
+	}
+	return nil
+}
+
 // addTicks makes every loop and every template look at the time first.
 func addTicks(list *parse.ListNode) error {
 	if list == nil {
 		return nil
 	}
 	for _, node := range list.Nodes {
-		var branches []*parse.ListNode
-		switch n := node.(type) {
-		case *parse.RangeNode:
-			branches = []*parse.ListNode{n.List, n.ElseList}
-		case *parse.IfNode:
-			branches = []*parse.ListNode{n.List, n.ElseList}
-		case *parse.WithNode:
-			branches = []*parse.ListNode{n.List, n.ElseList}
-		}
-		for _, b := range branches {
+		for _, b := range branchesOf(node) {
 			if err := addTicks(b); err != nil {
 				return err
 			}

@@ -256,7 +256,7 @@ func TestValidator(t *testing.T) {
 		return said
 	}
 	g.Expect(pass()).To(Equal(map[string]string{"Valid": "StorageMissing", "Applied": "Invalid"}))
-	g.Expect(conditions.Get(config.Status.Conditions, "Valid").Message).To(ContainSubstring("there is no StorageClass gold"))
+	g.Expect(conditions.Get(config.Status.Conditions, "Valid").Message).To(ContainSubstring("StorageClass gold does not exist"))
 	g.Expect(Wanted(config, "")).To(BeEmpty())
 
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, Provisioner: "example.com/disk"}

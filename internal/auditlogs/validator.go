@@ -106,7 +106,7 @@ func (v *Validator) valid(ctx context.Context, config *auditlogv1alpha1.AuditLog
 	if problem != "" {
 		return conditions.False(t, auditlogv1alpha1.StorageMissingReason, problem+"; audit logs stay where they are until then"), snapshots, nil
 	}
-	return conditions.True(t, hyperv1.AsExpectedReason, "Volumes can be made"), snapshots, nil
+	return conditions.True(t, hyperv1.AsExpectedReason, "Volumes can be created"), snapshots, nil
 }
 
 // storage says what is wrong with the class; empty: nothing.
@@ -114,7 +114,7 @@ func (v *Validator) storage(ctx context.Context, class string) (string, error) {
 	if class != "" {
 		err := v.Live.Get(ctx, client.ObjectKey{Name: class}, &storagev1.StorageClass{})
 		if apierrors.IsNotFound(err) {
-			return fmt.Sprintf("spec.storage.storageClassName: there is no StorageClass %s: make it, or name another", class), nil
+			return fmt.Sprintf("spec.storage.storageClassName: StorageClass %s does not exist: create it, or name another", class), nil
 		}
 		return "", client.IgnoreNotFound(err)
 	}
@@ -132,7 +132,7 @@ func (v *Validator) storage(ctx context.Context, class string) (string, error) {
 func (v *Validator) possible() metav1.Condition {
 	if !Served(v.Mapper) {
 		return conditions.False(auditlogv1alpha1.SnapshotsPossible, auditlogv1alpha1.NoSnapshotsReason,
-			"spec.snapshots.enabled is true, and the management cluster has no VolumeSnapshots: install a snapshot controller and its definitions, or set it to false. Logs are kept on volumes all the same")
+			"spec.snapshots.enabled is true, and the management cluster has no VolumeSnapshots: install a snapshot controller and its definitions, or set it to false. Logs are kept on volumes either way")
 	}
 	return conditions.True(auditlogv1alpha1.SnapshotsPossible, hyperv1.AsExpectedReason, "Snapshots are taken after restarts")
 }
@@ -141,10 +141,10 @@ func (v *Validator) possible() metav1.Condition {
 func (v *Validator) applied(ctx context.Context, config *auditlogv1alpha1.AuditLogPersistenceConfig, valid metav1.ConditionStatus) (metav1.Condition, error) {
 	const t = auditlogv1alpha1.ConfigApplied
 	if !config.Spec.Enabled {
-		return conditions.False(t, auditlogv1alpha1.DisabledReason, "spec.enabled is false: audit logs go with their Pods"), nil
+		return conditions.False(t, auditlogv1alpha1.DisabledReason, "spec.enabled is false: audit logs are lost with their Pods"), nil
 	}
 	if valid != metav1.ConditionTrue {
-		return conditions.False(t, auditlogv1alpha1.InvalidReason, "The configuration can't be carried out, see condition Valid"), nil
+		return conditions.False(t, auditlogv1alpha1.InvalidReason, "The configuration can't be applied, see condition Valid"), nil
 	}
 	s, _, err := SettingsOf(&config.Spec)
 	if err != nil {
@@ -168,5 +168,5 @@ func (v *Validator) applied(ctx context.Context, config *auditlogv1alpha1.AuditL
 	if more := len(waiting) - maxNamed; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
-	return conditions.False(t, auditlogv1alpha1.ApplyingReason, fmt.Sprintf("%d of %d control planes do not have it yet: %s", len(waiting), len(list.Items), named)), nil
+	return conditions.False(t, auditlogv1alpha1.ApplyingReason, fmt.Sprintf("%d of %d control planes do not keep their audit logs on volumes yet: %s", len(waiting), len(list.Items), named)), nil
 }

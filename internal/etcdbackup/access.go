@@ -113,9 +113,9 @@ func (o observed) accessProblem() string {
 	case err != nil:
 		return fmt.Sprintf("%s: key %s: %v", where, key, err)
 	case scope != "" && !scopeName.MatchString(scope):
-		return fmt.Sprintf("%s: key %s is no name of an encryption scope: 3 to 63 letters, digits and hyphens", where, backups.ScopeKey)
+		return fmt.Sprintf("%s: key %s is not the name of an encryption scope: 3 to 63 letters, digits and hyphens", where, backups.ScopeKey)
 	case scope == "" && o.vaultKey() != "" && !ended(o.backup):
-		return fmt.Sprintf("Azure encrypts blobs by encryption scopes, not by URLs of keys: make a scope with the key of encryptionKeyURL in storage account %s, and write its name into key %s of %s",
+		return fmt.Sprintf("Azure encrypts blobs with encryption scopes, not with URLs of keys: create a scope with the key of encryptionKeyURL in storage account %s, and write its name into key %s of %s",
 			o.azure().StorageAccount, backups.ScopeKey, where)
 	}
 	return ""

@@ -106,7 +106,7 @@ func TestBadKey(t *testing.T) {
 	t.Run("When a volume has no key it should be refused", func(t *testing.T) {
 		o := ready()
 		o.secret.Data[backups.VolumeKey] = []byte("claim")
-		NewWithT(t).Expect(planFor(o).condition.Message).To(ContainSubstring("it needs a key encryption-key, too"))
+		NewWithT(t).Expect(planFor(o).condition.Message).To(ContainSubstring("add key encryption-key"))
 	})
 	t.Run("When a volume is used the Job should mount it, and need no credentials", func(t *testing.T) {
 		g := NewWithT(t)

@@ -46,7 +46,7 @@ func (r *Reconciler) payload(ctx context.Context, o observed) (*corev1.Secret, e
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what the backup is of: %w", err)
+		return nil, fmt.Errorf("encoding the description of the backup: %w", err)
 	}
 	s.Data[metaKey] = raw
 	if len(o.key) == 0 || o.hc == nil {

@@ -31,7 +31,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		size: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hypershift_etcd_backup_size_bytes",
 			Help: "How large the newest snapshot of a control plane's etcd is in the storage."}, []string{"namespace"}),
 		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hypershift_etcd_backup_unreadable",
-			Help: "1 when the newest backup of a control plane could not be read or restored for a trial."}, []string{"namespace"}),
+			Help: "1 when the newest backup of a control plane could not be read, or not be restored as a test."}, []string{"namespace"}),
 		next: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hypershift_etcd_backup_due_timestamp_seconds",
 			Help: "When the first backup after the newest success of a schedule is to be made, or should have been."}, []string{"namespace", "schedule"}),
 		newest: map[string]time.Time{},

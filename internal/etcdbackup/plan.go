@@ -109,14 +109,14 @@ func planFor(o observed) plan {
 		return o.follow()
 	case begun(o.backup):
 		// A second Job would overwrite nothing, but the first may have succeeded: nobody knows, and a person should look into the storage.
-		return o.told(failed("the Job is gone, and how it ended is not known: look for the snapshot in the storage, or create another HCPEtcdBackup"))
+		return o.told(failed("the Job is gone, and its result is unknown: look for the snapshot in the storage, or create another HCPEtcdBackup"))
 	}
 	if reason := o.unhealthy(); reason != "" {
 		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: poll}
 	}
 	if len(o.others) > 0 {
 		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupRejectedReason,
-			fmt.Sprintf("Job %s makes another backup of this control plane: delete this HCPEtcdBackup, and create it again when that has ended", o.others[0].Name)))}
+			fmt.Sprintf("Job %s is making another backup of this control plane: delete this HCPEtcdBackup, and create it again when that Job has ended", o.others[0].Name)))}
 	}
 	if problem := storageProblem(o.backup.Spec.Storage); problem != "" {
 		return failed("%s", problem)
@@ -131,7 +131,7 @@ func planFor(o observed) plan {
 		return failed("%s", problem)
 	}
 	if string(o.secret.Data[backups.VolumeKey]) != "" && len(o.key) == 0 {
-		return failed("Secret %s/%s names a volume, which whoever has it can read: it needs a key %s, too", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey)
+		return failed("Secret %s/%s names a volume, which anyone with access to it can read: add key %s, with which backups are sealed", o.namespace, credentials(o.backup.Spec.Storage), backups.EncryptionKey)
 	}
 	return plan{
 		start:     true,

@@ -90,7 +90,7 @@ func TestPlan(t *testing.T) {
 		"When a member is missing it should wait": {
 			func(o *observed) { o.etcds["etcd"].Status.ReadyReplicas = 2 }, "EtcdUnhealthy", "etcd StatefulSet not fully ready: 2/3 replicas ready", "", false, true},
 		"When another Job of the control plane runs it should be rejected": {
-			func(o *observed) { o.others = []batchv1.Job{*jobWith("", "")} }, "BackupRejected", "Job etcd-backup-one-x makes another backup", "", false, false},
+			func(o *observed) { o.others = []batchv1.Job{*jobWith("", "")} }, "BackupRejected", "Job etcd-backup-one-x is making another backup", "", false, false},
 		"When the credentials are missing it should say where": {
 			func(o *observed) { o.secret = nil }, "BackupFailed", `credential Secret "bucket" not found in namespace "hypershift"`, "", false, false},
 		"When the storage is in Azure it should start": {func(o *observed) { inAzure(o) }, "BackupInProgress", "waiting for completion", "BackupInProgress", true, true},

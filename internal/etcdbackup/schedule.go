@@ -96,7 +96,7 @@ func planSchedule(b *hyperv1.HCPEtcdBackup, siblings []hyperv1.HCPEtcdBackup, no
 		next = s.Backup.Next(now)
 	}
 	p.again = max(next.Sub(now), poll)
-	p.condition = conditions.True(hyperv1.EtcdBackupScheduled, hyperv1.BackupScheduledReason, fmt.Sprintf("%d backups, %d of them without success; the next at %s", len(own), len(bad), next.Format(time.RFC3339)))
+	p.condition = conditions.True(hyperv1.EtcdBackupScheduled, hyperv1.BackupScheduledReason, fmt.Sprintf("%d backups, %d of them failed; the next at %s", len(own), len(bad), next.Format(time.RFC3339)))
 	if s.Verify != nil && newest != nil && newest.Annotations[backups.VerifyAnnotation] == "" {
 		asked, err := time.Parse(time.RFC3339, b.Annotations[backups.VerifiedAtAnnotation])
 		if err != nil {

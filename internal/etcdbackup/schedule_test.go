@@ -92,8 +92,8 @@ func TestSchedule(t *testing.T) {
 	for text, annotations := range map[string]map[string]string{
 		"five fields":              {backups.ScheduleAnnotation: "daily"},
 		"every 1m0s":               {backups.ScheduleAnnotation: "* * * * *"},
-		"never comes":              {backups.ScheduleAnnotation: "0 0 31 2 *"},
-		"no number between 1":      {backups.ScheduleAnnotation: "@daily", backups.KeepAnnotation: "0"},
+		"never occurs":             {backups.ScheduleAnnotation: "0 0 31 2 *"},
+		"not a number from 1":      {backups.ScheduleAnnotation: "@daily", backups.KeepAnnotation: "0"},
 		"backup-verify-schedule: ": {backups.ScheduleAnnotation: "@daily", backups.VerifyScheduleAnnotation: "x"},
 		"in UTC":                   {backups.ScheduleAnnotation: "TZ=Europe/Berlin 0 0 * * *"},
 	} {

@@ -96,10 +96,10 @@ func (o observed) verification(p plan) plan {
 	case batchv1.JobComplete:
 		s := bundle.Summary{}
 		if err := json.Unmarshal([]byte(o.check.message), &s); err != nil {
-			return unreadable("how the verification ended is not known: ask for another")
+			return unreadable("the result of the verification is unknown: request another")
 		}
 		p.verified = ptr.To(conditions.True(hyperv1.EtcdBackupVerified, hyperv1.BackupRestorableReason,
-			fmt.Sprintf("read and restored for a trial at %s: %s", o.now.UTC().Format(time.RFC3339), described(s))))
+			fmt.Sprintf("read and restored as a test at %s: %s", o.now.UTC().Format(time.RFC3339), described(s))))
 		p.asked = true
 	case batchv1.JobFailed:
 		if o.check.message != "" {

@@ -23,7 +23,7 @@ func autoNodeEnabled(obs Observed) *metav1.Condition {
 	case obs.Release == nil: // not looked at in this pass
 		return conditions.Get(obs.HCP.Status.Conditions, kind)
 	case !asked:
-		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, "Karpenter is being taken away; nodes that it made go on without it")
+		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, "Karpenter is being removed; the nodes that it created keep running without it")
 	case karpenter.Problem(obs.HCP, obs.Release) != "":
 		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, karpenter.Problem(obs.HCP, obs.Release))
 	default:

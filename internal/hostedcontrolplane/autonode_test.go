@@ -37,12 +37,12 @@ func TestAutoNodeEnabled(t *testing.T) {
 		"When it runs it should be enabled": {mutate: []func(*Observed){ask, reports("True", "True")}, want: "True AsExpected " + hyperv1.AllIsWellMessage},
 		"When the release has no image of it the condition should say how to get it": {
 			mutate: []func(*Observed){ask, func(obs *Observed) { obs.Release.Images = nil }},
-			want:   "False AutoNodeProgressing release 1.36.3 has no image \"karpenter\": `make karpenter up` puts it into local releases, and distributions have it in theirs"},
+			want:   "False AutoNodeProgressing release 1.36.3 has no image \"karpenter\": `make karpenter up` adds it to local releases, and those of distributions include it"},
 		"When it is switched off and still there it should say so": {mutate: []func(*Observed){func(obs *Observed) {
 			obs.Flavour = kubernetes
 			obs.Deployments = append(obs.Deployments, appsv1.Deployment{})
 			obs.Deployments[len(obs.Deployments)-1].Name = "karpenter"
-		}}, want: "False AutoNodeProgressing Karpenter is being taken away; nodes that it made go on without it"},
+		}}, want: "False AutoNodeProgressing Karpenter is being removed; the nodes that it created keep running without it"},
 		"When a pass did not look at the release it should keep what was said": {mutate: []func(*Observed){ask, func(obs *Observed) {
 			obs.Release = nil
 			obs.HCP.Status.Conditions = append(obs.HCP.Status.Conditions, conditions.True(hyperv1.AutoNodeEnabled, "AsExpected", "before"))

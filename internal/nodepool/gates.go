@@ -50,13 +50,13 @@ func (p *pass) autoscaling() bool {
 	case a == nil:
 		p.set(bad(t, hyperv1.AsExpectedReason, "spec.autoScaling is not set"))
 	case p.unmanagedPlatform():
-		p.set(bad(t, hyperv1.AsExpectedReason, fmt.Sprintf("spec.autoScaling has no effect on platform %s: you make the machines", p.spec().Platform.Type)))
+		p.set(bad(t, hyperv1.AsExpectedReason, fmt.Sprintf("spec.autoScaling has no effect on platform %s: you create the machines", p.spec().Platform.Type)))
 	case ptr.Deref(a.Min, 0) > a.Max || a.Max < 1:
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.max is %d: it must be at least 1, and at least min, which is %d", a.Max, ptr.Deref(a.Min, 0))))
 	case ptr.Deref(a.Min, 0) == 0 && p.obs.platform != nil && !p.obs.platform.Traits().ScaleFromZero:
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.min is 0, which platform %s does not support: the pool keeps one machine; set it to 1 or more", p.spec().Platform.Type)))
 	default:
-		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("the number of machines is chosen between %d and %d", ptr.Deref(a.Min, 0), a.Max)))
+		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("the autoscaler chooses between %d and %d machines", ptr.Deref(a.Min, 0), a.Max)))
 	}
 	return true // Replicas keeps to the bounds in any case
 }
@@ -198,7 +198,7 @@ func (p *pass) ignitionEndpoint() bool {
 	case p.obs.hc.Status.IgnitionEndpoint == "":
 		p.set(bad(t, hyperv1.NodePoolIgnitionEndpointMissingReason, "the HostedCluster has no ignition endpoint yet; see its condition IgnitionEndpointAvailable"))
 	case len(p.obs.ignitionCA) == 0:
-		p.set(bad(t, hyperv1.NodePoolIgnitionCACertMissingReason, fmt.Sprintf("Secret %s/%s is not there yet", p.obs.namespace, ignitionCASecret)))
+		p.set(bad(t, hyperv1.NodePoolIgnitionCACertMissingReason, fmt.Sprintf("Secret %s/%s does not exist yet", p.obs.namespace, ignitionCASecret)))
 		p.recheckAfter = retryRelease
 	default:
 		p.removed = append(p.removed, t)

@@ -24,5 +24,5 @@ func (p *pass) reportHibernation() {
 		p.set(condition(kind, corev1.ConditionFalse, hyperv1.WorkersStoppingReason, fmt.Sprintf("%d machines are being drained and removed", n)))
 		return
 	}
-	p.set(condition(kind, corev1.ConditionTrue, hyperv1.AsleepReason, "the pool has no machines while the hosted cluster hibernates; they are made again when it is awake"))
+	p.set(condition(kind, corev1.ConditionTrue, hyperv1.AsleepReason, "the pool has no machines while the hosted cluster hibernates; they are created again when it wakes up"))
 }

@@ -87,7 +87,7 @@ func apiProxy(obs *observed) (apiproxy.Input, error) {
 	}
 	var err error
 	if in.Address, err = netip.ParseAddr(address); err != nil {
-		return in, fmt.Errorf("spec.networking.apiServer.advertiseAddress %q of the HostedCluster is no address", address)
+		return in, fmt.Errorf("spec.networking.apiServer.advertiseAddress %q of the HostedCluster is not an IP address", address)
 	}
 	in.Image, _ = obs.release.ImageFor(haproxyTag)
 	if own := ownProxyImage(obs.pool); own != "" {
@@ -160,7 +160,7 @@ func osStream(obs *observed) (string, error) {
 	if runc := runtimeIsRunc(obs.userConfig); runc != "" {
 		standard = streamRHEL9
 		if stream == streamRHEL10 {
-			return "", fmt.Errorf("%s selects runc, which %s does not have: take it out, or set spec.osImageStream.name to %s", runc, streamRHEL10, streamRHEL9)
+			return "", fmt.Errorf("%s selects runc, which %s does not have: remove it, or set spec.osImageStream.name to %s", runc, streamRHEL10, streamRHEL9)
 		}
 	}
 	if stream == standard && (standard == streamRHEL10 || !atLeast(obs.release.Version, 5, 0)) {

@@ -163,7 +163,7 @@ func TestGates(t *testing.T) {
 			hyperv1.IgnitionEndpointAvailable, "False/IgnitionEndpointMissing: the HostedCluster has no ignition endpoint yet; see its condition IgnitionEndpointAvailable"},
 		"When the certificate is not there yet it should wait for it": {
 			func(o *observed) { o.ignitionCA = nil },
-			hyperv1.IgnitionEndpointAvailable, "False/IgnitionCACertMissing: Secret clusters-demo/ignition-server-ca-cert is not there yet"},
+			hyperv1.IgnitionEndpointAvailable, "False/IgnitionCACertMissing: Secret clusters-demo/ignition-server-ca-cert does not exist yet"},
 		"When the namespace is another cluster's it should touch nothing": {
 			func(o *observed) {
 				o.namespaceErr = fmt.Errorf("namespace clusters-demo belongs to another hosted cluster")

@@ -95,5 +95,5 @@ func (p *pass) closedGate() string {
 			return c.Type + ": " + c.Message
 		}
 	}
-	return "the NodePool is not ready to be looked at"
+	return "the NodePool can't be previewed yet"
 }

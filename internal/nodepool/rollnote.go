@@ -77,10 +77,10 @@ func (p *pass) noteRoll() {
 func (p *pass) reportUnrequested() {
 	changes := strings.Join(rolls.Changes(p.rolls.before.Inputs, p.target.inputs), "; ")
 	if changes == "" {
-		changes = fmt.Sprintf("this operator makes other machines from the same settings (%s → %s)", p.rolls.before.Hash, p.made())
+		changes = fmt.Sprintf("this operator makes machines in another way from the same settings (%s → %s)", p.rolls.before.Hash, p.made())
 	}
 	c := condition(hyperv1.NodePoolUnrequestedRolloutConditionType, corev1.ConditionTrue, ReasonHeld, clip.Over(fmt.Sprintf(
-		"all machines would be replaced, and nobody changed a spec: %s. Machines stay as they are. To replace them: kubectl annotate --overwrite nodepool %s -n %s %s=%s",
+		"all machines would be replaced although no spec was changed: %s. Machines stay as they are. To replace them: kubectl annotate --overwrite nodepool %s -n %s %s=%s",
 		changes, p.obs.pool.Name, p.obs.pool.Namespace, hyperv1.NodePoolAllowRolloutAnnotation, p.made()), maxHeldMessage, "…"))
 	c.Severity = severityError
 	p.set(c)

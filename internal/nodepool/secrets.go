@@ -205,7 +205,7 @@ func (p *pass) payload() {
 	}
 	secret := p.tokenSecret(p.target.hash)
 	if secret == nil {
-		missing := fmt.Sprintf("Secret %s is not there yet", token.Name(p.obs.pool.Name, p.target.hash))
+		missing := fmt.Sprintf("Secret %s does not exist yet", token.Name(p.obs.pool.Name, p.target.hash))
 		p.set(bad(generated, hyperv1.NodePoolNotFoundReason, missing))
 		if p.reached() {
 			p.set(good(reached))

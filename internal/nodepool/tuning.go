@@ -59,7 +59,7 @@ func readTuning(sources []nodeconfig.Source) (tuned, error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("ConfigMap %q, which spec.tuningConfig names: %w", s.Name, err))
 		case kind == profileKind && out.profile != "":
-			errs = append(errs, fmt.Errorf("ConfigMaps %q and %q, which spec.tuningConfig names, both hold a PerformanceProfile: a NodePool has one at most; take one out", out.from, s.Name))
+			errs = append(errs, fmt.Errorf("ConfigMaps %q and %q, which spec.tuningConfig names, both hold a PerformanceProfile: a NodePool has one at most; remove one", out.from, s.Name))
 		case kind == profileKind:
 			out.profile, out.from = strings.TrimSpace(s.Data), s.Name
 		default:

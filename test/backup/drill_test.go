@@ -255,7 +255,7 @@ func (w *world) shards(file, url string) {
 		g.Expect(os.WriteFile(required, []byte("events,leases"), 0o600)).To(Succeed())
 		defer os.Remove(required)
 		_, err := w.fetch(url, "leases", filepath.Join(t.TempDir(), "snapshot.db"))
-		g.Expect(err).To(MatchError(ContainSubstring("nothing of shard leases any more")))
+		g.Expect(err).To(MatchError(ContainSubstring("no longer has shard leases")))
 	})
 	w.Run("When the snapshot of a shard was not made there should be no backup, and nothing of it be left", func(t *testing.T) {
 		g := NewWithT(t)

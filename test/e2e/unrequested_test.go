@@ -53,7 +53,7 @@ func TestLiveUnrequested(t *testing.T) {
 	eventually(t, 3*time.Minute, "a machine of an older operator", available(olderTemplate))
 	before := poolMachines(t, olderPool)
 
-	change := regexp.MustCompile(`all machines would be replaced, and nobody changed a spec: .*` + olderTemplate + ` → ` + template)
+	change := regexp.MustCompile(`all machines would be replaced although no spec was changed: .*` + olderTemplate + ` → ` + template)
 	message := func() string {
 		return get("nodepool", fmt.Sprintf(`{.status.conditions[?(@.type==%q)].message}`, hyperv1.NodePoolUnrequestedRolloutConditionType))
 	}

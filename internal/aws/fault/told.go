@@ -54,37 +54,37 @@ func (t *told) Error() string {
 func (t *told) Unwrap() error { return t.err }
 
 // byItself is said of what an operator repeats until it works.
-const byItself = "the operator tries again by itself"
+const byItself = "the operator tries again automatically"
 
 // advice is Remedy's for people who look at a condition, where that is other than for whoever ran a command.
 var advice = map[string]string{
-	"UnauthorizedOperation":       "let the role make this call: `hypershift create iam aws` makes roles that may",
-	"AccessDenied":                "let the role make this call, and trust the cluster's tokens: `hypershift create iam aws` makes roles that do",
-	"AccessDeniedException":       "let the role make this call: `hypershift create iam aws` makes roles that may",
+	"UnauthorizedOperation":       "give the role the permission for this call: `hypershift create iam aws` creates roles that have it",
+	"AccessDenied":                "let the role make this call, and trust the cluster's tokens: `hypershift create iam aws` creates such roles",
+	"AccessDeniedException":       "give the role the permission for this call: `hypershift create iam aws` creates roles that have it",
 	"ExpiredToken":                "the token was not renewed in time: " + byItself,
 	"ExpiredTokenException":       "the token was not renewed in time: " + byItself,
 	"VpcEndpointLimitExceeded":    "remove an endpoint or ask AWS for a higher quota \"Interface VPC endpoints per VPC\"",
 	"AddressLimitExceeded":        "release an address, or ask AWS for a higher quota \"EC2-VPC Elastic IPs\"",
-	"InvalidSubnetID.NotFound":    "name subnets of the cluster's VPC by spec.platform.aws.subnet of the NodePools",
-	"InvalidSubnetId.NotFound":    "name subnets of the cluster's VPC by spec.platform.aws.subnet of the NodePools",
-	"InvalidVpcID.NotFound":       "name the VPC of the machines by spec.platform.aws.cloudProviderConfig.vpc",
-	"InvalidServiceName":          "the endpoint service is gone or lets nobody in yet: " + byItself,
-	"InvalidServiceName.NotFound": "the endpoint service is gone or lets nobody in yet: " + byItself,
-	"NoSuchHostedZone":            "the zone is looked for by its name: `hypershift create infra aws` makes it",
-	"ConcurrentModification":      "somebody else changes the same object: " + byItself,
-	"PriorRequestNotComplete":     "an earlier change takes its time: " + byItself,
+	"InvalidSubnetID.NotFound":    "name subnets of the cluster's VPC in spec.platform.aws.subnet of the NodePools",
+	"InvalidSubnetId.NotFound":    "name subnets of the cluster's VPC in spec.platform.aws.subnet of the NodePools",
+	"InvalidVpcID.NotFound":       "name the VPC of the machines in spec.platform.aws.cloudProviderConfig.vpc",
+	"InvalidServiceName":          "the endpoint service is gone, or doesn't accept connections yet: " + byItself,
+	"InvalidServiceName.NotFound": "the endpoint service is gone, or doesn't accept connections yet: " + byItself,
+	"NoSuchHostedZone":            "there is no zone of this name: `hypershift create infra aws` creates it",
+	"ConcurrentModification":      "someone else is changing the same object: " + byItself,
+	"PriorRequestNotComplete":     "an earlier change is still in progress: " + byItself,
 	"NatGatewayLimitExceeded":     "ask AWS for a higher quota \"NAT gateways per Availability Zone\"",
-	"ConflictingDomainExists":     "a zone of that name is on this VPC already: delete it",
-	"InvalidSubnet":               "the subnet was just made or is gone: " + byItself,
-	"InvalidElasticIpID.NotFound": "the address was just made or is gone: " + byItself,
-	"InvalidGroup.Duplicate":      "a security group of that name came meanwhile: " + byItself,
-	"InvalidKeyPair.Duplicate":    "a key of that name came meanwhile: " + byItself,
+	"ConflictingDomainExists":     "this VPC already has a zone of that name: delete it",
+	"InvalidSubnet":               "the subnet was just created, or is gone: " + byItself,
+	"InvalidElasticIpID.NotFound": "the address was just created, or is gone: " + byItself,
+	"InvalidGroup.Duplicate":      "a security group of that name was created in the meantime: " + byItself,
+	"InvalidKeyPair.Duplicate":    "a key of that name was created in the meantime: " + byItself,
 	"InvalidParameter":            "check what spec.platform.aws of the HostedCluster and its NodePools names",
 	"InvalidParameterValue":       "check what spec.platform.aws of the HostedCluster and its NodePools names",
-	"NotFoundException":           "the KMS key does not exist: name one of the region by spec.secretEncryption.kms.aws.activeKey.arn",
-	"DisabledException":           "enable the KMS key: nothing that it encrypted can be read meanwhile",
+	"NotFoundException":           "the KMS key does not exist: name one of the region in spec.secretEncryption.kms.aws.activeKey.arn",
+	"DisabledException":           "enable the KMS key: until then, nothing that it encrypted can be read",
 	"KMSInvalidStateException":    "the KMS key is about to be deleted or incomplete: cancel its deletion",
-	"KeyUnavailableException":     "the KMS key is unavailable for the moment: " + byItself,
+	"KeyUnavailableException":     "the KMS key is temporarily unavailable: " + byItself,
 	"InvalidKeyUsageException":    "name a symmetric KMS key for encryption",
 }
 
@@ -94,16 +94,16 @@ func Advice(code string) string {
 		return text
 	}
 	if Is(&smithy.GenericAPIError{Code: code}, throttled...) {
-		return "the account is asked too often, or the service has trouble: " + byItself
+		return "the account has reached AWS's limit of requests, or the service has a problem: " + byItself
 	}
 	if text := cmp.Or(Remedy(code), remedy.Launch(code)); text != "" {
 		return strings.Replace(text, "run the command again", byItself, 1)
 	}
 	switch err := (&smithy.GenericAPIError{Code: code}); {
 	case Gone(err):
-		return "it does not exist, or not any more: " + byItself
+		return "the object does not exist, or no longer exists: " + byItself
 	case Later(err):
-		return "something else has to go first: " + byItself
+		return "another object has to be deleted first: " + byItself
 	}
 	return ""
 }

@@ -11,8 +11,8 @@ import (
 
 func TestTold(t *testing.T) {
 	for code, want := range map[string]string{
-		"VpcEndpointLimitExceeded": "quota", "UnauthorizedOperation": "hypershift create iam aws", "RequestLimitExceeded": "tries again by itself", "InvalidSubnetID.NotFound": "spec.platform.aws.subnet",
-		"EntityAlreadyExists": "tries again by itself", "NoSuchThing": "code: NoSuchThing",
+		"VpcEndpointLimitExceeded": "quota", "UnauthorizedOperation": "hypershift create iam aws", "RequestLimitExceeded": "tries again automatically", "InvalidSubnetID.NotFound": "spec.platform.aws.subnet",
+		"EntityAlreadyExists": "tries again automatically", "NoSuchThing": "code: NoSuchThing",
 	} {
 		t.Run("When AWS answers "+code+" it should tell code and remedy, and no more", func(t *testing.T) {
 			g := NewWithT(t)

@@ -45,8 +45,8 @@ func TestPrintReports(t *testing.T) {
 		g := NewWithT(t)
 		out := &strings.Builder{}
 		printReports(out, []migration.Report{{HostedCluster: "clusters/demo", Objects: 9, Machines: 2, Dependents: 3,
-			Refusals: []migration.Refusal{{Reason: "Paused", Message: "spec.pausedUntil pauses it", Remedy: "end the pause"}}}})
-		g.Expect(out.String()).To(Equal("clusters/demo: 9 objects of 2 machines, 3 objects that get new owners\n  Paused: spec.pausedUntil pauses it\n    end the pause\n"))
+			Refusals: []migration.Refusal{{Reason: "Paused", Message: "spec.pausedUntil pauses the hosted cluster", Remedy: "end the pause"}}}})
+		g.Expect(out.String()).To(Equal("clusters/demo: 9 objects of 2 machines, 3 objects that get new owners\n  Paused: spec.pausedUntil pauses the hosted cluster\n    end the pause\n"))
 		out.Reset()
 		printReports(out, nil)
 		g.Expect(out.String()).To(Equal("there is nothing to move\n"))

@@ -57,9 +57,9 @@ func Problem(hcp *hyperv1.HostedControlPlane, r *release.Release) string {
 		return fmt.Sprintf("spec.autoNode.provisionerConfig.karpenter.platform is %s, and the hosted cluster is of platform %s: remove spec.autoNode, and size NodePools with spec.autoScaling",
 			hyperv1.KarpenterLocalPlatform, hcp.Spec.Platform.Type)
 	case unmanaged:
-		return fmt.Sprintf("annotation %s has no machines made: remove it, or spec.autoNode", hyperv1.DisableMachineManagement)
+		return fmt.Sprintf("annotation %s turns off the creation of machines: remove it, or remove spec.autoNode", hyperv1.DisableMachineManagement)
 	case len(r.Missing(Tag)) > 0:
-		return fmt.Sprintf("release %s has no image %q: `make karpenter up` puts it into local releases, and distributions have it in theirs", r.Version, Tag)
+		return fmt.Sprintf("release %s has no image %q: `make karpenter up` adds it to local releases, and those of distributions include it", r.Version, Tag)
 	}
 	return ""
 }

@@ -42,11 +42,11 @@ func TestWanted(t *testing.T) {
 			change: func(h *hyperv1.HostedControlPlane) { h.Spec.AutoNode = autoNode(hyperv1.KarpenterAWSPlatform) }},
 		"When the cluster has not come up it should not be wanted": {change: func(h *hyperv1.HostedControlPlane) { h.Status.KubeConfig = nil }},
 		"When the release lacks its image it should say how to get it": {lacks: true,
-			problem: "release 1.36.3 has no image \"karpenter\": `make karpenter up` puts it into local releases, and distributions have it in theirs"},
+			problem: "release 1.36.3 has no image \"karpenter\": `make karpenter up` adds it to local releases, and those of distributions include it"},
 		"When the cluster is of another platform it should say so": {
 			change: func(h *hyperv1.HostedControlPlane) { h.Spec.Platform.Type = hyperv1.NonePlatform }, problem: "the hosted cluster is of platform None"},
 		"When machines are somebody else's it should say so": {
-			change: func(h *hyperv1.HostedControlPlane) { h.Annotations[hyperv1.DisableMachineManagement] = "true" }, problem: "remove it, or spec.autoNode"},
+			change: func(h *hyperv1.HostedControlPlane) { h.Annotations[hyperv1.DisableMachineManagement] = "true" }, problem: "remove it, or remove spec.autoNode"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

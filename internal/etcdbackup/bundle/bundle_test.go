@@ -109,9 +109,9 @@ func TestManifest(t *testing.T) {
 		"When it was changed it should be refused":            {bytes.Replace(raw, []byte(`"demo"`), []byte(`"evil"`), 1), key(1), "was changed"},
 		"When its key is another it should be refused":        {raw, key(2), "another key"},
 		"When it is of a newer version it should be refused":  {bytes.Replace(raw, []byte(`"format": 1`), []byte(`"format": 3`), 1), key(1), "use a newer one"},
-		"When it names a file elsewhere it should be refused": {bytes.Replace(raw, []byte("1.db.enc"), []byte("../1.db"), 1), key(1), "that is none of a backup"},
+		"When it names a file elsewhere it should be refused": {bytes.Replace(raw, []byte("1.db.enc"), []byte("../1.db"), 1), key(1), "which no backup has"},
 		"When it is something else it should be refused":      {[]byte("{}"), key(1), "no format"},
-		"When it is no JSON it should be refused":             {[]byte("<?xml"), key(1), "no JSON of ours"},
+		"When it is no JSON it should be refused":             {[]byte("<?xml"), key(1), "the manifest can't be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := DecodeManifest(tc.raw, tc.key)

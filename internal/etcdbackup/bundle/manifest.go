@@ -123,13 +123,13 @@ func DecodeManifest(raw []byte, k Key) (Manifest, error) {
 		return m, fmt.Errorf("the manifest has more than %d bytes", MaxManifest)
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("the manifest is no JSON of ours: %w", err)
+		return m, fmt.Errorf("the manifest can't be read: %w", err)
 	}
 	switch {
 	case m.Format > Format:
 		return m, fmt.Errorf("the backup has format %d, and this version reads %d: use a newer one", m.Format, Format)
 	case m.Format < 1:
-		return m, errors.New("the file is no manifest of a backup: it has no format")
+		return m, errors.New("the file is not the manifest of a backup: it has no format")
 	}
 	if err := m.check(); err != nil {
 		return m, err
@@ -164,7 +164,7 @@ func (m Manifest) check() error {
 	seen := map[string]bool{}
 	for _, f := range m.Files() {
 		if f.Name == "" || f.Name != path.Base(f.Name) || f.Name == "." || f.Name == ".." || f.Bytes < 0 || len(f.SHA256) != 64 {
-			return fmt.Errorf("the manifest names a file %q that is none of a backup", f.Name)
+			return fmt.Errorf("the manifest names file %q, which no backup has", f.Name)
 		}
 		if seen[f.Name] {
 			return fmt.Errorf("the manifest names file %q twice", f.Name)
@@ -175,7 +175,7 @@ func (m Manifest) check() error {
 		return fmt.Errorf("the manifest has %d shards of etcd, and a cluster has at most %d", len(m.Shards), maxShards)
 	}
 	if len(m.Shards) > 0 && m.Format < Format {
-		return fmt.Errorf("the manifest has shards of etcd, and format %d knows none", m.Format)
+		return fmt.Errorf("the manifest has shards of etcd, which format %d does not support", m.Format)
 	}
 	known := map[string]bool{}
 	for _, name := range m.Etcd.Shards {
@@ -183,7 +183,7 @@ func (m Manifest) check() error {
 	}
 	for _, s := range m.Shards {
 		if len(s.Name) > maxShardName || !shardName.MatchString(s.Name) {
-			return fmt.Errorf("the manifest names a shard %q that no etcd can have", s.Name)
+			return fmt.Errorf("the manifest names shard %q, which is not a valid name", s.Name)
 		}
 		if known[s.Name] {
 			return fmt.Errorf("the manifest names shard %s twice", s.Name)
@@ -265,7 +265,7 @@ func ManifestOf(snapshot string) (string, error) {
 			return stem + ManifestEnd, nil
 		}
 	}
-	return "", fmt.Errorf("%q is no snapshot of a backup: its name must end with %s or %s", path.Base(snapshot), SnapshotEnd, SealedSnapshotEnd)
+	return "", fmt.Errorf("%q is not the snapshot of a backup: its name must end with %s or %s", path.Base(snapshot), SnapshotEnd, SealedSnapshotEnd)
 }
 
 // Beside is a file in the folder of another.

@@ -137,7 +137,7 @@ func (c *Check) Write(p []byte) (int, error) {
 		c.sum = sha256.New()
 	}
 	if c.n += int64(len(p)); c.n > MaxSnapshot {
-		return 0, fmt.Errorf("it has more than %d bytes: no etcd is that large", int64(MaxSnapshot))
+		return 0, fmt.Errorf("the snapshot has more than %d bytes: no etcd is that large", int64(MaxSnapshot))
 	}
 	if missing := boltAt + 4 - len(c.head); missing > 0 {
 		c.head = append(c.head, p[:min(missing, len(p))]...)
@@ -167,13 +167,13 @@ func (c *Check) Bytes() int64 { return c.n }
 func (c *Check) Err() error {
 	// A database is a multiple of 512 bytes, so the sum shows by the length.
 	if c.n < 512+sha256.Size || c.n%512 != sha256.Size {
-		return fmt.Errorf("it is no whole snapshot: %d bytes do not end with a sum", c.n)
+		return fmt.Errorf("the snapshot is incomplete: %d bytes, without a checksum at the end", c.n)
 	}
 	if binary.LittleEndian.Uint32(c.head[boltAt:]) != bolt {
-		return errors.New("it is no snapshot of etcd: it does not begin as a database")
+		return errors.New("the file is not a snapshot of etcd: it does not begin like a database")
 	}
 	if got := c.sum.Sum(nil); !bytes.Equal(got, c.tail) {
-		return fmt.Errorf("it is damaged: its SHA-256 is %x, and behind it stands %x", got, c.tail)
+		return fmt.Errorf("the snapshot is damaged: its SHA-256 is %x, and the checksum at its end is %x", got, c.tail)
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ const (
 // Errors of Open.
 var (
 	// ErrNoKey: the file is sealed, and no key was given.
-	ErrNoKey = errors.New("it is sealed with a key, and none was given")
+	ErrNoKey = errors.New("the file is sealed with a key, and no key was given")
 	// ErrWrongKey: the file is sealed with another key.
-	ErrWrongKey = errors.New("it is sealed with another key")
+	ErrWrongKey = errors.New("the file is sealed with another key")
 	// ErrDamaged: something is changed, missing or too much.
-	ErrDamaged = errors.New("it is damaged: what it was sealed with does not fit its content")
+	ErrDamaged = errors.New("the file is damaged: its seal does not match its content")
 )
 
 // Key is the user's.

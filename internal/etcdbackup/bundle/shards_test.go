@@ -50,12 +50,12 @@ func TestManifestOfShards(t *testing.T) {
 		change func(*Manifest)
 		want   string
 	}{
-		"When a shard's file is elsewhere it should be refused":       {func(m *Manifest) { m.Shards[0].Snapshot.Name = "../1.db" }, "that is none of a backup"},
-		"When a shard has no file it should be refused":               {func(m *Manifest) { m.Shards[0].Snapshot = File{} }, "that is none of a backup"},
-		"When a shard's name leads elsewhere it should be refused":    {func(m *Manifest) { m.Shards[0].Name = "../etcd" }, "that no etcd can have"},
-		"When a shard's name is a flag it should be refused":          {func(m *Manifest) { m.Shards[0].Name = "-x" }, "that no etcd can have"},
-		"When a shard has no name it should be refused":               {func(m *Manifest) { m.Shards[0].Name = "" }, "that no etcd can have"},
-		"When a shard's name is too long it should be refused":        {func(m *Manifest) { m.Shards[0].Name = strings.Repeat("a", 49) }, "that no etcd can have"},
+		"When a shard's file is elsewhere it should be refused":       {func(m *Manifest) { m.Shards[0].Snapshot.Name = "../1.db" }, "which no backup has"},
+		"When a shard has no file it should be refused":               {func(m *Manifest) { m.Shards[0].Snapshot = File{} }, "which no backup has"},
+		"When a shard's name leads elsewhere it should be refused":    {func(m *Manifest) { m.Shards[0].Name = "../etcd" }, "which is not a valid name"},
+		"When a shard's name is a flag it should be refused":          {func(m *Manifest) { m.Shards[0].Name = "-x" }, "which is not a valid name"},
+		"When a shard has no name it should be refused":               {func(m *Manifest) { m.Shards[0].Name = "" }, "which is not a valid name"},
+		"When a shard's name is too long it should be refused":        {func(m *Manifest) { m.Shards[0].Name = strings.Repeat("a", 49) }, "which is not a valid name"},
 		"When a shard is there twice it should be refused":            {func(m *Manifest) { m.Shards[1].Name = "events" }, "names shard events twice"},
 		"When a shard is saved and isn't it should be refused":        {func(m *Manifest) { m.Etcd.Shards = []string{"events"} }, "names shard events twice"},
 		"When two etcds have one file it should be refused":           {func(m *Manifest) { m.Shards[0].Snapshot = m.Snapshot }, `names file "1.db.enc" twice`},
@@ -77,7 +77,7 @@ func TestManifestOfShards(t *testing.T) {
 		raw, err := m.Encode(nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = DecodeManifest(bytes.Replace(raw, []byte(`"format": 2`), []byte(`"format": 1`), 1), nil)
-		g.Expect(err).To(MatchError(ContainSubstring("format 1 knows none")))
+		g.Expect(err).To(MatchError(ContainSubstring("format 1 does not support")))
 	})
 }
 

@@ -17,7 +17,7 @@ func SplitURL(url string) (bucket, name string, err error) {
 	rest, ok := strings.CutPrefix(url, backups.Scheme)
 	bucket, name, slash := strings.Cut(rest, "/")
 	if !ok || !slash || bucket == "" || name == "" {
-		return "", "", fmt.Errorf("%q is no URL of a backup: want %sBUCKET/NAME", url, backups.Scheme)
+		return "", "", fmt.Errorf("%q is not the URL of a backup: write %sBUCKET/NAME", url, backups.Scheme)
 	}
 	return bucket, name, nil
 }

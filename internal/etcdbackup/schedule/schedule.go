@@ -36,10 +36,10 @@ func Parse(annotations map[string]string) (Schedule, error) {
 	// Any time will do: what is too often is too often from there, too.
 	first := s.Backup.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if first.IsZero() {
-		return s, fmt.Errorf("annotation %s: %q never comes", backups.ScheduleAnnotation, annotations[backups.ScheduleAnnotation])
+		return s, fmt.Errorf("annotation %s: %q never occurs", backups.ScheduleAnnotation, annotations[backups.ScheduleAnnotation])
 	}
 	if gap := s.Backup.Next(first).Sub(first); gap < shortest {
-		return s, fmt.Errorf("annotation %s: %q is every %s, and a backup may take %s: make it less often", backups.ScheduleAnnotation, annotations[backups.ScheduleAnnotation], gap, shortest)
+		return s, fmt.Errorf("annotation %s: %q occurs every %s, and a backup may take %s: choose a longer interval", backups.ScheduleAnnotation, annotations[backups.ScheduleAnnotation], gap, shortest)
 	}
 	if text, ok := annotations[backups.VerifyScheduleAnnotation]; ok {
 		if s.Verify, err = parseCron(backups.VerifyScheduleAnnotation, text); err != nil {
@@ -48,7 +48,7 @@ func Parse(annotations map[string]string) (Schedule, error) {
 	}
 	if text, ok := annotations[backups.KeepAnnotation]; ok {
 		if s.Keep, err = strconv.Atoi(text); err != nil || s.Keep < 1 || s.Keep > maxKeep {
-			return s, fmt.Errorf("annotation %s: %q is no number between 1 and %d", backups.KeepAnnotation, text, maxKeep)
+			return s, fmt.Errorf("annotation %s: %q is not a number from 1 to %d", backups.KeepAnnotation, text, maxKeep)
 		}
 	}
 	return s, nil

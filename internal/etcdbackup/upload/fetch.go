@@ -71,7 +71,7 @@ func fetchFrom(ctx context.Context, dir, url, shard, file string) error {
 	part, there := m.Part(shard)
 	if shard != "" && (alone || !there) {
 		if required(dir, shard) {
-			return fmt.Errorf("the backup has nothing of shard %s any more, and it had when the restore began", shard)
+			return fmt.Errorf("the backup no longer has shard %s, which it had when the restore began", shard)
 		}
 		return nil
 	}

@@ -138,7 +138,7 @@ func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
 		u.Result = terminationLog
 	}
 	if err := os.WriteFile(u.Result, []byte(result), 0o644); err != nil {
-		fmt.Fprintf(notes, "Warning: the URL could not be told to the operator: %v\n", err)
+		fmt.Fprintf(notes, "Warning: reporting the URL to the operator: %v\n", err)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (t transfer) run(ctx context.Context) (string, error) {
 	}
 	if sum.Removed, err = t.prune(ctx, m); err != nil {
 		// The backup is good; that others stay is told, and tried again by the next one.
-		sum.Note = strings.Join(slices.DeleteFunc([]string{sum.Note, "older backups stay: " + err.Error()}, func(s string) bool { return s == "" }), "; ")
+		sum.Note = strings.Join(slices.DeleteFunc([]string{sum.Note, "older backups are kept: " + err.Error()}, func(s string) bool { return s == "" }), "; ")
 		fmt.Fprintln(t.notes, "Warning: "+sum.Note)
 	}
 	line, err := json.Marshal(sum)
@@ -237,11 +237,11 @@ func (t transfer) run(ctx context.Context) (string, error) {
 func (t transfer) manifest() (bundle.Manifest, error) {
 	raw, err := os.ReadFile(t.Meta)
 	if err != nil {
-		return bundle.Manifest{}, fmt.Errorf("reading what the backup is of: %w", err)
+		return bundle.Manifest{}, fmt.Errorf("reading the description of the backup: %w", err)
 	}
 	m := bundle.Manifest{}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("reading what the backup is of: %w", err)
+		return m, fmt.Errorf("reading the description of the backup: %w", err)
 	}
 	m.Created = t.Now().UTC().Truncate(time.Second)
 	if err := describe(t.Path, &m.Etcd); err != nil {

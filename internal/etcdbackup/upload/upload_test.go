@@ -13,7 +13,7 @@ func TestUploadRefused(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "snapshot.db")
 	NewWithT(t).Expect(os.WriteFile(half, []byte("half of it"), 0o600)).To(Succeed())
 	for want, u := range map[string]Upload{
-		"is no whole snapshot": {StorageType: "S3", Bucket: "b", Region: "r", Path: half},
+		"is incomplete": {StorageType: "S3", Bucket: "b", Region: "r", Path: half},
 		`unsupported storage type: "GCS" (must be S3 or AzureBlob)`:      {StorageType: "GCS"},
 		"--azure-container is required for storage type AzureBlob":       {StorageType: "AzureBlob"},
 		"--azure-storage-account is required for storage type AzureBlob": {StorageType: "AzureBlob", Container: "c"},

@@ -17,7 +17,7 @@ import (
 // conditions. A process that doesn't lead decides nothing and shows nothing.
 var (
 	capacityMissing = prometheus.NewDesc("hypershift_cluster_capacity_missing",
-		"What the nodes have too little of for the control plane of a hosted cluster that waits for room, and for all that came before it.",
+		"Resources that the nodes lack for the control plane of a hosted cluster that waits for room, and for all that are ahead of it.",
 		[]string{"namespace", "name", "_id", "resource", "unit"}, nil)
 	admissions = prometheus.NewDesc("hypershift_control_plane_admissions_total",
 		"Decisions about the start of control planes: Admitted, Waiting (put in the queue for want of room) or CapacityGrows (started without room, as nodes are added).",

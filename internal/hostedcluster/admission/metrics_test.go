@@ -33,7 +33,7 @@ func TestCapacityMetrics(t *testing.T) {
 # TYPE hypershift_control_plane_admissions_total counter
 hypershift_control_plane_admissions_total{decision="Waiting"} 1
 `
-	expect(`# HELP hypershift_cluster_capacity_missing What the nodes have too little of for the control plane of a hosted cluster that waits for room, and for all that came before it.
+	expect(`# HELP hypershift_cluster_capacity_missing Resources that the nodes lack for the control plane of a hosted cluster that waits for room, and for all that are ahead of it.
 # TYPE hypershift_cluster_capacity_missing gauge
 hypershift_cluster_capacity_missing{_id="id",name="demo",namespace="clusters",resource="cpu",unit="core"} 0.245
 hypershift_cluster_capacity_missing{_id="id",name="demo",namespace="clusters",resource="memory",unit="byte"} 1.048576e+06

@@ -71,7 +71,7 @@ func (g *growth) Why(ctx context.Context) (string, error) {
 func (g *growth) look(ctx context.Context) (string, error) {
 	err := g.live.Get(ctx, autoscalerStatus, &corev1.ConfigMap{})
 	if err == nil {
-		return "ConfigMap " + autoscalerStatus.String() + " tells of a cluster autoscaler", nil
+		return "ConfigMap " + autoscalerStatus.String() + " indicates a cluster autoscaler", nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("looking for a cluster autoscaler: %w", err)
@@ -90,7 +90,7 @@ func (g *growth) look(ctx context.Context) (string, error) {
 		switch {
 		case apierrors.IsForbidden(err):
 			// To make pods that wait is a smaller evil than to wait for ever.
-			return fmt.Sprintf("there may be a %s, which the operator may not look at", kind), nil
+			return fmt.Sprintf("there may be a %s, which the operator has no permission to read", kind), nil
 		case err != nil:
 			return "", fmt.Errorf("listing %s: %w", kind, err)
 		case len(list.Items) > 0:

@@ -102,7 +102,7 @@ func (q *Queue) Settle(uid types.UID, seen bool) *Decision {
 }
 
 func admitted() *Decision {
-	return &Decision{Reason: hyperv1.AsExpectedReason, Message: "The control plane has its room"}
+	return &Decision{Reason: hyperv1.AsExpectedReason, Message: "The control plane has room"}
 }
 
 // Forget takes a HostedCluster out of the queue, and gives back what was kept for it.
@@ -171,7 +171,7 @@ func (q *Queue) Decide(ctx context.Context, one Candidate) (*Decision, error) {
 	w, own, err := q.world(ctx, one)
 	if errors.Is(err, errNoDemand) {
 		// Whoever renders it will say what is wrong; there is nothing that could be kept for it.
-		ctrl.LoggerFrom(ctx).Info("a control plane starts without having been asked for room", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("started a control plane without checking whether there is room", "reason", err.Error())
 		return decision, nil
 	}
 	if err != nil {
@@ -205,7 +205,7 @@ func (q *Queue) Decide(ctx context.Context, one Candidate) (*Decision, error) {
 // waiting is what a control plane waits for: nodes for its requests alone, as long as there are none that could be given to it, else room.
 func waiting(hc *hyperv1.HostedCluster, room string) string {
 	if c := conditions.Get(hc.Status.Conditions, hyperv1.RequestServingNodesReady); c != nil && c.Status == metav1.ConditionFalse {
-		return "The control plane waits for nodes of its own: " + c.Message
+		return "The control plane is waiting for dedicated nodes: " + c.Message
 	}
 	return room
 }

@@ -63,6 +63,6 @@ func TestWaitingForNodesOfItsOwn(t *testing.T) {
 	t.Run("When nodes of its own are missing it should name these, since room elsewhere is of no use", func(t *testing.T) {
 		hc := hc.DeepCopy()
 		hc.Status.Conditions = append(hc.Status.Conditions, conditions.False(hyperv1.RequestServingNodesReady, "WaitingForNodes", "No pair is free"))
-		NewWithT(t).Expect(waiting(hc, "no room")).To(Equal("The control plane waits for nodes of its own: No pair is free"))
+		NewWithT(t).Expect(waiting(hc, "no room")).To(Equal("The control plane is waiting for dedicated nodes: No pair is free"))
 	})
 }

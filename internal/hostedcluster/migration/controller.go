@@ -126,14 +126,14 @@ func lockPatch(hc *hyperv1.HostedCluster) client.Patch {
 
 // lockAgain takes over from whoever took the lock off in the middle. What was done without it can't be trusted before the commit.
 func (c *Controller) lockAgain(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
-	c.tell(ctx, hc, true, eventHeld, "somebody took the lock off a hosted cluster whose objects are being moved: it is locked again")
+	c.tell(ctx, hc, true, eventHeld, "someone removed the lock of a hosted cluster whose objects are being moved; the operator has set it again")
 	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s again: %w", names.BackReference(hc), err)
 	}
 	j.Lock = hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
 	if !j.Phase.committed() && j.Phase != RollBack {
 		j = j.at(RollBack, c.Clock.Now())
-		j.Failure, j.Message = ReasonConcurrent, "somebody took the lock off"
+		j.Failure, j.Message = ReasonConcurrent, "someone removed the lock"
 	}
 	_, err := writeJournal(ctx, c.Direct, names.NamespaceOf(hc), j, cm)
 	return ctrl.Result{RequeueAfter: outcome.Soon}, err
@@ -158,10 +158,10 @@ func (c *Controller) forget(ctx context.Context, j Journal, cm *corev1.ConfigMap
 func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
 	const key = hyperv1.PrivateCAPIMigrationInProgressAnnotation
 	if left := lockFor - c.Clock.Now().Sub(annotatedSince(hc, key, c.Clock.Now())); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, c.report(ctx, hc, held(hc, fmt.Sprintf("somebody set annotation %s by hand: no operator looks after the hosted cluster until it is removed, "+
-			"which the operator does after %d minutes; spec.pausedUntil pauses it for longer", key, int(lockFor.Minutes()))))
+		return ctrl.Result{RequeueAfter: left}, c.report(ctx, hc, held(hc, fmt.Sprintf("annotation %s was set by hand: no operator manages the hosted cluster until the annotation is removed, "+
+			"which the operator does after %d minutes; to pause the hosted cluster for longer, set spec.pausedUntil", key, int(lockFor.Minutes()))))
 	}
-	c.tell(ctx, hc, true, eventHeld, "a lock that somebody set by hand was taken off: nothing of the hosted cluster is being moved")
+	c.tell(ctx, hc, true, eventHeld, "removed a lock that was set by hand: nothing of the hosted cluster is being moved")
 	p := patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{key: nil}}.Patch()
 	if err := c.Direct.Patch(ctx, hc, p, client.FieldOwner(fieldOwner)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("taking a strange lock off HostedCluster %s: %w", names.BackReference(hc), err)
@@ -227,7 +227,7 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 		switch {
 		case p.Failure != nil:
 			ctrl.LoggerFrom(ctx).Info("Migration failed, rolling back", "phase", j.Phase, "reason", p.Failure.Reason, "message", p.Failure.Message)
-			c.tell(ctx, hc, true, eventVerificationFailed, fmt.Sprintf("phase %s: %s; everything is taken back", j.Phase, p.Failure.Message))
+			c.tell(ctx, hc, true, eventVerificationFailed, fmt.Sprintf("phase %s: %s; the move is rolled back", j.Phase, p.Failure.Message))
 			j = j.at(RollBack, o.Now)
 			j.Failure, j.Message = p.Failure.Reason, p.Failure.Message
 		case p.Next != "":
@@ -291,6 +291,6 @@ func (c *Controller) ended(ctx context.Context, hc *hyperv1.HostedCluster, j Jou
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Migration completed successfully", "direction", j.Direction, "seconds", int(c.Clock.Now().Sub(j.Started).Seconds()))
-	c.tell(ctx, hc, false, eventCompleted, fmt.Sprintf("the objects of Cluster API are in %s; nothing could scale or heal for %s", groupsOf(j.Direction), j.window()))
+	c.tell(ctx, hc, false, eventCompleted, fmt.Sprintf("the objects of Cluster API are in %s; machines could not be scaled or repaired for %s", groupsOf(j.Direction), j.window()))
 	return nil
 }

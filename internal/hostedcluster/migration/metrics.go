@@ -31,7 +31,7 @@ var (
 var (
 	pendingDesc = prometheus.NewDesc("hypershift_private_capi_pending_hosted_clusters_total", "Hosted clusters whose objects of Cluster API are in the standard groups.", nil, nil)
 	failedDesc  = prometheus.NewDesc("hypershift_private_capi_migration_failed_hosted_clusters_total",
-		"Hosted clusters whose move was taken back, until somebody asks again.", []string{"failure_reason"}, nil)
+		"Hosted clusters whose move was rolled back, until it is requested again.", []string{"failure_reason"}, nil)
 	startedDesc = prometheus.NewDesc("hypershift_private_capi_migration_start_time", "When the move of a hosted cluster began, in seconds since 1970, while it goes on.",
 		[]string{"namespace", "name"}, nil)
 )

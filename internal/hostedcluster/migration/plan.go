@@ -79,9 +79,9 @@ func planFor(o Observed) Plan {
 	case j.Phase.Over():
 		return Plan{Steps: []Step{{Op: OpUnlock}}}
 	case j.SchemaVersion != journalSchema || j.Phase.Number() == 0 && j.Phase != RollBack:
-		return Plan{Wait: "the journal is of another version of the operator, which has to finish what it began"}
+		return Plan{Wait: "another version of the operator wrote the journal and has to finish the move"}
 	case committed && j.Phase == RollBack, !committed && j.Phase.committed():
-		return Plan{Wait: "the journal and the annotations of the HostedCluster contradict each other: nothing is guessed, see docs/migration.md"}
+		return Plan{Wait: "the journal and the annotations of the HostedCluster contradict each other: see docs/migration.md for what to do"}
 	case committed && !j.Phase.committed():
 		return Plan{Next: ScaleUp} // the last thing before a crash
 	}
@@ -118,7 +118,7 @@ func (o Observed) abort() *Failure {
 	case j.Phase.Number() > ScaleDown.Number():
 		for _, p := range o.Programs {
 			if p.Replicas != 0 || p.Pods > 0 {
-				return &Failure{ReasonConcurrent, fmt.Sprintf("somebody started Deployment %s again while objects were being moved", p.Name)}
+				return &Failure{ReasonConcurrent, fmt.Sprintf("someone scaled up Deployment %s while objects were being moved", p.Name)}
 			}
 		}
 	}
@@ -274,7 +274,7 @@ func (o Observed) copy() Plan {
 		c, exists := to[obj.ID()]
 		switch {
 		case exists && !c.isCopy():
-			return Plan{Failure: &Failure{ReasonConflict, fmt.Sprintf("%s is there in group %s, too", obj.ID(), c.GroupVersionKind().Group)}}
+			return Plan{Failure: &Failure{ReasonConflict, fmt.Sprintf("%s also exists in group %s", obj.ID(), c.GroupVersionKind().Group)}}
 		case exists && c.whole():
 			p.Done++
 			continue
@@ -294,7 +294,7 @@ func (o Observed) copy() Plan {
 	switch {
 	case len(p.Steps) > 0:
 	case p.Done < p.Total:
-		return Plan{Failure: &Failure{ReasonConversion, "owners of objects lead in a circle"}}
+		return Plan{Failure: &Failure{ReasonConversion, "owner references of objects form a circle"}}
 	default:
 		p.Next = Repoint
 	}
@@ -325,7 +325,7 @@ func (o Observed) verify(next Phase) Plan {
 	for _, obj := range o.From {
 		c, exists := to[obj.ID()]
 		if !exists {
-			places = append(places, obj.ID().String()+": it has no copy")
+			places = append(places, obj.ID().String()+": no copy exists")
 			continue
 		}
 		if obj.deleting() && len(obj.GetFinalizers()) == 0 {
@@ -335,14 +335,14 @@ func (o Observed) verify(next Phase) Plan {
 		delete(to, obj.ID())
 	}
 	for id := range to {
-		places = append(places, id.String()+": it is a copy of nothing")
+		places = append(places, id.String()+": the original does not exist")
 	}
 	if len(places) > 0 {
 		slices.Sort(places)
-		return Plan{Failure: &Failure{ReasonMismatch, "copies are not what they were made from: " + some(places)}}
+		return Plan{Failure: &Failure{ReasonMismatch, "copies differ from their originals: " + some(places)}}
 	}
 	if p := o.repoint(uids); len(p.Steps) > 0 {
-		return Plan{Failure: &Failure{ReasonConcurrent, fmt.Sprintf("%s %s got an owner in the group that is left while objects were being moved", p.Steps[0].Dependent.Resource.Resource, p.Steps[0].Dependent.Name)}}
+		return Plan{Failure: &Failure{ReasonConcurrent, fmt.Sprintf("someone gave %s %s an owner in the old API group while objects were being moved", p.Steps[0].Dependent.Resource.Resource, p.Steps[0].Dependent.Name)}}
 	}
 	return Plan{Next: next, Done: len(o.From), Total: len(o.From)}
 }

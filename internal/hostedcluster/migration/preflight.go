@@ -85,23 +85,23 @@ func clusterSettled(in Inventory) []Refusal {
 	scope, private := a[hyperv1.HostedClusterScopeAnnotation], a[hyperv1.PrivateCAPITypesAnnotation] == "true"
 	switch {
 	case hc.DeletionTimestamp != nil:
-		return refuse("Deleting", "nothing has to be done", "it is being deleted")
+		return refuse("Deleting", "nothing has to be done", "the hosted cluster is being deleted")
 	case scope != "" && scope != hyperv1.LegacyScope:
-		return refuse("ForeignScope", "move it with the operator of its scope, which is not supported yet", "it is looked after by an operator with scope %q", scope)
+		return refuse("ForeignScope", "leave it where it is: operators of other scopes can't move objects yet", "an operator with scope %q manages the hosted cluster", scope)
 	case private == in.Direction.Private():
-		return refuse("AlreadyMoved", "nothing has to be done", "its objects are in %s", groupsOf(in.Direction))
+		return refuse("AlreadyMoved", "nothing has to be done", "the objects of Cluster API are already in %s", groupsOf(in.Direction))
 	case !private && scope != hyperv1.LegacyScope:
-		return refuse("Unknown", "wait until condition "+hyperv1.PrivateCAPITypes+" says it", "nobody has found out yet where its objects are")
+		return refuse("Unknown", "wait for condition "+hyperv1.PrivateCAPITypes, "it is not known yet in which API groups the objects of Cluster API are")
 	case a[hyperv1.PrivateCAPIHoldAnnotation] == "true":
-		return refuse("Held", "remove annotation "+hyperv1.PrivateCAPIHoldAnnotation, "it is held")
+		return refuse("Held", "remove annotation "+hyperv1.PrivateCAPIHoldAnnotation, "the hosted cluster is held back")
 	case a[hyperv1.PrivateCAPIMigrationFailedAnnotation] != "" && in.Direction == Forward:
-		return refuse("FailedBefore", "remove annotation "+hyperv1.PrivateCAPIMigrationFailedAnnotation+" once the cause is gone", "an earlier move was taken back (%s)", a[hyperv1.PrivateCAPIMigrationFailedAnnotation])
+		return refuse("FailedBefore", "remove annotation "+hyperv1.PrivateCAPIMigrationFailedAnnotation+" once the cause is gone", "an earlier move was rolled back (%s)", a[hyperv1.PrivateCAPIMigrationFailedAnnotation])
 	}
 	if pause.At(hc.Spec.PausedUntil, in.Now).Active {
-		return refuse("Paused", "end the pause", "spec.pausedUntil pauses it")
+		return refuse("Paused", "end the pause", "spec.pausedUntil pauses the hosted cluster")
 	}
 	if c := conditions.Get(hc.Status.Conditions, hyperv1.ClusterVersionProgressing); c != nil && c.Status == metav1.ConditionTrue {
-		return refuse("RollingOut", "wait until the version is rolled out", "its control plane is being upgraded")
+		return refuse("RollingOut", "wait until the version is rolled out", "the control plane is being upgraded")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func poolsSettled(in Inventory) (out []Refusal) {
 
 func namespaceOpen(in Inventory) []Refusal {
 	if in.Namespace == nil || in.Namespace.DeletionTimestamp != nil {
-		return refuse("NoNamespace", "nothing can be done", "namespace %s is not there or is being deleted", names.NamespaceOf(in.HC))
+		return refuse("NoNamespace", "nothing can be done", "namespace %s does not exist or is being deleted", names.NamespaceOf(in.HC))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func kindsServed(in Inventory) (out []Refusal) {
 		twin := translate.Group(o.Resource.Group) + "/" + o.Resource.Version + "/" + o.Resource.Resource
 		if !served[twin] && !told[twin] {
 			told[twin] = true
-			out = append(out, refuse("NoTwin", "install with --private-capi-types, or remove objects of a kind that HyperShift does not use", "%s is not served, which %s would be moved to", twin, o.ID())...)
+			out = append(out, refuse("NoTwin", "install with --private-capi-types, or remove objects of a kind that HyperShift does not use", "%s would be moved to %s, which the API server does not serve", o.ID(), twin)...)
 		}
 	}
 	return out
@@ -161,11 +161,11 @@ func objectsMovable(in Inventory) (out []Refusal) {
 			case f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents:
 				out = append(out, refuse("Deleting", "wait until it is gone", "%s is being deleted with what it owns", o.ID())...)
 			case domain != translate.Standard && !slices.ContainsFunc(knownFinalizers, func(k string) bool { return strings.HasSuffix(domain, k) }):
-				out = append(out, refuse("ForeignFinalizer", "have its owner remove it, because it would not know the copy", "%s has finalizer %s of a program that HyperShift does not run", o.ID(), f)...)
+				out = append(out, refuse("ForeignFinalizer", "have that program remove the finalizer: it would not recognise the copy", "%s has finalizer %s of a program that HyperShift does not run", o.ID(), f)...)
 			}
 		}
 		if t := o.GetDeletionTimestamp(); t != nil && in.Now.Sub(t.Time) < patienceWithDeletion {
-			out = append(out, refuse("Deleting", "wait for its end; after 30 minutes it is moved as it is", "%s is being deleted", o.ID())...)
+			out = append(out, refuse("Deleting", "wait until it is gone; after 30 minutes it is moved as it is", "%s is being deleted", o.ID())...)
 		}
 		if _, blocked := o.GetAnnotations()["clusterctl.cluster.x-k8s.io/block-move"]; blocked {
 			out = append(out, refuse("Blocked", "wait until its provider removes annotation clusterctl.cluster.x-k8s.io/block-move", "%s must not be moved now", o.ID())...)
@@ -194,7 +194,7 @@ func ownersKnown(in Inventory) (out []Refusal) {
 func nothingThere(in Inventory) (out []Refusal) {
 	for _, o := range in.To {
 		if !o.isCopy() {
-			out = append(out, refuse("BothGroups", "find out whose it is, and remove it there", "%s is in group %s already", o.ID(), o.GroupVersionKind().Group)...)
+			out = append(out, refuse("BothGroups", "find out who created it, and delete it there", "%s already exists in group %s", o.ID(), o.GroupVersionKind().Group)...)
 		}
 	}
 	return out
@@ -222,7 +222,7 @@ func copiesAccepted(in Inventory) (out []Refusal) {
 		if apierrors.IsForbidden(err) && len(in.Denied) > 0 {
 			continue // for want of rights, which is told
 		}
-		out = append(out, refuse("SchemaLoss", "make the definitions of both groups the same with hypershift install, and look at policies and quotas", "a copy would not be accepted: %v", err)...)
+		out = append(out, refuse("SchemaLoss", "run hypershift install, which makes the definitions of both groups the same, and check policies and quotas", "a copy would not be accepted: %v", err)...)
 	}
 	return out
 }

@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 		}, reason: "RollingOut"},
 		"When its namespace is going it should stay": {change: func(in *Inventory) { in.Namespace.DeletionTimestamp = &metav1.Time{Time: now} }, reason: "NoNamespace"},
 		"When it has no namespace it should stay":    {change: func(in *Inventory) { in.Namespace = nil }, reason: "NoNamespace"},
-		"When a kind has no twin it should be named": {change: func(in *Inventory) { in.Kinds = nil }, reason: "NoTwin", says: "cluster.hypershift.openshift.io/v1beta2/machines is not served"},
+		"When a kind has no twin it should be named": {change: func(in *Inventory) { in.Kinds = nil }, reason: "NoTwin", says: "would be moved to cluster.hypershift.openshift.io/v1beta2/machines"},
 		"When a program that isn't ours has a finalizer it should be named": {change: func(in *Inventory) {
 			in.From[0].SetFinalizers([]string{"machine.cluster.x-k8s.io", "example.com/keep"})
 		}, reason: "ForeignFinalizer", says: "example.com/keep"},

@@ -65,7 +65,7 @@ func (c *Controller) tell(ctx context.Context, hc *hyperv1.HostedCluster, warnin
 	hcp := &hyperv1.HostedControlPlane{}
 	if err := c.Direct.Get(ctx, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, hcp); err != nil {
 		if !apierrors.IsNotFound(err) {
-			ctrl.LoggerFrom(ctx).Error(err, "an event is not told on the HostedControlPlane", "reason", reason)
+			ctrl.LoggerFrom(ctx).Error(err, "recording an event for the HostedControlPlane", "reason", reason)
 		}
 		return
 	}
@@ -80,7 +80,7 @@ func progress(j Journal, p Plan) []metav1.Condition {
 	}
 	message := fmt.Sprintf("phase %d/%d", j.Phase.Number(), Last())
 	if j.Phase == RollBack {
-		message = fmt.Sprintf("Taking everything back (%s): %s", j.Failure, j.Message)
+		message = fmt.Sprintf("Rolling back (%s): %s", j.Failure, j.Message)
 	}
 	if p.Total > 0 {
 		message += fmt.Sprintf(", %d/%d objects", p.Done, p.Total)
@@ -91,7 +91,7 @@ func progress(j Journal, p Plan) []metav1.Condition {
 	list := []metav1.Condition{conditions.True(hyperv1.PrivateCAPIMigrationProgressing, string(j.Phase), message)}
 	if j.Phase.suspends() {
 		return append(list, conditions.True(hyperv1.PrivateCAPIMigrationDegraded, hyperv1.ScalingSuspendedReason,
-			"No machine is made, removed, repaired or approved while the objects of Cluster API are being moved; what runs goes on running"))
+			"No machine is created, deleted, repaired or approved while the objects of Cluster API are being moved; running machines keep running"))
 	}
 	return append(list, conditions.False(hyperv1.PrivateCAPIMigrationDegraded, hyperv1.AsExpectedReason, ""))
 }
@@ -101,10 +101,10 @@ func final(_ *hyperv1.HostedCluster, j Journal) []metav1.Condition {
 	fine := conditions.False(hyperv1.PrivateCAPIMigrationDegraded, hyperv1.AsExpectedReason, "")
 	if j.Phase == RolledBack {
 		return []metav1.Condition{fine, conditions.False(hyperv1.PrivateCAPIMigrationProgressing, hyperv1.MigrationRolledBackReason,
-			fmt.Sprintf("Everything is as it was (%s): %s. Remove annotation %s to try again", j.Failure, j.Message, hyperv1.PrivateCAPIMigrationFailedAnnotation))}
+			fmt.Sprintf("Rolled back (%s): %s. Remove annotation %s to try again", j.Failure, j.Message, hyperv1.PrivateCAPIMigrationFailedAnnotation))}
 	}
 	return []metav1.Condition{fine, conditions.False(hyperv1.PrivateCAPIMigrationProgressing, hyperv1.MigrationCompletedReason,
-		fmt.Sprintf("The objects of Cluster API are in %s; nothing could scale or heal for %s", groupsOf(j.Direction), j.window()))}
+		fmt.Sprintf("The objects of Cluster API are in %s; machines could not be scaled or repaired for %s", groupsOf(j.Direction), j.window()))}
 }
 
 // held is the condition of a move that does not begin.

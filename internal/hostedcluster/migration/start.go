@@ -143,11 +143,11 @@ func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings
 	slices.Sort(failed)
 	switch {
 	case s.Paused:
-		return "annotation " + PausedAnnotation + " of ConfigMap " + StateName + " holds all moves"
+		return "annotation " + PausedAnnotation + " of ConfigMap " + StateName + " pauses all moves"
 	case moving >= s.Limit:
 		return fmt.Sprintf("%d of at most %d hosted clusters are being moved", moving, s.Limit)
 	case !byHand && len(failed) > 0:
-		return fmt.Sprintf("moves that failed stop the others: look at %s, and remove annotation %s there", some(failed), hyperv1.PrivateCAPIMigrationFailedAnnotation)
+		return fmt.Sprintf("failed moves stop the others: look at %s, and remove annotation %s there", some(failed), hyperv1.PrivateCAPIMigrationFailedAnnotation)
 	case !byHand && !s.open(now):
 		return "moves begin at other times of day, see annotation " + WindowAnnotation + " of ConfigMap " + StateName
 	}
@@ -178,7 +178,7 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	soon := recheckStart
 	hold := func(why string) (ctrl.Result, error) {
 		if err := c.report(ctx, hc, held(hc, why)); err != nil {
-			return ctrl.Result{}, fmt.Errorf("%s; it can't be told on the HostedCluster: %w", why, err)
+			return ctrl.Result{}, fmt.Errorf("%s; reporting that on the HostedCluster: %w", why, err)
 		}
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
@@ -282,7 +282,7 @@ func itsTurn(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, turns []typ
 		}
 	}
 	if at := slices.Index(turns, client.ObjectKeyFromObject(hc)); at >= free {
-		return fmt.Sprintf("%d hosted clusters are moved before it", at)
+		return fmt.Sprintf("%d hosted clusters are moved first", at)
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func TestMayStart(t *testing.T) {
 		want     string
 	}{
 		"When nothing is going on it may begin":                             {this: hc(), settings: Settings{Limit: 1}},
-		"When moves are paused it should wait, whoever asks":                {this: hc(ask, "true"), settings: Settings{Limit: 1, Paused: true}, want: "holds all moves"},
+		"When moves are paused it should wait, whoever asks":                {this: hc(ask, "true"), settings: Settings{Limit: 1, Paused: true}, want: "pauses all moves"},
 		"When another is being moved it should wait":                        {this: hc(ask, "true"), others: []hyperv1.HostedCluster{hc(lock, "true")}, settings: Settings{Limit: 1}, want: "1 of at most 1"},
 		"When there is room for another it may begin":                       {this: hc(), others: []hyperv1.HostedCluster{hc(lock, "true")}, settings: Settings{Limit: 2}},
 		"When another failed it should not begin by itself":                 {this: hc(), others: []hyperv1.HostedCluster{hc(failed, "internal")}, settings: Settings{Limit: 1}, want: "stop the others"},

@@ -68,12 +68,12 @@ func issuerProblems(issuer configv1.TokenIssuer, own string) (problems []string)
 		}
 	}
 	if len(issuer.Audiences) == 0 {
-		problems = append(problems, ".audiences: there is none: name who the tokens are for")
+		problems = append(problems, ".audiences: it is empty: name who the tokens are for")
 	}
 	seen := map[configv1.TokenAudience]bool{}
 	for _, audience := range issuer.Audiences {
 		if audience == "" || seen[audience] {
-			problems = append(problems, fmt.Sprintf(".audiences: %q is empty or there twice: name each audience once", audience))
+			problems = append(problems, fmt.Sprintf(".audiences: %q is empty or listed twice: name each audience once", audience))
 		}
 		seen[audience] = true
 	}
@@ -84,7 +84,7 @@ func mappingProblems(p configv1.OIDCProvider) (problems []string) {
 	user := p.ClaimMappings.Username
 	switch {
 	case user.Claim == "" && user.Expression == "":
-		problems = append(problems, ".claimMappings.username: it has neither claim nor expression: say what users are named by")
+		problems = append(problems, ".claimMappings.username: it has neither claim nor expression: say how users are named")
 	case user.Claim != "" && user.Expression != "":
 		problems = append(problems, ".claimMappings.username: it has both claim and expression: keep one of them")
 	case user.PrefixPolicy == configv1.Prefix && (user.Prefix == nil || user.Prefix.PrefixString == ""):

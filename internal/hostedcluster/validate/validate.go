@@ -362,7 +362,7 @@ func advertiseAddress(n *hyperv1.ClusterNetworking, blocks []block) (address net
 func advertisable(address netip.Addr, services []hyperv1.ServicePublishingStrategyMapping) []string {
 	const field = "spec.networking.apiServer.advertiseAddress"
 	if address.IsLoopback() || address.IsUnspecified() || address.IsLinkLocalUnicast() || address.IsMulticast() || address.Zone() != "" {
-		return []string{fmt.Sprintf("%s %s can't be the endpoint of a Service: choose a private address that nobody has, such as %s, or leave the field out", field, address, defaultAdvertiseAddress)}
+		return []string{fmt.Sprintf("%s %s can't be the endpoint of a Service: choose a private address that nothing else uses, such as %s, or leave the field out", field, address, defaultAdvertiseAddress)}
 	}
 	var mistakes []string
 	for i, s := range services {

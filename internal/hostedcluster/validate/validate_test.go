@@ -101,7 +101,7 @@ func TestValidate(t *testing.T) {
 		}), says: "spec.networking.apiServer.advertiseAddress 172.31.0.5 lies inside spec.networking.serviceNetwork[0] 172.31.0.0/16"},
 		"When the advertise address can't be an endpoint it should say what to choose": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("169.254.0.1")}
-		}), says: "spec.networking.apiServer.advertiseAddress 169.254.0.1 can't be the endpoint of a Service: choose a private address that nobody has, such as 172.20.0.1, or leave the field out"},
+		}), says: "spec.networking.apiServer.advertiseAddress 169.254.0.1 can't be the endpoint of a Service: choose a private address that nothing else uses, such as 172.20.0.1, or leave the field out"},
 		"When the advertise address is that of another published service it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) {
 			s.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: ptr.To("192.0.2.1")}
 			s.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.1"}}

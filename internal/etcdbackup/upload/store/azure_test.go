@@ -112,7 +112,7 @@ func TestAzureFaults(t *testing.T) {
 			r.Header.Set("X-Ms-Content-Crc64", crcOf([]byte("something else")))
 			return false
 		}
-		g.Expect(a.open(a.options()).Put(t.Context(), "1.db", bytes.NewReader(content))).To(MatchError(ContainSubstring("Crc64Mismatch (it was changed on its way")))
+		g.Expect(a.open(a.options()).Put(t.Context(), "1.db", bytes.NewReader(content))).To(MatchError(ContainSubstring("Crc64Mismatch (the data was changed in transit")))
 		g.Expect(a.blobs).To(BeEmpty())
 	})
 	t.Run("When reading what is written breaks nothing should be there", func(t *testing.T) {

@@ -23,7 +23,7 @@ var azureRemedies = map[bloberror.Code]string{
 	bloberror.ContainerNotFound:               "create the container, or correct spec.storage.azureBlob.container",
 	bloberror.ContainerBeingDeleted:           "the container is being deleted: wait, and create it again",
 	bloberror.ContainerDisabled:               "the container is disabled",
-	bloberror.BlobAlreadyExists:               "a file of that name is there: two clusters must not share a keyPrefix",
+	bloberror.BlobAlreadyExists:               "a file of that name already exists: two clusters must not share a keyPrefix",
 	bloberror.ConditionNotMet:                 "the file was replaced while it was read",
 	bloberror.AuthorizationPermissionMismatch: azureRole,
 	bloberror.InsufficientAccountPermissions:  azureRole,
@@ -32,13 +32,13 @@ var azureRemedies = map[bloberror.Code]string{
 	bloberror.AccountIsDisabled:               "the storage account is disabled",
 	bloberror.ServerBusy:                      "the storage is busy: try again later",
 	bloberror.BlobImmutableDueToPolicy:        "a policy of the container keeps it from being changed or deleted",
-	bloberror.SnapshotsPresent:                "somebody has made snapshots of it: delete them",
-	"Crc64Mismatch":                           "it was changed on its way: try again",
-	"FeatureNotSupported":                     "the storage does not know what Azure does: start Azurite with --loose and --skipApiVersionCheck",
+	bloberror.SnapshotsPresent:                "the file has snapshots: delete them",
+	"Crc64Mismatch":                           "the data was changed in transit: try again",
+	"FeatureNotSupported":                     "the storage lacks features of Azure: start Azurite with --loose and --skipApiVersionCheck",
 	"KeyBasedAuthenticationNotPermitted":      "the storage account allows no keys: use an identity",
 	"BlobNotFoundOrNoPermission":              azureRole,
-	"InvalidAuthenticationInfo":               "the storage does not take the token: it must be of the tenant that the storage account is in",
-	"NoAuthenticationInformation":             "the storage does not take the token: it must be of the tenant that the storage account is in",
+	"InvalidAuthenticationInfo":               "the storage rejects the token, which must be of the tenant of the storage account",
+	"NoAuthenticationInformation":             "the storage rejects the token, which must be of the tenant of the storage account",
 	"PublicAccessNotPermitted":                azureRole,
 	"EncryptionScopeNotFound":                 "create the encryption scope in the storage account, or correct key encryption-scope of the Secret",
 	"EncryptionScopeDisabled":                 "enable the encryption scope of the storage account",
@@ -61,7 +61,7 @@ var (
 		"AADSTS700016":  "the tenant has no such client",
 		"AADSTS90002":   "there is no such tenant",
 		"AADSTS700027":  "the certificate of the identity is not registered, or has expired",
-		"AADSTS700024":  "the token is not valid yet, or not any more: look at the clock of the node",
+		"AADSTS700024":  "the token is not valid yet, or has expired: check the clock of the node",
 		"AADSTS70021":   "the identity has no federated credential for " + federated,
 		"AADSTS700211":  "the federated credential of the identity names another issuer than this cluster's",
 		"AADSTS700212":  "the federated credential of the identity names another audience than api://AzureADTokenExchange",
@@ -80,7 +80,7 @@ func azureRemedy(err error) error {
 	case errors.As(err, &identity):
 		// It quotes requests and answers.
 		code := entraCode.FindString(err.Error())
-		text := "Microsoft Entra ID gives no token for the storage"
+		text := "Microsoft Entra ID issues no token for the storage"
 		if code == "" {
 			return answer{text: text + ": check tenant, client and secret, and that it can be reached from here"}
 		}

@@ -36,7 +36,7 @@ func (o *body) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		case o.size >= 0 && o.at >= o.size:
 			// Nothing is left to ask for: what came last is the client's comparison with the sum that the object was stored with.
-			return 0, fmt.Errorf("%s is damaged: %d of %d bytes came, and they are not what was stored: %w", o.url, o.at, o.size, unexpected(err))
+			return 0, fmt.Errorf("%s is damaged: %d of %d bytes were received, and they differ from what was stored: %w", o.url, o.at, o.size, unexpected(err))
 		case o.ctx.Err() != nil:
 			return 0, o.ctx.Err()
 		case o.again == attempts:

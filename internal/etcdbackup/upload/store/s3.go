@@ -118,7 +118,7 @@ var remedies = map[string]string{
 	"SignatureDoesNotMatch":        "the secret key in the Secret is wrong",
 	"PermanentRedirect":            "the bucket is in another region: correct spec.storage.s3.region",
 	"AuthorizationHeaderMalformed": "the bucket is in another region: correct spec.storage.s3.region",
-	"PreconditionFailed":           "an object of that name is there: two clusters must not share a keyPrefix",
+	"PreconditionFailed":           "an object of that name already exists: two clusters must not share a keyPrefix",
 	"ExpiredToken":                 "the credentials in the Secret have expired",
 	"KMS.DisabledException":        "the key is disabled",
 	"KMS.NotFoundException":        "the key is not found: correct spec.storage.s3.kmsKeyARN",

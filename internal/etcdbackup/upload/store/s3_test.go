@@ -33,7 +33,7 @@ func TestReadingFromS3(t *testing.T) {
 			_, _ = w.Write(other)
 		})
 		_, err := read(t, s)
-		g.Expect(err).To(MatchError(And(ContainSubstring("s3://backups/demo/1.db is damaged: 90000 of 90000 bytes came"), ContainSubstring("checksum"))))
+		g.Expect(err).To(MatchError(And(ContainSubstring("s3://backups/demo/1.db is damaged: 90000 of 90000 bytes were received"), ContainSubstring("checksum"))))
 		g.Expect(asked.Load()).To(BeEquivalentTo(1))
 	})
 

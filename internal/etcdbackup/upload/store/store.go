@@ -14,7 +14,7 @@ import (
 // Errors of stores.
 var (
 	// ErrExists: there is a file of that name already; it was left alone.
-	ErrExists = errors.New("a file of that name is there: two clusters must not share a keyPrefix")
+	ErrExists = errors.New("a file of that name already exists: two clusters must not share a keyPrefix")
 	// ErrNotFound: there is no such file.
 	ErrNotFound = errors.New("there is no such file in the storage")
 	// ErrForbidden: the credentials may not do this.

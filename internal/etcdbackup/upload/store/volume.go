@@ -25,7 +25,7 @@ const partEnd = ".part"
 
 func openVolume(dir, bucket string) (Store, error) {
 	if bucket == "" || bucket != path.Base(bucket) || bucket == "." || bucket == ".." {
-		return nil, fmt.Errorf("bucket %q is no name of a folder", bucket)
+		return nil, fmt.Errorf("bucket %q is not the name of a folder", bucket)
 	}
 	top, err := os.OpenRoot(dir)
 	if err != nil {

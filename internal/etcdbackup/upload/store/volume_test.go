@@ -54,7 +54,7 @@ func TestVolume(t *testing.T) {
 		_, _, err := v.Get(t.Context(), "link/hostname")
 		g.Expect(err).To(HaveOccurred())
 		_, err = Open(t.Context(), Options{Volume: dir, Bucket: "../disk"})
-		g.Expect(err).To(MatchError(ContainSubstring("no name of a folder")))
+		g.Expect(err).To(MatchError(ContainSubstring("not the name of a folder")))
 	})
 	t.Run("When a file is deleted it should be gone, and again be no error", func(t *testing.T) {
 		g := NewWithT(t)

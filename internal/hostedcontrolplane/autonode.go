@@ -1,10 +1,12 @@
 package hostedcontrolplane
 
 import (
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/karpenter"
@@ -23,13 +25,25 @@ func autoNodeEnabled(obs Observed) *metav1.Condition {
 	case obs.Release == nil: // not looked at in this pass
 		return conditions.Get(obs.HCP.Status.Conditions, kind)
 	case !asked:
-		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, "Karpenter is being removed; the nodes that it created keep running without it")
+		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, retiring(obs))
 	case karpenter.Problem(obs.HCP, obs.Release) != "":
 		c = conditions.False(kind, hyperv1.AutoNodeProgressingReason, karpenter.Problem(obs.HCP, obs.Release))
 	default:
 		c = karpenterRollout(obs)
 	}
 	return &c
+}
+
+// retiring says what is left of Karpenter, whose machines go before it does.
+func retiring(obs Observed) string {
+	switch left := ptr.Deref(obs.HCP.Status.AutoNode.NodeClaimCount, 0); left {
+	case 0:
+		return "Karpenter is being removed"
+	case 1:
+		return "Karpenter is removed once its last machine is drained and gone; `kubectl get nodeclaims` in the hosted cluster shows it"
+	default:
+		return fmt.Sprintf("Karpenter is removed once its %d machines are drained and gone; `kubectl get nodeclaims` in the hosted cluster shows them", left)
+	}
 }
 
 // karpenterRollout is what the component's report says.

@@ -6,6 +6,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -42,7 +44,13 @@ func TestAutoNodeEnabled(t *testing.T) {
 			obs.Flavour = kubernetes
 			obs.Deployments = append(obs.Deployments, appsv1.Deployment{})
 			obs.Deployments[len(obs.Deployments)-1].Name = "karpenter"
-		}}, want: "False AutoNodeProgressing Karpenter is being removed; the nodes that it created keep running without it"},
+		}}, want: "False AutoNodeProgressing Karpenter is being removed"},
+		"When it is switched off and machines of it are left it should say how many": {mutate: []func(*Observed){func(obs *Observed) {
+			obs.Flavour = kubernetes
+			obs.Deployments = append(obs.Deployments, appsv1.Deployment{})
+			obs.Deployments[len(obs.Deployments)-1].Name = "karpenter"
+			obs.HCP.Status.AutoNode.NodeClaimCount = ptr.To[int32](3)
+		}}, want: "False AutoNodeProgressing Karpenter is removed once its 3 machines are drained and gone; `kubectl get nodeclaims` in the hosted cluster shows them"},
 		"When a pass did not look at the release it should keep what was said": {mutate: []func(*Observed){ask, func(obs *Observed) {
 			obs.Release = nil
 			obs.HCP.Status.Conditions = append(obs.HCP.Status.Conditions, conditions.True(hyperv1.AutoNodeEnabled, "AsExpected", "before"))
@@ -58,6 +66,30 @@ func TestAutoNodeEnabled(t *testing.T) {
 			}
 			g.Expect(c).NotTo(BeNil())
 			g.Expect(string(c.Status) + " " + c.Reason + " " + c.Message).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestKarpenterLeaves(t *testing.T) {
+	counted := func(n int32, asked bool) *hyperv1.HostedControlPlane {
+		hcp := &hyperv1.HostedControlPlane{}
+		hcp.Status.AutoNode.NodeClaimCount = &n
+		if asked {
+			hcp.Spec.AutoNode = &hyperv1.AutoNode{}
+		}
+		return hcp
+	}
+	for name, tc := range map[string]struct {
+		before, after *hyperv1.HostedControlPlane
+		want          bool
+	}{
+		"When machines come and go while it is asked for nobody should be woken": {counted(1, true), counted(2, true), false},
+		"When machines of one that is to go become fewer it should be told":      {counted(2, false), counted(1, false), true},
+		"When nothing is counted any more the component should go":               {counted(1, false), &hyperv1.HostedControlPlane{}, true},
+		"When the same is counted nobody should be woken":                        {counted(1, false), counted(1, false), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(karpenterLeaves{}.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after})).To(Equal(tc.want))
 		})
 	}
 }

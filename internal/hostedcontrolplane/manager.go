@@ -83,9 +83,9 @@ func setup(mgr manager.Manager, r *Reconciler, wake *waker) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request { return wake.requests(ctx) })
 	own := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &hyperv1.HostedControlPlane{}, handler.OnlyControllerOwner())
 	b := ctrl.NewControllerManagedBy(mgr).Named("hostedcontrolplane").
-		// The status is ours, but for what rotates encryption keys; the conditions in it that are not do not concern us.
+		// The status is ours, but for what rotates encryption keys and what Karpenter counts; the conditions in it that are not do not concern us.
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionBegan{}, rotationMoved{}))).
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionBegan{}, rotationMoved{}, karpenterLeaves{}))).
 		WatchesRawSource(source.Channel(wake.events, &handler.EnqueueRequestForObject{})).
 		WithOptions(process.Workers(1, firstRetry, lastRetry))
 	// The hypershift-operator, the PKI operator and users' references bring Secrets and ConfigMaps that have no owner here.
@@ -146,6 +146,16 @@ func (rotationMoved) Update(e event.UpdateEvent) bool {
 	after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
 	return ok1 && ok2 && (!equality.Semantic.DeepEqual(before.Status.SecretEncryption, after.Status.SecretEncryption) ||
 		nodesTrust(before) != nodesTrust(after))
+}
+
+// karpenterLeaves passes updates of status.autoNode once nobody asks for Karpenter any more: its component goes when nothing is counted there.
+type karpenterLeaves struct{ predicate.Funcs }
+
+// Update implements predicate.Predicate.
+func (karpenterLeaves) Update(e event.UpdateEvent) bool {
+	before, ok1 := e.ObjectOld.(*hyperv1.HostedControlPlane)
+	after, ok2 := e.ObjectNew.(*hyperv1.HostedControlPlane)
+	return ok1 && ok2 && after.Spec.AutoNode == nil && !equality.Semantic.DeepEqual(before.Status.AutoNode, after.Status.AutoNode)
 }
 
 // contentChanged drops the resync of an informer.

@@ -49,7 +49,12 @@ type Provider struct {
 	// Hosted reads node classes.
 	Hosted   client.Reader
 	Machines Machines
+	// Retire: no more machines are made.
+	Retire bool
 }
+
+// errRetired is why none is made.
+var errRetired = errors.New("spec.autoNode of the hosted cluster asks for no Karpenter any more")
 
 var _ cloudprovider.CloudProvider = &Provider{}
 
@@ -85,6 +90,9 @@ func (p *Provider) class(ctx context.Context, ref *v1.NodeClassReference) (*api.
 
 // GetInstanceTypes implements CloudProvider: those of the node class.
 func (p *Provider) GetInstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+	if p.Retire {
+		return nil, nil
+	}
 	class, err := p.class(ctx, pool.Spec.Template.Spec.NodeClassRef)
 	if class == nil || err != nil {
 		return nil, err
@@ -167,6 +175,9 @@ func fits(requests, allocatable corev1.ResourceList) bool {
 
 // Create implements CloudProvider. The machine has the name of the claim, so that doing it again makes no second one.
 func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	if p.Retire {
+		return nil, cloudprovider.NewInsufficientCapacityError(errRetired)
+	}
 	class, err := p.class(ctx, claim.Spec.NodeClassRef)
 	if err != nil {
 		return nil, err

@@ -111,8 +111,27 @@ func autoNode(t *testing.T) {
 		return nil
 	})
 	findings = append(findings, fmt.Sprintf("Karpenter: back to none in %s", time.Since(start).Round(time.Second)))
+
+	// It is removed while Pods run on its nodes.
+	hosted.run(t, "scale", "deployment", "burst", "--replicas=2")
+	eventually(t, sizesTime, "a node for each Pod", func() error { return nodes(2) })
+	if got := m.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.status.autoNode.nodeClaimCount}"); got != "2" {
+		t.Errorf("status.autoNode counts %q machines, want 2", got)
+	}
+	start = time.Now()
 	m.run(t, "patch", "hostedcluster", "-n", "clusters", "demo", "--type=merge", "-p", `{"spec":{"autoNode":null}}`)
+	enabled("False AutoNodeProgressing Karpenter is removed once")
 	enabled("False AutoNodeNotConfigured")
+	findings = append(findings, fmt.Sprintf("Karpenter: removed with two nodes, it was gone with them %s after", time.Since(start).Round(time.Second)))
+	if err := nodes(0); err != nil {
+		t.Error(err)
+	}
+	if left := m.run(t, "get", machines, "-n", "clusters-demo", "-l", "karpenter.hypershift.openshift.io/nodeclaim", "-o", "name"); left != "" {
+		t.Errorf("machines are left: %s", left)
+	}
+	if got := hosted.run(t, "get", "nodeclaims,nodepools.karpenter.sh", "-o", "name"); got != "nodepool.karpenter.sh/burst" {
+		t.Errorf("of Karpenter's objects there are %q, want what the user made", got)
+	}
 	eventually(t, sizesTime, "the end of its pod", func() error {
 		if left := m.run(t, "get", "deployments,pods", "-n", "clusters-demo", "-l", "app=karpenter", "-o", "name"); left != "" {
 			return errors.New(left)

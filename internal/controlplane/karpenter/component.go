@@ -1,12 +1,13 @@
 // Package karpenter is the component that makes machines of a hosted cluster one by one, as its pods need them: hcp-karpenter, which is Karpenter's core with machines of
 // platform Local. It is for Kubernetes releases; OpenShift payloads have their own.
 //
-// It exists while spec.autoNode asks for it.
+// It exists while spec.autoNode asks for it, and after that until its machines are drained and gone: removed at once, it would leave nodes behind that nobody removes.
 package karpenter
 
 import (
 	"embed"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,19 @@ func Asked(node *hyperv1.AutoNode) bool {
 		node.Provisioner.Karpenter.Platform == hyperv1.KarpenterLocalPlatform
 }
 
+// retireVariable has the program make no more machines, and remove those that it made.
+const retireVariable = "RETIRE"
+
+// Retired says that a Deployment of the component has nothing left to do, as far as anybody asks for nothing: its program was told so, reported since then (before that it is
+// not ready), and counts nothing any more.
+func Retired(hcp *hyperv1.HostedControlPlane, d *appsv1.Deployment) bool {
+	told := slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == retireVariable })
+	})
+	return told && d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas > 0 && d.Status.AvailableReplicas > 0 &&
+		hcp.Status.AutoNode == (hyperv1.AutoNodeStatus{})
+}
+
 // Concerns says whether a control plane has this component, or may still have something of it.
 func Concerns(hcp *hyperv1.HostedControlPlane) bool {
 	return Asked(hcp.Spec.AutoNode) || conditions.Get(hcp.Status.Conditions, hyperv1.AutoNodeEnabled) != nil
@@ -66,8 +80,11 @@ func Problem(hcp *hyperv1.HostedControlPlane, r *release.Release) string {
 
 // wanted is false until there is a hosted API to look at.
 func wanted(ctx component.WorkloadContext) (bool, error) {
-	if !Asked(ctx.HCP.Spec.AutoNode) || ctx.HCP.Status.KubeConfig == nil || Problem(ctx.HCP, ctx.Release) != "" {
+	if ctx.HCP.Status.KubeConfig == nil || Problem(ctx.HCP, ctx.Release) != "" {
 		return false, nil
+	}
+	if !Asked(ctx.HCP.Spec.AutoNode) {
+		return retiring(ctx)
 	}
 	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)}
 	switch err := ctx.Reader.Get(ctx.Context, key, &corev1.Secret{}); {
@@ -79,9 +96,24 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 	return true, nil
 }
 
+// retiring says whether it is there and has something left to remove.
+func retiring(ctx component.WorkloadContext) (bool, error) {
+	key, d := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: Name}, &appsv1.Deployment{}
+	switch err := ctx.Reader.Get(ctx.Context, key, d); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading Deployment %s: %w", key, err)
+	}
+	return d.DeletionTimestamp.IsZero() && !Retired(ctx.HCP, d), nil
+}
+
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 	main := component.Container(&d.Spec.Template.Spec, Name)
-	main.Env = append(main.Env, corev1.EnvVar{Name: "MANAGEMENT_NAMESPACE", Value: ctx.HCP.Namespace})
+	main.Env = append(main.Env, corev1.EnvVar{Name: "MANAGEMENT_NAMESPACE", Value: ctx.HCP.Namespace}, corev1.EnvVar{Name: "HOSTED_CONTROL_PLANE", Value: ctx.HCP.Name})
+	if !Asked(ctx.HCP.Spec.AutoNode) {
+		main.Env = append(main.Env, corev1.EnvVar{Name: retireVariable, Value: "true"})
+	}
 	if component.PrivateCAPI(ctx.HCP) {
 		// It knows the stored groups itself, and needs no proxy.
 		main.Env = append(main.Env, corev1.EnvVar{Name: "USE_PRIVATE_CAPI_TYPES", Value: "true"})

@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -81,6 +83,56 @@ func TestWanted(t *testing.T) {
 	})
 }
 
+// TestRetiring takes spec.autoNode away from a control plane whose Karpenter runs.
+func TestRetiring(t *testing.T) {
+	deployed := func(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: bare.Namespace, Name: Name, Generation: 3}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: Name, Env: []corev1.EnvVar{{Name: "RETIRE", Value: "true"}}}}
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: 3, UpdatedReplicas: 1, AvailableReplicas: 1}
+		for _, c := range change {
+			c(d)
+		}
+		return d
+	}
+	for name, tc := range map[string]struct {
+		deployment *appsv1.Deployment
+		counted    bool // machines are left, or were counted before
+		want       bool
+	}{
+		"When it was never there it should stay so":                            {},
+		"When its program was not told yet it should be told":                  {deployment: deployed(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Env = nil }), want: true},
+		"When machines are left it should stay":                                {deployment: deployed(), counted: true, want: true},
+		"When no machine is left it should go":                                 {deployment: deployed()},
+		"When its program has not counted since it was told it should stay":    {deployment: deployed(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), want: true},
+		"When the program that was not told may still run it should stay":      {deployment: deployed(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 2 }), want: true},
+		"When only the program that was not told was available it should stay": {deployment: deployed(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hcp := bare.HostedControlPlane(asked)
+			hcp.Spec.AutoNode = nil
+			hcp.Status.Conditions = append(hcp.Status.Conditions, conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeProgressingReason, ""))
+			if tc.counted {
+				hcp.Status.AutoNode.NodeClaimCount = ptr.To[int32](1)
+			}
+			objs := bare.Credentials(t)
+			if tc.deployment != nil {
+				objs = append(objs, tc.deployment)
+			}
+			ctx := bare.Context(t, hcp, objs...)
+			ctx.Release.Images[Tag] = image
+			got, err := wanted(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+			if got {
+				out, err := NewComponent().Render(ctx)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(out.Workload.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "RETIRE", Value: "true"}))
+			}
+		})
+	}
+}
+
 func TestRendered(t *testing.T) {
 	for name, private := range map[string]bool{"When types are private it should say so to the program": true, "When types are standard it should not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +149,8 @@ func TestRendered(t *testing.T) {
 			g.Expect(pod.Spec.Containers).To(HaveLen(1), "it needs no proxy")
 			main := pod.Spec.Containers[0]
 			g.Expect(main.Image).To(Equal(image))
-			g.Expect(main.Env).To(ContainElements(corev1.EnvVar{Name: "MANAGEMENT_NAMESPACE", Value: bare.Namespace}, corev1.EnvVar{Name: "DISABLE_LEADER_ELECTION", Value: "true"}))
+			g.Expect(main.Env).To(ContainElements(corev1.EnvVar{Name: "MANAGEMENT_NAMESPACE", Value: bare.Namespace}, corev1.EnvVar{Name: "HOSTED_CONTROL_PLANE", Value: hcp.Name}, corev1.EnvVar{Name: "DISABLE_LEADER_ELECTION", Value: "true"}))
+			g.Expect(main.Env).NotTo(ContainElement(HaveField("Name", "RETIRE")), "it is asked for")
 			g.Expect(slices.ContainsFunc(main.Env, func(e corev1.EnvVar) bool { return e.Name == "USE_PRIVATE_CAPI_TYPES" && e.Value == "true" })).To(Equal(private))
 			i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "kubeconfig" })
 			g.Expect(i).To(BeNumerically(">=", 0))

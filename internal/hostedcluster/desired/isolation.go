@@ -29,7 +29,7 @@ func PolicyInput(obs *state.Observed) netpolicy.Input {
 		HasRouter:   !obs.Target.Kubernetes && hasRouter(obs.HC),
 		PodMachines: spec.Platform.Type == hyperv1.LocalPlatform,
 		Cloud:       spec.Platform.Type != hyperv1.NonePlatform && spec.Platform.Type != hyperv1.LocalPlatform,
-		AutoNode:    obs.Target.Kubernetes && karpenter.Asked(spec.AutoNode),
+		AutoNode:    obs.Target.Kubernetes && (karpenter.Asked(spec.AutoNode) || obs.HCPCondition(hyperv1.AutoNodeEnabled) != nil), // also while it removes its machines
 		Management:  obs.Management,
 	}
 	if api := spec.Networking.APIServer; api != nil && api.Port != nil {

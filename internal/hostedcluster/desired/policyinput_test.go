@@ -9,6 +9,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/kube/conditions"
 )
 
 func TestRegistriesByAddress(t *testing.T) {
@@ -38,4 +39,26 @@ func TestVirtualMachinesInTheNamespace(t *testing.T) {
 	t.Run("When the platform is another there should be none", func(t *testing.T) {
 		NewWithT(t).Expect(PolicyInput(statetest.Seen()).VirtualMachines).To(BeEmpty())
 	})
+}
+
+func TestAutoNodeInPolicies(t *testing.T) {
+	asked := func(o *state.Observed) {
+		o.HC.Spec.AutoNode = &hyperv1.AutoNode{Provisioner: hyperv1.ProvisionerConfig{Name: hyperv1.ProvisionerKarpenter, Karpenter: &hyperv1.KarpenterConfig{Platform: hyperv1.KarpenterLocalPlatform}}}
+	}
+	for name, tc := range map[string]struct {
+		change []func(*state.Observed)
+		want   bool
+	}{
+		"When nobody asks for Karpenter there should be no policy for it": {},
+		"When it is asked for it should reach what it needs":              {change: []func(*state.Observed){asked}, want: true},
+		"When it still removes its machines it should reach them": {want: true, change: []func(*state.Observed){func(o *state.Observed) {
+			o.HCP = HostedControlPlane(o)
+			o.HCP.Status.Conditions = append(o.HCP.Status.Conditions, conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeProgressingReason, ""))
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obs := statetest.Seen(append(tc.change, func(o *state.Observed) { o.Target.Kubernetes = true })...)
+			NewWithT(t).Expect(PolicyInput(obs).AutoNode).To(Equal(tc.want))
+		})
+	}
 }

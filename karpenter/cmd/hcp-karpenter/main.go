@@ -3,6 +3,8 @@
 //
 //	MANAGEMENT_KUBECONFIG    file that leads to the management cluster; empty: the credentials of the Pod
 //	MANAGEMENT_NAMESPACE     namespace of the control plane; required
+//	HOSTED_CONTROL_PLANE     name of the HostedControlPlane there, in whose status machines are counted; required
+//	RETIRE                   true: no more machines are made, and all that were made are drained and removed
 //	USE_PRIVATE_CAPI_TYPES   true: the objects of Cluster API are stored in HyperShift's own groups
 //
 // Definitions of NodePools, NodeClaims and node classes are brought into the hosted cluster before anything else.
@@ -35,23 +37,32 @@ import (
 func main() {
 	machines, err := prepare(context.Background())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "hcp-karpenter:", err)
-		os.Exit(1)
+		exit(err)
 	}
 	ctx, op := operator.NewOperator()
-	own := &provider.Provider{Hosted: op.GetClient(), Machines: machines}
+	retire := os.Getenv("RETIRE") == "true"
+	own := &provider.Provider{Hosted: op.GetClient(), Machines: machines, Retire: retire}
+	report := &provider.Report{Hosted: op.GetClient(), Machines: machines, ControlPlane: os.Getenv("HOSTED_CONTROL_PLANE"), Retire: retire}
+	if err := op.AddReadyzCheck("reported", report.Ready); err != nil {
+		exit(err)
+	}
 	decorated := overlay.Decorate(own, op.GetClient(), op.InstanceTypeStore)
 	cluster := state.NewCluster(op.Clock, op.GetClient(), decorated)
 	op.WithControllers(ctx, controllers.NewControllers(ctx, op.Manager, op.Clock, op.GetClient(), op.EventRecorder, decorated, own, cluster, op.InstanceTypeStore)...).
-		WithControllers(ctx, &provider.Classes{Hosted: op.GetClient(), Machines: machines}).
+		WithControllers(ctx, &provider.Classes{Hosted: op.GetClient(), Machines: machines}, report).
 		Start(log.IntoContext(ctx, log.FromContext(ctx)))
+}
+
+func exit(err error) {
+	fmt.Fprintln(os.Stderr, "hcp-karpenter:", err)
+	os.Exit(1)
 }
 
 // prepare reaches both clusters, and brings the definitions into the hosted one.
 func prepare(ctx context.Context) (m provider.Machines, _ error) {
 	m = provider.Machines{Namespace: os.Getenv("MANAGEMENT_NAMESPACE"), Private: os.Getenv("USE_PRIVATE_CAPI_TYPES") == "true"}
-	if m.Namespace == "" {
-		return m, fmt.Errorf("MANAGEMENT_NAMESPACE is empty: set it to the namespace of the control plane")
+	if m.Namespace == "" || os.Getenv("HOSTED_CONTROL_PLANE") == "" {
+		return m, fmt.Errorf("MANAGEMENT_NAMESPACE or HOSTED_CONTROL_PLANE is empty: set them to the namespace and the name of the HostedControlPlane")
 	}
 	if err := api.AddToScheme(clientgoscheme.Scheme); err != nil {
 		return m, err

@@ -7,19 +7,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -41,6 +45,8 @@ type world struct {
 	*testing.T
 	c   client.Client
 	dir string
+	// program starts the program under test once more, with these variables.
+	program func(env ...string) (stop func())
 }
 
 // kubernetes is a folder with etcd and Kubernetes' programs, each under its own name: they are built as one.
@@ -68,6 +74,7 @@ func newWorld(t *testing.T) *world {
 		BinaryAssetsDirectory: binaries, ControlPlaneStartTimeout: wait, ControlPlaneStopTimeout: time.Minute,
 		CRDDirectoryPaths: []string{
 			"../../../config/capi/cluster.x-k8s.io_machines.yaml", "../../../config/capi/cluster.x-k8s.io_machinedeployments.yaml",
+			"../../../config/crd/default/hypershift.openshift.io_hostedcontrolplanes.yaml",
 			"../../../config/crd/default/infrastructure.cluster.x-k8s.io_localmachines.yaml", "../../../config/crd/default/infrastructure.cluster.x-k8s.io_localmachinetemplates.yaml",
 		},
 		ErrorIfCRDPathMissing: true,
@@ -92,19 +99,22 @@ func newWorld(t *testing.T) *world {
 	g.Expect(os.WriteFile(path, kubeconfig, 0o600)).To(Succeed())
 
 	program := filepath.Join(w.dir, "hcp-karpenter")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-trimpath", "-o", program, ".").CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	w.start(filepath.Join(binaries, "kube-scheduler"), nil, "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0")
-	w.start(filepath.Join(binaries, "kube-controller-manager"), nil, "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0", "--controllers=deployment-controller,replicaset-controller")
-	w.start(program, []string{"KUBECONFIG=" + path, "MANAGEMENT_KUBECONFIG=" + path, "MANAGEMENT_NAMESPACE=" + namespace, "DISABLE_LEADER_ELECTION=true", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0"})
+	w.start(filepath.Join(binaries, "kube-controller-manager"), nil, "--kubeconfig="+path, "--leader-elect=false", "--secure-port=0", "--controllers=deployment-controller,replicaset-controller,disruption-controller")
+	w.program = func(env ...string) func() {
+		return w.start(program, append(env, "KUBECONFIG="+path, "MANAGEMENT_KUBECONFIG="+path, "MANAGEMENT_NAMESPACE="+namespace, "HOSTED_CONTROL_PLANE=demo",
+			"DISABLE_LEADER_ELECTION=true", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0"))
+	}
 	return w
 }
 
-// start runs a program until the test ends, and shows the end of what it said if that fails.
-func (w *world) start(program string, env []string, args ...string) {
+// start runs a program until it is stopped or the test ends, and shows the end of what it said if that fails.
+func (w *world) start(program string, env []string, args ...string) (stop func()) {
 	w.Helper()
 	name := filepath.Base(program)
-	log, err := os.Create(filepath.Join(w.dir, name+".log"))
+	log, err := os.OpenFile(filepath.Join(w.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -113,14 +123,18 @@ func (w *world) start(program string, env []string, args ...string) {
 	if err := cmd.Start(); err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = log.Close()
+	})
+	w.Cleanup(func() {
+		stop()
 		if raw, err := os.ReadFile(log.Name()); err == nil && w.Failed() {
 			w.Logf("%s said, at its end:\n%s", name, raw[max(0, len(raw)-8000):])
 		}
 	})
+	return stop
 }
 
 func object(group, version, kind, name string) *unstructured.Unstructured {
@@ -156,6 +170,35 @@ func (w *world) pool(version string) {
 		return
 	}
 	g.Expect(w.c.Update(w.Context(), md)).To(Succeed())
+}
+
+// controlPlane makes the HostedControlPlane, as the control-plane-operator has it before Karpenter starts.
+func (w *world) controlPlane() {
+	g := NewWithT(w.T)
+	hcp, services := w.hcp(), []any{}
+	for _, name := range []string{"APIServer", "OAuthServer", "Konnectivity", "Ignition"} {
+		services = append(services, map[string]any{"service": name, "servicePublishingStrategy": map[string]any{"type": "NodePort", "nodePort": map[string]any{"address": "192.0.2.1"}}})
+	}
+	hcp.Object["spec"] = map[string]any{
+		"dns": map[string]any{"baseDomain": "example.test"}, "etcd": map[string]any{"managementType": "Unmanaged", "unmanaged": map[string]any{"endpoint": "https://etcd.test:2379", "tls": map[string]any{"clientSecret": map[string]any{"name": "etcd"}}}},
+		"infraID": cluster, "issuerURL": "https://kubernetes.default.svc", "platform": map[string]any{"type": "None"}, "pullSecret": map[string]any{"name": "pull"}, "sshKey": map[string]any{},
+		"releaseImage": "registry.test/release:1", "services": services,
+	}
+	g.Expect(w.c.Create(w.Context(), hcp)).To(Succeed())
+	hcp.Object["status"] = map[string]any{"initialized": true, "ready": true}
+	g.Expect(w.c.Status().Update(w.Context(), hcp)).To(Succeed())
+}
+
+func (w *world) hcp() *unstructured.Unstructured {
+	return object("hypershift.openshift.io", "v1beta1", "HostedControlPlane", "demo")
+}
+
+// counts is status.autoNode of the HostedControlPlane; nil: there is none.
+func (w *world) counts() map[string]any {
+	hcp := w.hcp()
+	NewWithT(w.T).Expect(w.c.Get(w.Context(), client.ObjectKeyFromObject(hcp), hcp)).To(Succeed())
+	counts, _, _ := unstructured.NestedMap(hcp.Object, "status", "autoNode")
+	return counts
 }
 
 func (w *world) machines(g Gomega) (list []unstructured.Unstructured) {
@@ -295,6 +338,8 @@ func TestAutoNode(t *testing.T) {
 	w := newWorld(t)
 	g := NewWithT(t)
 	g.Expect(w.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	w.controlPlane()
+	stopped := w.program()
 	class := &api.HyperShiftNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: api.HyperShiftNodeClassSpec{NodePool: "workers", InstanceTypes: []api.InstanceType{
 		{Name: "small", CPU: resource.MustParse("1"), Memory: resource.MustParse("2Gi")}, {Name: "large", CPU: resource.MustParse("4"), Memory: resource.MustParse("8Gi")}}}}
 	g.Eventually(func() error { return w.c.Create(t.Context(), class.DeepCopyObject().(client.Object)) }).WithTimeout(wait).Should(Succeed())
@@ -349,8 +394,39 @@ func TestAutoNode(t *testing.T) {
 	}).WithTimeout(wait).Should(Succeed())
 
 	// Without Pods there are no machines.
+	g.Eventually(w.counts).WithTimeout(wait).Should(Equal(map[string]any{"nodeCount": int64(1), "nodeClaimCount": int64(1), "vcpus": int64(1)}))
 	w.scale(0)
 	g.Eventually(func(g Gomega) { w.settled(g, 0, 0) }).WithTimeout(wait).Should(Succeed())
+	g.Eventually(w.counts).WithTimeout(wait).Should(Equal(map[string]any{"nodeCount": int64(0), "nodeClaimCount": int64(0), "vcpus": int64(0)}))
+
+	// Nobody asks for it any more, while Pods run: machines go one by one, as budgets let their Pods go, and nothing is left but what the user made.
+	w.scale(2)
+	g.Eventually(func(g Gomega) { w.settled(g, 2, 2) }).WithTimeout(wait).Should(Succeed())
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	budget.Spec.Selector, budget.Spec.MinAvailable = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, ptr.To(intstr.FromInt32(2))
+	g.Expect(w.c.Create(t.Context(), budget)).To(Succeed())
+	stopped()
+	w.program("RETIRE=true")
+	leaving := func(g Gomega) {
+		claims := &v1.NodeClaimList{}
+		g.Expect(w.c.List(t.Context(), claims)).To(Succeed())
+		g.Expect(claims.Items).To(HaveLen(2))
+		for _, c := range claims.Items {
+			g.Expect(c.DeletionTimestamp).NotTo(BeNil(), c.Name)
+		}
+		g.Expect(w.machines(g)).To(HaveLen(2), "what a budget holds is not taken")
+		g.Expect(w.counts()).To(HaveKeyWithValue("nodeClaimCount", int64(2)))
+	}
+	g.Eventually(leaving).WithTimeout(wait).Should(Succeed())
+	g.Consistently(leaving).WithTimeout(5 * time.Second).Should(Succeed())
+	g.Expect(w.c.Delete(t.Context(), budget)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		w.settled(g, 0, 0)
+		g.Expect(w.counts()).To(BeNil())
+	}).WithTimeout(wait).Should(Succeed())
+	g.Consistently(func(g Gomega) { w.settled(g, 0, 0) }).WithTimeout(5 * time.Second).Should(Succeed()) // though Pods wait
+	g.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+	g.Expect(pool.DeletionTimestamp).To(BeNil())
 	raw, err := os.ReadFile(filepath.Join(w.dir, "hcp-karpenter.log"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(strings.Contains(string(raw), "panic")).To(BeFalse())

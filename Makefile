@@ -156,8 +156,8 @@ test-unit: kubernetes capi test-modules ## Unit, property and API server tests, 
 	@{ $(BESIDE); go test -timeout 30m ./... $(TEST_FLAGS) || code=1; $(BESIDE_END); } | $(SLOWEST)
 
 # The chart's tests wait for Helm most of the time: they run beside the others, and print when those are over.
-BESIDE = code=0; log=$$(mktemp); (cd test/helm && go test -timeout 30m ./...) >"$$log" 2>&1 & helm=$$!
-BESIDE_END = wait $$helm || code=1; cat "$$log"; rm -f "$$log"; exit $$code
+BESIDE = code=0; logs=$$(mktemp -d); (cd test/helm && go test -timeout 30m ./...) >"$$logs/helm" 2>&1 & helm=$$!
+BESIDE_END = wait $$helm || code=1; cat "$$logs"/*; rm -rf "$$logs"; exit $$code
 
 .PHONY: test-modules
 test-modules:
@@ -173,11 +173,12 @@ test-modules:
 .PHONY: test-all
 test-all: kubernetes capi cross test-modules
 	go vet -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,kms,sizes,conformance ./...
-	@# The line above has vetted all tests.
+	@# The line above has vetted all tests. Suites are of one long package and some short ones, so the others run beside them.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
-	  go test -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) || code=1; \
-	  go test -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
+	  go test -p 1 -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \
+	  go test -p 2 -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
+	  wait $$suites || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)
 
 .PHONY: test-karpenter

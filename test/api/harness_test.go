@@ -40,7 +40,6 @@ func judge(t *testing.T, base string, table map[string]verdict) {
 	ns := env.Namespace(t)
 	for name, tc := range table {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			obj := merge(t, parse(t, base), tc.object)
 			if obj.GetNamespace() == "" && obj.GetName() != "cluster" {

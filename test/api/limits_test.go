@@ -77,7 +77,6 @@ func TestLongLists(t *testing.T) {
 		"spec.tuningConfig": {base: baseNodePool, max: 10, item: name},
 	} {
 		t.Run(path, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			base := tc.base
 			if base == "" {

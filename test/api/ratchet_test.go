@@ -86,7 +86,6 @@ func ratchet(t *testing.T, kind, change string) {
 			continue // dropped on creation
 		}
 		t.Run(at, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			g.Expect(c.Update(t.Context(), merge(t, stored[at], `metadata: {labels: {a: b}}`), client.DryRunAll)).To(Succeed(), "a label may change")
 			g.Expect(c.Update(t.Context(), merge(t, stored[at], change), client.DryRunAll)).To(Succeed(), "another part may change")

@@ -113,7 +113,6 @@ func TestPreviousObjects(t *testing.T) {
 	scheme, all := kinds(t), previous(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			s := all[name]
 			want := s.sample("")
@@ -177,7 +176,6 @@ func TestNextObjects(t *testing.T) {
 	scheme, all := kinds(t), previous(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			s := all[name]
 			next := s.sample("")

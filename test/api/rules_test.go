@@ -255,7 +255,6 @@ func tryRules(t *testing.T, kind string, crd *apiextensionsv1.CustomResourceDefi
 				tried[path+": "+message] = true
 			}
 			t.Run(fmt.Sprintf("%s/%d", path, i), func(t *testing.T) {
-				t.Parallel()
 				obj := f.object(t, kind, c.Base)
 				if convert != nil {
 					convert(obj)

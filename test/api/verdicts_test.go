@@ -45,7 +45,6 @@ func TestVerdicts(t *testing.T) {
 				verdict = "refused"
 			}
 			t.Run("When a "+kind+" is odd ("+tc.Name+") it should be "+verdict, func(t *testing.T) {
-				t.Parallel()
 				if tc.Base == "" {
 					tc.Base = base
 				}

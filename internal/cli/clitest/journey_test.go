@@ -49,7 +49,7 @@ func installOptions(f connect.Flags, namespace string) install.Options {
 	return o
 }
 
-func TestInstall(t *testing.T) {
+func TestInstallAndAgain(t *testing.T) {
 	f, c, env := flags(t)
 	g := NewWithT(t)
 	namespace := "hypershift"

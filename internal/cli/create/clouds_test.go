@@ -305,7 +305,6 @@ func TestCloudRefusals(t *testing.T) {
 		"When a pool has fewer than no workers it should refuse":          {[]string{"nodepool", "local", "--replicas=-1"}, "--replicas -1: must not be negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			cmd := Command()
 			var out bytes.Buffer

@@ -75,7 +75,6 @@ func TestObjects(t *testing.T) {
 			}), golden: "none-full.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			g.Expect(tc.options.Validate()).To(Succeed())
 			var out bytes.Buffer
@@ -109,14 +108,12 @@ func TestValidate(t *testing.T) {
 		"When several things are wrong it should name them all (second)": {func(o *Options) { o.Name, o.PullSecret = "", nil }, "--pull-secret is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			NewWithT(t).Expect(options(hyperv1.NonePlatform, tc.change).Validate()).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}
 }
 
 func TestReleaseStream(t *testing.T) {
-	t.Parallel()
 	answer := map[string]string{
 		"4-stable-multi": `{"name":"4.22.1","pullSpec":"registry.example.com/ocp/release:4.22.1"}`,
 		"empty":          `{}`,
@@ -151,7 +148,6 @@ func TestReleaseStream(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	t.Parallel()
 	offering := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: DefaultReleaseName},
 		Data: map[string]string{"image": "10.244.0.1:5000/hypershift/release:1.36.3"}}).Build()
 	for name, tc := range map[string]struct {
@@ -190,7 +186,6 @@ func TestRelease(t *testing.T) {
 }
 
 func TestNotHeeded(t *testing.T) {
-	t.Parallel()
 	of := func(change func(*Options)) []string {
 		o := options(hyperv1.NonePlatform, change)
 		g, err := generate(o, rand.Reader)
@@ -207,7 +202,6 @@ func TestNotHeeded(t *testing.T) {
 }
 
 func TestInfraID(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
 		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?`).Draw(t, "name")
@@ -219,7 +213,6 @@ func TestInfraID(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	made, err := generate(options(hyperv1.NonePlatform, func(o *Options) { o.GenerateSSH = true }), bytes.NewReader(make([]byte, 1000)))
 	g.Expect(err).NotTo(HaveOccurred())

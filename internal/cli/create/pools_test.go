@@ -22,7 +22,6 @@ import (
 
 // A pool of its own takes from the HostedCluster what flags don't say.
 func TestPoolsFollowTheCluster(t *testing.T) {
-	t.Parallel()
 	aws := hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, AWS: &hyperv1.AWSPlatformSpec{CloudProviderConfig: &hyperv1.AWSCloudProviderConfig{
 		Subnet: &hyperv1.AWSResourceReference{ID: ptr.To("subnet-of-the-cluster")},
 	}}}
@@ -61,7 +60,6 @@ func TestPoolsFollowTheCluster(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"},
 				Spec: hyperv1.HostedClusterSpec{InfraID: "demo-abc23", Platform: tc.cluster, Release: hyperv1.Release{Image: "r/i:1"}}}
@@ -83,7 +81,6 @@ func TestPoolsFollowTheCluster(t *testing.T) {
 
 // Where nobody names an address, node ports are at that of a node of the management cluster.
 func TestNodePortsAtANode(t *testing.T) {
-	t.Parallel()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}},
@@ -102,7 +99,6 @@ func TestNodePortsAtANode(t *testing.T) {
 		"When None has nothing it should take a node's":     {hyperv1.NonePlatform, func(*Options) {}, "10.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			c := fake.NewClientBuilder().WithScheme(connect.Scheme()).WithObjects(node.DeepCopyObject().(client.Object)).Build()
 			o := NewOptions(tc.platform)
@@ -172,7 +168,6 @@ func TestDescriptions(t *testing.T) {
 			func(t *testing.T) []string { return powerVSWith(t, map[string]any{"secrets": "aHVudGVyMg"}) }, "must be what `create infra powervs` writes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			cmd := Command()
 			var out bytes.Buffer

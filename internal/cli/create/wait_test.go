@@ -75,7 +75,6 @@ func TestState(t *testing.T) {
 			progress.Waiting("release r:1 is rolling out; not ready: etcd, kube-apiserver")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			NewWithT(t).Expect(state(tc.hc, components)).To(Equal(tc.want))
 		})
 	}

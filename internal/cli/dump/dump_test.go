@@ -15,7 +15,6 @@ import (
 )
 
 func TestSafeName(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
 		name := safeName(rapid.String().Draw(t, "text"))
@@ -27,7 +26,6 @@ func TestSafeName(t *testing.T) {
 }
 
 func TestListable(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	kinds := listable([]*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{
@@ -47,7 +45,6 @@ func TestListable(t *testing.T) {
 }
 
 func TestArchive(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	dir := t.TempDir()
 	d := &dumper{dir: dir}

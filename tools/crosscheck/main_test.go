@@ -24,6 +24,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	files := newSources(dir)
 	for name, tc := range map[string]struct{ platform, pattern, want string }{
 		"When a command uses nothing of one system it should pass":    {"darwin/arm64", "./good", ""},
 		"When it uses a call of Linux it should name it":              {"darwin/arm64", "./bad", "undefined: syscall.CLONE_NEWNS"},
@@ -32,7 +33,7 @@ func TestCheck(t *testing.T) {
 		"When the platform is none it should say so":                  {"darwin", "./good", "want GOOS/GOARCH"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := check(dir, tc.platform, tc.pattern)
+			err := files.check(tc.platform, tc.pattern)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

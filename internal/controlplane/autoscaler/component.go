@@ -6,15 +6,11 @@ package autoscaler
 
 import (
 	"embed"
-	"fmt"
 	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -44,17 +40,7 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 	if !ctx.Release.Kubernetes && len(ctx.Release.Missing(Name)) > 0 {
 		return false, nil
 	}
-	if ctx.HCP.Status.KubeConfig == nil {
-		return false, nil
-	}
-	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)}
-	switch err := ctx.Reader.Get(ctx.Context, key, &corev1.Secret{}); {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("reading Secret %s: %w", key, err)
-	}
-	return true, nil
+	return component.HasKubeconfig(ctx, pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID))
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

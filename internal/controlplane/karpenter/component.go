@@ -86,14 +86,7 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 	if !Asked(ctx.HCP.Spec.AutoNode) {
 		return retiring(ctx)
 	}
-	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID)}
-	switch err := ctx.Reader.Get(ctx.Context, key, &corev1.Secret{}); {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("reading Secret %s: %w", key, err)
-	}
-	return true, nil
+	return component.HasKubeconfig(ctx, pki.CAPIKubeconfig(ctx.HCP.Spec.InfraID))
 }
 
 // retiring says whether it is there and has something left to remove.

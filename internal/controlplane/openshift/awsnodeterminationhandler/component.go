@@ -55,7 +55,7 @@ func wanted(ctx component.WorkloadContext) (bool, error) {
 	if ctx.HCP.Spec.Platform.Type != hyperv1.AWSPlatform || aws(ctx.HCP).RolesRef.NodePoolManagementARN == "" || queue(ctx.HCP) == "" {
 		return false, nil
 	}
-	return kit.HasKubeconfig(ctx, names.ServiceNetworkKubeconfig)
+	return component.HasKubeconfig(ctx, names.ServiceNetworkKubeconfig)
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

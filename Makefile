@@ -176,7 +176,7 @@ test-all: kubernetes capi cross test-modules
 	@# The line above has vetted all tests. Suites are of one long package and some short ones, so the others run beside them.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
-	  go test -p 1 -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \
+	  go test -p 2 -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \
 	  go test -p 2 -vet=off -timeout 30m $$others $(TEST_FLAGS) || code=1; \
 	  wait $$suites || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)

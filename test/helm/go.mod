@@ -154,10 +154,12 @@ require (
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
-	sigs.k8s.io/structured-merge-diff/v6 v6.4.0 // indirect
+	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
 replace (
 	hcp.internal/api => ../../api
 	hcp.internal/platform => ../..
 )
+
+exclude sigs.k8s.io/structured-merge-diff/v6 v6.4.0

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,12 @@ var apart = map[string]string{
 	"tools/s3server":   "an S3 server for tests: it has nothing in common with the others",
 	"tools/versitygw":  "an S3 server for tests: it has nothing in common with the others",
 	"tools/typescript": "TypeScript's compiler: it has nothing in common with the others",
+}
+
+// asTested decide what a Kubernetes API does with an object: how it is merged, patched, decoded and validated. Another version may mend a defect that management
+// clusters have, and that our tests have to meet.
+var asTested = []string{
+	"cel.dev/expr", "github.com/google/cel-go", "gopkg.in/evanphx/json-patch.v4", "k8s.io/kube-openapi", "sigs.k8s.io/json", "sigs.k8s.io/structured-merge-diff/v6", "sigs.k8s.io/yaml",
 }
 
 // modules are the go.mod files of the repository, by folder.
@@ -94,6 +101,35 @@ func TestModulesShareVersions(t *testing.T) {
 			theirs, both := kubernetes[r.Mod.Path]
 			if both && theirs != r.Mod.Version {
 				t.Errorf("the main module has %s %s, and kubernetes/go.mod has %s: both are compiled. Run: go get %s@%s && go mod tidy", r.Mod.Path, r.Mod.Version, theirs, r.Mod.Path, theirs)
+			}
+		}
+	})
+	t.Run("When a library decides what a Kubernetes API does it should be the one that the release was tested with", func(t *testing.T) {
+		list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.GoMod}}", "k8s.io/kubernetes")
+		list.Dir = filepath.Join(root, "kubernetes")
+		path, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(strings.TrimSpace(string(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release, err := modfile.Parse("go.mod", raw, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested := map[string]string{}
+		for _, r := range release.Require {
+			tested[r.Mod.Path] = r.Mod.Version
+		}
+		ours := map[string]string{}
+		for _, r := range modules(t)["kubernetes"].Require {
+			ours[r.Mod.Path] = r.Mod.Version
+		}
+		for _, path := range asTested {
+			if tested[path] == "" || ours[path] != tested[path] {
+				t.Errorf("kubernetes/go.mod has %s %q, and the release was tested with %q. Run: cd kubernetes && go get %s@%s && go mod tidy", path, ours[path], tested[path], path, tested[path])
 			}
 		}
 	})

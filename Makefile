@@ -78,7 +78,7 @@ kubernetes: ## Build etcd, the Kubernetes components and kubectl from their modu
 
 .PHONY: capi
 capi: ## Build the stock Cluster API manager and clusterctl, unmodified, from their module (2 minutes at first, then cached).
-	@$(BUILD) capi
+	@$(BUILD) capi clusterctl
 
 .PHONY: capa
 capa: ## Build the stock Cluster API provider for AWS, unmodified, from its module, for e2e-aws alone (4 minutes at first, then cached).

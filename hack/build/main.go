@@ -52,12 +52,11 @@ var parts = map[string]func(root, kubernetes string) ([]builds.Target, error){
 		kubectl, errKubectl := builds.Kubectl(version)
 		return []builds.Target{bundle, node, kubectl}, errors.Join(errNode, errKubectl)
 	},
-	"capi": func(string, string) ([]builds.Target, error) {
-		return []builds.Target{builds.ClusterAPI(), builds.Clusterctl()}, nil
-	},
-	"capa":      func(string, string) ([]builds.Target, error) { return []builds.Target{builds.ProviderAWS()}, nil },
-	"karpenter": func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Karpenter()}, nil },
-	"flannel":   func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Flannel()}, nil },
+	"capi":       func(string, string) ([]builds.Target, error) { return []builds.Target{builds.ClusterAPI()}, nil },
+	"clusterctl": func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Clusterctl()}, nil },
+	"capa":       func(string, string) ([]builds.Target, error) { return []builds.Target{builds.ProviderAWS()}, nil },
+	"karpenter":  func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Karpenter()}, nil },
+	"flannel":    func(string, string) ([]builds.Target, error) { return []builds.Target{builds.Flannel()}, nil },
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {

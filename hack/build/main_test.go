@@ -10,7 +10,7 @@ import (
 func TestTargetsOf(t *testing.T) {
 	t.Run("When parts are named their targets should come in that order", func(t *testing.T) {
 		g := NewWithT(t)
-		targets, err := targetsOf(t.TempDir(), "1.36.3", []string{"programs", "kubernetes", "capi", "capa", "flannel"})
+		targets, err := targetsOf(t.TempDir(), "1.36.3", []string{"programs", "kubernetes", "capi", "clusterctl", "capa", "flannel"})
 		g.Expect(err).NotTo(HaveOccurred())
 		var outs []string
 		for _, target := range targets {
@@ -23,7 +23,7 @@ func TestTargetsOf(t *testing.T) {
 	t.Run("When a part or a version isn't known it should say what is", func(t *testing.T) {
 		g := NewWithT(t)
 		_, err := targetsOf(t.TempDir(), "", []string{"everything"})
-		g.Expect(err).To(MatchError(ContainSubstring("capa, capi, flannel, karpenter, kubernetes, programs")))
+		g.Expect(err).To(MatchError(ContainSubstring("capa, capi, clusterctl, flannel, karpenter, kubernetes, programs")))
 		_, err = targetsOf(t.TempDir(), "1.2.3", []string{"kubernetes"})
 		g.Expect(err).To(MatchError(ContainSubstring("1.36.3")))
 		g.Expect(run(t.Context(), nil, &bytes.Buffer{})).To(MatchError(ContainSubstring("nothing to build")))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,12 +34,21 @@ import (
 const startTimeout = 3 * time.Minute
 
 // The API servers of tests live for a minute, so they may have more garbage (in percent of what is in use) before they collect it than the
-// 100 of programs that stay: a fifth of their processor time went there. memory, in bytes, is where they get thrifty again, so that several
-// packages fit on a machine of 8 GiB. GOGC in the environment turns both off. Test binaries are left as they are outside of suites (collectLess): some measure their memory.
+// 100 of programs that stay: a fifth of their processor time went there. Where they get thrifty again (in bytes) is a sixteenth of the machine's memory, so that
+// several packages fit on it, and leastMemory on a small one. GOGC in the environment turns both off. Test binaries are left as they are outside of suites
+// (collectLess): some measure their memory.
 const (
-	garbage = 300
-	memory  = 800 << 20
+	garbage     = 300
+	leastMemory = 800 << 20
 )
+
+func memory() uint64 {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return leastMemory
+	}
+	return max(leastMemory, info.Totalram*uint64(info.Unit)/16)
+}
 
 // etcdData is the folder of etcd's data, in that of the environment.
 const etcdData = "etcd"
@@ -202,7 +212,7 @@ func (e *Env) startServers() error {
 func (e *Env) run(name string, args ...string) error {
 	var env []string
 	if os.Getenv("GOGC") == "" {
-		env = []string{fmt.Sprintf("GOGC=%d", garbage), fmt.Sprintf("GOMEMLIMIT=%d", memory)}
+		env = []string{fmt.Sprintf("GOGC=%d", garbage), fmt.Sprintf("GOMEMLIMIT=%d", memory())}
 	}
 	p, err := StartProcess(e.binary, e.dir, name, env, args...)
 	if err != nil {

@@ -64,13 +64,19 @@ func modules(t *testing.T) map[string]*modfile.File {
 	return all
 }
 
+// versions are what a go.mod file requires, by path.
+func versions(file *modfile.File) map[string]string {
+	out := map[string]string{}
+	for _, r := range file.Require {
+		out[r.Mod.Path] = r.Mod.Version
+	}
+	return out
+}
+
 func TestModulesShareVersions(t *testing.T) {
+	all := modules(t)
+	main, kubernetes := versions(all["."]), versions(all["kubernetes"])
 	t.Run("When a module has a library that the main module has it should have it in no older version", func(t *testing.T) {
-		all := modules(t)
-		main := map[string]string{}
-		for _, r := range all["."].Require {
-			main[r.Mod.Path] = r.Mod.Version
-		}
 		own := map[string]bool{}
 		for _, file := range all {
 			own[file.Module.Mod.Path] = true
@@ -96,11 +102,6 @@ func TestModulesShareVersions(t *testing.T) {
 		}
 	})
 	t.Run("When what hosted clusters run shares libraries with our programs both should have them in the same version", func(t *testing.T) {
-		all := modules(t)
-		kubernetes := map[string]string{}
-		for _, r := range all["kubernetes"].Require {
-			kubernetes[r.Mod.Path] = r.Mod.Version
-		}
 		for _, r := range all["."].Require {
 			theirs, both := kubernetes[r.Mod.Path]
 			if both && theirs != r.Mod.Version {
@@ -123,22 +124,14 @@ func TestModulesShareVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tested := map[string]string{}
-		for _, r := range release.Require {
-			tested[r.Mod.Path] = r.Mod.Version
-		}
-		ours := map[string]string{}
-		for _, r := range modules(t)["kubernetes"].Require {
-			ours[r.Mod.Path] = r.Mod.Version
-		}
+		tested := versions(release)
 		for _, path := range asTested {
-			if tested[path] == "" || ours[path] != tested[path] {
-				t.Errorf("kubernetes/go.mod has %s %q, and the release was tested with %q. Run: cd kubernetes && go get %s@%s && go mod tidy", path, ours[path], tested[path], path, tested[path])
+			if tested[path] == "" || kubernetes[path] != tested[path] {
+				t.Errorf("kubernetes/go.mod has %s %q, and the release was tested with %q. Run: cd kubernetes && go get %s@%s && go mod tidy", path, kubernetes[path], tested[path], path, tested[path])
 			}
 		}
 	})
 	t.Run("When a module is named as one with versions of its own it should be there", func(t *testing.T) {
-		all := modules(t)
 		for folder := range apart {
 			if all[folder] == nil {
 				t.Errorf("%s has no go.mod any more: remove it from this test", folder)

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -17,19 +15,13 @@ import (
 // UnservedPolicyName is the name of the policy about kinds that nobody acts on, and of its binding.
 const UnservedPolicyName = "unserved.hypershift.openshift.io"
 
-// techPreview are the definitions of all kinds, which nobody may change.
-var techPreview = sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition {
+// UnservedPolicy returns a policy that warns whoever creates or changes an object of a kind that is served, so that manifests carry over, and that
+// no controller acts on, in an installation that lacks what is off, and the binding that puts it in force. kubectl prints the warning; nothing is refused.
+func UnservedPolicy(off ...support.Switch) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	crds, err := CRDs(TechPreviewSet)
 	if err != nil {
 		panic(err) // embedded, and tests read them
 	}
-	return crds
-})
-
-// UnservedPolicy returns a policy that warns whoever creates or changes an object of a kind that is served, so that manifests carry over, and that
-// no controller acts on, in an installation that lacks what is off, and the binding that puts it in force. kubectl prints the warning; nothing is refused.
-func UnservedPolicy(off ...support.Switch) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
-	crds := techPreview()
 	var rules []admissionv1.NamedRuleWithOperations
 	var texts []string
 	for _, crd := range crds {

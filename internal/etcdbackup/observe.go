@@ -1,9 +1,11 @@
 package etcdbackup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -85,7 +87,8 @@ func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
 	if o.job == nil {
 		return nil
 	}
-	if done, _ := ending(o.job); done != batchv1.JobComplete {
+	done, _ := ending(o.job)
+	if done == "" {
 		return nil
 	}
 	pods := &corev1.PodList{}
@@ -93,6 +96,10 @@ func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
 		return fmt.Errorf("listing pods of Job %s/%s: %w", r.Namespace, o.job.Name, err)
 	}
 	for i := range pods.Items {
+		if done == batchv1.JobFailed {
+			o.said = cmp.Or(lastWords(pods.Items[i].Status), o.said)
+			continue
+		}
 		for _, c := range pods.Items[i].Status.ContainerStatuses {
 			if url, summary := terminated(c); c.Name == "upload" && url != "" {
 				o.url, o.summary = url, summary
@@ -100,6 +107,24 @@ func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
 		}
 	}
 	return nil
+}
+
+// lastWords is what the container that failed in a pod said at its end, with its name before it; empty: none failed, or it said nothing.
+func lastWords(pod corev1.PodStatus) string {
+	for _, c := range slices.Concat(pod.InitContainerStatuses, pod.ContainerStatuses) {
+		if c.State.Terminated == nil || c.State.Terminated.ExitCode == 0 {
+			continue
+		}
+		// Where it wrote no message, the kubelet has put the end of its log there: what comes before the error is of no use.
+		message := "\n" + strings.TrimSpace(c.State.Terminated.Message)
+		if i := strings.LastIndex(message, "\nError: "); i >= 0 {
+			message = message[i+len("\nError: "):]
+		}
+		if message = strings.TrimSpace(message); message != "" {
+			return c.Name + ": " + message
+		}
+	}
+	return ""
 }
 
 // terminated is the URL that a container left behind, empty when it left none that the API takes, and what it says of the backup.

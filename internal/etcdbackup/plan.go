@@ -1,6 +1,7 @@
 package etcdbackup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +43,8 @@ type observed struct {
 	// url is where the Job says that the snapshot is; empty: it hasn't said yet. summary is what else it says; nil: nothing.
 	url     string
 	summary *bundle.Summary
+	// said is why the Job failed, in the words of its container; empty: it said nothing.
+	said string
 	// key is what the backup is sealed with; empty: with nothing. keyErr is why the one that is there is none.
 	key    bundle.Key
 	keyErr error
@@ -147,7 +150,7 @@ func (o observed) follow() plan {
 	done, message := ending(o.job)
 	switch {
 	case done == batchv1.JobFailed:
-		return o.told(failed("Backup Job failed: %s", clipped(message)))
+		return o.told(failed("Backup Job failed: %s", clipped(cmp.Or(o.said, message))))
 	case done == batchv1.JobComplete:
 		return plan{
 			condition: ptr.To(conditions.True(hyperv1.EtcdBackupCompleted, hyperv1.BackupSucceededReason, "Backup completed successfully")),

@@ -109,6 +109,10 @@ func TestPlan(t *testing.T) {
 			func(o *observed) { o.job, o.etcds = jobWith("", ""), nil }, "BackupInProgress", "waiting", "BackupInProgress", false, true},
 		"When the Job has failed it should repeat why": {
 			func(o *observed) { o.job = jobWith(batchv1.JobFailed, "deadline\nexceeded") }, "BackupFailed", "Backup Job failed: deadline exceeded", "BackupFailed", false, true},
+		"When the Job's container has said why it failed it should be repeated": {
+			func(o *observed) {
+				o.job, o.said = jobWith(batchv1.JobFailed, "Job has reached the specified backoff limit"), "upload: NoSuchBucket: none (create the bucket)"
+			}, "BackupFailed", "Backup Job failed: upload: NoSuchBucket: none (create the bucket)", "BackupFailed", false, true},
 		"When the Job is complete it should have succeeded": {
 			func(o *observed) { o.job, o.url = jobWith(batchv1.JobComplete, ""), "s3://backups/demo/1.db" }, "BackupSucceeded", "Backup completed successfully", "BackupSucceeded", false, true},
 		"When the Job has vanished it should not start another": {
@@ -130,6 +134,28 @@ func TestPlan(t *testing.T) {
 			}
 			g.Expect(p.succeeded).To(Equal(tc.reason == "BackupSucceeded"))
 		})
+	}
+}
+
+func TestLastWords(t *testing.T) {
+	ended := func(name string, code int32, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message}}}
+	}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"When the main container failed it should be its error, and not what it logged before": {corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{ended("snapshot", 0, "saved")},
+			ContainerStatuses:     []corev1.ContainerStatus{ended("upload", 1, "Warning: it is slow\nError: NoSuchBucket: none\nand more\n")}}, "upload: NoSuchBucket: none\nand more"},
+		"When an earlier container failed it should be its error": {corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{ended("fetch-certs", 1, "Error: reading Secret a/b: forbidden"), {Name: "snapshot"}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: "upload"}}}, "fetch-certs: reading Secret a/b: forbidden"},
+		"When it was killed without a word nothing should be said": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended("upload", 137, "")}}, ""},
+		"When it ended in another way its message should stay":     {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended("upload", 128, "no such image")}}, "upload: no such image"},
+		"When none failed nothing should be said":                  {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended("upload", 0, "s3://backups/1.db")}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(lastWords(tc.status)).To(Equal(tc.want)) })
 	}
 }
 

@@ -106,8 +106,8 @@ func (s *scene) jobs() []batchv1.Job {
 	return list.Items
 }
 
-// end plays the controller of Jobs and the kubelet.
-func (s *scene) end(kind batchv1.JobConditionType, url string) {
+// end plays the controller of Jobs and the kubelet, who notes what the container said.
+func (s *scene) end(kind batchv1.JobConditionType, said string) {
 	g := NewWithT(s.T)
 	for _, j := range s.jobs() {
 		if done, _ := ending(&j); done != "" {
@@ -125,7 +125,7 @@ func (s *scene) end(kind batchv1.JobConditionType, url string) {
 		g.Expect(s.c.Status().Update(s.Context(), &j)).To(Succeed())
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ours, Name: j.Name, Labels: map[string]string{batchv1.JobNameLabel: j.Name}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "upload", Image: "x"}}}}
 		g.Expect(s.c.Create(s.Context(), pod)).To(Succeed())
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upload", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: url}}}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upload", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: said, ExitCode: int32(j.Status.Failed)}}}}
 		g.Expect(s.c.Status().Update(s.Context(), pod)).To(Succeed())
 	}
 }
@@ -200,6 +200,18 @@ func TestLife(t *testing.T) {
 		kept = append(kept, b.Name)
 	}
 	g.Expect(kept).To(ConsistOf("second", "third", "fourth", "fifth"), "When there are more than are kept the oldest successful one should go")
+}
+
+func TestFailedJob(t *testing.T) {
+	g, s := NewWithT(t), newScene(t)
+	b := s.create("one")
+	s.pass(b)
+	s.end(batchv1.JobFailed, "Error: writing s3://backups/demo/1.db: KMS.NotFoundException: none (correct spec.storage.s3.kmsKeyARN)\n")
+	s.pass(b)
+	const why = "Backup Job failed: upload: writing s3://backups/demo/1.db: KMS.NotFoundException: none (correct spec.storage.s3.kmsKeyARN)"
+	g.Expect(completed(b).Message).To(Equal(why), "When the Job failed it should say why in the words of its container")
+	g.Expect(s.c.Get(t.Context(), client.ObjectKeyFromObject(s.hcp), s.hcp)).To(Succeed())
+	g.Expect(conditions.Get(s.hcp.Status.Conditions, hyperv1.EtcdBackupSucceeded).Message).To(ContainSubstring(why))
 }
 
 func TestVanishedJob(t *testing.T) {

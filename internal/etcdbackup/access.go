@@ -67,9 +67,9 @@ func scopeOf(s *corev1.Secret) string { return strings.TrimSpace(string(s.Data[b
 // claimOf is the claim that stands for S3; empty: S3 does.
 func claimOf(s *corev1.Secret) string { return strings.TrimSpace(string(s.Data[backups.VolumeKey])) }
 
-// kmsKey is what S3 encrypts with: the key of the backup, else that of the cluster; empty: as the bucket has it.
+// kmsKey is what S3 encrypts with: the key of the backup, else that of the cluster; empty: as the bucket has it, or the storage is another.
 func (o observed) kmsKey() hyperv1.AWSKMSKeyARN {
-	if o.azure() != nil {
+	if o.azure() != nil || o.secret != nil && claimOf(o.secret) != "" {
 		return ""
 	}
 	key := o.backup.Spec.Storage.S3.KMSKeyARN
@@ -103,15 +103,20 @@ func (o observed) clusters() *hyperv1.EtcdBackupSpec {
 func (o observed) accessProblem() string {
 	where := fmt.Sprintf("Secret %s/%s", o.namespace, credentials(o.backup.Spec.Storage))
 	if o.azure() == nil {
+		if claimOf(o.secret) != "" && o.backup.Spec.Storage.S3.KMSKeyARN != "" && !ended(o.backup) {
+			return fmt.Sprintf("%s has key %s, and AWS encrypts no files on a volume: remove spec.storage.s3.kmsKeyARN to save on the volume, or the key of the Secret to save in S3", where, backups.VolumeKey)
+		}
 		return ""
 	}
-	_, key, err := backups.AzureOf(o.secret.Data)
+	creds, key, err := backups.AzureOf(o.secret.Data)
 	scope := scopeOf(o.secret)
 	switch {
 	case claimOf(o.secret) != "":
 		return fmt.Sprintf("%s has key %s, which stands for S3: use storageType S3 to save on a volume, or remove the key", where, backups.VolumeKey)
 	case err != nil:
 		return fmt.Sprintf("%s: key %s: %v", where, key, err)
+	case strings.HasPrefix(creds.Endpoint, "http://"):
+		return fmt.Sprintf("%s: key %s: blobEndpoint (AZURE_BLOB_ENDPOINT) must begin with https://: status.snapshotURL takes no other URL, and nobody could restore from it", where, key)
 	case scope != "" && !scopeName.MatchString(scope):
 		return fmt.Sprintf("%s: key %s is not the name of an encryption scope: 3 to 63 letters, digits and hyphens", where, backups.ScopeKey)
 	case scope == "" && o.vaultKey() != "" && !ended(o.backup):

@@ -102,6 +102,16 @@ func TestPlan(t *testing.T) {
 			func(o *observed) { inAzure(o); o.secret.Data["encryption-scope"] = []byte("https://vault") }, "BackupFailed", "3 to 63 letters, digits and hyphens", "", false, false},
 		"When a volume is to stand for Azure it should say what it can stand for": {
 			func(o *observed) { inAzure(o); o.secret.Data["volume-claim"] = []byte("disk") }, "BackupFailed", "use storageType S3", "", false, false},
+		"When the endpoint of Azure has no TLS it should say that its URL can't be recorded": {
+			func(o *observed) {
+				inAzure(o)
+				o.secret.Data["credentials"] = []byte(`{"accountKey":"a2V5","blobEndpoint":"http://10.0.0.1:10000/mine"}`)
+			}, "BackupFailed", "blobEndpoint (AZURE_BLOB_ENDPOINT) must begin with https://", "", false, false},
+		"When a key of AWS is to encrypt on a volume it should say that none does": {
+			func(o *observed) {
+				o.secret.Data["volume-claim"], o.key = []byte("disk"), make([]byte, 32)
+				o.backup.Spec.Storage.S3.KMSKeyARN = "arn:aws:kms:eu-west-1:123456789012:key/a"
+			}, "BackupFailed", "remove spec.storage.s3.kmsKeyARN to save on the volume", "", false, false},
 		"When the storage is none it should say so": {
 			func(o *observed) { o.backup.Spec.Storage = hyperv1.HCPEtcdBackupStorage{StorageType: "GCS"} }, "BackupFailed", "unsupported storage type: GCS", "", false, false},
 		"When the Job runs it should wait": {func(o *observed) { o.job = jobWith("", "") }, "BackupInProgress", "waiting for completion", "BackupInProgress", false, true},
@@ -321,6 +331,15 @@ func TestStorageKeys(t *testing.T) {
 		o.secret.Data["encryption-scope"] = []byte("mykeys")
 		g.Expect(planFor(o).start).To(BeTrue())
 		g.Expect(string(o.vaultKey())).To(ContainSubstring("vault.vault.azure.net"))
+	})
+	t.Run("When a volume stands for S3 no key of AWS should be named", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		says(&o, aws)
+		o.secret.Data["volume-claim"], o.key = []byte("disk"), make([]byte, 32)
+		g.Expect(planFor(o).start).To(BeTrue())
+		g.Expect(uploadArgs(o, &corev1.Secret{})).NotTo(ContainElement("--aws-kms-key-arn"))
+		g.Expect(o.kmsKey()).To(BeEmpty(), "the status should not say that it is encrypted with the key")
 	})
 	t.Run("When the storage is in Azure no key of AWS should be named", func(t *testing.T) {
 		o := ready()

@@ -57,10 +57,12 @@ func (b bucket) URL(name string) string { return backups.Scheme + b.name + "/" +
 
 func (b bucket) Put(ctx context.Context, name string, body io.Reader) error {
 	in := &transfermanager.UploadObjectInput{Bucket: &b.name, Key: &name, Body: body, ChecksumAlgorithm: types.ChecksumAlgorithmSha256, IfNoneMatch: aws.String("*")}
+	var client transfermanager.S3APIClient = b.client
 	if b.kms != "" {
+		client = keyed{b.client, b.kms}
 		in.ServerSideEncryption, in.SSEKMSKeyID = types.ServerSideEncryptionAwsKms, &b.kms
 	}
-	uploader := transfermanager.New(b.client, func(o *transfermanager.Options) { o.PartSizeBytes = partSize })
+	uploader := transfermanager.New(client, func(o *transfermanager.Options) { o.PartSizeBytes = partSize })
 	if _, err := uploader.UploadObject(ctx, in); err != nil {
 		return fmt.Errorf("writing %s: %w", b.URL(name), remedy(err))
 	}
@@ -113,15 +115,17 @@ func (b bucket) Delete(ctx context.Context, name string) error {
 var remedies = map[string]string{
 	"NoSuchKey":                    "there is no such file in the bucket",
 	"NoSuchBucket":                 "create the bucket, or correct spec.storage.s3.bucket",
-	"AccessDenied":                 "the credentials need s3:PutObject and s3:AbortMultipartUpload on the bucket, s3:GetObject and s3:ListBucket to read backups, s3:DeleteObject for retention, and kms:GenerateDataKey and kms:Decrypt on the key",
+	"AccessDenied":                 "the credentials need s3:PutObject and s3:AbortMultipartUpload on the bucket, s3:GetObject and s3:ListBucket to read backups, s3:DeleteObject for retention, and kms:GenerateDataKey and kms:Decrypt on the key; a policy of the bucket may want the files encrypted with a key: set kmsKeyARN",
 	"InvalidAccessKeyId":           "the access key in the Secret is unknown",
 	"SignatureDoesNotMatch":        "the secret key in the Secret is wrong",
 	"PermanentRedirect":            "the bucket is in another region: correct spec.storage.s3.region",
 	"AuthorizationHeaderMalformed": "the bucket is in another region: correct spec.storage.s3.region",
 	"PreconditionFailed":           "an object of that name already exists: two clusters must not share a keyPrefix",
 	"ExpiredToken":                 "the credentials in the Secret have expired",
-	"KMS.DisabledException":        "the key is disabled",
-	"KMS.NotFoundException":        "the key is not found: correct spec.storage.s3.kmsKeyARN",
+	"KMS.DisabledException":        "the key is disabled: enable it",
+	"KMS.KMSInvalidStateException": "the key can't be used now: cancel its deletion, or name another key in spec.storage.s3.kmsKeyARN",
+	"KMS.InvalidKeyUsageException": "the key is not for encryption: name a symmetric one in spec.storage.s3.kmsKeyARN",
+	"KMS.NotFoundException":        "the key is not found in the bucket's region: correct spec.storage.s3.kmsKeyARN",
 	"SlowDown":                     "the storage is busy: try again later",
 }
 

@@ -90,30 +90,57 @@ func read(t *testing.T, s Store) ([]byte, error) {
 
 // TestEncryptionByS3: with a key of AWS KMS every file is asked to be encrypted with it, also one that is sent in parts; without one nothing is asked for.
 func TestEncryptionByS3(t *testing.T) {
-	const key = "arn:aws:kms:eu-west-1:123456789012:key/a"
+	const key, other = "arn:aws:kms:eu-west-1:123456789012:key/a", "arn:aws:kms:eu-west-1:123456789012:key/b"
+	const inParts = 2*partSize + 1 // the library sends smaller files as a whole
 	for name, c := range map[string]struct {
-		key, algorithm string
-		size           int
+		key  string
+		size int
+		// answered are algorithm and key that the storage says it encrypts with; says is the refusal's text, and removed what then removes the file.
+		answered      [2]string
+		says, removed string
 	}{
-		"When there is a key a small file should be encrypted with it":          {key, "aws:kms", 10},
-		"When there is a key a file in parts should be encrypted with it":       {key, "aws:kms", partSize + 1},
-		"When there is no key the storage should encrypt as it does by itself":  {"", "", 10},
-		"When there is no key a file in parts should be as the storage does it": {"", "", partSize + 1},
+		"When there is a key a small file should be encrypted with it":          {key: key, size: 10, answered: [2]string{"aws:kms", key}},
+		"When there is a key a file in parts should be encrypted with it":       {key: key, size: inParts, answered: [2]string{"aws:kms", key}},
+		"When the storage names the key by its id it should be the same":        {key: key, size: 10, answered: [2]string{"aws:kms", "a"}},
+		"When there is no key the storage should encrypt as it does by itself":  {size: 10, answered: [2]string{"aws:kms", other}},
+		"When there is no key a file in parts should be as the storage does it": {size: inParts},
+		"When the storage overlooks the key a small file should be refused, and removed": {key: key, size: 10, says: "does not encrypt with " + key + ": it says nothing about encryption",
+			removed: "DELETE /backups/demo/1.db.enc?x-id=DeleteObject"},
+		"When the storage overlooks the key a file in parts should be refused, and given up": {key: key, size: inParts, says: "it says nothing about encryption",
+			removed: "DELETE /backups/demo/1.db.enc?uploadId=1&x-id=AbortMultipartUpload"},
+		"When the storage has another algorithm the file should be refused": {key: key, size: 10, answered: [2]string{"AES256"}, says: "it says that it encrypts with AES256. Use a storage",
+			removed: "DELETE /backups/demo/1.db.enc?x-id=DeleteObject"},
+		"When the storage has another key the file should be refused": {key: key, size: 10, answered: [2]string{"aws:kms", other}, says: "it says that it encrypts with aws:kms " + other,
+			removed: "DELETE /backups/demo/1.db.enc?x-id=DeleteObject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			var begun atomic.Int32
+			var begun, parts atomic.Int32
+			var removed atomic.Value
 			s := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body) // what it says doesn't matter
 				q := r.URL.Query()
-				// The request that begins a file says how it is encrypted; parts don't.
-				if r.Method == http.MethodPost && q.Has("uploads") || r.Method == http.MethodPut && !q.Has("partNumber") {
-					begun.Add(1)
-					if got := r.Header.Get("X-Amz-Server-Side-Encryption") + " " + r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"); got != c.algorithm+" "+c.key {
-						t.Errorf("asked for encryption with %q", got)
-					}
-				}
+				wish := r.Header.Get("X-Amz-Server-Side-Encryption") + " " + r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id")
 				w.Header().Set("ETag", `"one"`)
+				switch {
+				case r.Method == http.MethodDelete:
+					removed.Store(r.Method + " " + r.URL.String())
+				case r.Method == http.MethodPost && q.Has("uploads") || r.Method == http.MethodPut && !q.Has("partNumber"):
+					// The request that begins a file says how it is encrypted.
+					begun.Add(1)
+					if want := map[bool]string{true: "aws:kms " + c.key, false: " "}[c.key != ""]; wish != want {
+						t.Errorf("asked for encryption with %q", wish)
+					}
+					for i, name := range []string{"X-Amz-Server-Side-Encryption", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"} {
+						if c.answered[i] != "" {
+							w.Header().Set(name, c.answered[i])
+						}
+					}
+				case wish != " ":
+					t.Errorf("%s %s says that the file is to be encrypted, which S3 refuses: %q", r.Method, r.URL, wish)
+				case q.Has("partNumber"):
+					parts.Add(1)
+				}
 				switch {
 				case q.Has("uploads"):
 					fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>`)
@@ -123,8 +150,17 @@ func TestEncryptionByS3(t *testing.T) {
 			})
 			b := s.(bucket)
 			b.kms = c.key
-			g.Expect(b.Put(t.Context(), "demo/1.db.enc", bytes.NewReader(make([]byte, c.size)))).To(Succeed())
+			err := b.Put(t.Context(), "demo/1.db.enc", bytes.NewReader(make([]byte, c.size)))
 			g.Expect(begun.Load()).To(BeEquivalentTo(1))
+			if c.says == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(parts.Load()).To(BeEquivalentTo(map[bool]int32{true: 3, false: 0}[c.size == inParts]))
+				g.Expect(removed.Load()).To(BeNil())
+				return
+			}
+			g.Expect(err).To(MatchError(And(HavePrefix("writing s3://backups/demo/1.db.enc: "), ContainSubstring(c.says))))
+			g.Expect(removed.Load()).To(Equal(c.removed))
+			g.Expect(parts.Load()).To(BeZero(), "no part should be sent that stays unencrypted")
 		})
 	}
 }

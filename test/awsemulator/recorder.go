@@ -26,6 +26,8 @@ type Call struct {
 	// Mutating says that it may change something.
 	Mutating bool
 	Agent    string
+	// Header is the request's, without its signature.
+	Header http.Header
 }
 
 // String is service and action.
@@ -238,7 +240,8 @@ var scope = regexp.MustCompile(`Credential=[^/]*/[0-9]+/[^/]*/([a-z0-9-]+)/aws4_
 
 // identify tells which call a request is.
 func identify(req *http.Request, body []byte) Call {
-	call := Call{Agent: req.UserAgent()}
+	call := Call{Agent: req.UserAgent(), Header: req.Header.Clone()}
+	call.Header.Del("Authorization")
 	if m := scope.FindStringSubmatch(req.Header.Get("Authorization")); m != nil {
 		call.Service = m[1]
 	}
@@ -287,10 +290,15 @@ var rest = []struct {
 	{"s3", "GET", regexp.MustCompile(`^/[^/]+/?$`), "uploads", "ListMultipartUploads"},
 	{"s3", "GET", regexp.MustCompile(`^/[^/]+/?$`), "list-type", "ListObjectsV2"},
 	{"s3", "POST", regexp.MustCompile(`^/[^/]+/?$`), "delete", "DeleteObjects"},
+	{"s3", "PUT", regexp.MustCompile(`^/[^/]+/?$`), "encryption", "PutBucketEncryption"},
 	{"s3", "PUT", regexp.MustCompile(`^/[^/]+/?$`), "", "CreateBucket"},
 	{"s3", "DELETE", regexp.MustCompile(`^/[^/]+/?$`), "", "DeleteBucket"},
+	{"s3", "POST", regexp.MustCompile(`^/[^/]+/.+$`), "uploads", "CreateMultipartUpload"},
+	{"s3", "POST", regexp.MustCompile(`^/[^/]+/.+$`), "uploadId", "CompleteMultipartUpload"},
+	{"s3", "PUT", regexp.MustCompile(`^/[^/]+/.+$`), "uploadId", "UploadPart"},
 	{"s3", "PUT", regexp.MustCompile(`^/[^/]+/.+$`), "", "PutObject"},
 	{"s3", "GET", regexp.MustCompile(`^/[^/]+/.+$`), "", "GetObject"},
+	{"s3", "DELETE", regexp.MustCompile(`^/[^/]+/.+$`), "uploadId", "AbortMultipartUpload"},
 	{"s3", "DELETE", regexp.MustCompile(`^/[^/]+/.+$`), "", "DeleteObject"},
 	{"s3", "HEAD", regexp.MustCompile(`^/`), "", "Head"},
 }

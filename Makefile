@@ -246,11 +246,17 @@ e2e-hosts: kubernetes build ## Nodes on platforms Agent and KubeVirt, whose host
 	bin/hypershift local up --state-dir /tmp/hcp-e2e --skip-demo
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 45m -tags e2e,hosts -run '^TestHosts$$' ./test/e2e $(TEST_FLAGS)
 
-.PHONY: test-backup
-test-backup: kubernetes build ## Backups and restores with faults and kill points, in S3 (gofakes3, versitygw) and Azure (Azurite, of npm); DRILL_BYTES measures others (15 minutes; downloads at first).
+.PHONY: backup-storages
+backup-storages: bin/azurite/node_modules/.package-lock.json ## Build and install what tests save backups in: s3server, versitygw, Azurite (of npm; a minute at first).
 	cd tools/s3server && go build -o ../../bin/s3server .
 	cd tools/versitygw && go build -o ../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
-	mkdir -p bin/azurite && cp tools/azurite/*.json bin/azurite && cd bin/azurite && npm ci --ignore-scripts --no-audit --no-fund
+
+bin/azurite/node_modules/.package-lock.json: tools/azurite/package.json tools/azurite/package-lock.json
+	mkdir -p bin/azurite && cp $^ bin/azurite && cd bin/azurite && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+.PHONY: test-backup
+test-backup: kubernetes build backup-storages ## Backups and restores with faults and kill points, in S3 (gofakes3, versitygw) and Azure (Azurite); DRILL_BYTES measures others (15 minutes).
 	go test -count=1 -v -timeout 60m -tags backup ./test/backup $(TEST_FLAGS)
 
 ##? How long test-kms keeps the plugin away.
@@ -260,10 +266,13 @@ KMS_AWAY ?= 5m
 test-kms: kubernetes ## The plugin that holds encryption keys is away for KMS_AWAY, while somebody reads and writes each second (10 minutes).
 	KMS_AWAY=$(KMS_AWAY) go test -count=1 -v -timeout 180m -tags kms -run '^TestAway$$' ./internal/configoperator/reencryption $(TEST_FLAGS)
 
-.PHONY: e2e-backup
-e2e-backup: kubernetes build ## Backups, restores and clones: with faults and 100 kill points, and of hosted clusters that are written to (as root, 45 minutes).
+.PHONY: e2e-backup e2e-backup-azure
+e2e-backup: kubernetes build backup-storages ## Backups, restores and clones: with faults and 100 kill points, and of hosted clusters, in S3 and Azure (as root, 50 minutes).
 	$(MAKE) test-backup
-	go test -count=1 -v -timeout 75m -tags e2e,backup -run '^TestBackup(HighlyAvailable)?$$' ./test/e2e $(TEST_FLAGS)
+	go test -count=1 -v -timeout 85m -tags e2e,backup -run '^TestBackup(HighlyAvailable|Azure)?$$' ./test/e2e $(TEST_FLAGS)
+
+e2e-backup-azure: kubernetes build backup-storages ## A hosted cluster saved by Jobs in Azure Blob Storage (Azurite), read, destroyed and restored: a part of e2e-backup (as root, 5 minutes).
+	go test -count=1 -v -timeout 45m -tags e2e,backup -run '^TestBackupAzure$$' ./test/e2e $(TEST_FLAGS)
 
 .PHONY: e2e-live
 e2e-live: kubernetes build ## Faults and what users add to a cluster: full disks, killed tunnels, webhooks, volumes (as root, 20 minutes).

@@ -92,7 +92,7 @@ func (w *world) startAzurite(flags ...string) (address string) {
 	w.Helper()
 	script := filepath.Join(w.programs, "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js")
 	if _, err := os.Stat(script); err != nil {
-		w.Fatalf("Azurite is not installed: make e2e-backup does that: %v", err)
+		w.Fatalf("Azurite is not installed: make backup-storages does that: %v", err)
 	}
 	folder := w.TempDir()
 	return w.start("node", "azurite", append(os.Environ(), "AZURITE_ACCOUNTS="+accountName+":"+accountKey), func(port int) []string {

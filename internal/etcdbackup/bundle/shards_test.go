@@ -100,6 +100,32 @@ func (f folder) Get(_ context.Context, name string) (io.ReadCloser, int64, error
 	return io.NopCloser(bytes.NewReader(raw)), int64(len(raw)), nil
 }
 
+// unmeasured is a storage that doesn't say how long files are.
+type unmeasured struct{ folder }
+
+func (u unmeasured) Get(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+	body, _, err := u.folder.Get(ctx, name)
+	return body, -1, err
+}
+
+func TestVerifyUnmeasured(t *testing.T) {
+	t.Run("When the storage doesn't say how long files are they should be read all the same", func(t *testing.T) {
+		_, _, err := Verify(t.Context(), unmeasured{backup(t)}, "p/1.db.enc", key(1))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
+	for name, change := range map[string]func([]byte) []byte{
+		"When such a file is cut off it should be refused":  func(b []byte) []byte { return b[:500] },
+		"When such a file is too long it should be refused": func(b []byte) []byte { return append(b, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := backup(t)
+			f["p/1.db.enc"] = change(f["p/1.db.enc"])
+			_, _, err := Verify(t.Context(), unmeasured{f}, "p/1.db.enc", key(1))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the snapshot: 1.db.enc is damaged")))
+		})
+	}
+}
+
 // snapshotWith looks like one of etcd's.
 func snapshotWith(b byte) []byte {
 	db := bytes.Repeat([]byte{b}, 1024)

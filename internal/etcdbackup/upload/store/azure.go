@@ -228,7 +228,7 @@ func (c container) Get(ctx context.Context, name string) (io.ReadCloser, int64, 
 		}
 		return part.Body, nil
 	}
-	return &body{ctx: ctx, url: c.URL(name), open: again, size: size, r: out.Body}, max(size, 0), nil
+	return &body{ctx: ctx, url: c.URL(name), open: again, size: size, r: out.Body}, size, nil
 }
 
 func (c container) List(ctx context.Context, prefix string, most int) ([]Item, error) {

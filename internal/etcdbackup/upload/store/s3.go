@@ -86,7 +86,7 @@ func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, int64, err
 		}
 		return part.Body, nil
 	}
-	return &body{ctx: ctx, url: b.URL(name), open: again, size: size, r: out.Body}, max(size, 0), nil
+	return &body{ctx: ctx, url: b.URL(name), open: again, size: size, r: out.Body}, size, nil
 }
 
 func (b bucket) List(ctx context.Context, prefix string, most int) ([]Item, error) {

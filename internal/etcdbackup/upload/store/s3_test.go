@@ -37,6 +37,21 @@ func TestReadingFromS3(t *testing.T) {
 		g.Expect(asked.Load()).To(BeEquivalentTo(1))
 	})
 
+	t.Run("When the storage doesn't say how long an object is its length should be unknown, and not nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		s := endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush() // what follows comes in chunks
+			_, _ = w.Write(whole)
+		})
+		body, size, err := s.Get(t.Context(), "demo/1.db")
+		g.Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = body.Close() }() // it is only read
+		g.Expect(size).To(BeEquivalentTo(-1))
+		got, err := io.ReadAll(body)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(bytes.Equal(got, whole)).To(BeTrue(), "what was read is not what was stored")
+	})
+
 	t.Run("When the connection breaks in the middle it should go on where it broke, with the same object", func(t *testing.T) {
 		g := NewWithT(t)
 		var asked atomic.Int32

@@ -32,7 +32,7 @@ type Item struct {
 type Store interface {
 	// Put writes a new file as a whole; ErrExists when there is one.
 	Put(ctx context.Context, name string, body io.Reader) error
-	// Get reads a file; a connection that breaks is taken up again where it ended.
+	// Get reads a file; a connection that breaks is taken up again where it ended. bytes is -1 where the storage doesn't say how long the file is.
 	Get(ctx context.Context, name string) (body io.ReadCloser, bytes int64, err error)
 	// List has the files whose names begin with prefix, most of them at most.
 	List(ctx context.Context, prefix string, most int) ([]Item, error)

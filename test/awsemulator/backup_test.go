@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,11 +22,12 @@ import (
 	"hcp.internal/platform/internal/etcdbackup/upload"
 )
 
-// snapshotOf is a file that ends as a snapshot of etcd does.
+// snapshotOf is a file that begins and ends as a snapshot of etcd does.
 func snapshotOf(t *testing.T, size int) (path string, content []byte) {
 	t.Helper()
 	content = make([]byte, size)
 	_, _ = rand.Read(content) // never fails
+	binary.LittleEndian.PutUint32(content[16:], 0xED0CDAED)
 	sum := sha256.Sum256(content)
 	content = append(content, sum[:]...)
 	path = filepath.Join(t.TempDir(), "snapshot.db")

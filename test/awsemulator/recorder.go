@@ -185,7 +185,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if f != nil && f.Lost || req.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the connection is cut
 	}
-	answer.send(w)
+	answer.send(w, req.Method)
 }
 
 // capture holds an answer back.
@@ -199,11 +199,17 @@ func (c *capture) Header() http.Header         { return c.header }
 func (c *capture) WriteHeader(status int)      { c.status = status }
 func (c *capture) Write(b []byte) (int, error) { return c.body.Write(b) }
 
-func (c *capture) send(w http.ResponseWriter) {
+func (c *capture) send(w http.ResponseWriter, method string) {
 	for key, values := range c.header {
 		w.Header()[key] = values
 	}
-	w.Header().Del("Content-Length")
+	// The answer to HEAD tells the length of what it doesn't have. Others are as long as they are, also when they were changed on their way.
+	if method != http.MethodHead {
+		w.Header().Del("Content-Length")
+		if c.body.Len() > 0 {
+			w.Header().Set("Content-Length", fmt.Sprint(c.body.Len()))
+		}
+	}
 	w.WriteHeader(c.status)
 	_, _ = w.Write(c.body.Bytes())
 }

@@ -146,7 +146,8 @@ func (b *savingInAzure) create(t *testing.T, secret, container, name string) (st
 func (b *savingInAzure) refused(t *testing.T) {
 	for _, c := range []struct{ secret, container, name, want string }{
 		{"backup-container", "elsewhere", "no-container", "create the container, or correct spec.storage.azureBlob.container"},
-		{"wrong-key", blobContainer, "wrong-key", "the key of the account in the Secret is wrong"},
+		// Azure says AuthenticationFailed, and Azurite this.
+		{"wrong-key", blobContainer, "wrong-key", "AuthorizationFailure (the firewall of the storage account refuses this network, or the identity may not do this"},
 	} {
 		out, err := b.create(t, c.secret, c.container, c.name)
 		if err == nil || !strings.Contains(out, "BackupFailed") || !strings.Contains(out, c.want) {

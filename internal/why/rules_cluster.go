@@ -36,7 +36,7 @@ var clusterRules = []Rule{
 	{ID: "control-plane-config-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedControlPlaneConfiguration, Is: no, State: Broken, Health: Blocked,
 		Do: "correct the field that the message names"},
 	{ID: "identity-provider-invalid", On: kindHostedCluster, Condition: hyperv1.ValidIDPConfiguration, Is: no, State: Broken, Do: "correct the identity provider that the message names"},
-	{ID: "oidc-invalid", On: kindHostedCluster, Condition: hyperv1.ValidOIDCConfiguration, Is: no, State: Broken, Do: "make the bucket of the OIDC documents writable for the operator"},
+	{ID: "oidc-invalid", On: kindHostedCluster, Condition: hyperv1.ValidOIDCConfiguration, Is: no, State: Broken, Do: "make the bucket of the OIDC documents writable for the operator, or follow the message if the infraID is taken"},
 	{ID: "unmanaged-etcd-misconfigured", On: kindHostedCluster, Condition: hyperv1.UnmanagedEtcdAvailable, Is: no, State: Broken, Do: "complete the Secret that the message names"},
 	// A pause shows in these, too. Its own rule tells of it, unless something is broken.
 	{ID: "cluster-paused-shows", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: no, Says: pausedText, Ask: []edge{nobody}, Leads: true},

@@ -243,6 +243,10 @@ const (
 	// OIDCConfigurationInvalidReason means that the OIDC documents could not be published.
 	OIDCConfigurationInvalidReason = "OIDCConfigurationInvalid"
 
+	// InfraIDTakenReason means that another HostedCluster has the same infraID, and documents under it that would be replaced. Create the HostedCluster anew
+	// with another infraID.
+	InfraIDTakenReason = "InfraIDTaken"
+
 	// InvalidIdentityProviderReason means that AWS does not accept tokens of the cluster.
 	InvalidIdentityProviderReason = "InvalidIdentityProvider"
 

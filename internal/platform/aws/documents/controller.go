@@ -2,6 +2,7 @@ package documents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -116,6 +117,18 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	if raw == nil || err != nil {
 		return ctrl.Result{RequeueAfter: waitForPlane}, err
 	}
+	other, err := r.rival(ctx, hc)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if other != "" {
+		before := hc.DeepCopy()
+		c := conditions.False(hyperv1.ValidOIDCConfiguration, hyperv1.InfraIDTakenReason, fmt.Sprintf("spec.infraID %s is that of HostedCluster %s, whose OIDC documents would be replaced: "+
+			"create this HostedCluster anew with another infraID, and its roles with it", hc.Spec.InfraID, other))
+		c.ObservedGeneration = hc.Generation
+		conditions.Set(&hc.Status.Conditions, r.Clock.Now(), c)
+		return ctrl.Result{RequeueAfter: tryAgain + rand.N(tryAgain/2)}, patch.Status(ctx, r.Client, before, hc)
+	}
 	// Stored before the first document, so that none is left behind.
 	if added, err := patch.EnsureFinalizer(ctx, r.Client, hc, hyperv1.AWSOIDCDiscoveryFinalizer); added || err != nil {
 		return ctrl.Result{RequeueAfter: time.Millisecond}, err
@@ -161,6 +174,35 @@ func (r *Reconciler) keys(ctx context.Context, hc *hyperv1.HostedCluster) ([]byt
 
 // failure is why documents aren't published: what is told of it.
 type failure struct{ text string }
+
+// rival is the HostedCluster that has the documents of hc's infraID, as names.BackReference; empty: they are hc's. AWS takes tokens that are signed with the
+// published keys for those of the cluster, and any author of a HostedCluster chooses its infraID: whoever published first keeps them.
+func (r *Reconciler) rival(ctx context.Context, hc *hyperv1.HostedCluster) (string, error) {
+	all := &hyperv1.HostedClusterList{}
+	if err := r.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // they are only read
+		return "", fmt.Errorf("listing HostedClusters, to see whose infraID %s is: %w", hc.Spec.InfraID, err)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		if other.UID != hc.UID && other.Spec.InfraID == hc.Spec.InfraID && other.Spec.Platform.Type == hyperv1.AWSPlatform && precedes(other, hc) {
+			return names.BackReference(other), nil
+		}
+	}
+	return "", nil
+}
+
+// precedes says whether documents are a's and not b's. What the status says counts before age: it is not their authors who write that, and an infraID can be
+// added to a HostedCluster that has been waiting without one.
+func precedes(a, b *hyperv1.HostedCluster) bool {
+	published := func(hc *hyperv1.HostedCluster) bool {
+		c := conditions.Get(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration)
+		return c != nil && c.Reason != hyperv1.InfraIDTakenReason
+	}
+	if published(a) != published(b) {
+		return published(a)
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID)) < 0
+}
 
 // publish writes the documents that differ from what is there. What can't be read, since the role may only write, is compared with what was written last.
 func (r *Reconciler) publish(ctx context.Context, hc *hyperv1.HostedCluster, raw []byte) (hash string, _ *failure) {
@@ -233,6 +275,11 @@ func (r *Reconciler) remove(ctx context.Context, hc *hyperv1.HostedCluster) (ctr
 		}
 	} else if !apierrors.IsNotFound(err) {
 		return ctrl.Result{}, fmt.Errorf("looking for the HostedControlPlane of %s: %w", client.ObjectKeyFromObject(hc), err)
+	}
+	if other, err := r.rival(ctx, hc); err != nil {
+		return ctrl.Result{}, err
+	} else if other != "" { // they are that one's
+		return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, hc, hyperv1.AWSOIDCDiscoveryFinalizer)
 	}
 	b, err := r.open(ctx)
 	if err == nil {

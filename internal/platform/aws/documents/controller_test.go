@@ -2,6 +2,7 @@ package documents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -19,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -99,13 +101,18 @@ func newScene(t *testing.T, change func(*hyperv1.HostedCluster)) *scene {
 		change(s.hc)
 	}
 	g.Expect(s.c.Create(t.Context(), s.hc)).To(Succeed())
+	t.Cleanup(func() { // other tests have the same infraID
+		none := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		_ = s.c.Patch(context.Background(), s.hc, none)
+		_ = s.c.Delete(context.Background(), s.hc)
+	})
 	ns := names.NamespaceOf(s.hc)
 	g.Expect(s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())
 	spec := s.hc.Spec
 	s.hcp = &hyperv1.HostedControlPlane{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(s.hc)}},
 		Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: "registry.invalid/release:1", PullSecret: spec.PullSecret, Platform: spec.Platform, Networking: spec.Networking, Services: spec.Services,
-			IssuerURL: spec.IssuerURL, InfraID: spec.InfraID, ControllerAvailabilityPolicy: hyperv1.SingleReplica,
+			IssuerURL: spec.IssuerURL, InfraID: cmp.Or(spec.InfraID, "demo-abcde"), ControllerAvailabilityPolicy: hyperv1.SingleReplica,
 			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}}},
 	}
 	g.Expect(s.c.Create(t.Context(), s.hcp)).To(Succeed())
@@ -254,6 +261,54 @@ func TestPublish(t *testing.T) {
 		s.started()
 		g.Expect(s.pass().Finalizers).To(BeEmpty())
 	})
+}
+
+// TestForeignInfraID: somebody else's HostedCluster has the infraID of one whose documents are published. With their keys he would be that cluster to AWS.
+func TestForeignInfraID(t *testing.T) {
+	for name, older := range map[string]bool{
+		"When a younger HostedCluster has the infraID of another its keys should not be published": false,
+		"When an older one gets the infraID of another its keys should not be published":           true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var first, second *scene
+			if older {
+				second = newScene(t, func(hc *hyperv1.HostedCluster) { hc.Spec.InfraID = "" })
+				g.Eventually(time.Now, "10s").Should(BeTemporally(">", second.hc.CreationTimestamp.Add(time.Second)), "timestamps are of whole seconds")
+				first = newScene(t, nil)
+			} else {
+				first, second = newScene(t, nil), newScene(t, nil)
+			}
+			second.bucket = first.bucket
+			first.started()
+			g.Expect(valid(first.pass()).Status).To(Equal(metav1.ConditionTrue))
+			before := maps.Clone(first.bucket.objects)
+
+			if older {
+				g.Expect(second.c.Patch(t.Context(), second.hc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"infraID":"demo-abcde"}}`)))).To(Succeed())
+			}
+			second.started()
+			hc := second.pass()
+			g.Expect(valid(hc)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", hyperv1.InfraIDTakenReason),
+				HaveField("Message", ContainSubstring("spec.infraID demo-abcde is that of HostedCluster "+names.BackReference(first.hc)))))
+			g.Expect(first.bucket.objects).To(Equal(before))
+			first.bucket.fail["Put"] = "SlowDown"
+			first.key()
+			g.Expect(valid(first.pass()).Status).To(Equal(metav1.ConditionFalse))
+			delete(first.bucket.fail, "Put")
+			second.pass()
+			g.Expect(first.bucket.objects).To(Equal(before), "nor while AWS is busy")
+			g.Expect(valid(first.pass()).Status).To(Equal(metav1.ConditionTrue))
+			before = maps.Clone(first.bucket.objects)
+
+			_, err := patch.EnsureFinalizer(t.Context(), second.c, hc, hyperv1.AWSOIDCDiscoveryFinalizer) // whoever may write the object may add it
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(second.c.Delete(t.Context(), second.hcp)).To(Succeed())
+			g.Expect(second.c.Delete(t.Context(), second.hc)).To(Succeed())
+			g.Expect(second.pass()).To(BeNil())
+			g.Expect(first.bucket.objects).To(Equal(before), "When it is deleted the other one's documents should stay")
+		})
+	}
 }
 
 func TestRemove(t *testing.T) {

@@ -103,13 +103,8 @@ func ownerReference(owner *packagesv1.HostedClusterPackage) metav1.OwnerReferenc
 
 // Delete implements rollout.Fleet.
 func (f *fleet) Delete(ctx context.Context, p rollout.Package) error {
-	if f.matching == nil {
-		if err := f.lookForClusters(ctx); err != nil {
-			return err
-		}
-	}
-	if f.matching[p.Namespace] {
-		return nil // a cache did not know yet
+	if matched, err := f.isMatched(ctx, p.Namespace); err != nil || matched {
+		return err // a cache did not know yet
 	}
 	obj := &packagesv1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: f.owner.Name}}
 	err := f.client.Delete(ctx, obj, client.Preconditions{UID: &p.UID})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -42,8 +43,8 @@ type fleet struct {
 	applied *applied
 	// refusals are what could not be written a moment ago.
 	refusals *refusals
-	// matching are the control-plane namespaces of clusters that the selector matches, read when first asked for.
-	matching map[string]bool
+	// matching are the clusters that the selector matches, as names.BackReference, by their control-plane namespaces; read when first asked for.
+	matching map[string][]string
 }
 
 // Look implements rollout.Fleet.
@@ -95,9 +96,29 @@ func (f *fleet) lookForClusters(ctx context.Context) error {
 	if err := f.live.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return fmt.Errorf("listing hosted clusters: %w", err)
 	}
-	f.matching = map[string]bool{}
+	f.matching = map[string][]string{}
 	for i := range list.Items {
-		f.matching[names.ControlPlaneNamespace(list.Items[i].Namespace, list.Items[i].Name)] = true
+		ns := names.ControlPlaneNamespace(list.Items[i].Namespace, list.Items[i].Name)
+		f.matching[ns] = append(f.matching[ns], names.BackReference(&list.Items[i]))
 	}
 	return nil
+}
+
+// isMatched tells whether the selector matches the cluster that a control-plane namespace is of.
+func (f *fleet) isMatched(ctx context.Context, name string) (bool, error) {
+	if f.matching == nil {
+		if err := f.lookForClusters(ctx); err != nil {
+			return false, err
+		}
+	}
+	if len(f.matching[name]) == 0 {
+		return false, nil
+	}
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(namespaceKind)
+	if err := f.live.Get(ctx, types.NamespacedName{Name: name}, ns); ignoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	owner := ns.Annotations[hyperv1.HostedClusterAnnotation]
+	return owner == "" || slices.Contains(f.matching[name], owner), nil
 }

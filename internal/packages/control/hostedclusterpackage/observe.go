@@ -64,7 +64,7 @@ func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 	if err := c.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return in, fmt.Errorf("listing hosted clusters: %w", err)
 	}
-	namespaces, err := terminating(ctx, c)
+	namespaces, err := namespacesOf(ctx, c)
 	if err != nil {
 		return in, err
 	}
@@ -75,6 +75,9 @@ func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 	matched := make(map[string]bool, len(clusters.Items))
 	for i := range clusters.Items {
 		cluster := clusterOf(&clusters.Items[i], in.Settings.LabelKey, namespaces)
+		if owner := namespaces[cluster.Namespace].owner; owner != "" && owner != names.BackReference(&clusters.Items[i]) {
+			continue // two names may give one namespace: it is refused, and its labels must not speak for the other one's Package
+		}
 		if !selector.Matches(labels.Set(clusters.Items[i].Labels)) {
 			deselected[cluster.Namespace] = !cluster.Leaving
 			continue
@@ -134,32 +137,39 @@ func selectorOf(owner *packagesv1.HostedClusterPackage) (labels.Selector, error)
 	return selector, nil
 }
 
-// terminating tells for each namespace whether it is on its way out.
-func terminating(ctx context.Context, c client.Reader) (map[string]bool, error) {
+// namespace is what matters of one.
+type namespace struct {
+	leaving bool
+	// owner is the HostedCluster that it says it is of, as names.BackReference; empty: it says nothing.
+	owner string
+}
+
+// namespacesOf are all namespaces by name.
+func namespacesOf(ctx context.Context, c client.Reader) (map[string]namespace, error) {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(namespaceKind.GroupVersion().WithKind("NamespaceList"))
 	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
-	out := make(map[string]bool, len(list.Items))
+	out := make(map[string]namespace, len(list.Items))
 	for i := range list.Items {
-		out[list.Items[i].Name] = !list.Items[i].DeletionTimestamp.IsZero()
+		out[list.Items[i].Name] = namespace{!list.Items[i].DeletionTimestamp.IsZero(), list.Items[i].Annotations[hyperv1.HostedClusterAnnotation]}
 	}
 	return out, nil
 }
 
-func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string]bool) rollout.Cluster {
+func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string]namespace) rollout.Cluster {
 	c := rollout.Cluster{
 		Name: types.NamespacedName{Namespace: hc.Namespace, Name: hc.Name}, Namespace: names.ControlPlaneNamespace(hc.Namespace, hc.Name),
 		Label: hc.Labels[labelKey],
 	}
-	leaving, exists := namespaces[c.Namespace]
+	ns, exists := namespaces[c.Namespace]
 	switch {
 	case !hc.DeletionTimestamp.IsZero():
 		c.Unready, c.Closed, c.Leaving = "is being deleted", true, true
 	case !exists:
 		c.Unready, c.Closed = "has no control-plane namespace "+c.Namespace, true
-	case leaving:
+	case ns.leaving:
 		c.Unready, c.Closed = "has its control-plane namespace "+c.Namespace+" being deleted", true
 	case pause.Asleep(hc.Status.Conditions):
 		c.Unready, c.Closed = "hibernates", true // it has its turn when it wakes, and is no failure

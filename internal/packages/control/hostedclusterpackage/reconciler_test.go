@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -16,6 +17,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/testenv"
@@ -106,6 +108,35 @@ func TestReconcile(t *testing.T) {
 		w.g.Expect(w.pkg("b")).To(BeNil())
 		w.g.Expect(w.condition("Progressing")).To(Equal("True NotAllPackagesProgressed 0/1 packages progressed. Unavailable, which uses up maxUnavailable 1: " + w.ns + "/a. " +
 			"Hosted clusters that are not Available, and come last in their group: " + w.ns + "/a."))
+	})
+
+	t.Run("When a cluster would have the control-plane namespace of another one it should not speak for that", func(t *testing.T) {
+		w := newWorld(t, nil, "a", "b", "x-y")
+		r := w.reconciler(w.c)
+		ns := &corev1.Namespace{}
+		w.g.Expect(w.c.Get(t.Context(), client.ObjectKey{Name: names.ControlPlaneNamespace(w.ns, "x-y")}, ns)).To(Succeed())
+		ns.Annotations = map[string]string{hyperv1.HostedClusterAnnotation: w.ns + "/x-y"}
+		w.g.Expect(w.c.Update(t.Context(), ns)).To(Succeed())
+		// It is refused, but whoever made it chooses its labels.
+		w.g.Expect(w.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns + "-x"}})).To(Succeed())
+		other := testenv.HostedCluster(w.ns+"-x", "y")
+		other.Labels = map[string]string{"fleet": w.ns}
+		w.g.Expect(w.c.Create(t.Context(), other)).To(Succeed())
+		w.pass(r)
+		for _, cluster := range []string{"a", "b", "x-y"} {
+			w.settle(cluster, true)
+		}
+		w.pass(r)
+		w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 3/3 packages progressed."))
+
+		hc := &hyperv1.HostedCluster{}
+		w.g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "x-y"}, hc)).To(Succeed())
+		before := hc.DeepCopy()
+		hc.Labels = nil
+		w.g.Expect(w.c.Patch(t.Context(), hc, client.MergeFrom(before))).To(Succeed())
+		w.pass(r)
+		w.g.Expect(w.pkg("x-y")).To(BeNil(), "the labels of its own HostedCluster count")
+		w.g.Expect(w.c.Delete(t.Context(), other)).To(Succeed())
 	})
 
 	t.Run("When somebody else owns what is applied it should go on with the others and say so", func(t *testing.T) {

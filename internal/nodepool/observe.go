@@ -48,6 +48,8 @@ type observed struct {
 	tuningConfig []nodeconfig.Source
 	tuningErr    error
 	generated    []corev1.ConfigMap
+	// foreign are the other ConfigMaps of that namespace by name, and whose they are: copies of this pool's must not have their names.
+	foreign map[string]string
 
 	ignitionCA []byte // PEM; nil: not there yet
 	// pullSecret and trustBundle are contents; the errors say what is wrong with them.
@@ -238,6 +240,9 @@ func (r *Reconciler) observeConfig(ctx context.Context, obs *observed) error {
 // maxGenerated bounds what is read of the control plane namespace: a pool has a few ConfigMaps there.
 const maxGenerated = 200
 
+// maxForeign bounds how many names are: a control plane has dozens, and each of its pools a few.
+const maxForeign = 2000
+
 // observeTuning reads what node tuning goes by.
 func (r *Reconciler) observeTuning(ctx context.Context, obs *observed) error {
 	for _, ref := range obs.pool.Spec.TuningConfig {
@@ -262,6 +267,24 @@ func (r *Reconciler) observeTuning(ctx context.Context, obs *observed) error {
 	}
 	obs.generated = list.Items
 	slices.SortFunc(obs.generated, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
+	if len(obs.pool.Spec.TuningConfig)+len(obs.pool.Spec.Config) == 0 {
+		return nil
+	}
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := r.Live.List(ctx, all, client.InNamespace(obs.namespace), client.Limit(maxForeign)); err != nil {
+		return fmt.Errorf("listing the ConfigMaps of the control plane: %w", err)
+	}
+	obs.foreign = map[string]string{}
+	for i := range all.Items {
+		switch pool := all.Items[i].Labels[hyperv1.NodePoolLabel]; pool {
+		case obs.pool.Name:
+		case "":
+			obs.foreign[all.Items[i].Name] = "the control plane"
+		default:
+			obs.foreign[all.Items[i].Name] = "NodePool " + pool
+		}
+	}
 	return nil
 }
 

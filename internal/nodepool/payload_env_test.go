@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -64,6 +65,28 @@ func TestPayloadOnAPIServer(t *testing.T) {
 			}
 		}
 		testenv.ExpectQuiet(t, w.client, func(c client.WithWatch) error { return pass(c) })
+
+		// The copy of the user's settings would have the name of what another pool, or a component, has there.
+		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcpNS, Name: "kubelet-" + pool.Name, Labels: map[string]string{hyperv1.NodePoolLabel: "another"}},
+			Data: map[string]string{"config": "of another pool"}}
+		g.Expect(w.client.Create(t.Context(), foreign)).To(Succeed())
+		g.Expect(w.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "kubelet"}, Data: map[string]string{"config": kubeletManifest}})).To(Succeed())
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"config":[{"name":"kubelet"}]}}`))
+		g.Expect(w.client.Patch(t.Context(), pool, patch)).To(Succeed())
+		for range 4 {
+			g.Expect(pass(w.client)).To(Succeed())
+		}
+		g.Expect(w.condition(t, hyperv1.NodePoolValidTuningConfigConditionType)).To(Equal("False/" + hyperv1.NodePoolValidationFailedReason))
+		live := &corev1.ConfigMap{}
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), live)).To(Succeed())
+		g.Expect(live.Data).To(Equal(foreign.Data), "When another pool has a ConfigMap of the copy's name it should be left alone")
+		g.Expect(live.Labels).To(Equal(foreign.Labels))
+		g.Expect(w.client.Delete(t.Context(), foreign)).To(Succeed())
+		for range 4 {
+			g.Expect(pass(w.client)).To(Succeed())
+		}
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), live)).To(Succeed())
+		g.Expect(live.Data).To(HaveKeyWithValue("config", kubeletManifest))
 	})
 }
 

@@ -131,6 +131,11 @@ func (p *pass) tuning() hyperv1.NodePoolCondition {
 			return bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("two ConfigMaps of spec.config and spec.tuningConfig would be copied as %s: give one of them another name", cm.Name))
 		}
 		names[cm.Name] = true
+		// The name of the user's and that of the pool, joined, may be that of another pool's copy, or of a component's.
+		if whose, taken := obs.foreign[cm.Name]; taken {
+			return bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("ConfigMap %s, by which the operator would know one of spec.config or spec.tuningConfig, is that of %s: "+
+				"give the one that the NodePool names another name", cm.Name, whose))
+		}
 	}
 	p.tuned = append(p.tuned, wanted...)
 	for i := range obs.generated {

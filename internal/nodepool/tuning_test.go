@@ -88,6 +88,14 @@ func TestTuning(t *testing.T) {
 		change func(*observed)
 		want   string
 	}{
+		"When another pool's ConfigMap has the name of a copy it should leave that alone and say whose it is": {func(o *observed) {
+			tuning(profileManifest)(o)
+			o.foreign = map[string]string{"cm-a-workers": "NodePool a-workers"}
+		}, "ConfigMap cm-a-workers, by which the operator would know one of spec.config or spec.tuningConfig, is that of NodePool a-workers: give the one that the NodePool names another name"},
+		"When a component's ConfigMap has the name of a copy it should leave that alone": {func(o *observed) {
+			o.userConfig = []nodeconfig.Source{{Name: `ConfigMap "kas"`, Data: kubeletManifest}}
+			o.foreign = map[string]string{"kas-workers": "the control plane"}
+		}, "is that of the control plane"},
 		"When there are two profiles it should name both":               {tuning(profileManifest, profileManifest), `ConfigMaps "cm-a" and "cm-b"`},
 		"When a kind is no tuning it should say what is":                {tuning(kubeletManifest), "write tuned.openshift.io/v1 Tuned"},
 		"When a profile lacks processors it should name the field":      {tuning(strings.Replace(profileManifest, "reserved: 0-1", "", 1)), "spec.cpu.reserved"},

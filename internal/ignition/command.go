@@ -134,9 +134,6 @@ func run(ctx context.Context, cfg *rest.Config, o Options, metrics prometheus.Re
 		return fmt.Errorf("building a client of the management cluster: %w", err)
 	}
 	secrets := newListed(mgr.GetClient(), names, o.Namespace, ready.begin, noted.forget)
-	if secrets.all, err = mayUseAll(ctx, live, o.Namespace); err != nil {
-		return err
-	}
 	reconciler.Listed = secrets.Has
 	handler := &server.Handler{
 		Tokens: store, Clock: clk, Limiter: &server.Limiter{}, Served: noted.served, Failed: noted.failed, Metrics: server.NewMetrics(metrics),

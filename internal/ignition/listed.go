@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -23,10 +22,8 @@ import (
 )
 
 // listed are the Secrets that this process may use: its own Role names them, and it can't list others. The control-plane-operator keeps the Role. Each
-// Secret has a watch of its own, as a right to names allows no other. The Role of OpenShift releases is a right to all Secrets, and not to read Roles: then
-// there is one watch of all, and tokens are told by their annotation.
+// Secret has a watch of its own, as a right to names allows no other.
 type listed struct {
-	all       bool // this process may use all Secrets, and may not read its Role
 	role      client.ObjectKey
 	reader    client.Reader // cached
 	metadata  metadata.Interface
@@ -59,18 +56,6 @@ func (l *listed) tokens() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return sets.List(l.names)
-}
-
-// mayUseAll tells whether this process may use all Secrets: it can't read its Role then.
-func mayUseAll(ctx context.Context, live client.Reader, namespace string) (bool, error) {
-	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.IgnitionServer}, &rbacv1.Role{})
-	if apierrors.IsForbidden(err) {
-		return true, nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading Role %s/%s: %w", namespace, names.IgnitionServer, err)
-	}
-	return false, nil
 }
 
 // namesIn are the Secrets that a Role names.
@@ -126,10 +111,6 @@ func (l *listed) tell(ctx context.Context, name string) {
 
 // Start implements manager.Runnable: it begins and ends watches. It ends with ctx.
 func (l *listed) Start(ctx context.Context) error {
-	if l.all {
-		l.watchAll(ctx)
-		return nil
-	}
 	watches := map[string]context.CancelFunc{}
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -177,67 +158,6 @@ func (l *listed) watch(ctx context.Context, name string) {
 		return // only of an informer that has ended
 	}
 	informer.RunWithContext(ctx)
-}
-
-// watchAll learns of tokens by their annotation, and tells of changes to them and to the Secrets that payloads are made of, until ctx ends.
-func (l *listed) watchAll(ctx context.Context) {
-	informer := metadatainformer.NewFilteredMetadataInformer(l.metadata, corev1.SchemeGroupVersion.WithResource("secrets"), l.role.Namespace, 0, toolscache.Indexers{}, nil).Informer()
-	seen := func(obj any) {
-		o, ok := obj.(metav1.Object)
-		switch {
-		case !ok:
-		case isToken(o):
-			l.mu.Lock()
-			l.names = l.names.Clone().Insert(o.GetName())
-			l.mu.Unlock()
-			l.tell(ctx, o.GetName())
-		case inputSecrets[o.GetName()]:
-			l.tell(ctx, o.GetName())
-		default:
-			l.lost(ctx, o.GetName()) // it may have been one
-		}
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: seen,
-		UpdateFunc: func(before, after any) {
-			if version(before) != version(after) {
-				seen(after)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				_, name, _ := toolscache.SplitMetaNamespaceKey(key) // it was made a moment ago
-				l.lost(ctx, name)
-			}
-		},
-	})
-	if err != nil {
-		return // only of an informer that has ended
-	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() {
-		// The list for readiness comes once all that there is has been looked at.
-		if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			l.namesOnce.Do(func() { l.began(l.tokens()) })
-			for _, name := range l.tokens() { // whose passes may have been before
-				l.tell(ctx, name)
-			}
-		}
-	})
-	informer.RunWithContext(ctx)
-}
-
-// lost forgets a token that there was.
-func (l *listed) lost(ctx context.Context, name string) {
-	l.mu.Lock()
-	known := l.names.Has(name)
-	l.names = l.names.Clone().Delete(name)
-	l.mu.Unlock()
-	if known {
-		l.gone(name)
-		l.tell(ctx, name)
-	}
 }
 
 func version(obj any) string {

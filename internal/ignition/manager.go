@@ -87,9 +87,6 @@ func addReconciler(mgr manager.Manager, r *Reconciler, ready *readiness, secrets
 	if err != nil {
 		return fmt.Errorf("adding the controller of tokens: %w", err)
 	}
-	if secrets.all {
-		return nil
-	}
 	err = builder.ControllerManagedBy(mgr).
 		Named("role").
 		For(&rbacv1.Role{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == names.IgnitionServer }))).

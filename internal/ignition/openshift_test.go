@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,7 +135,9 @@ func TestOpenShift(t *testing.T) {
 		ports, err := testenv.FreePorts(3)
 		g.Expect(err).NotTo(HaveOccurred())
 		addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
-		rights := w.withRights(filepath.Join("..", "controlplane", "openshift", "ignitionserver", "assets", "role.yaml"))
+		// As the component of payloads grants them: less than is published.
+		rights := w.withRights(filepath.Join("..", "controlplane", "ignitionserver", "assets", "role.yaml"),
+			rbacv1.PolicyRule{APIGroups: []string{"hypershift.openshift.io"}, Resources: []string{"hostedcontrolplanes/status"}, Verbs: []string{"get", "patch", "update"}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
@@ -167,6 +170,7 @@ func TestOpenShift(t *testing.T) {
 			bornAt(time.Now())(s)
 			s.Data[token.ReleaseKey] = []byte(image)
 		})
+		w.list(s.Name)
 		g.Eventually(func() int { status, _ := get(); return status }).WithTimeout(patience).Should(Equal(200))
 		_, body := get()
 		g.Expect(payload.Check([]byte(body))).To(Succeed())

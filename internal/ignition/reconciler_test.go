@@ -317,7 +317,7 @@ func (w *world) asServer() *rest.Config {
 }
 
 // withRights is the connection with the rights of a Role in a file.
-func (w *world) withRights(file string) *rest.Config {
+func (w *world) withRights(file string, more ...rbacv1.PolicyRule) *rest.Config {
 	w.t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -327,7 +327,7 @@ func (w *world) withRights(file string) *rest.Config {
 	if err := yaml.UnmarshalStrict(raw, role); err != nil {
 		w.t.Fatal(err)
 	}
-	role.Namespace = w.hcp.Namespace
+	role.Namespace, role.Rules = w.hcp.Namespace, append(role.Rules, more...)
 	w.create(role)
 	user := "system:serviceaccount:" + w.hcp.Namespace + ":ignition-server"
 	w.create(&rbacv1.RoleBinding{

@@ -2,13 +2,13 @@ package openshift
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
+
+	"hcp.internal/platform/internal/controlplane/openshift/configoperator"
 )
 
 // verbs are what an Action asks of an API server, as Executor does it.
@@ -21,24 +21,19 @@ var verbs = map[Do][]string{
 var plurals = map[string]string{"ConfigMap": "configmaps", "Secret": "secrets", "Service": "services"}
 
 // The Role is another package's; what it is for is here.
-func TestPublishedRights(t *testing.T) {
-	raw, err := os.ReadFile("../../controlplane/openshift/configoperator/assets/role.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	role := &rbacv1.Role{}
-	if err := yaml.UnmarshalStrict(raw, role); err != nil {
-		t.Fatal(err)
-	}
-	granted := func(verb, resource string) bool {
-		return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
-			return slices.Contains(r.APIGroups, "") && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
-		})
-	}
+func TestRights(t *testing.T) {
 	for _, name := range scenarios {
 		t.Run("When a control plane is "+name+" every step should have the right to what it writes beside the control plane", func(t *testing.T) {
 			g := NewWithT(t)
 			in := scenario(t, name)
+			rules, err := configoperator.Rights(in.HCP)
+			g.Expect(err).NotTo(HaveOccurred())
+			granted := func(verb, resource, name string) bool {
+				return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+					return slices.Contains(r.APIGroups, "") && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb) &&
+						(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
+				})
+			}
 			// What is there of the hosted cluster makes more of the steps act.
 			in.Hosted.Objects["Config /cluster"] = map[string]any{"spec": map[string]any{"managementState": "Removed"}}
 			for _, key := range slices.Sorted(maps.Keys(wanted(in.HCP))) {
@@ -58,14 +53,19 @@ func TestPublishedRights(t *testing.T) {
 				g.Expect(kind.Group).To(BeEmpty(), a.Name())
 				g.Expect(plurals).To(HaveKey(kind.Kind), a.Name())
 				for _, verb := range verbs[a.Do] {
-					g.Expect(granted(verb, plurals[kind.Kind])).To(BeTrue(), "%s: %s, and the Role doesn't grant %s", a.Name(), a.Do, verb)
+					g.Expect(granted(verb, plurals[kind.Kind], a.Object.GetName())).To(BeTrue(), "%s: %s, and the Role doesn't grant %s", a.Name(), a.Do, verb)
 				}
 			}
 			g.Expect(seen).To(BeNumerically(">", 1), "steps write something there")
 			for _, resource := range []string{"configmaps", "secrets", "services"} { // what is read before
-				g.Expect(granted("get", resource)).To(BeTrue(), resource)
+				g.Expect(granted("get", resource, "")).To(BeTrue(), resource)
 			}
-			g.Expect(granted("list", "configmaps")).To(BeTrue(), "settings of kubelets")
+			g.Expect(granted("list", "configmaps", "")).To(BeTrue(), "settings of kubelets")
+			for _, verb := range []string{"create", "update", "patch", "delete"} {
+				for _, resource := range []string{"secrets", "pods", "deployments"} {
+					g.Expect(granted(verb, resource, "root-ca")).To(BeFalse(), "it parses what hosted clusters say, and may %s %s", verb, resource)
+				}
+			}
 		})
 	}
 	t.Run("When a cluster has run its release once leftovers should be removed once", func(t *testing.T) {

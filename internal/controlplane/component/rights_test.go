@@ -1,11 +1,15 @@
 package component
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/release"
@@ -48,4 +52,34 @@ func TestLiveRights(t *testing.T) {
 			NewWithT(t).Expect(role.Rules).To(Equal(tc.want))
 		})
 	}
+}
+
+// TestRightsOfPayloads looks at the Roles of all components of payloads as they are applied.
+func TestRightsOfPayloads(t *testing.T) {
+	g := NewWithT(t)
+	files, err := filepath.Glob("../openshift/*/assets/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	nested, err := filepath.Glob("../openshift/*/assets/*/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	roles := 0
+	for _, file := range append(files, nested...) {
+		raw, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		role := &rbacv1.Role{}
+		if !bytes.Contains(raw, []byte("\nkind: Role\n")) {
+			continue
+		}
+		roles++
+		g.Expect(yaml.UnmarshalStrict(raw, role)).To(Succeed(), file)
+		liveRights(WorkloadContext{Release: &release.Release{}}, role)
+		for _, rule := range role.Rules {
+			for _, verb := range rule.Verbs {
+				g.Expect(verb).NotTo(BeElementOf("impersonate", "escalate", "bind"), "%s: When a component of a payload has a Role it should not become somebody else by it", file)
+				for _, group := range rule.APIGroups {
+					g.Expect(verb == "*" && !custom(group)).To(BeFalse(), "%s: anything may be done with %v of group %q", file, rule.Resources, group)
+				}
+			}
+		}
+	}
+	g.Expect(roles).To(BeNumerically(">", 15))
 }

@@ -84,6 +84,20 @@ func tokens(ctx component.WorkloadContext) ([]string, error) {
 	return names, nil
 }
 
+// Rights are those of the server, whatever the release: what payloads are made of, the tokens that there are, and no other Secret.
+func Rights(ctx component.WorkloadContext) ([]rbacv1.PolicyRule, error) {
+	raw, err := assets.ReadFile("assets/role.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
+	}
+	role := &rbacv1.Role{}
+	if err := yaml.UnmarshalStrict(raw, role); err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
+	}
+	err = adaptRole(ctx, role)
+	return role.Rules, err
+}
+
 // adaptRole lets the server use the tokens that there are, and no other Secret.
 func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
 	names, err := tokens(ctx)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -98,12 +99,36 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 	return nil
 }
 
+//go:embed rights/role.yaml
+var rights []byte
+
+// adaptRole grants what the operator needs, which is less than what is published: it parses what hosted clusters say. Previews show what is published.
 func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
+	if !ctx.PublishedRights {
+		rules, err := Rights(ctx.HCP)
+		role.Rules = rules
+		return err
+	}
+	role.Rules = append(role.Rules, platformRights(ctx.HCP)...)
+	return nil
+}
+
+// Rights are those of the operator beside a control plane.
+func Rights(hcp *hyperv1.HostedControlPlane) ([]rbacv1.PolicyRule, error) {
+	role := &rbacv1.Role{}
+	if err := yaml.UnmarshalStrict(rights, role); err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
+	}
+	return append(role.Rules, platformRights(hcp)...), nil
+}
+
+// platformRights are those that depend on the platform.
+func platformRights(hcp *hyperv1.HostedControlPlane) (rules []rbacv1.PolicyRule) {
 	rule := func(group string, resources, verbs []string) {
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs})
 	}
 	const routes = "route.openshift.io"
-	if ctx.HCP.Spec.Platform.Type == hyperv1.KubevirtPlatform {
+	if hcp.Spec.Platform.Type == hyperv1.KubevirtPlatform {
 		all := []string{"create", "get", "patch", "update", "list", "watch"}
 		rule(routes, []string{"routes"}, all)
 		rule(routes, []string{"routes/custom-host"}, []string{"create"})
@@ -113,5 +138,5 @@ func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
 		rule("", []string{"services"}, all)
 	}
 	rule(routes, []string{"routes"}, []string{"get", "list", "watch"})
-	return nil
+	return rules
 }

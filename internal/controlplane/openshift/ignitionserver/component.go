@@ -6,11 +6,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
+	kubernetes "hcp.internal/platform/internal/controlplane/ignitionserver"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
 	"hcp.internal/platform/internal/endpoints"
 )
@@ -26,6 +28,7 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{MultiZoneSpread: true, NeedsManagementKASAccess: true}).
 		WithPredicate(Wanted).
 		WithAdaptFunction(adaptDeployment).
+		WithManifestAdapter("role.yaml", component.AdaptManifest(adaptRole)).
 		WithManifestAdapter("service.yaml", component.AdaptManifest(adaptService)).
 		WithManifestAdapter("route.yaml", component.When(byRoute), component.AdaptManifest(adaptRoute)).
 		WithManifestAdapter("ca-cert.yaml", kit.Certificate()...).
@@ -37,6 +40,19 @@ func NewComponent() *component.WorkloadComponent {
 func Wanted(ctx component.WorkloadContext) (bool, error) {
 	_, disabled := ctx.HCP.Annotations[hyperv1.DisableIgnitionServerAnnotation]
 	return !disabled, nil
+}
+
+// adaptRole grants what the server needs, which is less than what is published: it faces machines that nobody knows yet, and among the Secrets of the
+// namespace are the keys of all authorities. Previews show what is published.
+func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
+	if ctx.PublishedRights {
+		return nil
+	}
+	rules, err := kubernetes.Rights(ctx)
+	role.Rules = append(rules, rbacv1.PolicyRule{
+		APIGroups: []string{hyperv1.GroupVersion.Group}, Resources: []string{"hostedcontrolplanes/status"}, Verbs: []string{"get", "patch", "update"},
+	})
+	return err
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

@@ -61,13 +61,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := r.Client.List(ctx, list); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
 	}
-	table, problems := MakeTable(list.Items, func(namespace, service string, port int32) (string, bool) {
+	own, problems := Own(list.Items, func(namespace string) string {
+		ns := &metav1.PartialObjectMetadata{}
+		ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		if err := r.Client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
+			return "" // not made yet: its own event comes
+		}
+		return ns.Annotations[hyperv1.HostedClusterAnnotation]
+	})
+	table, more := MakeTable(own, func(namespace, service string, port int32) (string, bool) {
 		svc := &corev1.Service{}
 		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service}, svc); err != nil {
 			return "", false // not made yet: its own event comes
 		}
 		return addressOf(svc, port)
 	}, r.Proxy.Table())
+	problems = append(problems, more...)
 	r.Proxy.Use(table)
 	r.synced.Store(true)
 	if told := strings.Join(problems, "; "); told != r.problems {
@@ -105,6 +114,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named("sharedingress").
 		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(PublishedBy))).
+		WatchesMetadata(&corev1.Namespace{}, all, builder.WithPredicates(changes.Of(func(obj client.Object) any { return obj.GetAnnotations()[hyperv1.HostedClusterAnnotation] }))).
 		Watches(&corev1.Service{}, all, builder.WithPredicates(served, changes.Of(changes.Content))).
 		WithOptions(process.Workers(1, minBackoff, maxBackoff)).Complete(outcome.Wrap(r))
 }

@@ -64,4 +64,28 @@ func TestController(t *testing.T) {
 	g.Expect(c.Delete(ctx, clusters[4])).To(Succeed())
 	g.Eventually(func() *Backend { return r.Proxy.Table().Named("api.c4.example.com") }, patience).Should(BeNil())
 	g.Expect(r.Proxy.Table().Named("api.c5.example.com")).NotTo(BeNil())
+
+	// Another HostedCluster, of somebody else, whose namespace and name give the control-plane namespace of v-x. It is refused, but says how it would be reached.
+	victim := testenv.HostedCluster(ns, "v-x")
+	victim.Spec.KubeAPIServerDNSName = "api.victim.example.com"
+	victim.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{AllowedCIDRBlocks: []hyperv1.CIDRBlock{"192.0.2.0/24"}}
+	g.Expect(c.Create(ctx, victim)).To(Succeed())
+	g.Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.NamespaceOf(victim),
+		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(victim)}}})).To(Succeed())
+	g.Expect(c.Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(victim), Name: names.KubeAPIServer}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 6443}}}})).To(Succeed())
+	g.Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns + "-v"}})).To(Succeed())
+	other := testenv.HostedCluster(ns+"-v", "x")
+	other.Spec.KubeAPIServerDNSName = "api.other.example.com"
+	g.Expect(names.NamespaceOf(other)).To(Equal(names.NamespaceOf(victim)))
+	g.Expect(c.Create(ctx, other)).To(Succeed())
+	later := testenv.HostedCluster(ns, "later") // whose name leads somewhere once the table has seen the others
+	later.Spec.KubeAPIServerDNSName = "api.later.example.com"
+	g.Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.NamespaceOf(later)}})).To(Succeed())
+	g.Expect(c.Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(later), Name: names.KubeAPIServer}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 6443}}}})).To(Succeed())
+	g.Expect(c.Create(ctx, later)).To(Succeed())
+	for _, name := range []string{"api.later.example.com", "api.victim.example.com"} {
+		g.Eventually(func() *Backend { return r.Proxy.Table().Named(name) }, patience).ShouldNot(BeNil(), name)
+	}
+	g.Eventually(func() *Backend { return r.Proxy.Table().Named("api.other.example.com") }, patience).
+		Should(BeNil(), "When a namespace is another's a name should not lead around that one's allowedCIDRBlocks")
 }

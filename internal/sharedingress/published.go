@@ -46,6 +46,21 @@ func Names(clusters []hyperv1.HostedCluster) (list []Published, problems []strin
 	return list, problems
 }
 
+// Own leaves out hosted clusters whose control-plane namespace belongs to another one, and says which. Two names may give the same namespace; the second is
+// refused, and would otherwise lead clients to the first one's API server, under names and from networks that whoever made it chooses. owner is the
+// HostedCluster, as names.BackReference, that a namespace says it is of; empty: it says nothing.
+func Own(clusters []hyperv1.HostedCluster, owner func(namespace string) string) (own []hyperv1.HostedCluster, problems []string) {
+	for i := range clusters {
+		hc := &clusters[i]
+		if of := owner(names.NamespaceOf(hc)); of != "" && of != names.BackReference(hc) {
+			problems = append(problems, fmt.Sprintf("%s: namespace %s is that of %s: it is not served", names.BackReference(hc), names.NamespaceOf(hc), of))
+			continue
+		}
+		own = append(own, *hc)
+	}
+	return own, problems
+}
+
 // PortOf is the port of a Service that a client is led to: the usual one, or the only one that it has; 0: it has none.
 func PortOf(ports []int32, usual int32) int32 {
 	switch {

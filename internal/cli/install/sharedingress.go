@@ -68,7 +68,7 @@ func sharedIngress(o Options) []client.Object {
 	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{open}
 	return append(objs, account,
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sharedIngressRole}, Rules: []rbacv1.PolicyRule{
-			rule(group(hypershiftGroup), "hostedclusters", read), rule(group(""), "services", read)}},
+			rule(group(hypershiftGroup), "hostedclusters", read), rule(group(""), "services,namespaces", read)}},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: sharedIngressRole},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: sharedIngressRole},

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -119,8 +120,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
 	}
 	ours := slices.DeleteFunc(clusters.Items, func(hc hyperv1.HostedCluster) bool { return r.Operator.Owns(hc.Annotations) != scope.Ours })
-	published, problems := sharedingress.Names(ours)
-	for _, p := range problems {
+	owners, err := r.owners(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	own, problems := sharedingress.Own(ours, func(namespace string) string { return owners[namespace] })
+	published, more := sharedingress.Names(own)
+	for _, p := range append(problems, more...) {
 		ctrl.LoggerFrom(ctx).Info("a name has no route", "problem", p)
 	}
 	applier, wanted, waits := apply.New(r.Live, name), map[client.ObjectKey]bool{}, false
@@ -149,6 +155,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	}
 	return ctrl.Result{}, nil
+}
+
+// owners are the HostedClusters, as names.BackReference, that namespaces of control planes say they are of.
+func (r *Reconciler) owners(ctx context.Context) (map[string]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := r.Live.List(ctx, list, client.MatchingLabels{hyperv1.HostedControlPlaneLabel: "true"}); err != nil {
+		return nil, fmt.Errorf("listing namespaces of control planes: %w", err)
+	}
+	out := make(map[string]string, len(list.Items))
+	for i := range list.Items {
+		out[list.Items[i].Name] = list.Items[i].Annotations[hyperv1.HostedClusterAnnotation]
+	}
+	return out, nil
 }
 
 // narrowed tells of a hosted cluster that lets only some networks in, which a TLSRoute can't say: through a Gateway everybody would come in.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +21,6 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
-	"hcp.internal/platform/internal/controlplane/etcd/shards"
-	"hcp.internal/platform/internal/pki"
 )
 
 // Kind is one of the two kinds that a HostedCluster mentions.
@@ -44,6 +41,7 @@ const copyOf = "hypershift.openshift.io/copy-of"
 // Keys of copies in the control-plane namespace, and of their sources.
 const (
 	auditWebhookKey    = "webhook-kubeconfig"
+	tokenWebhookKey    = "kubeConfig"
 	signingPrivateKey  = "service-account.key"
 	signingPublicKey   = "service-account.pub"
 	sourceSigningKey   = "key"
@@ -69,6 +67,8 @@ type Reference struct {
 	Name  string
 	Field string   // where the spec mentions it, for messages
 	keys  []string // that it must have
+	// kubeconfig, if set, is the key of a kubeconfig that kube-apiserver reads.
+	kubeconfig string
 	// Purpose names the step of a pass that copies it.
 	Purpose string
 	// critical: without the copy a pass goes no further.
@@ -154,7 +154,7 @@ func References(spec *hyperv1.HostedClusterSpec) []Reference {
 	refs = append(refs, encryptionReferences(spec.SecretEncryption)...)
 	if r := spec.AuditWebhook; r != nil {
 		refs = append(refs, Reference{Kind: Secret, Name: r.Name, Field: "spec.auditWebhook", keys: []string{auditWebhookKey},
-			Purpose: auditWebhook, target: r.Name, ownName: true})
+			kubeconfig: auditWebhookKey, Purpose: auditWebhook, target: r.Name, ownName: true})
 	}
 	if r := spec.AdditionalTrustBundle; r != nil {
 		refs = append(refs, Reference{Kind: ConfigMap, Name: r.Name, Field: "spec.additionalTrustBundle", keys: []string{names.CABundleKey},
@@ -215,6 +215,11 @@ func configurationReferences(c *hyperv1.ClusterConfiguration) []Reference {
 	}
 	var refs []Reference
 	collectReferences(reflect.ValueOf(c).Elem(), "spec.configuration", &refs)
+	for i := range refs {
+		if refs[i].Field == tokenWebhookField {
+			refs[i].kubeconfig = tokenWebhookKey
+		}
+	}
 	return refs
 }
 
@@ -262,30 +267,6 @@ func jsonName(f reflect.StructField) (name string, inline bool) {
 	return name, name == "" && (f.Anonymous || strings.Contains(options, "inline"))
 }
 
-// reserved are names that a mirrored object must not take: it would replace keys and certificates of the control plane itself.
-var reserved = sets.New(names.PullSecret, names.SSHKey, names.ServiceAccountKey, names.UserCABundle, "admin-kubeconfig", "localhost-kubeconfig", "bootstrap-kubeconfig",
-	"service-network-admin-kubeconfig", "kubeadmin-password", "auth-config", "kas-config", "kas-secret-encryption-config-file",
-	pki.RootCA, pki.ClusterSigner, pki.EtcdSigner, pki.EtcdMetricsSigner, pki.AggregatorSigner, pki.ControlPlaneSigner, pki.KubeletSigner,
-	pki.SystemAdminSigner, pki.HCCOSigner, pki.KASBootstrapSigner, pki.KonnectivitySigner,
-	pki.KASServer, pki.KASServerPrivate, pki.KASKubeletClient, pki.KASAggregatorClient, pki.SchedulerClient, pki.KCMClient, pki.SystemAdminClient,
-	pki.HCCOClient, pki.KASBootstrapClient, pki.NodeBootstrapClient, pki.MetricsClient, pki.EtcdClient, pki.EtcdServer, pki.EtcdPeer,
-	pki.EtcdMetricsClient, pki.KonnectivityServer, pki.KonnectivityCluster, pki.KonnectivityClient, pki.KonnectivityAgent, pki.KCMServer, pki.SchedulerServer,
-	pki.EtcdCABundle, pki.EtcdMetricsCABundle, pki.AggregatorCABundle, pki.ClientCABundle, pki.KubeletCABundle, pki.KonnectivityCABundle)
-
-// Taken tells that the copy would have the name of an object of the control plane itself, one of its etcd's shards among them.
-func (r Reference) Taken(spec *hyperv1.HostedClusterSpec) bool {
-	if !r.mirrorMeta && !r.ownName {
-		return false // then the name is ours
-	}
-	// The certificate for a user's own etcd is called as ours would be, of which there is none then.
-	if r.Purpose == UnmanagedEtcd && r.target == pki.EtcdClient {
-		return false
-	}
-	return reserved.Has(r.target) || slices.ContainsFunc(shards.Names(spec.Etcd), func(shard string) bool {
-		return r.target == pki.EtcdShardServer(shard) || r.target == pki.EtcdShardPeer(shard)
-	})
-}
-
 // missingKeys lists the keys that the source lacks.
 func (r Reference) missingKeys(s Object) []string {
 	var missing []string
@@ -306,10 +287,15 @@ func (r Reference) Check(ns string, set Set) error {
 	if missing := r.missingKeys(s); len(missing) > 0 {
 		return fmt.Errorf("%s: %s %s/%s has no key %q: add it", r.Field, r.Kind, ns, r.Name, strings.Join(missing, `", "`))
 	}
+	var err error
 	if r.convert != nil {
-		if _, err := r.convert(s.Data); err != nil {
-			return fmt.Errorf("%s: %s %s/%s: %w", r.Field, r.Kind, ns, r.Name, err)
-		}
+		_, err = r.convert(s.Data)
+	}
+	if raw, ok := s.Data[r.kubeconfig]; ok && r.kubeconfig != "" {
+		err = checkKubeconfig(r.kubeconfig, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s %s/%s: %w", r.Field, r.Kind, ns, r.Name, err)
 	}
 	return nil
 }

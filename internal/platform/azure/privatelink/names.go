@@ -18,6 +18,8 @@ const (
 	clusterTag = "kubernetes.io_cluster_" // and the cluster behind it
 	owned      = "owned"
 	typeTag    = "hypershift.openshift.io_resource-type"
+	// hostedClusterTag on a Private Link service is the HostedCluster that it is of, as names.BackReference.
+	hostedClusterTag = "hypershift.openshift.io_hosted-cluster"
 	// aliasTag on a private endpoint holds what it was made to connect to.
 	aliasTag = "hypershift.openshift.io_private-link-service-alias"
 )

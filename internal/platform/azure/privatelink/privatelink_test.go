@@ -320,6 +320,19 @@ func TestDrift(t *testing.T) {
 		g.Expect(w.router().Status.PrivateLinkServiceAlias).NotTo(Equal(before.PrivateLinkServiceAlias))
 		g.Expect(w.router().Status.PrivateEndpointIP).NotTo(Equal(before.PrivateEndpointIP))
 	})
+	t.Run("When another hosted cluster has the clusterID it should neither take the Private Link service nor remove it", func(t *testing.T) {
+		w, g := settled(t)
+		other := newWorld(t, c)
+		other.azure.services = w.azure.services
+		g.Expect(other.run(c)).To(Succeed())
+		g.Expect(conditions.Get(other.router().Status.Conditions, "AzurePLSCreated")).To(And(HaveField("Status", metav1.ConditionFalse),
+			HaveField("Message", ContainSubstring("is that of another hosted cluster, whose spec.clusterID this one has"))))
+		g.Expect(w.run(c)).To(Succeed())
+		w.connected(t)
+		other.drop("private-router")
+		g.Expect(other.run(c)).To(Succeed())
+		w.connected(t)
+	})
 	t.Run("When the load balancer moves the Private Link service should follow", func(t *testing.T) {
 		w, g := settled(t)
 		w.azure.addresses["b"] = "10.0.0.9"

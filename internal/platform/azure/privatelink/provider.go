@@ -8,6 +8,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v6"
+
+	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // maxPages bounds lists of Azure.
@@ -73,6 +76,24 @@ func (p *Provider) service(ctx context.Context, name string) (*armnetwork.Privat
 		out.Properties = &armnetwork.PrivateLinkServiceProperties{}
 	}
 	return &out.PrivateLinkService, nil
+}
+
+// foreign says whether a Private Link service is another hosted cluster's. It has its name by spec.clusterID, which any author of a HostedCluster chooses.
+func foreign(s *armnetwork.PrivateLinkService, hc *hyperv1.HostedCluster) bool {
+	if of := value(s.Tags[hostedClusterTag]); of != "" {
+		return of != names.BackReference(hc)
+	}
+	return value(s.Tags[clusterTag+hc.Name]) != owned // of before that tag
+}
+
+// unnoted is the name that the Private Link service of a link has, if one may be there that nobody noted; empty: it is another hosted cluster's.
+func (p *Provider) unnoted(ctx context.Context, link string, hc *hyperv1.HostedCluster) (string, error) {
+	name := serviceName(link, hc.Spec.ClusterID)
+	live, err := p.service(ctx, name)
+	if err != nil || live != nil && foreign(live, hc) {
+		return "", err
+	}
+	return name, nil
 }
 
 // put makes or changes a Private Link service.

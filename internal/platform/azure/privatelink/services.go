@@ -177,6 +177,9 @@ func (r *Services) ensure(ctx context.Context, p *Provider, front *frontend, obj
 	if err != nil {
 		return ReasonPLSCreationFailed, err
 	}
+	if live != nil && obj.Status.PrivateLinkServiceID == "" && foreign(live, hc) {
+		return ReasonPLSCreationFailed, fmt.Errorf("Private Link service %s is that of another hosted cluster, whose spec.clusterID this one has: create this HostedCluster anew without a clusterID", name)
+	}
 	if live == nil || !leadsTo(live, front.id) {
 		// What was noted is gone, or is about to: endpoints wait for another alias.
 		obj.Status.PrivateLinkServiceID, obj.Status.PrivateLinkServiceAlias = "", ""
@@ -189,7 +192,7 @@ func (r *Services) ensure(ctx context.Context, p *Provider, front *frontend, obj
 	}
 	w := wish{
 		location: obj.Spec.Location, frontend: front.id, subscriptions: allowed(obj.Spec),
-		tags: map[string]*string{clusterTag + hc.Name: to.Ptr(owned), typeTag: to.Ptr(typeService)},
+		tags: map[string]*string{clusterTag + hc.Name: to.Ptr(owned), typeTag: to.Ptr(typeService), hostedClusterTag: to.Ptr(names.BackReference(hc))},
 	}
 	switch {
 	case live != nil && comesOrGoes(live.Properties.ProvisioningState):
@@ -260,24 +263,25 @@ func (r *Services) remove(ctx context.Context, obj *hyperv1.AzurePrivateLinkServ
 
 // dismantle says by nil that nothing is left. A service whose maker died before it noted it is found by its name.
 func (r *Services) dismantle(ctx context.Context, p *Provider, obj *hyperv1.AzurePrivateLinkService, hc *hyperv1.HostedCluster) error {
-	name := lastOf(obj.Status.PrivateLinkServiceID, "")
+	name, err := lastOf(obj.Status.PrivateLinkServiceID, ""), error(nil)
 	if name == "" && hc != nil && hc.Spec.ClusterID != "" {
-		name = serviceName(obj.Name, hc.Spec.ClusterID)
+		name, err = p.unnoted(ctx, obj.Name, hc)
 	}
-	if name != "" {
-		if err := p.remove(ctx, name); err != nil {
-			var r *refusal
-			if errors.As(err, &r) && r.status == http.StatusForbidden && obj.Status.PrivateLinkServiceID == "" {
-				return nil // with this identity none was made
-			}
-			return err
+	if err == nil && name != "" {
+		err = p.remove(ctx, name)
+	}
+	if err != nil {
+		var r *refusal
+		if errors.As(err, &r) && r.status == http.StatusForbidden && obj.Status.PrivateLinkServiceID == "" {
+			return nil // with this identity none was made
 		}
+		return err
 	}
 	subnet := obj.Annotations[natSubnetAnnotation]
 	if subnet == "" {
 		return nil
 	}
-	err := p.removeSubnet(ctx, subnet)
+	err = p.removeSubnet(ctx, subnet)
 	if !errors.Is(err, errInUse) {
 		return err
 	}

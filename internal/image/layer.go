@@ -3,8 +3,6 @@ package image
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,13 +42,13 @@ var _ v1.Layer = (*layer)(nil)
 // NewLayer reads all files once to compute the digest.
 func NewLayer(files ...File) (v1.Layer, error) {
 	l := &layer{files: withParents(files)}
-	sum := sha256.New()
-	n := &counter{w: sum}
-	if err := l.write(n); err != nil {
+	content, err := l.Uncompressed()
+	if err != nil {
 		return nil, err
 	}
-	l.digest = v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}
-	l.size = n.n
+	if l.digest, l.size, err = v1.SHA256(content); err != nil {
+		return nil, err
+	}
 	return l, nil
 }
 
@@ -153,15 +151,4 @@ func (l *layer) Uncompressed() (io.ReadCloser, error) {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(l.write(w)) }() // ends when the reader closes
 	return r, nil
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

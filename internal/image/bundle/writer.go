@@ -147,18 +147,12 @@ func (w *Writer) blob(media types.MediaType, write func(io.Writer) error) (v1.De
 		return v1.Descriptor{}, fmt.Errorf("writing a blob: %w", err)
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // unless it has its name
-	sum, n := sha256.New(), &counter{}
-	err = errors.Join(write(io.MultiWriter(file, sum, n)), file.Chmod(0o644), file.Close())
-	if err != nil {
+	sum := sha256.New()
+	err = write(io.MultiWriter(file, sum))
+	size, seeking := file.Seek(0, io.SeekCurrent)
+	if err := errors.Join(err, seeking, file.Chmod(0o644), file.Close()); err != nil {
 		return v1.Descriptor{}, fmt.Errorf("writing a blob: %w", err)
 	}
 	h := v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}
-	return v1.Descriptor{MediaType: media, Digest: h, Size: n.n}, os.Rename(file.Name(), filepath.Join(folder, h.Hex))
-}
-
-type counter struct{ n int64 }
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return len(p), nil
+	return v1.Descriptor{MediaType: media, Digest: h, Size: size}, os.Rename(file.Name(), filepath.Join(folder, h.Hex))
 }

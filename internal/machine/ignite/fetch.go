@@ -127,23 +127,24 @@ func excluded(host, rule string) bool {
 // bytes reads a whole resource.
 func (f *fetcher) bytes(ctx context.Context, r types.Resource, limit int64) ([]byte, error) {
 	var out strings.Builder
-	if err := f.copy(ctx, &out, r, limit); err != nil {
+	if _, err := f.copy(ctx, &out, r, limit); err != nil {
 		return nil, err
 	}
 	return []byte(out.String()), nil
 }
 
-// copy writes a resource to w: uncompressed, verified, and at most limit bytes of it. What was written before an error must not be used.
-func (f *fetcher) copy(ctx context.Context, w io.Writer, r types.Resource, limit int64) error {
+// copy writes a resource to w: uncompressed, verified, and at most limit bytes of it. It returns how many it wrote, also with an error: what was written before one
+// must not be used.
+func (f *fetcher) copy(ctx context.Context, w io.Writer, r types.Resource, limit int64) (int64, error) {
 	body, err := f.open(ctx, r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer body.Close()
 	// The hash is that of what was transferred.
 	sum, want, err := verification(r.Verification.Hash)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	transferred := io.LimitReader(body, limit+1)
 	if sum != nil {
@@ -152,32 +153,32 @@ func (f *fetcher) copy(ctx context.Context, w io.Writer, r types.Resource, limit
 	content := transferred
 	if r.Compression != nil && *r.Compression != "" {
 		if *r.Compression != "gzip" {
-			return fmt.Errorf("compression %q is not supported", *r.Compression)
+			return 0, fmt.Errorf("compression %q is not supported", *r.Compression)
 		}
 		z, err := gzip.NewReader(transferred)
 		if err != nil {
-			return fmt.Errorf("uncompressing: %w", err)
+			return 0, fmt.Errorf("uncompressing: %w", err)
 		}
 		defer z.Close()
 		content = z
 	}
 	n, err := io.Copy(w, io.LimitReader(content, limit+1))
 	if err != nil {
-		return fmt.Errorf("reading: %w", err)
+		return n, fmt.Errorf("reading: %w", err)
 	}
 	if n > limit {
-		return fmt.Errorf("more than the %d bytes that are allowed", limit)
+		return n, fmt.Errorf("more than the %d bytes that are allowed", limit)
 	}
 	if sum == nil {
-		return nil
+		return n, nil
 	}
 	if _, err := io.Copy(io.Discard, transferred); err != nil {
-		return fmt.Errorf("reading: %w", err)
+		return n, fmt.Errorf("reading: %w", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return fmt.Errorf("the content has another hash than the config says: %s, want %s", got, want)
+		return n, fmt.Errorf("the content has another hash than the config says: %s, want %s", got, want)
 	}
-	return nil
+	return n, nil
 }
 
 func verification(h *string) (hash.Hash, string, error) {

@@ -186,9 +186,8 @@ func (w *Writer) write(ctx context.Context, f *fetcher, p string, flags int, r t
 	if err != nil {
 		return err
 	}
-	counted := &counter{w: out}
-	err = f.copy(ctx, counted, r, min(maxFile, w.left))
-	w.left -= counted.n
+	n, err := f.copy(ctx, out, r, min(maxFile, w.left))
+	w.left -= n
 	if err = errors.Join(err, out.Close()); err != nil {
 		_ = w.root.Remove(p)
 	}
@@ -343,15 +342,4 @@ func (w *Writer) replace(p, content string) error {
 		return err
 	}
 	return w.root.WriteFile(p, []byte(content), 0o644)
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -60,14 +60,7 @@ type AWSAccess struct {
 }
 
 // ways is how many ways to call AWS are given.
-func (a AWSAccess) ways() (n int) {
-	for _, given := range []bool{len(a.Credentials) > 0, a.Secret != "", a.RoleARN != ""} {
-		if given {
-			n++
-		}
-	}
-	return n
-}
+func (a AWSAccess) ways() int { return count(len(a.Credentials) > 0, a.Secret != "", a.RoleARN != "") }
 
 func (a AWSAccess) validate(flag, file string) (errs []error) {
 	if n := a.ways(); n != 1 {

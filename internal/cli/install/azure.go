@@ -36,14 +36,8 @@ type Azure struct {
 	ClientID string
 }
 
-func (a Azure) ways() (n int) {
-	for _, given := range []bool{len(a.Credentials) > 0, a.Secret != "", a.ClientID != ""} {
-		if given {
-			n++
-		}
-	}
-	return n
-}
+// ways is how many ways to call Azure are given.
+func (a Azure) ways() int { return count(len(a.Credentials) > 0, a.Secret != "", a.ClientID != "") }
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 

@@ -189,6 +189,16 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// count is how many are given.
+func count(given ...bool) (n int) {
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n
+}
+
 func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil

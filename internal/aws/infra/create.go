@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
@@ -221,7 +222,7 @@ func (r *run) dhcp(ctx context.Context, vpc *types.Vpc) error {
 		domain = "ec2.internal"
 	}
 	options, err := ensure(ctx, r, "DHCP options", func() (*types.DhcpOptions, error) {
-		out, err := r.net.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{Filters: owned(r.o.InfraID)})
+		out, err := r.net.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{Filters: ec2values.Owned(r.o.InfraID)})
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 )
 
@@ -165,7 +166,7 @@ func pages(list func(token *string) (*string, error)) error {
 }
 
 func (w *wreck) instances(ctx context.Context) {
-	filters := append(owned(w.o.InfraID), filter("instance-state-name", liveStates...))
+	filters := ec2values.Owned(w.o.InfraID, ec2values.Filter("instance-state-name", liveStates...))
 	w.try("instances", pages(func(token *string) (*string, error) {
 		out, err := w.net.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters, NextToken: token})
 		if err != nil {
@@ -188,7 +189,7 @@ func (w *wreck) instances(ctx context.Context) {
 }
 
 func (w *wreck) internetGateways(ctx context.Context) {
-	out, err := w.net.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: owned(w.o.InfraID)})
+	out, err := w.net.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: ec2values.Owned(w.o.InfraID)})
 	if !w.try("internet gateways", err) {
 		return
 	}
@@ -216,7 +217,7 @@ func (w *wreck) deleted(what string, err error) {
 func (w *wreck) endpointServices(ctx context.Context) {
 	w.try("endpoint services", pages(func(token *string) (*string, error) {
 		out, err := w.net.DescribeVpcEndpointServiceConfigurations(ctx, &ec2.DescribeVpcEndpointServiceConfigurationsInput{
-			Filters: owned(w.o.InfraID), NextToken: token})
+			Filters: ec2values.Owned(w.o.InfraID), NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +240,7 @@ func (w *wreck) endpointServices(ctx context.Context) {
 func (w *wreck) rejectConnections(ctx context.Context, service string) error {
 	return pages(func(token *string) (*string, error) {
 		out, err := w.net.DescribeVpcEndpointConnections(ctx, &ec2.DescribeVpcEndpointConnectionsInput{
-			Filters: []types.Filter{filter("service-id", service)}, NextToken: token})
+			Filters: []types.Filter{ec2values.Filter("service-id", service)}, NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +264,7 @@ func (w *wreck) rejectConnections(ctx context.Context, service string) error {
 }
 
 func (w *wreck) addresses(ctx context.Context, client *ec2.Client) {
-	out, err := client.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: owned(w.o.InfraID)})
+	out, err := client.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: ec2values.Owned(w.o.InfraID)})
 	if !w.try("addresses", err) {
 		return
 	}
@@ -274,7 +275,7 @@ func (w *wreck) addresses(ctx context.Context, client *ec2.Client) {
 }
 
 func (w *wreck) dhcpOptions(ctx context.Context) {
-	out, err := w.net.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{Filters: owned(w.o.InfraID)})
+	out, err := w.net.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{Filters: ec2values.Owned(w.o.InfraID)})
 	if !w.try("DHCP options", err) {
 		return
 	}
@@ -286,7 +287,7 @@ func (w *wreck) dhcpOptions(ctx context.Context) {
 
 // keyPairs removes that of the proxy. A role of the published tool may not list them, and has made none that it could remove.
 func (w *wreck) keyPairs(ctx context.Context) {
-	out, err := w.net.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{Filters: owned(w.o.InfraID)})
+	out, err := w.net.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{Filters: ec2values.Owned(w.o.InfraID)})
 	if fault.Denied(err) {
 		w.Log("key pairs were not looked for: %s", fault.Explain(err))
 		return

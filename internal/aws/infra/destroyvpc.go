@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ram"
 	"github.com/aws/smithy-go"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 )
 
@@ -37,7 +38,7 @@ func (w *wreck) vpcs(ctx context.Context) {
 	}
 	for _, client := range clients {
 		w.try("VPCs", pages(func(token *string) (*string, error) {
-			out, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: owned(w.o.InfraID), NextToken: token})
+			out, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: ec2values.Owned(w.o.InfraID), NextToken: token})
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +141,7 @@ func (w *wreck) shares(ctx context.Context) {
 	}
 }
 
-func inVPC(id string) []types.Filter { return []types.Filter{filter("vpc-id", id)} }
+func inVPC(id string) []types.Filter { return []types.Filter{ec2values.Filter("vpc-id", id)} }
 
 func (w *wreck) endpoints(ctx context.Context, client *ec2.Client, vpc string) {
 	w.try("VPC endpoints", pages(func(token *string) (*string, error) {

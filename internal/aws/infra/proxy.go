@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/tags"
 )
@@ -119,7 +120,7 @@ var liveStates = []string{"pending", "running", "stopping", "stopped"}
 func (r *run) proxyHost(ctx context.Context, group, subnet string) error {
 	name := proxyName(r.o.InfraID)
 	host, err := ensure(ctx, r, "proxy "+name, func() (*types.Instance, error) {
-		out, err := r.net.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: append(r.named(name), filter("instance-state-name", liveStates...))})
+		out, err := r.net.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: append(r.named(name), ec2values.Filter("instance-state-name", liveStates...))})
 		if err != nil || len(out.Reservations) == 0 {
 			return nil, err
 		}

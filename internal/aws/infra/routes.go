@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/tags"
 )
 
@@ -27,7 +28,7 @@ func (r *run) natGateway(ctx context.Context, zone, subnet string) (string, erro
 		}
 		return first(slices.DeleteFunc(out.NatGateways, func(n types.NatGateway) bool {
 			// The name once more: an endpoint of one's own may heed only one of two filters.
-			return slices.Contains(endedNAT, n.State) || fromEC2(n.Tags)[tags.Name] != name
+			return slices.Contains(endedNAT, n.State) || ec2values.Set(n.Tags)[tags.Name] != name
 		})), nil
 	}, func() (*types.NatGateway, error) {
 		address, err := r.address(ctx, r.o.InfraID+"-eip-"+zone)
@@ -127,7 +128,7 @@ func (r *run) publicTable(ctx context.Context, gateway string, subnets []string)
 // mainTable makes a table the VPC's main one.
 func (r *run) mainTable(ctx context.Context, id string) error {
 	out, err := r.net.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{
-		Filters: []types.Filter{filter("vpc-id", r.output.VPCID), filter("association.main", "true")}})
+		Filters: []types.Filter{ec2values.Filter("vpc-id", r.output.VPCID), ec2values.Filter("association.main", "true")}})
 	if err != nil {
 		return fmt.Errorf("looking for the main route table: %w", err)
 	}
@@ -191,7 +192,7 @@ func (r *run) associate(ctx context.Context, table *types.RouteTable, subnet str
 func (r *run) s3Endpoint(ctx context.Context, tables []string) error {
 	service := "com.amazonaws." + r.o.Region + ".s3"
 	_, err := ensure(ctx, r, "endpoint of S3", func() (*types.VpcEndpoint, error) {
-		out, err := r.net.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: owned(r.o.InfraID)})
+		out, err := r.net.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: ec2values.Owned(r.o.InfraID)})
 		if err != nil {
 			return nil, err
 		}

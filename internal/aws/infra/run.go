@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
@@ -163,36 +164,14 @@ func (r *run) visible(ctx context.Context, what string, tries int, every time.Du
 	return fmt.Errorf("%s was made, but isn't found: run the command again", what)
 }
 
-// filter is EC2's for one value.
-func filter(name string, values ...string) types.Filter {
-	return types.Filter{Name: &name, Values: values}
-}
-
-// owned finds what is the cluster's.
-func owned(infraID string) []types.Filter {
-	return []types.Filter{filter("tag:"+tags.Cluster(infraID), tags.Owned)}
-}
-
 // named finds the cluster's object of that name.
 func (r *run) named(name string) []types.Filter {
-	return append(owned(r.o.InfraID), filter("tag:"+tags.Name, name))
+	return ec2values.Owned(r.o.InfraID, ec2values.Named(name))
 }
 
 // tagged gives a request of EC2 the tags of what it makes.
 func (r *run) tagged(kind types.ResourceType, more ...string) []types.TagSpecification {
-	return []types.TagSpecification{{ResourceType: kind, Tags: ec2Tags(r.tags.With(more...))}}
-}
-
-func ec2Tags(set tags.Set) []types.Tag {
-	return tags.List(set, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
-}
-
-func fromEC2(list []types.Tag) tags.Set {
-	set := tags.Set{}
-	for _, tag := range list {
-		set[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
-	}
-	return set
+	return ec2values.Tagged(kind, r.tags.With(more...))
 }
 
 // first is a pointer to the first of a list, or nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ram"
 	"github.com/aws/aws-sdk-go-v2/service/ram/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/tags"
 )
 
@@ -84,7 +85,7 @@ func (r *run) tagShared(ctx context.Context, ids []string, mine []ec2types.Subne
 			return false, err
 		}
 		for _, subnet := range out.Subnets {
-			theirs[aws.ToString(subnet.SubnetId)] = fromEC2(subnet.Tags)
+			theirs[aws.ToString(subnet.SubnetId)] = ec2values.Set(subnet.Tags)
 		}
 		return len(out.Subnets) == len(ids), nil
 	}); err != nil {
@@ -92,11 +93,11 @@ func (r *run) tagShared(ctx context.Context, ids []string, mine []ec2types.Subne
 	}
 	for _, subnet := range mine {
 		id := aws.ToString(subnet.SubnetId)
-		missing := tags.Missing(theirs[id], fromEC2(subnet.Tags))
+		missing := tags.Missing(theirs[id], ec2values.Set(subnet.Tags))
 		if len(missing) == 0 {
 			continue
 		}
-		if _, err := r.a.Cluster.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(missing)}); err != nil {
+		if _, err := r.a.Cluster.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2values.Tags(missing)}); err != nil {
 			return fmt.Errorf("tagging subnet %s in the cluster's account: %w", id, err)
 		}
 	}

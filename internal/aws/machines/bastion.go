@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/tags"
 )
@@ -48,17 +49,12 @@ type Made struct{ ID, PublicIP string }
 func (b Bastion) name() string  { return b.InfraID + "-bastion" }
 func (b Bastion) group() string { return b.InfraID + "-bastion-sg" }
 
-func (b Bastion) owned(name string) []types.Filter {
-	filters := []types.Filter{filter("tag:"+tags.Cluster(b.InfraID), tags.Owned)}
-	if name != "" {
-		filters = append(filters, filter("tag:"+tags.Name, name))
-	}
-	return filters
+func (b Bastion) owned(name string, more ...types.Filter) []types.Filter {
+	return append(ec2values.Owned(b.InfraID, ec2values.Named(name)), more...)
 }
 
 func (b Bastion) tagged(kind types.ResourceType, name string) []types.TagSpecification {
-	set := tags.Of(b.InfraID, "", b.AdditionalTags).With(tags.Name, name)
-	return []types.TagSpecification{{ResourceType: kind, Tags: tags.List(set, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })}}
+	return ec2values.Tagged(kind, tags.Of(b.InfraID, "", b.AdditionalTags).With(tags.Name, name))
 }
 
 // once makes a client ask only once, since a repeated request could make a second machine.
@@ -165,10 +161,10 @@ func (b Bastion) ensureKey(ctx context.Context, client *ec2.Client) error {
 }
 
 // live are states of machines that are there, or will be.
-var live = filter("instance-state-name", "pending", "running", "stopping", "stopped")
+var live = ec2values.Filter("instance-state-name", "pending", "running", "stopping", "stopped")
 
 func (b Bastion) find(ctx context.Context, client *ec2.Client) (*types.Instance, error) {
-	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: append(b.owned(b.name()), live)})
+	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: b.owned(b.name(), live)})
 	if err != nil || len(out.Reservations) == 0 || len(out.Reservations[0].Instances) == 0 {
 		return nil, err
 	}
@@ -176,7 +172,7 @@ func (b Bastion) find(ctx context.Context, client *ec2.Client) (*types.Instance,
 }
 
 func (b Bastion) start(ctx context.Context, client *ec2.Client, vpc, group string) (*types.Instance, error) {
-	subnets, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: append(b.owned(""), filter("vpc-id", vpc))})
+	subnets, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: ec2values.Owned(b.InfraID, ec2values.Filter("vpc-id", vpc))})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +203,7 @@ func (b Bastion) start(ctx context.Context, client *ec2.Client, vpc, group strin
 // image is the newest of Amazon's.
 func (b Bastion) image(ctx context.Context, client *ec2.Client) string {
 	out, err := client.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []types.Filter{
-		filter("name", "amzn2-ami-hvm-*-x86_64-gp2"), filter("owner-alias", "amazon"), filter("state", "available")}})
+		ec2values.Filter("name", "amzn2-ami-hvm-*-x86_64-gp2"), ec2values.Filter("owner-alias", "amazon"), ec2values.Filter("state", "available")}})
 	if err != nil || len(out.Images) == 0 {
 		return bastionImage
 	}

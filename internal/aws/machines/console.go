@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/tags"
 )
@@ -39,8 +40,8 @@ func Consoles(ctx context.Context, cfg aws.Config, infraID string, visit func(Co
 	client := ec2.NewFromConfig(cfg)
 	var token *string
 	for range maxPages {
-		out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{NextToken: token, Filters: []types.Filter{
-			filter("tag:"+tags.Cluster(infraID), tags.Owned), filter("instance-state-name", "running")}})
+		out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{NextToken: token,
+			Filters: ec2values.Owned(infraID, ec2values.Filter("instance-state-name", "running"))})
 		if err != nil {
 			return fault.Explain(err)
 		}
@@ -90,8 +91,4 @@ func fileName(instance types.Instance) string {
 		}
 	}
 	return harmful.ReplaceAllString(aws.ToString(instance.InstanceId), "_")
-}
-
-func filter(name string, values ...string) types.Filter {
-	return types.Filter{Name: &name, Values: values}
 }

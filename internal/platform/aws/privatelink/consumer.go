@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
@@ -42,15 +43,11 @@ func OpenConsumer(ctx context.Context, as Account) (*Consumer, error) {
 	return &Consumer{ec2.NewFromConfig(vpc), session.Route53(zone)}, nil
 }
 
-func filter(name string, values ...string) types.Filter {
-	return types.Filter{Name: aws.String(name), Values: values}
-}
-
 // group finds the security group of an endpoint by its tags; nil: there is none.
 func (c *Consumer) group(ctx context.Context, infraID, endpoint string) (*types.SecurityGroup, error) {
-	out, err := c.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
-		filter("tag:"+tags.Cluster(infraID), tags.Owned), filter("tag:"+tags.Name, groupName(infraID, endpoint)),
-	}})
+	out, err := c.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
+		Filters: ec2values.Owned(infraID, ec2values.Named(groupName(infraID, endpoint))),
+	})
 	if err != nil || len(out.SecurityGroups) == 0 {
 		return nil, fault.Told("failed to look for the security group of the endpoint", err)
 	}
@@ -67,7 +64,7 @@ func (c *Consumer) ensureGroup(ctx context.Context, obj *hyperv1.AWSEndpointServ
 	if group == nil {
 		_, err := c.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 			GroupName: &name, Description: aws.String("VPC endpoint security group"), VpcId: &hcp.Spec.Platform.AWS.CloudProviderConfig.VPC,
-			TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSecurityGroup, Tags: toSDK(tagsOf(hcp, obj).With(tags.Name, name))}},
+			TagSpecifications: ec2values.Tagged(types.ResourceTypeSecurityGroup, tagsOf(hcp, obj).With(tags.Name, name)),
 		}, once)
 		if err != nil {
 			return "", fault.Told("failed to create security group "+name, err)
@@ -94,7 +91,7 @@ func (c *Consumer) endpoint(ctx context.Context, obj *hyperv1.AWSEndpointService
 	if obj.Status.EndpointID != "" {
 		in.VpcEndpointIds = []string{obj.Status.EndpointID}
 	} else {
-		in.Filters = []types.Filter{filter("tag:"+tags.Cluster(hcp.Spec.InfraID), tags.Owned), filter("tag:"+endpointTag, obj.Name)}
+		in.Filters = ec2values.Owned(hcp.Spec.InfraID, ec2values.Filter("tag:"+endpointTag, obj.Name))
 	}
 	out, err := c.ec2.DescribeVpcEndpoints(ctx, in)
 	if err != nil && !fault.Gone(err) {
@@ -157,7 +154,7 @@ func (c *Consumer) ensureEndpoint(ctx context.Context, obj *hyperv1.AWSEndpointS
 		made, err := c.ec2.CreateVpcEndpoint(ctx, &ec2.CreateVpcEndpointInput{
 			VpcEndpointType: types.VpcEndpointTypeInterface, VpcId: &hcp.Spec.Platform.AWS.CloudProviderConfig.VPC, ServiceName: &obj.Status.EndpointServiceName,
 			SubnetIds: subnets, SecurityGroupIds: []string{obj.Status.SecurityGroupID},
-			TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeVpcEndpoint, Tags: toSDK(tagsOf(hcp, obj).With(endpointTag, obj.Name))}},
+			TagSpecifications: ec2values.Tagged(types.ResourceTypeVpcEndpoint, tagsOf(hcp, obj).With(endpointTag, obj.Name)),
 		}, once)
 		if err != nil {
 			return nil, fault.Told("failed to create a VPC endpoint of "+obj.Status.EndpointServiceName, err)

@@ -169,7 +169,3 @@ func tagsOf(hcp *hyperv1.HostedControlPlane, obj *hyperv1.AWSEndpointService) ta
 	set[tags.Cluster(hcp.Spec.InfraID)] = tags.Owned
 	return set
 }
-
-func toSDK(set tags.Set) []types.Tag {
-	return tags.List(set, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
-}

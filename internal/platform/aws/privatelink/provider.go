@@ -12,6 +12,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
@@ -153,7 +154,7 @@ func (p *Provider) find(ctx context.Context, leadsTo func(arns []string) bool) (
 func (p *Provider) create(ctx context.Context, arn string, set tags.Set) (*types.ServiceConfiguration, error) {
 	in := &ec2.CreateVpcEndpointServiceConfigurationInput{AcceptanceRequired: aws.Bool(false), NetworkLoadBalancerArns: []string{arn}}
 	if len(set) > 0 {
-		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeVpcEndpointService, Tags: toSDK(set)}}
+		in.TagSpecifications = ec2values.Tagged(types.ResourceTypeVpcEndpointService, set)
 	}
 	out, err := p.ec2.CreateVpcEndpointServiceConfiguration(ctx, in, once)
 	if fault.Is(err, "InvalidParameter") { // perhaps there is one since
@@ -244,7 +245,7 @@ func (p *Provider) remove(ctx context.Context, name, balancer string) error {
 // disconnect rejects the connections of an endpoint service. Its error is a waiting one while some end; nil: there are none.
 func (p *Provider) disconnect(ctx context.Context, id string) error {
 	var list []types.VpcEndpointConnection
-	in := &ec2.DescribeVpcEndpointConnectionsInput{Filters: []types.Filter{{Name: aws.String("service-id"), Values: []string{id}}}}
+	in := &ec2.DescribeVpcEndpointConnectionsInput{Filters: []types.Filter{ec2values.Filter("service-id", id)}}
 	for range maxPages {
 		out, err := p.ec2.DescribeVpcEndpointConnections(ctx, in)
 		if err != nil {

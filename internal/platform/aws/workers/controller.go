@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/outcome"
@@ -198,7 +199,7 @@ func (r *Reconciler) tag(ctx context.Context, api API, hcp *hyperv1.HostedContro
 			return nil
 		}
 		// Only what is wanted is ours: nothing is removed that we don't know of.
-		before = fromSDK(out.SecurityGroups[0].Tags)
+		before = ec2values.Set(out.SecurityGroups[0].Tags)
 		for key := range before {
 			if _, ours := want[key]; !ours {
 				delete(before, key)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
@@ -46,9 +47,7 @@ const visibleWithin = 30 * time.Second
 
 // find looks for the cluster's group by its tags; nil: there is none.
 func find(ctx context.Context, api API, infraID string) (*types.SecurityGroup, error) {
-	out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
-		{Name: aws.String("tag:" + tags.Cluster(infraID)), Values: []string{tags.Owned}}, {Name: aws.String("tag:" + tags.Name), Values: []string{GroupName(infraID)}},
-	}})
+	out, err := api.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: ec2values.Owned(infraID, ec2values.Named(GroupName(infraID)))})
 	if err != nil || len(out.SecurityGroups) == 0 {
 		return nil, err
 	}
@@ -96,7 +95,7 @@ func ensure(ctx context.Context, api API, hcp *hyperv1.HostedControlPlane) (stri
 func create(ctx context.Context, api API, hcp *hyperv1.HostedControlPlane, vpc string) (*types.SecurityGroup, error) {
 	made, err := api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: aws.String(GroupName(hcp.Spec.InfraID)), Description: aws.String(description), VpcId: aws.String(vpc),
-		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSecurityGroup, Tags: toSDK(wantedTags(hcp))}},
+		TagSpecifications: ec2values.Tagged(types.ResourceTypeSecurityGroup, wantedTags(hcp)),
 	})
 	if err != nil {
 		return nil, fault.Told("failed to create the default security group", err)
@@ -156,7 +155,7 @@ func retag(ctx context.Context, api API, id string, before, want tags.Set) error
 	set, remove := tagChange(before, want)
 	var errs []error
 	if len(set) > 0 {
-		_, err := api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: toSDK(set)})
+		_, err := api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2values.Tags(set)})
 		errs = append(errs, fault.Told("failed to tag security group "+id, err))
 	}
 	if len(remove) > 0 {

@@ -96,18 +96,6 @@ func encode(set tags.Set) (string, error) {
 	return string(raw), nil
 }
 
-func toSDK(set tags.Set) []types.Tag {
-	return tags.List(set, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
-}
-
-func fromSDK(list []types.Tag) tags.Set {
-	set := tags.Set{}
-	for _, t := range list {
-		set[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	return set
-}
-
 // networks are those of machines, sorted.
 func networks(hcp *hyperv1.HostedControlPlane) []string {
 	set := map[string]bool{}

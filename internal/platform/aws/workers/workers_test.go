@@ -21,6 +21,7 @@ import (
 	"time"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/aws/ec2values"
 	"hcp.internal/platform/internal/aws/tags"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -66,7 +67,7 @@ func (r *region) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecur
 		return out, nil
 	}
 	for _, f := range in.Filters {
-		if v, ok := fromSDK(r.group.Tags)[(*f.Name)[len("tag:"):]]; !ok || v != f.Values[0] {
+		if v, ok := ec2values.Set(r.group.Tags)[(*f.Name)[len("tag:"):]]; !ok || v != f.Values[0] {
 			return out, nil
 		}
 	}
@@ -114,16 +115,16 @@ func (r *region) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...fun
 	if err := r.call("CreateTags", true); err != nil {
 		return nil, err
 	}
-	r.group.Tags = toSDK(fromSDK(append(r.group.Tags, in.Tags...)))
+	r.group.Tags = ec2values.Tags(ec2values.Set(append(r.group.Tags, in.Tags...)))
 	return &ec2.CreateTagsOutput{}, nil
 }
 
 func (r *region) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
-	set := fromSDK(r.group.Tags)
+	set := ec2values.Set(r.group.Tags)
 	for _, t := range in.Tags {
 		delete(set, *t.Key)
 	}
-	r.group.Tags = toSDK(set)
+	r.group.Tags = ec2values.Tags(set)
 	return &ec2.DeleteTagsOutput{}, r.call("DeleteTags", true)
 }
 
@@ -183,7 +184,7 @@ func TestGroup(t *testing.T) {
 		g.Expect(hcp.Status.Platform.AWS.DefaultWorkerSecurityGroupID).To(Equal("sg-1"))
 		g.Expect(w.aws.calls).To(Equal([]string{"CreateSecurityGroup", "AuthorizeSecurityGroupIngress"}))
 		g.Expect(w.aws.group.IpPermissions).To(HaveLen(12))
-		g.Expect(fromSDK(w.aws.group.Tags)).To(Equal(tags.Set{"team": "a", "kubernetes.io/cluster/demo-abcde": "owned", "Name": "demo-abcde-default-sg"}))
+		g.Expect(ec2values.Set(w.aws.group.Tags)).To(Equal(tags.Set{"team": "a", "kubernetes.io/cluster/demo-abcde": "owned", "Name": "demo-abcde-default-sg"}))
 	})
 	t.Run("When it is interrupted after each call it should end with one group", func(t *testing.T) {
 		for _, call := range []string{"DescribeVpcs", "DescribeSecurityGroups", "CreateSecurityGroup", "AuthorizeSecurityGroupIngress"} {
@@ -228,7 +229,7 @@ func TestGroup(t *testing.T) {
 		w.aws.group.Tags = append(w.aws.group.Tags, types.Tag{Key: aws.String("foreign"), Value: aws.String("x")})
 		w.change(t, func(h *hyperv1.HostedControlPlane) { h.Spec.Platform.AWS.ResourceTags[0].Key = "group" })
 		w.settle(t)
-		g.Expect(fromSDK(w.aws.group.Tags)).To(And(HaveKey("group"), HaveKey("foreign"), Not(HaveKey("team"))))
+		g.Expect(ec2values.Set(w.aws.group.Tags)).To(And(HaveKey("group"), HaveKey("foreign"), Not(HaveKey("team"))))
 		calls := len(w.aws.calls)
 		w.settle(t)
 		g.Expect(w.aws.calls).To(HaveLen(calls), "nothing is done twice")

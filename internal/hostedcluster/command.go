@@ -18,7 +18,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +32,7 @@ import (
 	"hcp.internal/platform/internal/capiadmission"
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/cpo"
 	"hcp.internal/platform/internal/hostedcluster/admission"
@@ -197,17 +197,9 @@ func (f flags) manager(cfg *rest.Config) (ctrl.Manager, error) {
 	return mgr, process.ForgetUnused(mgr)
 }
 
-// scopeFromEnv is the operator's scope, nil when it has none.
-func scopeFromEnv() *string {
-	if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") != "true" {
-		return nil
-	}
-	return ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
-}
-
 // lease is the name of the operator's. The operator for hosted clusters from before private types runs beside the other, in one namespace.
 func lease() string {
-	if scope := scopeFromEnv(); scope != nil && *scope == hyperv1.LegacyScope {
+	if s := scope.FromEnvironment(); s != nil && *s == hyperv1.LegacyScope {
 		return leaseName + "-" + hyperv1.LegacyScope
 	}
 	return leaseName
@@ -317,7 +309,7 @@ func (f flags) reconciler(mgr ctrl.Manager, cfg *rest.Config) (*Reconciler, erro
 		EnableCIDebugOutput: f.enableCIDebugOutput, MetricsSet: os.Getenv("METRICS_SET"),
 		RegistryOverrides: f.registryOverrides, ClusterMonitoring: f.enableOCPMonitoring, PrivateCAPI: f.privateCAPI, CAPIProxyImage: os.Getenv(capiproxy.EnvImage),
 	}
-	r.Scope, r.EtcdRecovery, r.AuditLogs = scopeFromEnv(), os.Getenv(EnvEtcdRecovery) == "1", auditlogs.Enabled()
+	r.Scope, r.EtcdRecovery, r.AuditLogs = scope.FromEnvironment(), os.Getenv(EnvEtcdRecovery) == "1", auditlogs.Enabled()
 	r.Journal = &journal.Book{Client: r.Client, Live: r.Live, Clock: r.Clock}
 	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
 	return r, nil

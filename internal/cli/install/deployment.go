@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/capiproxy"
+	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/memorylimit"
 )
 
@@ -61,8 +62,8 @@ func legacyDeployment(d *appsv1.Deployment) *appsv1.Deployment {
 	}
 	main := &d.Spec.Template.Spec.Containers[0]
 	main.Env = append(main.Env,
-		corev1.EnvVar{Name: "ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING", Value: "true"},
-		corev1.EnvVar{Name: "HOSTEDCLUSTERS_SCOPE_ANNOTATION", Value: hyperv1.LegacyScope})
+		corev1.EnvVar{Name: scope.EnvScoped, Value: "true"},
+		corev1.EnvVar{Name: scope.EnvScope, Value: hyperv1.LegacyScope})
 	return d
 }
 

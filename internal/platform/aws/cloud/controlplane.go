@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,8 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
@@ -22,12 +19,12 @@ import (
 	"hcp.internal/platform/internal/platform/aws/kms"
 	"hcp.internal/platform/internal/platform/aws/privatelink"
 	"hcp.internal/platform/internal/platform/aws/workers"
+	"hcp.internal/platform/internal/platform/beside"
 )
 
-// ControlPlane is the command that works in AWS for one hosted control plane. The control-plane-operator runs it while it leads, so it takes no lease.
+// ControlPlane is the command that works in AWS for one hosted control plane.
 func ControlPlane() *cobra.Command {
-	var namespace, kubeconfig string
-	cmd := &cobra.Command{
+	return beside.ControlPlane(&cobra.Command{
 		Use:   "control-plane",
 		Short: "Manage AWS resources for one hosted control plane",
 		Long: `Work in AWS for the HostedControlPlane in --namespace: find out whether AWS takes its tokens, whether its KMS key
@@ -35,32 +32,13 @@ can be used, keep the security group of its machines, and the VPC endpoints by w
 
 The control-plane-operator runs this beside itself, with the credentials of its pod. Only one may run at a time.`,
 		Example: "  AWS_SHARED_CREDENTIALS_FILE=/etc/provider/credentials hcp-cloud control-plane --namespace clusters-demo",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if namespace == "" {
-				return errors.New("--namespace must name the control plane namespace")
-			}
-			cfg, err := process.Connect(cmd.Context(), kubeconfig, names.ControlPlaneOperator)
-			if err != nil {
-				return err
-			}
-			return RunControlPlane(cmd.Context(), cfg, namespace)
-		},
-	}
-	cmd.Flags().StringVar(&namespace, "namespace", os.Getenv("MY_NAMESPACE"), "Control plane namespace to work in (default $MY_NAMESPACE)")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
-	return cmd
+	}, RunControlPlane)
 }
 
 // RunControlPlane works until ctx ends.
 func RunControlPlane(ctx context.Context, cfg *rest.Config, namespace string) error {
-	scheme, err := process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme)
-	if err != nil {
-		return err
-	}
-	mgr, err := process.NewManager(cfg, process.Options{
-		Name: names.ControlPlaneOperator, Scheme: scheme, Serve: process.Serve{Metrics: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+	mgr, err := beside.NewManager(cfg, process.Options{
+		Name: names.ControlPlaneOperator, Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	if err != nil {
 		return err

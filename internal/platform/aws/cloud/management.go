@@ -8,19 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/platform/aws/documents"
 	"hcp.internal/platform/internal/platform/aws/privatelink"
+	"hcp.internal/platform/internal/platform/beside"
 )
 
 // ManagementOptions say what is done in AWS for all hosted clusters of an installation.
@@ -33,13 +30,11 @@ type ManagementOptions struct {
 	Identity scope.Identity
 }
 
-// Management is the command that works in AWS for all hosted clusters of an installation. The hypershift-operator runs it while it leads, so it takes no
-// lease.
+// Management is the command that works in AWS for all hosted clusters of an installation.
 func Management() *cobra.Command {
-	var kubeconfig string
 	var private bool
 	var o ManagementOptions
-	cmd := &cobra.Command{
+	cmd := beside.Management(&cobra.Command{
 		Use:   "management",
 		Short: "Manage AWS resources for all hosted clusters of a management cluster",
 		Long: `Work in AWS for all hosted clusters of a management cluster: publish their OIDC documents in a bucket, make the VPC endpoint services of
@@ -47,11 +42,7 @@ those that are private, and remove both with the clusters.
 
 The hypershift-operator runs this beside itself. Only one may run at a time.`,
 		Example: "  hcp-cloud management --oidc-storage-provider-s3-bucket-name documents --oidc-storage-provider-s3-region eu-west-1 \\\n    --oidc-storage-provider-s3-credentials ~/.aws/credentials",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
-				o.Identity.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
-			}
+		PreRunE: func(*cobra.Command, []string) error {
 			if private {
 				if o.PrivateLink = os.Getenv("AWS_REGION"); o.PrivateLink == "" {
 					return errors.New("--private-link: AWS_REGION in the environment must name the region of the management cluster")
@@ -60,32 +51,24 @@ The hypershift-operator runs this beside itself. Only one may run at a time.`,
 			if o.Documents.Bucket == "" && o.PrivateLink == "" {
 				return errors.New("there is nothing to do: give --oidc-storage-provider-s3-bucket-name or --private-link")
 			}
-			cfg, err := process.Connect(cmd.Context(), kubeconfig, names.HypershiftOperator)
-			if err != nil {
-				return err
-			}
-			return RunManagement(cmd.Context(), cfg, o)
+			return nil
 		},
-	}
+	}, func(ctx context.Context, cfg *rest.Config, identity scope.Identity) error {
+		o.Identity = identity
+		return RunManagement(ctx, cfg, o)
+	})
 	fs := cmd.Flags()
-	fs.StringVar(&kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
 	fs.StringVar(&o.Documents.Bucket, "oidc-storage-provider-s3-bucket-name", "", "Bucket that OIDC documents are published in; empty: none are")
 	fs.StringVar(&o.Documents.Region, "oidc-storage-provider-s3-region", "", "Region of that bucket")
 	fs.StringVar(&o.Documents.Credentials, "oidc-storage-provider-s3-credentials", "", "File with credentials for that bucket; empty: what the environment offers")
 	fs.BoolVar(&private, "private-link", false, "Make VPC endpoint services for private hosted clusters, in region $AWS_REGION with the credentials of the environment")
-	fs.BoolVar(&o.Identity.PrivateCAPI, "private-capi-types", false, "Work on the hosted clusters whose objects of Cluster API are in HyperShift's own groups")
 	return cmd
 }
 
 // RunManagement works until ctx ends.
 func RunManagement(ctx context.Context, cfg *rest.Config, o ManagementOptions) error {
-	scheme, err := process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme)
-	if err != nil {
-		return err
-	}
-	mgr, err := process.NewManager(cfg, process.Options{
-		Name: names.HypershiftOperator, Scheme: scheme, Serve: process.Serve{Metrics: "0"},
-		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	mgr, err := beside.NewManager(cfg, process.Options{
+		Name:   names.HypershiftOperator,
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 	})
 	if err != nil {

@@ -7,25 +7,21 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/platform/azure/privatelink"
+	"hcp.internal/platform/internal/platform/beside"
 )
 
-// ControlPlane is the command that works in Azure for one hosted control plane. The control-plane-operator runs it while it leads, so it takes no lease.
+// ControlPlane is the command that works in Azure for one hosted control plane.
 func ControlPlane() *cobra.Command {
-	var namespace, kubeconfig string
-	cmd := &cobra.Command{
+	return beside.ControlPlane(&cobra.Command{
 		Use:   "azure-control-plane",
 		Short: "Manage Azure resources for one hosted control plane",
 		Long: `Work in Azure for the HostedControlPlane in --namespace: make the private endpoints by which its machines reach it, and the
@@ -33,29 +29,12 @@ private zones and records of its names, and remove them with it.
 
 The control-plane-operator runs this beside itself, with the identity of its pod. Only one may run at a time.`,
 		Example: "  AZURE_FEDERATED_TOKEN_FILE=/var/run/secrets/openshift/serviceaccount/token hcp-cloud azure-control-plane --namespace clusters-demo",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if namespace == "" {
-				return errors.New("--namespace must name the control plane namespace")
-			}
-			cfg, err := process.Connect(cmd.Context(), kubeconfig, names.ControlPlaneOperator)
-			if err != nil {
-				return err
-			}
-			return RunControlPlane(cmd.Context(), cfg, namespace)
-		},
-	}
-	cmd.Flags().StringVar(&namespace, "namespace", os.Getenv("MY_NAMESPACE"), "Control plane namespace to work in (default $MY_NAMESPACE)")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
-	return cmd
+	}, RunControlPlane)
 }
 
-// Management is the command that works in Azure for all hosted clusters of an installation. The hypershift-operator runs it while it leads, so it takes no
-// lease.
+// Management is the command that works in Azure for all hosted clusters of an installation.
 func Management() *cobra.Command {
-	var kubeconfig string
-	var identity scope.Identity
-	cmd := &cobra.Command{
+	return beside.Management(&cobra.Command{
 		Use:   "azure-management",
 		Short: "Manage Azure resources for all hosted clusters of a management cluster",
 		Long: `Work in Azure for all hosted clusters of a management cluster: make the Private Link services of those that are private, in resource group
@@ -63,38 +42,20 @@ $` + privatelink.EnvGroup + ` of subscription $` + privatelink.EnvSubscription +
 
 The hypershift-operator runs this beside itself. Only one may run at a time.`,
 		Example: "  " + privatelink.EnvGroup + "=management " + privatelink.EnvCredentials + "=~/.azure/credentials hcp-cloud azure-management",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if os.Getenv(privatelink.EnvGroup) == "" {
 				return errors.New(privatelink.EnvGroup + " in the environment must name the resource group of the management cluster's load balancers")
 			}
-			if os.Getenv("ENABLE_HOSTEDCLUSTERS_ANNOTATION_SCOPING") == "true" {
-				identity.Scope = ptr.To(os.Getenv("HOSTEDCLUSTERS_SCOPE_ANNOTATION"))
-			}
-			cfg, err := process.Connect(cmd.Context(), kubeconfig, names.HypershiftOperator)
-			if err != nil {
-				return err
-			}
-			return RunManagement(cmd.Context(), cfg, identity)
+			return nil
 		},
-	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
-	cmd.Flags().BoolVar(&identity.PrivateCAPI, "private-capi-types", false, "Work on the hosted clusters whose objects of Cluster API are in HyperShift's own groups")
-	return cmd
-}
-
-func newManager(cfg *rest.Config, name string, c cache.Options) (manager.Manager, error) {
-	scheme, err := process.Scheme(clientgoscheme.AddToScheme, hyperv1.AddToScheme)
-	if err != nil {
-		return nil, err
-	}
-	c.DefaultTransform = cache.TransformStripManagedFields()
-	return process.NewManager(cfg, process.Options{Name: name, Scheme: scheme, Serve: process.Serve{Metrics: "0"}, Cache: c})
+	}, RunManagement)
 }
 
 // RunControlPlane works until ctx ends.
 func RunControlPlane(ctx context.Context, cfg *rest.Config, namespace string) error {
-	mgr, err := newManager(cfg, names.ControlPlaneOperator, cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}})
+	mgr, err := beside.NewManager(cfg, process.Options{
+		Name: names.ControlPlaneOperator, Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	})
 	if err != nil {
 		return err
 	}
@@ -116,7 +77,7 @@ func RunControlPlane(ctx context.Context, cfg *rest.Config, namespace string) er
 
 // RunManagement works until ctx ends.
 func RunManagement(ctx context.Context, cfg *rest.Config, identity scope.Identity) error {
-	mgr, err := newManager(cfg, names.HypershiftOperator, cache.Options{})
+	mgr, err := beside.NewManager(cfg, process.Options{Name: names.HypershiftOperator})
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,8 @@ package karpenter
 
 import (
 	"embed"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -36,20 +32,8 @@ func NewComponent() *component.WorkloadComponent {
 // kubeconfig is the Secret by which Cluster API reaches the hosted cluster, too.
 func kubeconfig(hcp *hyperv1.HostedControlPlane) string { return hcp.Spec.InfraID + "-kubeconfig" }
 
-// wanted waits for the kubeconfig.
 func wanted(ctx component.WorkloadContext) (bool, error) {
-	if !karpenteroperator.Asked(ctx.HCP) {
-		return false, nil
-	}
-	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: kubeconfig(ctx.HCP)}
-	err := ctx.Reader.Get(ctx.Context, key, &corev1.Secret{})
-	if apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("waiting for Secret %s, by which Karpenter reaches the hosted cluster", key)
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading Secret %s: %w", key, err)
-	}
-	return true, nil
+	return karpenteroperator.Reaches(ctx, "Karpenter", kubeconfig(ctx.HCP))
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

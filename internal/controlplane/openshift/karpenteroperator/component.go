@@ -9,8 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
@@ -49,20 +47,20 @@ func Asked(hcp *hyperv1.HostedControlPlane) bool {
 	return node != nil && node.Provisioner.Name == hyperv1.ProvisionerKarpenter && hcp.Status.KubeConfig != nil
 }
 
-// wanted waits for the kubeconfig that the operator works by.
-func wanted(ctx component.WorkloadContext) (bool, error) {
+// Reaches says whether a hosted cluster is to have Karpenter, and waits for the kubeconfig by which that program of it works.
+func Reaches(ctx component.WorkloadContext, program, kubeconfig string) (bool, error) {
 	if !Asked(ctx.HCP) {
 		return false, nil
 	}
-	key := client.ObjectKey{Namespace: ctx.HCP.Namespace, Name: kubeconfig}
-	err := ctx.Reader.Get(ctx.Context, key, &corev1.Secret{})
-	if apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("waiting for Secret %s, by which the operator of Karpenter reaches the hosted cluster", key)
+	there, err := component.HasKubeconfig(ctx, kubeconfig)
+	if err == nil && !there {
+		return false, fmt.Errorf("waiting for Secret %s/%s, by which %s reaches the hosted cluster", ctx.HCP.Namespace, kubeconfig, program)
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading Secret %s: %w", key, err)
-	}
-	return true, nil
+	return there, err
+}
+
+func wanted(ctx component.WorkloadContext) (bool, error) {
+	return Reaches(ctx, "the operator of Karpenter", kubeconfig)
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -53,4 +54,17 @@ func Apply(ctx context.Context, c client.Client, owner client.FieldOwner, now ti
 		return nil, fmt.Errorf("writing the conditions %s of HostedControlPlane %s: %w", strings.Join(append(types, gone...), ", "), klog.KObj(hcp), err)
 	}
 	return changed, nil
+}
+
+// ApplyOne is Apply for an owner of one condition at most: it makes want that condition, or takes the one of that type away when want is nil. What differed is logged.
+func ApplyOne(ctx context.Context, c client.Client, owner client.FieldOwner, now time.Time, hcp *hyperv1.HostedControlPlane, conditionType string, want *metav1.Condition) error {
+	if want == nil {
+		_, err := Apply(ctx, c, owner, now, hcp, nil, conditionType)
+		return err
+	}
+	changed, err := Apply(ctx, c, owner, now, hcp, []metav1.Condition{*want})
+	for _, c := range changed {
+		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
+	}
+	return err
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -108,13 +107,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // report writes the condition when it differs, or takes it away.
 func (r *Reconciler) report(ctx context.Context, hcp *hyperv1.HostedControlPlane, want *metav1.Condition) error {
-	if want == nil {
-		_, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, nil, encryption.KeysAvailable)
-		return err
-	}
-	changed, err := hcpconditions.Apply(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, []metav1.Condition{*want})
-	for _, c := range changed {
-		ctrl.LoggerFrom(ctx).Info("reported", "hostedControlPlane", klog.KObj(hcp), "condition", c.Type, "status", c.Status, "message", c.Message)
-	}
-	return err
+	return hcpconditions.ApplyOne(ctx, r.Management, FieldOwner, r.Clock.Now(), hcp, encryption.KeysAvailable, want)
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"hcp.internal/platform/internal/sleep"
 )
 
 // AgentOptions are the settings of an Agent.
@@ -91,7 +93,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			return nil
 		case <-a.changed:
 			// Servers are restarted one after the other; a little disorder keeps agents from coming all at once.
-			if !sleep(ctx, rand.N(time.Second)) {
+			if sleep.For(ctx, rand.N(time.Second)) != nil {
 				return nil
 			}
 			pause = 0
@@ -118,15 +120,6 @@ func (a *Agent) Run(ctx context.Context) error {
 func next(pause, first, limit time.Duration) time.Duration {
 	pause = min(max(2*pause, first), limit)
 	return pause - rand.N(pause/4+1)
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // join connects to whichever server answers. The function that it returns serves tunnels until the connection ends.

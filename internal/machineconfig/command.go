@@ -7,11 +7,11 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hcp.internal/platform/internal/sidecar/kubeapi"
+	"hcp.internal/platform/internal/sleep"
 )
 
 // Command is `machine-config-daemon`, with the flags of the program of that name in an OpenShift payload.
@@ -28,15 +28,8 @@ func Command() *cobra.Command {
 				Run: runOfMachine,
 				// Process 1 of the machine, whose process IDs this pod shares; as Ctrl-Alt-Del it restarts in an orderly way.
 				Restart: func() error { return syscall.Kill(1, syscall.SIGINT) },
-				Sleep: func(ctx context.Context) error {
-					select {
-					case <-ctx.Done():
-						return ctx.Err()
-					case <-time.After(pause):
-						return nil
-					}
-				},
-				Say: func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) },
+				Sleep:   func(ctx context.Context) error { return sleep.For(ctx, pause) },
+				Say:     func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) },
 			}
 			if err := d.Start(cmd.Context()); err != nil && !errors.Is(err, context.Canceled) {
 				return err

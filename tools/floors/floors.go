@@ -13,7 +13,7 @@ type Floor struct {
 
 // Floors are all floors, from the ground up.
 var Floors = []Floor{
-	{"ground", "needs nothing of ours", []string{"atomicfile", "bounded", "clip", "gomemlimit", "oci", "pause", "version"}},
+	{"ground", "needs nothing of ours", []string{"atomicfile", "bounded", "clip", "gomemlimit", "oci", "pause", "sleep", "version"}},
 	{"contract", "what two programs agree on: names, tokens, proxies, signers, releases", []string{"contract"}},
 	{"API machinery", "thin helpers for any controller", []string{"kube"}},
 	{"knowledge", "formats and decisions of one subject, no controllers", []string{

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"hcp.internal/platform/internal/aws/fault"
-	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
+	"hcp.internal/platform/internal/sleep"
 )
 
 // Options say which roles to make.
@@ -135,7 +135,7 @@ func newRun(o Options, cluster, owner *Account, s Surroundings) *run {
 		s.Log = func(string, ...any) {}
 	}
 	if s.Wait == nil {
-		s.Wait = session.Wait
+		s.Wait = sleep.For
 	}
 	set := tags.Set{}
 	for key, value := range o.AdditionalTags {

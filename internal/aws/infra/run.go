@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
+	"hcp.internal/platform/internal/sleep"
 )
 
 // Account is an AWS account's services in a region.
@@ -76,7 +77,7 @@ func (s Surroundings) filled() Surroundings {
 		s.Log = func(string, ...any) {}
 	}
 	if s.Wait == nil {
-		s.Wait = session.Wait
+		s.Wait = sleep.For
 	}
 	return s
 }

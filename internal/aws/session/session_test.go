@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -108,12 +107,4 @@ func TestRetryer(t *testing.T) {
 		}
 		g.Expect(len(seen)).To(BeNumerically(">", 1), "jitter")
 	})
-}
-
-func TestWait(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(Wait(t.Context(), time.Nanosecond)).To(Succeed())
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	g.Expect(Wait(ctx, time.Hour)).To(MatchError(context.Canceled), "When the caller gives up it should not go on waiting")
 }

@@ -14,8 +14,8 @@ import (
 
 	"hcp.internal/platform/internal/aws/fault"
 	"hcp.internal/platform/internal/aws/iam"
-	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/sleep"
 )
 
 // IAMFlags are the flags that say which roles to make, in create iam aws and create cluster aws.
@@ -77,7 +77,7 @@ func DestroyIAM(ctx context.Context, login Login, o iam.DestroyOptions, region s
 			return blame(ctx, cfg, err)
 		}
 		logger(log)("trying again: %v", err)
-		if err := session.Wait(ctx, destroyWait); err != nil {
+		if err := sleep.For(ctx, destroyWait); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 
 	"hcp.internal/platform/internal/aws/machines"
-	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/sleep"
 )
 
 const (
@@ -164,7 +164,7 @@ it exists already, it is reused.`,
 				return fmt.Errorf("--additional-tags: %w", err)
 			}
 			b.InfraID, b.PublicKey, b.AdditionalTags, b.WaitTime = c.infraID, key, set, bastionTime
-			b.Log, b.Pause = logger(cmd.ErrOrStderr()), session.Wait
+			b.Log, b.Pause = logger(cmd.ErrOrStderr()), sleep.For
 			cfg, err := login.Config(cmd.Context(), agentCreateBastion, c.region)
 			if err != nil {
 				return err
@@ -208,7 +208,7 @@ func DestroyBastionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b := machines.Bastion{InfraID: c.infraID, Log: logger(cmd.ErrOrStderr()), Pause: session.Wait}
+			b := machines.Bastion{InfraID: c.infraID, Log: logger(cmd.ErrOrStderr()), Pause: sleep.For}
 			return blame(cmd.Context(), cfg, b.Destroy(cmd.Context(), cfg))
 		},
 	}

@@ -17,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/apply"
 	"hcp.internal/platform/internal/release"
+	"hcp.internal/platform/internal/sleep"
 	"hcp.internal/platform/internal/version"
 )
 
@@ -43,16 +44,9 @@ func Publish(ctx context.Context, c client.WithWatch, namespace string) {
 		}
 		if err := changed(ctx, c, namespace, pause); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "watching the supported versions")
-			idle(ctx, retry)
+			_ = sleep.For(ctx, retry)
 		}
-		idle(ctx, gap)
-	}
-}
-
-func idle(ctx context.Context, pause time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(pause):
+		_ = sleep.For(ctx, gap)
 	}
 }
 

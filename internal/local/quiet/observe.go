@@ -22,6 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/local/components"
+	"hcp.internal/platform/internal/sleep"
 )
 
 const (
@@ -123,7 +124,7 @@ func (w *observer) settle(ctx context.Context) error {
 	deadline := time.Now().Add(w.Settle)
 	last, err := w.known(ctx)
 	for err == nil {
-		if err = pause(ctx, stillFor); err != nil {
+		if err = sleep.For(ctx, stillFor); err != nil {
 			break
 		}
 		var now map[objectKey]object
@@ -187,7 +188,7 @@ func (w *observer) watch(ctx context.Context) (observation, error) {
 	if _, err := audit.Seek(0, io.SeekEnd); err != nil {
 		return seen, err
 	}
-	if err := pause(ctx, breath); err != nil {
+	if err := sleep.For(ctx, breath); err != nil {
 		return seen, err
 	}
 	before, err := readProcesses("/proc")
@@ -195,7 +196,7 @@ func (w *observer) watch(ctx context.Context) (observation, error) {
 		return seen, err
 	}
 	from := time.Now()
-	if err := pause(ctx, w.Length); err != nil {
+	if err := sleep.For(ctx, w.Length); err != nil {
 		return seen, err
 	}
 	after, err := readProcesses("/proc")
@@ -280,15 +281,4 @@ func sameFile(a, b *os.File) bool {
 	x, errA := a.Stat()
 	y, errB := b.Stat()
 	return errA == nil && errB == nil && os.SameFile(x, y)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hcp.internal/platform/internal/sleep"
 )
 
 // Command is `hcp-sidecar sync-global-pullsecret`.
 func Command() *cobra.Command {
 	s := syncer{
 		original: "/etc/original-pull-secret/.dockerconfigjson", global: "/etc/global-pull-secret/.dockerconfigjson", kubelet: "/var/lib/kubelet/config.json",
-		restart: restartKubelet, pause: pause,
+		restart: restartKubelet, pause: sleep.For,
 	}
 	interval := 30 * time.Second
 	cmd := &cobra.Command{
@@ -46,7 +48,7 @@ func (s syncer) run(ctx context.Context, interval time.Duration) error {
 		if err := s.sync(ctx); err != nil && ctx.Err() == nil {
 			s.say("%v", err)
 		}
-		if !s.pause(ctx, interval) {
+		if s.pause(ctx, interval) != nil {
 			return nil
 		}
 	}
@@ -55,15 +57,5 @@ func (s syncer) run(ctx context.Context, interval time.Duration) error {
 func (s syncer) say(format string, args ...any) {
 	if s.log != nil {
 		fmt.Fprintf(s.log, format+"\n", args...)
-	}
-}
-
-// pause waits; false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }

@@ -32,8 +32,8 @@ type syncer struct {
 	original, global, kubelet string
 	// restart has the kubelet start anew: it reads the file once.
 	restart func(context.Context) error
-	// pause waits, and says whether ctx goes on.
-	pause func(context.Context, time.Duration) bool
+	// pause is sleep.For; tests have their own.
+	pause func(context.Context, time.Duration) error
 	log   io.Writer
 }
 
@@ -55,7 +55,7 @@ func (s syncer) sync(ctx context.Context) error {
 		return err
 	}
 	for attempt := range attempts {
-		if attempt > 0 && !s.pause(ctx, time.Duration(attempt)*time.Second) {
+		if attempt > 0 && s.pause(ctx, time.Duration(attempt)*time.Second) != nil {
 			break
 		}
 		if err = s.restart(ctx); err == nil {

@@ -39,9 +39,9 @@ func newNode(t *testing.T, restart func(n *node) error) *node {
 			}
 			return restart(n)
 		},
-		pause: func(ctx context.Context, d time.Duration) bool {
+		pause: func(ctx context.Context, d time.Duration) error {
 			n.pauses = append(n.pauses, d)
-			return ctx.Err() == nil
+			return ctx.Err()
 		},
 	}
 	n.put(t, n.original, ours)
@@ -133,11 +133,11 @@ func TestSync(t *testing.T) {
 		g.Expect(os.Remove(n.original)).To(Succeed())
 		ctx, cancel := context.WithCancel(t.Context())
 		looks := 0
-		n.pause = func(context.Context, time.Duration) bool {
+		n.pause = func(context.Context, time.Duration) error {
 			if looks++; looks == 2 {
 				cancel()
 			}
-			return ctx.Err() == nil
+			return ctx.Err()
 		}
 		g.Expect(n.run(ctx, time.Second)).To(Succeed())
 		g.Expect(strings.Count(n.output.String(), "reading the pull secret")).To(Equal(2))

@@ -23,6 +23,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/local/components"
+	"hcp.internal/platform/internal/sleep"
 	"hcp.internal/platform/test/adversary/plan"
 )
 
@@ -162,14 +163,7 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return sleep.For(ctx, d) == nil
 }
 
 // Gone says that an object isn't there.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/sidecar/kubeapi"
+	"hcp.internal/platform/internal/sleep"
 )
 
 // fieldOwner owns what the stand-in applies.
@@ -74,7 +75,7 @@ const operatorsPath = "/apis/config.openshift.io/v1/clusteroperators/"
 func (r *runner) reportOperator(ctx context.Context) error {
 	for {
 		err := r.until(ctx, func() error { return r.reportOnce(ctx) })
-		if err != nil || !wait(ctx, resync) {
+		if err != nil || sleep.For(ctx, resync) != nil {
 			return nil //nolint:nilerr // only the end of ctx ends it
 		}
 	}
@@ -118,14 +119,4 @@ func apply(ctx context.Context, client *kubeapi.Client, path string, o object) e
 		return fmt.Errorf("encoding %s: %w", path, err)
 	}
 	return client.Apply(ctx, path, fieldOwner, raw)
-}
-
-// wait returns false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

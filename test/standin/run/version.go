@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hcp.internal/platform/internal/sidecar/kubeapi"
+	"hcp.internal/platform/internal/sleep"
 )
 
 const versionPath = "/apis/config.openshift.io/v1/clusterversions/version"
@@ -148,7 +149,7 @@ func (r *runner) versionOperator(ctx context.Context) error {
 		if waits != "" {
 			pause = retry
 		}
-		if !wait(ctx, pause) {
+		if sleep.For(ctx, pause) != nil {
 			return nil
 		}
 	}

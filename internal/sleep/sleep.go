@@ -1,12 +1,12 @@
-package session
+package sleep
 
 import (
 	"context"
 	"time"
 )
 
-// Wait waits for d, or until ctx ends.
-func Wait(ctx context.Context, d time.Duration) error {
+// For waits for d, or until ctx ends.
+func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -1,0 +1,2 @@
+// Package sleep waits for time to pass.
+package sleep

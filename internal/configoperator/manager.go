@@ -98,56 +98,26 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	if err != nil {
 		return nil, fmt.Errorf("building a client of the management cluster: %w", err)
 	}
-	if o.enabled(resourcesController) {
-		if err := addResources(mgr, uncached, hostedAPI, o); err != nil {
-			return nil, err
+	for _, controller := range []struct {
+		wanted bool
+		add    func() error
+	}{
+		{o.enabled(resourcesController), func() error { return addResources(mgr, uncached, hostedAPI, o) }},
+		{o.enabled(connections.Controller), func() error { return addConnections(mgr, uncached, hostedAPI, hosted, o) }},
+		{o.enabled(approver.Controller), func() error { return addApprover(mgr, uncached, hostedAPI, o) }},
+		{o.enabled(nodes.Controller), func() error { return addNodes(mgr, hostedAPI) }},
+		{o.enabled(spot.Controller), func() error { return addSpot(mgr, hostedAPI) }},
+		{o.enabled(nodetrust.Controller), func() error { return addNodeTrust(mgr, uncached, hostedAPI, o) }},
+		{true, func() error { return addInPlace(mgr, uncached, hostedAPI, o) }},
+		{o.enabled(nodecount.Controller) && o.CountNodes, func() error { return addNodeCount(mgr, uncached, hostedAPI, o) }},
+		{o.enabled(hcpstatus.Controller) && isPayload(o.Version), func() error { return addStatus(mgr, uncached, hostedAPI, o) }},
+		{o.enabled(kmshealth.Controller), func() error { return addKMSHealth(mgr, uncached, hosted, o) }},
+		{o.enabled(reencryption.Controller), func() error { return addReencryption(mgr, uncached, hostedAPI, o) }},
+	} {
+		if !controller.wanted {
+			continue
 		}
-	}
-	if o.enabled(connections.Controller) {
-		if err := addConnections(mgr, uncached, hostedAPI, hosted, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(approver.Controller) {
-		if err := addApprover(mgr, uncached, hostedAPI, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(nodes.Controller) {
-		if err := addNodes(mgr, hostedAPI); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(spot.Controller) {
-		if err := addSpot(mgr, hostedAPI); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(nodetrust.Controller) {
-		if err := addNodeTrust(mgr, uncached, hostedAPI, o); err != nil {
-			return nil, err
-		}
-	}
-	if err := addInPlace(mgr, uncached, hostedAPI, o); err != nil {
-		return nil, err
-	}
-	if o.enabled(nodecount.Controller) && o.CountNodes {
-		if err := addNodeCount(mgr, uncached, hostedAPI, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(hcpstatus.Controller) && isPayload(o.Version) {
-		if err := addStatus(mgr, uncached, hostedAPI, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(kmshealth.Controller) {
-		if err := addKMSHealth(mgr, uncached, hosted, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.enabled(reencryption.Controller) {
-		if err := addReencryption(mgr, uncached, hostedAPI, o); err != nil {
+		if err := controller.add(); err != nil {
 			return nil, err
 		}
 	}

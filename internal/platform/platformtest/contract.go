@@ -15,10 +15,32 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/platform"
+	"hcp.internal/platform/internal/platform/machine"
 )
 
 // stopSeconds is how long a provider may take to end, as all of them.
 const stopSeconds = 10
+
+// template asks for the machines' template twice.
+func template(t *testing.T, newPlatform func() platform.Platform, example Example) {
+	g := NewWithT(t)
+	traits := newPlatform().Traits()
+	g.Expect(traits.Architectures).NotTo(BeEmpty())
+	g.Expect(traits.TemplateKind.Empty()).To(Equal(!traits.Managed), "a kind of templates if, and only if, machines are managed")
+	in := machine.Input{HostedCluster: example.HostedCluster.DeepCopy(), NodePool: example.NodePool.DeepCopy(), Release: example.Release}
+	first, err := newPlatform().MachineTemplate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	if !traits.Managed {
+		g.Expect(first).To(BeNil())
+		return
+	}
+	second, err := newPlatform().MachineTemplate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(second).To(BeComparableTo(first))
+	g.Expect(first.Object.GetObjectKind().GroupVersionKind()).To(Equal(traits.TemplateKind))
+	g.Expect(first.Object.GetName()).To(BeEmpty(), "the NodePool controller names it")
+	g.Expect(in.NodePool).To(BeComparableTo(example.NodePool), "what is looked at is not changed")
+}
 
 // secrets checks what a platform copies into the control plane's namespace. Without anything to copy from it may have nothing, or
 // fail by saying what is missing.

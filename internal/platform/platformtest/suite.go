@@ -66,23 +66,7 @@ func RunOn(t *testing.T, newPlatform func() platform.Platform, example Example, 
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	})
 	t.Run("When it has machines it should say which, and describe them the same way twice", func(t *testing.T) {
-		g := NewWithT(t)
-		traits := newPlatform().Traits()
-		g.Expect(traits.Architectures).NotTo(BeEmpty())
-		g.Expect(traits.TemplateKind.Empty()).To(Equal(!traits.Managed), "a kind of templates if, and only if, machines are managed")
-		in := machine.Input{HostedCluster: hc.DeepCopy(), NodePool: pool.DeepCopy(), Release: payload}
-		first, err := newPlatform().MachineTemplate(in)
-		g.Expect(err).NotTo(HaveOccurred())
-		if !traits.Managed {
-			g.Expect(first).To(BeNil())
-			return
-		}
-		second, err := newPlatform().MachineTemplate(in)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(second).To(BeComparableTo(first))
-		g.Expect(first.Object.GetObjectKind().GroupVersionKind()).To(Equal(traits.TemplateKind))
-		g.Expect(first.Object.GetName()).To(BeEmpty(), "the NodePool controller names it")
-		g.Expect(in.NodePool).To(BeComparableTo(pool), "what is looked at is not changed")
+		template(t, newPlatform, example)
 	})
 	t.Run("When Cluster API manages machines it should have an infrastructure object with its kind, and a provider with container manager", func(t *testing.T) {
 		g := NewWithT(t)

@@ -82,8 +82,7 @@ var shared struct {
 	env  *Env
 	err  error
 
-	controllers, workloads, storage          sync.Once
-	controllersErr, workloadsErr, storageErr error
+	controllers, workloads, storage controllerManager
 }
 
 // Start returns the API server of this test binary, started at the first call, with our CustomResourceDefinitions and Cluster API's.
@@ -273,33 +272,31 @@ func (e *Env) kill() {
 // shared, too.
 func (e *Env) StartControllers(t testing.TB) {
 	t.Helper()
-	shared.controllers.Do(func() {
-		shared.controllersErr = e.runControllers("namespace-controller,garbage-collector-controller,resourcequota-controller")
-	})
-	if shared.controllersErr != nil {
-		t.Fatalf("starting kube-controller-manager: %v", shared.controllersErr)
-	}
+	shared.controllers.start(t, e, "namespace-controller,garbage-collector-controller,resourcequota-controller")
 }
 
 // StartWorkloadControllers adds those that make pods of Deployments, and claims of their own volumes. No pod runs: there is no scheduler, and no node.
 func (e *Env) StartWorkloadControllers(t testing.TB) {
 	t.Helper()
-	shared.workloads.Do(func() {
-		shared.workloadsErr = e.runControllers("deployment-controller,replicaset-controller,ephemeral-volume-controller")
-	})
-	if shared.workloadsErr != nil {
-		t.Fatalf("starting kube-controller-manager: %v", shared.workloadsErr)
-	}
+	shared.workloads.start(t, e, "deployment-controller,replicaset-controller,ephemeral-volume-controller")
 }
 
 // StartVolumeControllers adds those that bind claims to volumes, and make claims and pods of StatefulSets. Nobody provides volumes, and no pod runs.
 func (e *Env) StartVolumeControllers(t testing.TB) {
 	t.Helper()
-	shared.storage.Do(func() {
-		shared.storageErr = e.runControllers("persistentvolume-binder-controller,statefulset-controller")
-	})
-	if shared.storageErr != nil {
-		t.Fatalf("starting kube-controller-manager: %v", shared.storageErr)
+	shared.storage.start(t, e, "persistentvolume-binder-controller,statefulset-controller")
+}
+
+// controllerManager is a kube-controller-manager that is started when somebody first asks for it.
+type controllerManager struct {
+	once sync.Once
+	err  error
+}
+
+func (m *controllerManager) start(t testing.TB, e *Env, controllers string) {
+	t.Helper()
+	if m.once.Do(func() { m.err = e.runControllers(controllers) }); m.err != nil {
+		t.Fatalf("starting kube-controller-manager: %v", m.err)
 	}
 }
 

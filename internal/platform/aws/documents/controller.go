@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +28,7 @@ import (
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/platform/beside"
 )
 
 // PublishedAnnotation on a HostedCluster holds a hash of the documents that were written last, and of where they are.
@@ -61,8 +61,7 @@ type Reconciler struct {
 	// Open makes the client of the bucket; it is called until it succeeds once.
 	Open func(ctx context.Context) (Bucket, error)
 
-	mu       sync.Mutex
-	bucket   Bucket
+	buckets  beside.Clients[struct{}, Bucket]
 	outcomes outcome.Outcomes
 }
 
@@ -81,16 +80,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) open(ctx context.Context) (Bucket, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bucket != nil {
-		return r.bucket, nil
-	}
-	b, err := r.Open(ctx)
-	if err == nil {
-		r.bucket = b
-	}
-	return b, err
+	return r.buckets.Get(struct{}{}, func() (Bucket, error) { return r.Open(ctx) })
 }
 
 // Reconcile does one pass.

@@ -3,7 +3,6 @@ package privatelink
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -21,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/beside"
 	"hcp.internal/platform/internal/platform/privatelinks"
 )
 
@@ -33,12 +33,10 @@ type Endpoints struct {
 	Client  client.Client
 	Applier *apply.Applier
 	Clock   clock.PassiveClock
-	// Open makes the client of AWS for a cluster; it is called until it succeeds, and again when the roles change.
+	// Open makes the client of AWS for a cluster; it is called until it succeeds, and again for other roles.
 	Open func(ctx context.Context, as Account) (*Consumer, error)
 
-	mu       sync.Mutex
-	opened   Account
-	consumer *Consumer
+	clients  beside.Clients[Account, *Consumer]
 	patience patience
 	outcomes outcome.Outcomes
 }
@@ -67,17 +65,11 @@ func accountOf(hcp *hyperv1.HostedControlPlane) Account {
 }
 
 func (r *Endpoints) open(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*Consumer, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	want := accountOf(hcp)
-	if r.consumer != nil && r.opened == want {
-		return r.consumer, nil
-	}
-	c, err := r.Open(ctx, want)
+	as := accountOf(hcp)
+	c, err := r.clients.Get(as, func() (*Consumer, error) { return r.Open(ctx, as) })
 	if err != nil {
 		return nil, errors.New("the credentials for AWS in Secret control-plane-operator-creds can't be read: spec.platform.aws.rolesRef.controlPlaneOperatorARN of the HostedCluster names the role")
 	}
-	r.consumer, r.opened = c, want
 	return c, nil
 }
 

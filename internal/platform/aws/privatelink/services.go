@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +30,7 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/beside"
 	"hcp.internal/platform/internal/platform/privatelinks"
 )
 
@@ -50,8 +50,7 @@ type Services struct {
 	// Open makes the client of AWS; it is called until it succeeds once.
 	Open func(ctx context.Context, region string) (*Provider, error)
 
-	mu       sync.Mutex
-	provider *Provider
+	clients  beside.Clients[struct{}, *Provider]
 	patience patience
 	outcomes outcome.Outcomes
 }
@@ -74,16 +73,7 @@ func ofPool(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func (r *Services) open(ctx context.Context) (*Provider, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.provider != nil {
-		return r.provider, nil
-	}
-	p, err := r.Open(ctx, r.Region)
-	if err == nil {
-		r.provider = p
-	}
-	return p, err
+	return r.clients.Get(struct{}{}, func() (*Provider, error) { return r.Open(ctx, r.Region) })
 }
 
 // Reconcile does one pass.

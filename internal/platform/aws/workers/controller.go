@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -24,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/process"
 	platformaws "hcp.internal/platform/internal/platform/aws"
+	"hcp.internal/platform/internal/platform/beside"
 )
 
 // How often AWS is asked whether it takes tokens: after it did, and after it did not.
@@ -50,8 +50,7 @@ type Reconciler struct {
 	// NewAPI makes a client for a region; it is called until it succeeds once.
 	NewAPI func(ctx context.Context, region string) (API, error)
 
-	mu       sync.Mutex
-	api      API
+	clients  beside.Clients[struct{}, API]
 	outcomes outcome.Outcomes
 }
 
@@ -64,16 +63,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // client is that of EC2.
 func (r *Reconciler) client(ctx context.Context, hcp *hyperv1.HostedControlPlane) (API, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.api != nil {
-		return r.api, nil
-	}
-	api, err := r.NewAPI(ctx, hcp.Spec.Platform.AWS.Region)
-	if err == nil {
-		r.api = api
-	}
-	return api, err
+	return r.clients.Get(struct{}{}, func() (API, error) { return r.NewAPI(ctx, hcp.Spec.Platform.AWS.Region) })
 }
 
 // Reconcile does one pass.

@@ -3,7 +3,6 @@ package privatelink
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -22,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/beside"
 	"hcp.internal/platform/internal/platform/privatelinks"
 )
 
@@ -38,9 +38,7 @@ type Endpoints struct {
 	// Open makes the client of a subscription in a cloud; it is called until it succeeds.
 	Open func(cloudName, subscription string) (*Consumer, error)
 
-	mu       sync.Mutex
-	opened   [2]string
-	consumer *Consumer
+	clients  beside.Clients[[2]string, *Consumer]
 	outcomes outcome.Outcomes
 }
 
@@ -59,17 +57,8 @@ func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Endpoints) open(obj *hyperv1.AzurePrivateLinkService, hcp *hyperv1.HostedControlPlane) (*Consumer, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	want := [2]string{hcp.Spec.Platform.Azure.Cloud, string(obj.Spec.SubscriptionID)}
-	if r.consumer != nil && r.opened == want {
-		return r.consumer, nil
-	}
-	c, err := r.Open(want[0], want[1])
-	if err == nil {
-		r.consumer, r.opened = c, want
-	}
-	return c, err
+	cloudName, subscription := hcp.Spec.Platform.Azure.Cloud, string(obj.Spec.SubscriptionID)
+	return r.clients.Get([2]string{cloudName, subscription}, func() (*Consumer, error) { return r.Open(cloudName, subscription) })
 }
 
 // Reconcile does one pass.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -28,6 +27,7 @@ import (
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/pause"
+	"hcp.internal/platform/internal/platform/beside"
 	"hcp.internal/platform/internal/platform/privatelinks"
 )
 
@@ -54,8 +54,7 @@ type Services struct {
 	// Open makes the client of a cloud; it is called until it succeeds once.
 	Open func(cloudName string) (*Provider, error)
 
-	mu       sync.Mutex
-	opened   map[string]*Provider
+	clients  beside.Clients[string, *Provider]
 	outcomes outcome.Outcomes
 }
 
@@ -68,24 +67,11 @@ func (r *Services) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Services) open(hc *hyperv1.HostedCluster) (*Provider, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	cloudName := ""
 	if hc != nil && hc.Spec.Platform.Azure != nil {
 		cloudName = hc.Spec.Platform.Azure.Cloud
 	}
-	if p := r.opened[cloudName]; p != nil {
-		return p, nil
-	}
-	p, err := r.Open(cloudName)
-	if err != nil {
-		return nil, err
-	}
-	if r.opened == nil {
-		r.opened = map[string]*Provider{}
-	}
-	r.opened[cloudName] = p
-	return p, nil
+	return r.clients.Get(cloudName, func() (*Provider, error) { return r.Open(cloudName) })
 }
 
 // Reconcile does one pass.

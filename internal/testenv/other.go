@@ -17,20 +17,34 @@ const apiServer = "kube-apiserver"
 var others atomic.Int32
 
 // StartOther starts another API server, for tests of what works between two clusters. It has only Kubernetes' own kinds, and ends with
-// the test. Its etcd gets etcdFlags besides the usual ones.
-func StartOther(t testing.TB, etcdFlags ...string) *Env {
+// the test.
+func StartOther(t testing.TB) *Env {
+	t.Helper()
+	return startBeside(t, (*Env).startServers)
+}
+
+// StartOwn starts another API server with the definitions that Start's has, for one test alone, with which it ends. Its etcd gets etcdFlags besides the usual ones.
+func StartOwn(t testing.TB, etcdFlags ...string) *Env {
+	t.Helper()
+	return startBeside(t, func(e *Env) error {
+		e.etcdFlags = etcdFlags
+		return e.setUp(seedFolder(e.binary))
+	})
+}
+
+func startBeside(t testing.TB, start func(*Env) error) *Env {
 	t.Helper()
 	binary := KubeBinary(t)
 	dir, err := workDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &Env{binary: binary, etcdFlags: etcdFlags, dir: filepath.Join(dir, fmt.Sprintf("other-%d", others.Add(1)))}
+	env := &Env{binary: binary, dir: filepath.Join(dir, fmt.Sprintf("other-%d", others.Add(1)))}
 	if err := os.MkdirAll(env.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(env.stop)
-	if err := env.startServers(); err != nil {
+	if err := start(env); err != nil {
 		t.Fatalf("starting another API server: %v", err)
 	}
 	return env

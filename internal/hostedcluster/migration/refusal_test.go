@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -282,14 +281,8 @@ func (f *fleet) limited(t testing.TB) client.Client {
 func TestStorageFull(t *testing.T) {
 	t.Run("When the management cluster's etcd is full it should be told before anything is begun", func(t *testing.T) {
 		const quota = 64 << 20
-		env := testenv.StartOther(t, fmt.Sprint("--quota-backend-bytes=", quota))
+		env := testenv.StartOwn(t, fmt.Sprint("--quota-backend-bytes=", quota))
 		g, ctx := NewWithT(t), t.Context()
-		crds, err := config.CRDs("default")
-		g.Expect(err).NotTo(HaveOccurred())
-		capi, err := config.CAPICRDs()
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: append(crds, capi...), MaxTime: patience2})
-		g.Expect(err).NotTo(HaveOccurred())
 		f := newFleet(t, env)
 		hc := f.add(t, "a", 1)
 		f.ask(t, "a", map[string]*string{hyperv1.PrivateCAPIMigrateAnnotation: ptr.To("true")})

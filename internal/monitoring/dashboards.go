@@ -3,7 +3,6 @@ package monitoring
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 )
 
 // Dashboard is one of Grafana, as code. JSON has it as Grafana reads it.
@@ -161,15 +160,3 @@ func (p Panel) model() map[string]any {
 func prometheus() map[string]any {
 	return map[string]any{"type": "prometheus", "uid": "${" + source + "}"}
 }
-
-// Filled is an expression with values in place of a dashboard's variables, as Grafana asks it.
-func Filled(expr string, values map[string]string) string {
-	return variable.ReplaceAllStringFunc(expr, func(name string) string {
-		if v, ok := values[name[1:]]; ok {
-			return v
-		}
-		return name
-	})
-}
-
-var variable = regexp.MustCompile(`\$[a-z_]+`)

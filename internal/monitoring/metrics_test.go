@@ -160,8 +160,3 @@ func TestDashboards(t *testing.T) {
 		g.Expect(uids).To(HaveLen(3))
 	})
 }
-
-func TestFilled(t *testing.T) {
-	NewWithT(t).Expect(Filled(`a{namespace="$namespace", name="$name"}`, map[string]string{"namespace": "clusters", "name": "demo"})).To(
-		Equal(`a{namespace="clusters", name="demo"}`), "When variables are replaced it should be what Grafana asks")
-}

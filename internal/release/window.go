@@ -157,9 +157,6 @@ func Supported() []string { return openShiftWindow.list() }
 // SupportedKubernetes lists the Kubernetes minors of the window, newest first.
 func SupportedKubernetes() []string { return kubernetesWindow.list() }
 
-// KubernetesRange is the window of Kubernetes as people read it, as in "1.34 to 1.36".
-func KubernetesRange() string { return kubernetesWindow.min + " to " + kubernetesWindow.max }
-
 func (w window) list() []string {
 	lowest, highest := mustMinor(w.min), mustMinor(w.max)
 	var minors []string

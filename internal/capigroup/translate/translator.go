@@ -133,11 +133,6 @@ func (x *Translator) Close() error {
 	return ErrTruncated
 }
 
-// Boundary tells whether the stream is between two values.
-func (x *Translator) Boundary() bool {
-	return len(x.stack) == 0 && (x.state == inValue || x.state == inTail)
-}
-
 // Append translates the next part of a body and appends the result to dst. What is held back comes with later parts; nothing is held
 // back at the end of a value of a stream. After an error, which wraps one of this package's, the body can't be translated any further.
 func (x *Translator) Append(dst, src []byte) ([]byte, error) {

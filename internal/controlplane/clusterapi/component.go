@@ -19,9 +19,6 @@ const Name = names.ClusterAPI
 // WebhookSecret holds the serving certificate of the webhooks that nobody calls.
 const WebhookSecret = "capi-webhooks-tls"
 
-// ImageTag is the tag of the manager in releases.
-const ImageTag = "cluster-capi-controllers"
-
 //go:embed assets
 var assets embed.FS
 

@@ -53,9 +53,7 @@ type WorkloadComponent struct {
 	kubeconfig   *ServiceAccountKubeconfig
 	capi         *CAPIClient
 
-	reloaded        sets.Set[string] // volumes whose files the program reads again by itself
-	extraConfigMaps []string         // that count for the configuration hash though they are not mounted
-	extraSecrets    []string
+	reloaded sets.Set[string] // volumes whose files the program reads again by itself
 }
 
 // Predicate decides whether something is wanted. An error leaves everything as it is.
@@ -184,31 +182,12 @@ func (b *Builder[W]) ReloadsFilesOf(volumes ...string) *Builder[W] {
 	return b
 }
 
-// RolloutOnConfigMapChange restarts the pods when one of these ConfigMaps changes, mounted or not. Mounted ones do so
-// without being named.
-func (b *Builder[W]) RolloutOnConfigMapChange(names ...string) *Builder[W] {
-	b.c.extraConfigMaps = append(b.c.extraConfigMaps, names...)
-	return b
-}
-
-// RolloutOnSecretChange is RolloutOnConfigMapChange for Secrets.
-func (b *Builder[W]) RolloutOnSecretChange(names ...string) *Builder[W] {
-	b.c.extraSecrets = append(b.c.extraSecrets, names...)
-	return b
-}
-
 // WithCustomOperandsRolloutCheckFunc adds a condition to a complete rollout: check returns what is still missing as an
 // error, which becomes the message of RolloutComplete=False, reason WaitingForOperands. It is called only when the workload
 // itself is complete.
 func (b *Builder[W]) WithCustomOperandsRolloutCheckFunc(check func(WorkloadContext) error) *Builder[W] {
 	b.c.operands = check
 	return b
-}
-
-// MonitorOperandsRolloutStatus waits for the Deployments that the component makes: those labelled as managed by it must be
-// at the release version and ready.
-func (b *Builder[W]) MonitorOperandsRolloutStatus() *Builder[W] {
-	return b.WithCustomOperandsRolloutCheckFunc(managedOperands(b.c.name))
 }
 
 // Build loads the assets. It panics when the component is broken as written, which any test that lists the components finds.

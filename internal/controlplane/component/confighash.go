@@ -25,12 +25,6 @@ type configRef struct {
 // configHash restarts the pods when something that they read changes, except what their program reads again by itself.
 func configHash(s *scope) error {
 	refs := configRefs(&s.template.Spec, s.c.reloaded.Has)
-	for _, name := range s.c.extraConfigMaps {
-		refs = append(refs, configRef{kind: "ConfigMap", name: name})
-	}
-	for _, name := range s.c.extraSecrets {
-		refs = append(refs, configRef{kind: "Secret", name: name})
-	}
 	if len(refs) == 0 && s.ctx.Release.Kubernetes {
 		return nil
 	}

@@ -7,33 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"hcp.internal/platform/internal/contract/names"
 )
-
-// ReleaseVersionAnnotation on a Deployment that an operator made is the release that the operator made it for.
-const ReleaseVersionAnnotation = "release.openshift.io/version"
-
-// managedOperands checks the Deployments labelled as managed by a component: each must be at the release version, and ready.
-func managedOperands(component string) func(WorkloadContext) error {
-	return func(ctx WorkloadContext) error {
-		var list appsv1.DeploymentList
-		err := ctx.Reader.List(ctx.Context, &list, client.InNamespace(ctx.HCP.Namespace), client.MatchingLabels{names.ManagedByLabel: component})
-		if err != nil {
-			return fmt.Errorf("listing the Deployments of %s: %w", component, err)
-		}
-		var errs []error
-		for i := range list.Items {
-			d := &list.Items[i]
-			if got := d.Annotations[ReleaseVersionAnnotation]; got != ctx.Release.Version {
-				errs = append(errs, fmt.Errorf("deployment %s is at version %q, not %q", d.Name, got, ctx.Release.Version))
-				continue
-			}
-			errs = append(errs, deploymentReady(d))
-		}
-		return errors.Join(errs...)
-	}
-}
 
 // DeploymentComplete says whether every replica runs what the Deployment asks for.
 func DeploymentComplete(d *appsv1.Deployment) bool { return deploymentReady(d) == nil }

@@ -138,14 +138,6 @@ func TestConfigHash(t *testing.T) {
 		}
 		g.Expect(hash(t, some(), settings("2"), cert("1"))).To(Equal(hash(t, some(), settings("1"), cert("1"))))
 	})
-	t.Run("When an object is not mounted but named it should count", func(t *testing.T) {
-		g := NewWithT(t)
-		named := func() *Builder[*appsv1.Deployment] { return plain().RolloutOnConfigMapChange("other") }
-		other := func(value string) client.Object {
-			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Data: map[string]string{"a": value}}
-		}
-		g.Expect(hash(t, named(), other("1"))).NotTo(Equal(hash(t, named(), other("2"))))
-	})
 	t.Run("When the component makes the object itself it should hash what it makes and not what was there", func(t *testing.T) {
 		g := NewWithT(t)
 		making := func() *Builder[*appsv1.Deployment] {

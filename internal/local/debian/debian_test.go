@@ -30,7 +30,7 @@ awk-user
 
 func TestClosure(t *testing.T) {
 	t.Run("When a name is none of a package it should refuse it before it reaches a command line", func(t *testing.T) {
-		_, err := Closure(t.Context(), []string{"--option"})
+		_, err := closure(t.Context(), []string{"--option"}, (&Cache{}).apt)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no name of a package")))
 	})
 }

@@ -20,12 +20,7 @@ const maxPackages = 200
 
 var packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,100}$`)
 
-// Closure returns the packages and everything that they need to run on this machine, sorted.
-func Closure(ctx context.Context, packages []string) ([]string, error) {
-	return closure(ctx, packages, (&Cache{}).apt)
-}
-
-// closure is Closure by an apt that may be for another architecture.
+// closure returns the packages and everything that they need to run, sorted, by an apt that may be for another architecture.
 func closure(ctx context.Context, packages []string, apt func(ctx context.Context, program string, args ...string) *exec.Cmd) ([]string, error) {
 	have := map[string]bool{}
 	next := packages

@@ -27,18 +27,8 @@ func ARO(ctx component.WorkloadContext) bool {
 	return ctx.HCP.Spec.Platform.Type == hyperv1.AzurePlatform && azure.AzureAuthenticationConfig.AzureAuthenticationConfigType == hyperv1.AzureAuthenticationTypeManagedIdentities
 }
 
-// SelfManagedAzure says whether a control plane is on Azure, and the installation no managed service.
-func SelfManagedAzure(ctx component.WorkloadContext) bool {
-	return ctx.HCP.Spec.Platform.Type == hyperv1.AzurePlatform && ctx.Environment.ManagedService != component.AROHCP
-}
-
-// OnARO and OnSelfManagedAzure are these as predicates.
+// OnARO is ARO as a predicate.
 func OnARO(ctx component.WorkloadContext) (bool, error) { return ARO(ctx), nil }
-
-// OnSelfManagedAzure is described at OnARO.
-func OnSelfManagedAzure(ctx component.WorkloadContext) (bool, error) {
-	return SelfManagedAzure(ctx), nil
-}
 
 // ManagedIdentities are those of the control plane's components, nil where they have none.
 func ManagedIdentities(hcp *hyperv1.HostedControlPlane) *hyperv1.ControlPlaneManagedIdentities {

@@ -14,10 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/hostedclustertest"
@@ -59,10 +57,7 @@ func TestSpeaksPrivately(t *testing.T) {
 func (w *world) behindProxy(t testing.TB) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	g := NewWithT(t)
-	crds, err := config.PrivateCAPICRDs()
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(w.env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: patience})
-	g.Expect(err).NotTo(HaveOccurred())
+	w.env.InstallPrivateCAPI(t)
 	tls, err := rest.TLSConfigFor(w.env.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	up, err := proxy.NewUpstream(proxy.UpstreamConfig{URL: w.env.Config.Host, TLS: tls})

@@ -70,6 +70,9 @@ type Env struct {
 	// commands are the arguments of what runs, by name.
 	commands map[string][]string
 
+	privateCAPI    sync.Once
+	privateCAPIErr error
+
 	// discovery guards the next ones, which all clients share.
 	discovery    sync.Once
 	discoveryErr error
@@ -159,6 +162,22 @@ func (e *Env) installCRDs() error {
 		return fmt.Errorf("installing CustomResourceDefinitions: %w", err)
 	}
 	return nil
+}
+
+// InstallPrivateCAPI adds the definitions of Cluster API in HyperShift's own groups, once for all tests that share the server: it would validate anew
+// those that it has.
+func (e *Env) InstallPrivateCAPI(t testing.TB) {
+	t.Helper()
+	e.privateCAPI.Do(func() {
+		crds, err := config.PrivateCAPICRDs()
+		if err == nil {
+			_, err = envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
+		}
+		e.privateCAPIErr = err
+	})
+	if e.privateCAPIErr != nil {
+		t.Fatalf("installing Cluster API's definitions in private groups: %v", e.privateCAPIErr)
+	}
 }
 
 func (e *Env) startServers() error {

@@ -26,11 +26,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
@@ -86,10 +84,7 @@ func (d *deployer) refuse(name string, err error) {
 func newFleet(t testing.TB, env *testenv.Env) *fleet {
 	t.Helper()
 	g := NewWithT(t)
-	crds, err := config.PrivateCAPICRDs()
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: patience2})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.InstallPrivateCAPI(t)
 	scheme := runtime.NewScheme()
 	g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme))).To(Succeed())
 	f := &fleet{client: env.Client(t, scheme), cfg: env.Config, ns: env.Namespace(t), deployer: &deployer{refuses: map[string]error{}, mute: map[string]error{}}}

@@ -144,7 +144,7 @@ func TestMigrationCrash(t *testing.T) {
 			Client: m.client,
 			Run: func(c client.WithWatch) error {
 				m.dying(c)
-				return m.migrate(t.Context(), m.mover(t, c), hyperv1.PrivateCAPIMigrateAnnotation)
+				return m.migrate(t.Context(), m.mover(c), hyperv1.PrivateCAPIMigrateAnnotation)
 			},
 			Check: func(t testing.TB) {
 				w.expectFine(t)
@@ -191,7 +191,7 @@ func (m *movable) live(t *testing.T, fault testenv.Fault, at int, ask string) (l
 	for ; lives < 1000; lives++ {
 		f := testenv.NewFaultClient(m.client, fault, at)
 		m.dying(f)
-		err := m.migrate(t.Context(), m.mover(t, f), ask)
+		err := m.migrate(t.Context(), m.mover(f), ask)
 		if err == nil || !errors.Is(err, testenv.ErrFault) {
 			return lives, err
 		}
@@ -228,9 +228,9 @@ func TestMigrationTakenBack(t *testing.T) {
 			ctx := t.Context()
 			standard, pods := m.state(t, translate.Standard), m.pods(t)
 			w := m.watch(t)
-			g.Expect(m.migrate(ctx, m.mover(t, before(m.client, tc.before)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
+			g.Expect(m.migrate(ctx, m.mover(before(m.client, tc.before)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
 			tc.disturb(m, t)
-			g.Expect(m.migrate(ctx, m.mover(t, m.client), "")).To(Succeed())
+			g.Expect(m.migrate(ctx, m.mover(m.client), "")).To(Succeed())
 			w.expectFine(t)
 			m.expectWhole(t, translate.Standard, standard, pods, "RolledBack")
 			hc, err := m.get(ctx, "demo")
@@ -240,7 +240,7 @@ func TestMigrationTakenBack(t *testing.T) {
 				g.Expect(m.legacyPass(ctx)).To(Succeed())
 			}
 			testenv.ExpectQuiet(t, m.client, func(c client.WithWatch) error {
-				_, err := m.mover(t, c).Reconcile(ctx, m.request("demo"))
+				_, err := m.mover(c).Reconcile(ctx, m.request("demo"))
 				return err
 			})
 		})
@@ -250,11 +250,11 @@ func TestMigrationTakenBack(t *testing.T) {
 		g := NewWithT(t)
 		ctx := t.Context()
 		standard, pods := m.state(t, translate.Standard), m.pods(t)
-		g.Expect(m.migrate(ctx, m.mover(t, before(m.client, migration.Switch)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
+		g.Expect(m.migrate(ctx, m.mover(before(m.client, migration.Switch)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
 		hc, err := m.get(ctx, "demo")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.client.Delete(ctx, hc)).To(Succeed())
-		c := m.mover(t, m.client)
+		c := m.mover(m.client)
 		g.Eventually(func(g Gomega) {
 			_, err := c.Reconcile(ctx, m.request("demo"))
 			g.Expect(err).NotTo(HaveOccurred())
@@ -284,7 +284,7 @@ func TestMigrationRefused(t *testing.T) {
 		hc, err := m.get(ctx, "demo")
 		g.Expect(err).NotTo(HaveOccurred())
 		counting := testenv.NewFaultClient(m.client, testenv.FailWrite, 0)
-		report, err := m.mover(t, counting).Preflight(ctx, hc, migration.Forward)
+		report, err := m.mover(counting).Preflight(ctx, hc, migration.Forward)
 		g.Expect(err).NotTo(HaveOccurred())
 		var reasons []string
 		for _, r := range report.Refusals {
@@ -293,12 +293,12 @@ func TestMigrationRefused(t *testing.T) {
 		}
 		slices.Sort(reasons)
 		g.Expect(reasons).To(Equal([]string{"BothGroups", "ForeignFinalizer"}))
-		_, err = m.mover(t, m.client).Reconcile(ctx, m.request("demo"))
+		_, err = m.mover(m.client).Reconcile(ctx, m.request("demo"))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.condition(ctx, "demo", hyperv1.PrivateCAPIMigrationProgressing)()).To(BeEmpty(), "nobody asked")
 		ask := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hyperv1.PrivateCAPIMigrateAnnotation)
 		g.Expect(m.client.Patch(ctx, hc, client.RawPatch("application/merge-patch+json", ask))).To(Succeed())
-		_, err = m.mover(t, m.client).Reconcile(ctx, m.request("demo"))
+		_, err = m.mover(m.client).Reconcile(ctx, m.request("demo"))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.condition(ctx, "demo", hyperv1.PrivateCAPIMigrationProgressing)()).To(Equal("False/Held"))
 		hc, err = m.get(ctx, "demo")
@@ -312,7 +312,7 @@ func BenchmarkMigration(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		m := newMovable(b, 200)
-		c := m.mover(b, m.client)
+		c := m.mover(m.client)
 		b.StartTimer()
 		started := time.Now()
 		if err := m.migrate(b.Context(), c, hyperv1.PrivateCAPIMigrateAnnotation); err != nil {

@@ -30,7 +30,7 @@ func TestMigrationMiddle(t *testing.T) {
 		return out
 	}
 	was := hcp(t).Spec.ReleaseImage
-	g.Expect(m.migrate(ctx, m.mover(t, before(m.client, migration.Verify)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
+	g.Expect(m.migrate(ctx, m.mover(before(m.client, migration.Verify)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
 	t.Run("When an upgrade is asked for in the middle both operators should leave it alone", func(t *testing.T) {
 		g := NewWithT(t)
 		body := fmt.Appendf(nil, `{"spec":{"release":{"image":%q}}}`, m.next)
@@ -55,7 +55,7 @@ func TestMigrationMiddle(t *testing.T) {
 	}
 	t.Run("When its control-plane-operator starts again it should know private types from the first moment", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(m.migrate(ctx, m.mover(t, before(m.client, migration.Unpause)), "")).To(MatchError(testenv.ErrFault))
+		g.Expect(m.migrate(ctx, m.mover(before(m.client, migration.Unpause)), "")).To(MatchError(testenv.ErrFault))
 		template = operator(t)
 		g.Expect(*template.Spec.Replicas).To(BeEquivalentTo(1))
 		g.Expect(template.Spec.Template.Spec.Containers[0].Env).To(ContainElement(HaveField("Name", capiproxy.EnvImage)))
@@ -65,7 +65,7 @@ func TestMigrationMiddle(t *testing.T) {
 		hc, err := m.get(ctx, "demo")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.client.Delete(ctx, hc)).To(Succeed())
-		g.Expect(m.migrate(ctx, m.mover(t, m.client), "")).To(Succeed())
+		g.Expect(m.migrate(ctx, m.mover(m.client), "")).To(Succeed())
 		m.expectWhole(t, translate.Private, standard, pods, "Completed")
 		g.Expect(operator(t).Spec.Template).To(Equal(template.Spec.Template), "its pod was replaced a second time")
 	})

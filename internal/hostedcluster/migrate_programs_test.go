@@ -265,7 +265,7 @@ func TestMigrationPrograms(t *testing.T) {
 					g.Expect(p.client.Patch(ctx, p.hostedCluster(), patch.Annotation(hyperv1.PrivateCAPIRollbackAnnotation, ptr.To("true")))).To(Succeed())
 				}
 			})
-			mover, heard := p.mover(t, c), heard{}
+			mover, heard := p.mover(c), heard{}
 			mover.Events = heard
 			g.Expect(p.migrate(ctx, mover, hyperv1.PrivateCAPIMigrateAnnotation)).To(Succeed())
 
@@ -302,7 +302,7 @@ func TestMigrationLookingElsewhere(t *testing.T) {
 	t.Run("When an approver still looks for standard types after the move requests should stay pending for one that looks for private ones", func(t *testing.T) {
 		g, ctx := NewWithT(t), t.Context()
 		p := newPrograms(t, 2)
-		g.Expect(p.migrate(ctx, p.mover(t, p.client), hyperv1.PrivateCAPIMigrateAnnotation)).To(Succeed())
+		g.Expect(p.migrate(ctx, p.mover(p.client), hyperv1.PrivateCAPIMigrateAnnotation)).To(Succeed())
 		p.ask(t, "serving", "system:nodes", "workers-x7-000", "10.244.7.0")
 		p.ask(t, "first", "system:nodes", "workers-x7-001", "")
 		g.Expect(p.approve(ctx, p.direct)).To(Succeed())
@@ -318,7 +318,7 @@ func TestMigrationLookingElsewhere(t *testing.T) {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 		g.Expect(p.direct.Create(ctx, lingering)).To(Succeed())
 		g.Expect(p.client.Patch(ctx, p.hostedCluster(), patch.Annotation(hyperv1.PrivateCAPIMigrateAnnotation, ptr.To("true")))).To(Succeed())
-		c := p.mover(t, p.client)
+		c := p.mover(p.client)
 		step := func(g Gomega) {
 			g.Expect(client.IgnoreNotFound(p.turn(ctx))).To(Succeed())
 			_, err := c.Reconcile(ctx, p.request("demo"))

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -35,6 +36,8 @@ type movable struct {
 	hcp     string // namespace of the control plane
 	// others are the operators beside the migration; they work directly and through the proxy.
 	others, othersThrough client.WithWatch
+	// discovery remembers the kinds of the API server: they stay as they are, and each mover asks for them.
+	discovery discovery.CachedDiscoveryInterface
 }
 
 // newMovable makes one with n machines, as programs leave them behind.
@@ -46,6 +49,9 @@ func newMovable(t testing.TB, n int) *movable {
 	m.env.StartControllers(t)
 	_, m.through = m.behindProxy(t)
 	m.others, m.othersThrough = m.client, m.through
+	disco, err := discovery.NewDiscoveryClientForConfig(m.env.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	m.discovery = memory.NewMemCacheClient(disco)
 	m.hcp = m.ns + "-demo"
 	hc := m.withMachines(t)
 	hc.Annotations[scopeKey] = hyperv1.LegacyScope
@@ -58,9 +64,11 @@ func newMovable(t testing.TB, n int) *movable {
 		ClusterName: "demo", Replicas: ptr.To(int32(n)), Release: hyperv1.Release{Image: m.image}, Platform: hyperv1.NodePoolPlatform{Type: hyperv1.LocalPlatform},
 		Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace},
 	}})).To(Succeed())
-	for range 10 {
-		g.Expect(m.legacyPass(ctx)).To(Succeed())
-	}
+	g.Expect(testenv.Settle(m.client, 10, func(c client.WithWatch) func() error {
+		m.others = c
+		return func() error { return m.legacyPass(ctx) }
+	})).To(Succeed())
+	m.others = m.client
 	m.makeMachines(t, n)
 	for _, name := range []string{"hosted-cluster-config-operator", "cluster-autoscaler", migration.LegacyDeployment} {
 		labels, ns := map[string]string{"name": name}, m.hcp
@@ -219,13 +227,10 @@ func (m *movable) runDeployments(ctx context.Context) error {
 }
 
 // mover is a migration controller that writes through c.
-func (m *movable) mover(t testing.TB, c client.WithWatch) *migration.Controller {
-	t.Helper()
-	disco, err := discovery.NewDiscoveryClientForConfig(m.env.Config)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+func (m *movable) mover(c client.WithWatch) *migration.Controller {
 	private := m.reconciler(m.through)
 	private.Capabilities.ClusterAPI, private.PrivateCAPI, private.Direct = true, true, m.client
-	return &migration.Controller{Direct: c, Cached: c, Discovery: disco, Clock: clock.RealClock{}, Deployer: newMover(private, c), Namespace: m.ns}
+	return &migration.Controller{Direct: c, Cached: c, Discovery: m.discovery, Clock: clock.RealClock{}, Deployer: newMover(private, c), Namespace: m.ns}
 }
 
 // migrate asks for a move and works until it is over, or a pass fails.
@@ -292,7 +297,7 @@ func TestMigration(t *testing.T) {
 	m := newMovable(t, 3)
 	ctx := t.Context()
 	standard, pods := m.state(t, translate.Standard), m.pods(t)
-	c := m.mover(t, m.client)
+	c := m.mover(m.client)
 	t.Run("When a hosted cluster is moved all of its objects should be private, and no machine should notice", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(standard).To(HaveLen(11))
@@ -310,7 +315,7 @@ func TestMigration(t *testing.T) {
 		}
 		testenv.ExpectQuiet(t, m.through, func(through client.WithWatch) error { return m.privatePass(ctx, through) })
 		testenv.ExpectQuiet(t, m.client, func(direct client.WithWatch) error {
-			_, err := m.mover(t, direct).Reconcile(ctx, m.request("demo"))
+			_, err := m.mover(direct).Reconcile(ctx, m.request("demo"))
 			return err
 		})
 		g.Expect(m.condition(ctx, "demo", hyperv1.PrivateCAPITypes)()).To(Equal("True/PrivateTypesInUse"))

@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 			obs.Published = state.PublishedSecrets{Kubeconfig: []byte("admin"), Custom: []byte("custom"), Existing: map[string]bool{}, Foreign: map[string]bool{}}
 			for key, content := range map[sources.Key]map[string][]byte{
 				{Kind: sources.Secret, Name: "ssh"}:   {"id_rsa.pub": []byte("ssh-ed25519 AAAA")},
-				{Kind: sources.Secret, Name: "audit"}: {"webhook-kubeconfig": []byte("x")},
+				{Kind: sources.Secret, Name: "audit"}: {"webhook-kubeconfig": []byte("kind: Config\n")},
 				{Kind: sources.Secret, Name: "key1"}:  {"key": []byte("0123456789abcdef0123456789abcdef")},
 				{Kind: sources.ConfigMap, Name: "ca"}: {"ca-bundle.crt": []byte("PEM")},
 			} {

@@ -119,7 +119,13 @@ func TestEndConversion(t *testing.T) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(crd), live)).To(Succeed())
 		return live
 	}
-	g.Expect(Converts(read(), namespace)).To(BeTrue())
+	// Until then the API server itself writes to the definition, too.
+	g.Eventually(func() bool {
+		return slices.ContainsFunc(read().Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+		})
+	}).Should(BeTrue())
+	g.Expect(Converts(live, namespace)).To(BeTrue())
 	g.Expect(Converts(live, "another")).To(BeFalse())
 	g.Expect(EndConversion(t.Context(), c, crd.Name, "another")).To(Succeed())
 	g.Expect(Converts(read(), namespace)).To(BeTrue(), "another installation's is left alone")

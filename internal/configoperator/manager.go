@@ -84,7 +84,9 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 	}
 	if o.LeaderElect {
 		options.Lease = process.NewLease(o.Namespace, LeaseName, os.Getenv("POD_NAME"))
-		hosted = options.Lease.Guard(hosted)
+		if hosted, err = options.Lease.Guard(hosted); err != nil {
+			return nil, err
+		}
 	}
 	mgr, err := process.NewManager(management, options)
 	if err != nil {

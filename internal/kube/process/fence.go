@@ -1,8 +1,10 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,7 +18,8 @@ import (
 //
 // Leader election ends a process that could not renew its lease, but one that stood still (a paused machine, SIGSTOP, a host without memory) does not know
 // yet: when it goes on, its workers send what they were about to send, over what the next leader has written meanwhile. What we apply by force knows no
-// version that would refuse it. So every request passes here, and here the time since the lease was renewed is known.
+// version that would refuse it. So every request passes here, and here the time since the lease was renewed is known. It is looked at once more when bytes
+// of a request go to the network: a process mostly stands still somewhere between the two, since a request waits there for its connection.
 //
 // What was handed to the network before the process stood still can't be held back.
 type Fence struct {
@@ -33,16 +36,53 @@ func NewFence(namespace, name string, clk clock.PassiveClock) *Fence {
 	return &Fence{clock: clk, lease: "/namespaces/" + namespace + "/leases/" + name}
 }
 
-// Attach returns a copy of the configuration whose clients pass here. The renewals must be made by one of them.
-func (f *Fence) Attach(cfg *rest.Config) *rest.Config {
+// Attach returns a copy of the configuration whose clients pass here. The renewals must be made by one of them. It fails for a configuration without a way
+// to the API server, such as one with certificates that can't be read.
+//
+// What writes has connections of its own, so that reads and renewals go on over theirs.
+func (f *Fence) Attach(cfg *rest.Config) (*rest.Config, error) {
+	dial := cfg.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTime, KeepAlive: dialTime}).DialContext
+	}
+	to := rest.CopyConfig(cfg)
+	to.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return guarded{conn, f}, nil
+	}
+	writes, err := rest.TransportFor(to)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the connection to %s: %w", cfg.Host, err)
+	}
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{next, f} })
-	return cfg
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{next, writes, f} })
+	return cfg, nil
+}
+
+// dialTime is how long a connection may take, and how often one is looked after, as in client-go.
+const dialTime = 30 * time.Second
+
+// guarded is a connection for what writes.
+type guarded struct {
+	net.Conn
+	fence *Fence
+}
+
+// Write implements net.Conn.
+func (c guarded) Write(b []byte) (int, error) {
+	if err := c.fence.check(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
 }
 
 type fenced struct {
-	http.RoundTripper
-	fence *Fence
+	http.RoundTripper // for reads and the lease
+	writes            http.RoundTripper
+	fence             *Fence
 }
 
 // WrappedRoundTripper lets client-go find the connection beneath.
@@ -68,7 +108,7 @@ func (r fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	return r.RoundTripper.RoundTrip(req)
+	return r.writes.RoundTrip(req)
 }
 
 // close keeps everything from being written from now on: the lease is given back, and whoever wants it has it at once.

@@ -1,7 +1,9 @@
 package process
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,10 +31,14 @@ func TestFence(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Now())
 	fence := NewFence("hypershift", "operator", clk)
 	cfg := &rest.Config{Host: server.URL}
-	one, err := rest.HTTPClientFor(fence.Attach(cfg))
-	g.Expect(err).NotTo(HaveOccurred())
-	other, err := rest.HTTPClientFor(fence.Attach(cfg)) // such as that of a manager
-	g.Expect(err).NotTo(HaveOccurred())
+	attached := func() *http.Client {
+		to, err := fence.Attach(cfg)
+		g.Expect(err).NotTo(HaveOccurred())
+		c, err := rest.HTTPClientFor(to)
+		g.Expect(err).NotTo(HaveOccurred())
+		return c
+	}
+	one, other := attached(), attached() // such as that of a manager
 	g.Expect(cfg.WrapTransport).To(BeNil(), "the given configuration is not changed")
 
 	const object, lease = "/api/v1/namespaces/a/configmaps/b", "/apis/coordination.k8s.io/v1/namespaces/hypershift/leases/operator"
@@ -72,4 +78,39 @@ func TestFence(t *testing.T) {
 	g.Expect(send(one, http.MethodPut, "/apis/coordination.k8s.io/v1/namespaces/other/leases/operator")).To(HaveOccurred(), "another lease is an object like any other")
 	g.Expect(send(one, http.MethodPut, lease)).To(Succeed())
 	g.Expect(send(other, http.MethodPatch, object)).To(Succeed(), "When the lease was still there it should go on")
+}
+
+// A request waits between the fence and the network: for a connection, for its turn on one.
+func TestFenceAtConnection(t *testing.T) {
+	t.Run("When the process stands still while a write waits for its connection the write should not be sent", func(t *testing.T) {
+		g := NewWithT(t)
+		got := make(chan string, 10)
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Method }))
+		t.Cleanup(server.Close)
+		clk := clocktesting.NewFakePassiveClock(time.Now())
+		fence := NewFence("hypershift", "operator", clk)
+		dial := (&net.Dialer{}).DialContext
+		cfg := &rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			clk.SetTime(clk.Now().Add(LeaseDuration))
+			return conn, err
+		}}
+		to, err := fence.Attach(cfg)
+		g.Expect(err).NotTo(HaveOccurred())
+		c, err := rest.HTTPClientFor(to)
+		g.Expect(err).NotTo(HaveOccurred())
+		fence.note(clk.Now())
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+		g.Expect(err).NotTo(HaveOccurred())
+		resp, err := c.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		g.Expect(err).To(MatchError(ContainSubstring("another process may be the leader")))
+		g.Expect(got).To(BeEmpty())
+
+		resp, err = c.Get(server.URL)
+		g.Expect(err).NotTo(HaveOccurred(), "reads go on")
+		g.Expect(resp.Body.Close()).To(Succeed())
+	})
 }

@@ -64,9 +64,9 @@ func NewLease(namespace, name, pod string) *Lease {
 
 // Guard returns a copy of the configuration with which nothing can be written once the lease may be another process's; see Fence. NewManager does it
 // for its own. Without a lease it returns the configuration itself.
-func (l *Lease) Guard(cfg *rest.Config) *rest.Config {
+func (l *Lease) Guard(cfg *rest.Config) (*rest.Config, error) {
 	if l == nil || l.namespace == "" {
-		return cfg
+		return cfg, nil
 	}
 	return l.fence.Attach(cfg)
 }
@@ -84,7 +84,10 @@ func (l *Lease) elect(cfg *rest.Config, o *ctrl.Options) (*rest.Config, error) {
 	if l.namespace == "" {
 		return cfg, nil // controller-runtime looks where the pod is
 	}
-	cfg = l.Guard(cfg)
+	cfg, err := l.Guard(cfg)
+	if err != nil {
+		return nil, err
+	}
 	lock, err := lock(cfg, l.namespace, l.name, l.pod)
 	if err != nil {
 		return nil, err

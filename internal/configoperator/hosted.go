@@ -2,6 +2,7 @@ package configoperator
 
 import (
 	"fmt"
+	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/kubeconfig"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/kube/responses"
 )
@@ -45,27 +47,26 @@ func hostedClient(cfg *rest.Config, scheme *runtime.Scheme) (client.WithWatch, e
 	return c, nil
 }
 
-// infraClient is for the cluster that runs virtual machines, nil without a kubeconfig. The kubeconfig is the user's: it may not have programs run or files read here.
+// infraClient is for the cluster that runs virtual machines, nil without a kubeconfig. The kubeconfig is the user's.
 func infraClient(path string) (client.Client, error) {
 	if path == "" {
 		return nil, nil
 	}
 	const flag = "--kubevirt-infra-kubeconfig"
-	raw, err := clientcmd.LoadFromFile(path)
+	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: reading %s: %w", flag, path, err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	for name, user := range raw.AuthInfos {
-		if user.Exec != nil || user.AuthProvider != nil || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "" {
-			return nil, fmt.Errorf("%s: user %q has its credentials from a program or a file: embed a token or a certificate", flag, name)
-		}
+	config, err := kubeconfig.Foreign(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", flag, path, err)
 	}
-	for name, cluster := range raw.Clusters {
+	for name, cluster := range config.Clusters {
 		if cluster.CertificateAuthority != "" {
 			return nil, fmt.Errorf("%s: cluster %q has its authority from a file: embed it", flag, name)
 		}
 	}
-	cfg, err := clientcmd.NewDefaultClientConfig(*raw, nil).ClientConfig()
+	cfg, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

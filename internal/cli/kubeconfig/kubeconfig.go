@@ -21,6 +21,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/kube/kubeconfig"
 	"hcp.internal/platform/internal/kube/read"
 )
 
@@ -210,7 +211,8 @@ func Kubeconfig(ctx context.Context, c client.Client, o Options, notes io.Writer
 	return clientcmd.Write(*merged)
 }
 
-// published reads the kubeconfig that the operator published for a cluster.
+// published reads the kubeconfig that the operator published for a cluster. Whoever may write Secrets in the cluster's namespace may have replaced it, most
+// of all while the cluster is paused; with what it said, programs would run as the user of this command.
 func published(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) ([]byte, error) {
 	if hc.Status.KubeConfig == nil {
 		return nil, fmt.Errorf("HostedCluster %s/%s has no kubeconfig yet: its API is still coming up; see its conditions with `kubectl describe hostedcluster %s --namespace %s`",
@@ -223,6 +225,13 @@ func published(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) 
 	raw := secret.Data[secretKey]
 	if len(raw) == 0 {
 		return nil, fmt.Errorf("Secret %s/%s has no key %s", secret.Namespace, secret.Name, secretKey)
+	}
+	switch _, err := kubeconfig.Foreign(raw); {
+	case errors.Is(err, kubeconfig.ErrNone):
+		return nil, fmt.Errorf("kubeconfig of %s-%s can't be parsed: see Secret %s/%s", hc.Namespace, hc.Name, secret.Namespace, secret.Name)
+	case err != nil:
+		return nil, fmt.Errorf("Secret %s/%s is not what was published for HostedCluster %s, so it is not used: %w. Delete the Secret: a cluster that is not paused gets another",
+			secret.Namespace, secret.Name, hc.Name, err)
 	}
 	return raw, nil
 }

@@ -53,6 +53,7 @@ func TestKubeconfig(t *testing.T) {
 		cluster("b", true), secret("b", admin(t, "https://b:6443")),
 		cluster("new", false),
 		cluster("broken", true), secret("broken", []byte("hunter2: [")),
+		cluster("replaced", true), secret("replaced", []byte(`{"users": [{"name": "admin", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh"}}}]}`)),
 	).Build()
 	read := func(g *WithT, name, namespace string) (*clientcmdapi.Config, string, error) {
 		var notes bytes.Buffer
@@ -85,8 +86,14 @@ func TestKubeconfig(t *testing.T) {
 			g.Expect(config.AuthInfos[context.AuthInfo].Token).To(Equal("hunter2"))
 			g.Expect(context.Namespace).To(Equal("default"))
 		}
-		g.Expect(notes).To(And(ContainSubstring("clusters/new has no kubeconfig yet"), ContainSubstring("clusters-broken can't be parsed")))
+		g.Expect(notes).To(And(ContainSubstring("clusters/new has no kubeconfig yet"), ContainSubstring("clusters-broken can't be parsed"),
+			ContainSubstring("Secret clusters/replaced-admin-kubeconfig is not what was published")))
 		g.Expect(notes).NotTo(ContainSubstring("hunter2"))
+	})
+	t.Run("When somebody replaced the kubeconfig by one that runs a program it should not be used", func(t *testing.T) {
+		g := NewWithT(t)
+		_, _, err := read(g, "replaced", "clusters")
+		g.Expect(err).To(MatchError(And(ContainSubstring("credentials that a program or a file gives"), ContainSubstring("Delete the Secret"))))
 	})
 	t.Run("When the cluster doesn't exist it should name the flags", func(t *testing.T) {
 		g := NewWithT(t)

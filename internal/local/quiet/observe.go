@@ -21,6 +21,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/kubeconfig"
 	"hcp.internal/platform/internal/local/components"
 	"hcp.internal/platform/internal/sleep"
 )
@@ -105,7 +106,11 @@ func servers(ctx context.Context, cfg *rest.Config) ([]*Server, error) {
 		if err := api.Get(ctx, client.ObjectKey{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name}, secret); err != nil {
 			return nil, fmt.Errorf("reading the kubeconfig of %s/%s: %w", hc.Namespace, hc.Name, err)
 		}
-		hosted, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[kubeconfigKey])
+		config, err := kubeconfig.Foreign(secret.Data[kubeconfigKey]) // others may write in that namespace
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig of %s/%s: %w", hc.Namespace, hc.Name, err)
+		}
+		hosted, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig of %s/%s: %w", hc.Namespace, hc.Name, err)
 		}

@@ -6,6 +6,7 @@
 //	backups        keys of Secrets, annotations and places in pods of backups and restores
 //	capiproxy      the proxy beside programs that use Cluster API: its container, and the environment that points to it
 //	certsigner     signers of a control plane's certificates, and the permissions of who signs
+//	hostnames      by which names control planes are reached, and whose one is that several hosted clusters ask for
 //	images         which images of a release operators pass on to each other
 //	metricsets     which metrics of a component belong to which set
 //	names          objects, labels and keys in control-plane namespaces

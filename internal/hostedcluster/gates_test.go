@@ -1,6 +1,7 @@
 package hostedcluster
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -193,6 +194,33 @@ func TestCollision(t *testing.T) {
 		ns := &corev1.Namespace{}
 		g.Expect(w.client.Get(ctx, client.ObjectKey{Name: w.ns + "-a-b"}, ns)).To(Succeed())
 		g.Expect(ns.DeletionTimestamp).To(BeNil())
+	})
+}
+
+func TestTakenName(t *testing.T) {
+	t.Run("When a HostedCluster asks for the host name of another it should be refused, though it is older, and go on when it gives the name up", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		host := "api." + w.ns + ".example.com"
+		old := w.hostedCluster(func(hc *hyperv1.HostedCluster) { hc.Name = "old" })
+		g.Expect(w.client.Create(ctx, old)).To(Succeed())
+		g.Eventually(w.condition(ctx, "old", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
+		g.Expect(w.client.Create(ctx, w.hostedCluster(func(hc *hyperv1.HostedCluster) { hc.Name, hc.Spec.KubeAPIServerDNSName = "owner", host }))).To(Succeed())
+		g.Eventually(w.condition(ctx, "owner", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
+
+		ask := func(name string) {
+			g.Expect(w.client.Patch(ctx, old, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"kubeAPIServerDNSName":%q}}`, name)))).To(Succeed())
+		}
+		ask(host)
+		g.Eventually(w.condition(ctx, "old", hyperv1.ValidHostedClusterConfiguration), patience, often).Should(Equal("False/InvalidConfiguration"))
+		g.Expect(w.message(ctx, "old", hyperv1.ValidHostedClusterConfiguration)).To(Equal("spec.kubeAPIServerDNSName: " + host + " is that of HostedCluster " + w.ns + "/owner: choose another name"))
+		plane := &hyperv1.HostedControlPlane{}
+		g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: w.ns + "-old", Name: "old"}, plane)).To(Succeed())
+		g.Expect(plane.Spec.KubeAPIServerDNSName).To(BeEmpty())
+		ask("")
+		g.Eventually(w.condition(ctx, "old", hyperv1.ValidHostedClusterConfiguration), patience, often).Should(HavePrefix("True/"))
 	})
 }
 

@@ -46,6 +46,9 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (st
 	if obs.Namespace, err = r.namespace(ctx, ns); err != nil {
 		return obs, err
 	}
+	if obs.TakenNames, err = r.takenNames(ctx, hc, obs.HCP); err != nil {
+		return obs, err
+	}
 	if obs.Pools, err = operator.NodePoolsOf(ctx, r.Client, hc); err != nil {
 		return obs, err
 	}

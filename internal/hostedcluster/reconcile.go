@@ -122,6 +122,9 @@ func (r *Reconciler) reconcile(ctx context.Context, hc *hyperv1.HostedCluster) (
 	if obs.DomainErr != nil && p.recheckAfter == 0 {
 		p.recheckAfter = domainRecheck
 	}
+	if len(obs.TakenNames) > 0 && p.recheckAfter == 0 {
+		p.recheckAfter = namesRecheck
+	}
 	if again > 0 && (p.recheckAfter == 0 || p.recheckAfter > again) {
 		p.recheckAfter = again
 	}

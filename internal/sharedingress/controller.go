@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/hostnames"
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/kube/process"
@@ -125,5 +126,5 @@ func PublishedBy(obj client.Object) any {
 	if !ok {
 		return nil
 	}
-	return []any{hc.Spec.Services, hc.Spec.KubeAPIServerDNSName, hc.Spec.ClusterID, hc.Spec.Networking.APIServer, hc.DeletionTimestamp.IsZero()}
+	return []any{hc.Spec.Services, hc.Spec.KubeAPIServerDNSName, hc.Spec.ClusterID, hc.Spec.Networking.APIServer, hc.DeletionTimestamp.IsZero(), hostnames.Accepted(hc)}
 }

@@ -412,6 +412,20 @@ func TestTable(t *testing.T) {
 		g.Expect(table.Cluster(cluster(1).Spec.ClusterID).Name).To(Equal("clusters-c1/kube-apiserver"))
 		g.Expect(table.Named("tunnel.c7.example.com").Name).To(Equal("clusters-c7/konnectivity-server"))
 	})
+	t.Run("When an older cluster asks for a name that was accepted of another it should not get it", func(t *testing.T) {
+		g := NewWithT(t)
+		owner := cluster(7)
+		owner.Status.Conditions = []metav1.Condition{{Type: hyperv1.ValidHostedClusterConfiguration, Status: metav1.ConditionTrue}}
+		thief := cluster(1, func(hc *hyperv1.HostedCluster) { hc.Spec.KubeAPIServerDNSName = owner.Spec.KubeAPIServerDNSName })
+		first, problems := MakeTable([]hyperv1.HostedCluster{thief, owner}, everywhere, nil)
+		g.Expect(problems).To(HaveExactElements(ContainSubstring("clusters/c1: name api.c7.example.com is that of clusters/c7 already")))
+		g.Expect(first.Named("api.c7.example.com").Name).To(Equal("clusters-c7/kube-apiserver"))
+
+		// The owner's spec changes, and was not looked at yet.
+		owner.Generation++
+		table, _ := MakeTable([]hyperv1.HostedCluster{thief, owner}, everywhere, first)
+		g.Expect(table.Named("api.c7.example.com").Name).To(Equal("clusters-c7/kube-apiserver"))
+	})
 	t.Run("When a Service is not there yet it should lead nowhere", func(t *testing.T) {
 		g := NewWithT(t)
 		table, problems := MakeTable([]hyperv1.HostedCluster{cluster(1)}, func(string, string, int32) (string, bool) { return "", false }, nil)

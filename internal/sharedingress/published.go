@@ -1,11 +1,11 @@
 package sharedingress
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/hostnames"
 	"hcp.internal/platform/internal/contract/names"
 )
 
@@ -20,28 +20,19 @@ type Published struct {
 	Port     int32
 }
 
-// Names are all names of hosted clusters, each once, and what is wrong with some, in words. As at the shared endpoint, a name that several ask for is that of the oldest.
-func Names(clusters []hyperv1.HostedCluster) (list []Published, problems []string) {
-	sorted := slices.Clone(clusters)
-	slices.SortFunc(sorted, func(a, b hyperv1.HostedCluster) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
-	})
+// Names are all names of hosted clusters, each once, and what is wrong with some, in words. A name that several ask for is that of the first in
+// hostnames.Claims, as at the shared endpoint; had is as there.
+func Names(clusters []hyperv1.HostedCluster, had func(host string) (namespace string)) (list []Published, problems []string) {
 	owners := map[string]string{}
-	for i := range sorted {
-		hc := &sorted[i]
-		if !hc.DeletionTimestamp.IsZero() {
+	for _, c := range hostnames.Claims(clusters, had) {
+		owner := names.BackReference(c.Cluster)
+		if other, taken := owners[c.Host]; taken {
+			problems = append(problems, fmt.Sprintf("%s: name %s is that of %s already: choose another", owner, c.Host, other))
 			continue
 		}
-		owner := names.BackReference(hc)
-		for _, h := range namesOf(hc) {
-			if other, taken := owners[h.host]; taken {
-				problems = append(problems, fmt.Sprintf("%s: name %s is that of %s already: choose another", owner, h.host, other))
-				continue
-			}
-			owners[h.host] = owner
-			s := services[h.kind]
-			list = append(list, Published{Cluster: hc, Host: h.host, Services: s.names, Port: s.port})
-		}
+		owners[c.Host] = owner
+		s := services[c.Service]
+		list = append(list, Published{Cluster: c.Cluster, Host: c.Host, Services: s.names, Port: s.port})
 	}
 	return list, problems
 }

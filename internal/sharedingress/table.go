@@ -1,7 +1,6 @@
 package sharedingress
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"sync/atomic"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/hostnames"
 	"hcp.internal/platform/internal/contract/names"
 )
 
@@ -62,58 +62,79 @@ var services = map[hyperv1.ServiceType]service{
 // MakeTable is the table for all hosted clusters, and what is wrong with some, in words. before is the one that it replaces, whose counters of
 // connections go on; it may be nil.
 //
-// A name, or an ID, that several hosted clusters ask for is that of the oldest: nobody takes over what somebody else has.
+// A name that several hosted clusters ask for is that of the first in hostnames.Claims, an ID that of the oldest.
 func MakeTable(clusters []hyperv1.HostedCluster, server Server, before *Table) (*Table, []string) {
+	m := &maker{server: server, counters: before.counters(), allowed: map[string][]netip.Prefix{}}
 	sorted := slices.Clone(clusters)
-	slices.SortFunc(sorted, func(a, b hyperv1.HostedCluster) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
-	})
-	t := &Table{names: map[string]*Backend{}, clusters: map[string]*Backend{}}
-	owners := map[string]string{}
-	counters := before.counters()
-	var problems []string
-	for i := range sorted {
-		hc := &sorted[i]
-		if !hc.DeletionTimestamp.IsZero() {
-			continue
-		}
-		owner, allowed, err := names.BackReference(hc), []netip.Prefix(nil), error(nil)
-		if allowed, err = allowedFor(hc); err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v: it is not served", owner, err))
-			continue
-		}
-		backend := func(kind hyperv1.ServiceType) *Backend {
-			s := services[kind]
-			for _, name := range s.names {
-				if address, ok := server(names.NamespaceOf(hc), name, s.port); ok {
-					b := &Backend{Name: names.NamespaceOf(hc) + "/" + name, Address: address, Allowed: allowed}
-					if b.open = counters[b.Name]; b.open == nil {
-						b.open = &atomic.Int64{}
-						counters[b.Name] = b.open
-					}
-					return b
-				}
-			}
-			return nil
-		}
-		for _, name := range namesOf(hc) {
-			b := backend(name.kind)
-			switch other, taken := owners[name.host]; {
-			case taken && other != owner:
-				problems = append(problems, fmt.Sprintf("%s: name %s is that of %s already: choose another", owner, name.host, other))
-			case b != nil && !taken:
-				owners[name.host], t.names[name.host] = owner, b
-			}
-		}
-		if id := hc.Spec.ClusterID; id != "" {
-			if other, taken := owners["id "+id]; taken {
-				problems = append(problems, fmt.Sprintf("%s: spec.clusterID %s is that of %s already", owner, id, other))
-			} else if b := backend(hyperv1.APIServer); b != nil {
-				owners["id "+id], t.clusters[id] = owner, b
-			}
+	slices.SortFunc(sorted, func(a, b hyperv1.HostedCluster) int { return hostnames.Older(&a, &b) })
+	sorted = slices.DeleteFunc(sorted, func(hc hyperv1.HostedCluster) bool { return !hc.DeletionTimestamp.IsZero() || !m.admits(&hc) })
+	t, owners := &Table{names: map[string]*Backend{}, clusters: map[string]*Backend{}}, map[string]string{}
+	for _, c := range hostnames.Claims(sorted, before.namespace) {
+		owner, b := names.BackReference(c.Cluster), m.backend(c.Cluster, c.Service)
+		switch other, taken := owners[c.Host]; {
+		case taken && other != owner:
+			m.problems = append(m.problems, fmt.Sprintf("%s: name %s is that of %s already: choose another", owner, c.Host, other))
+		case b != nil && !taken:
+			owners[c.Host], t.names[c.Host] = owner, b
 		}
 	}
-	return t, problems
+	for i := range sorted {
+		hc := &sorted[i]
+		id, owner := hc.Spec.ClusterID, names.BackReference(hc)
+		if id == "" {
+			continue
+		}
+		if other, taken := owners["id "+id]; taken {
+			m.problems = append(m.problems, fmt.Sprintf("%s: spec.clusterID %s is that of %s already", owner, id, other))
+		} else if b := m.backend(hc, hyperv1.APIServer); b != nil {
+			owners["id "+id], t.clusters[id] = owner, b
+		}
+	}
+	return t, m.problems
+}
+
+// maker is what making a table needs.
+type maker struct {
+	server   Server
+	counters map[string]*atomic.Int64
+	allowed  map[string][]netip.Prefix // by namespace
+	problems []string
+}
+
+// admits reads which networks a hosted cluster lets in. One whose list can't be read is not served: that could let in everybody.
+func (m *maker) admits(hc *hyperv1.HostedCluster) bool {
+	allowed, err := allowedFor(hc)
+	if err != nil {
+		m.problems = append(m.problems, fmt.Sprintf("%s: %v: it is not served", names.BackReference(hc), err))
+		return false
+	}
+	m.allowed[names.NamespaceOf(hc)] = allowed
+	return true
+}
+
+// backend is the server of a service, nil for none.
+func (m *maker) backend(hc *hyperv1.HostedCluster, kind hyperv1.ServiceType) *Backend {
+	s, namespace := services[kind], names.NamespaceOf(hc)
+	for _, name := range s.names {
+		if address, ok := m.server(namespace, name, s.port); ok {
+			b := &Backend{Name: namespace + "/" + name, Address: address, Allowed: m.allowed[namespace]}
+			if b.open = m.counters[b.Name]; b.open == nil {
+				b.open = &atomic.Int64{}
+				m.counters[b.Name] = b.open
+			}
+			return b
+		}
+	}
+	return nil
+}
+
+// namespace is that of the control plane that a name leads to, "" for none.
+func (t *Table) namespace(host string) string {
+	if t == nil || t.names[host] == nil {
+		return ""
+	}
+	namespace, _, _ := strings.Cut(t.names[host].Name, "/")
+	return namespace
 }
 
 func (t *Table) counters() map[string]*atomic.Int64 {
@@ -127,36 +148,6 @@ func (t *Table) counters() map[string]*atomic.Int64 {
 		}
 	}
 	return out
-}
-
-type host struct {
-	host string
-	kind hyperv1.ServiceType
-}
-
-// namesOf are the names by which a hosted cluster publishes its services, each once; that of the API comes first.
-func namesOf(hc *hyperv1.HostedCluster) (list []host) {
-	add := func(name string, kind hyperv1.ServiceType) {
-		name = strings.ToLower(strings.TrimSuffix(name, "."))
-		if name != "" && !slices.ContainsFunc(list, func(h host) bool { return h.host == name }) {
-			list = append(list, host{name, kind})
-		}
-	}
-	add(hc.Spec.KubeAPIServerDNSName, hyperv1.APIServer)
-	for _, kind := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
-		for _, s := range hc.Spec.Services {
-			if s.Service != kind {
-				continue
-			}
-			if r := s.ServicePublishingStrategy.Route; r != nil {
-				add(string(r.Hostname), kind)
-			}
-			if lb := s.ServicePublishingStrategy.LoadBalancer; lb != nil {
-				add(string(lb.Hostname), kind)
-			}
-		}
-	}
-	return list
 }
 
 // allowedFor are the networks of spec.networking.apiServer.allowedCIDRBlocks.

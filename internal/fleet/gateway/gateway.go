@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -64,7 +63,8 @@ type Reconciler struct {
 	// Events may be nil.
 	Events events.Recorder
 
-	told map[string]bool // narrowed clusters that an event told of
+	told map[string]bool   // narrowed clusters that an event told of
+	led  map[string]string // the namespace that each name was led to by the last pass
 }
 
 // Parse reads NAMESPACE/NAME.
@@ -97,6 +97,7 @@ func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named(name).
 		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(sharedingress.PublishedBy))).
+		Watches(&corev1.Namespace{}, all, builder.WithPredicates(changes.Of(func(ns client.Object) any { return ownerOf(ns) }))).
 		WithOptions(oneByOne()).Complete(outcome.Wrap(r))
 }
 
@@ -124,12 +125,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	// A cluster without a namespace has no server, and may have been refused: it keeps no name from another.
+	ours = slices.DeleteFunc(ours, func(hc hyperv1.HostedCluster) bool { return owners[names.NamespaceOf(&hc)] == "" })
 	own, problems := sharedingress.Own(ours, func(namespace string) string { return owners[namespace] })
-	published, more := sharedingress.Names(own)
+	published, more := sharedingress.Names(own, func(host string) string { return r.led[host] })
 	for _, p := range append(problems, more...) {
 		ctrl.LoggerFrom(ctx).Info("a name has no route", "problem", p)
 	}
 	applier, wanted, waits := apply.New(r.Live, name), map[client.ObjectKey]bool{}, false
+	r.led = map[string]string{}
 	var errs []error
 	for _, p := range published {
 		if r.narrowed(p) {
@@ -142,6 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 			continue
 		}
 		route := r.route(mapping.GroupVersionKind, p, service, port)
+		r.led[p.Host] = route.GetNamespace()
 		wanted[client.ObjectKeyFromObject(route)] = true
 		errs = append(errs, applier.Apply(ctx, route))
 	}
@@ -159,16 +164,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 
 // owners are the HostedClusters, as names.BackReference, that namespaces of control planes say they are of.
 func (r *Reconciler) owners(ctx context.Context) (map[string]string, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if err := r.Live.List(ctx, list, client.MatchingLabels{hyperv1.HostedControlPlaneLabel: "true"}); err != nil {
+	list := &corev1.NamespaceList{}
+	if err := r.Client.List(ctx, list, client.MatchingLabels{hyperv1.HostedControlPlaneLabel: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing namespaces of control planes: %w", err)
 	}
 	out := make(map[string]string, len(list.Items))
 	for i := range list.Items {
-		out[list.Items[i].Name] = list.Items[i].Annotations[hyperv1.HostedClusterAnnotation]
+		out[list.Items[i].Name] = ownerOf(&list.Items[i])
 	}
 	return out, nil
+}
+
+func ownerOf(namespace client.Object) string {
+	return namespace.GetAnnotations()[hyperv1.HostedClusterAnnotation]
 }
 
 // narrowed tells of a hosted cluster that lets only some networks in, which a TLSRoute can't say: through a Gateway everybody would come in.

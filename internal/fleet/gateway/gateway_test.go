@@ -60,7 +60,8 @@ func TestRoutes(t *testing.T) {
 		hc.Spec.KubeAPIServerDNSName = host
 		g.Expect(c.Create(t.Context(), hc)).To(Succeed())
 		t.Cleanup(func() { _ = c.Delete(context.Background(), hc) })
-		g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.NamespaceOf(hc)}})).To(Succeed())
+		g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.NamespaceOf(hc), Labels: map[string]string{hyperv1.HostedControlPlaneLabel: "true"},
+			Annotations: map[string]string{hyperv1.HostedClusterAnnotation: names.BackReference(hc)}}})).To(Succeed())
 		return hc
 	}
 	serve := func(hc *hyperv1.HostedCluster, port int32) {

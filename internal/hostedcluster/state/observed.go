@@ -10,6 +10,7 @@ import (
 	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/hostnames"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -40,6 +41,8 @@ type Observed struct {
 	PlatformErr error
 	// DomainErr says why the platform finds no base domain for the cluster, which has none.
 	DomainErr error
+	// TakenNames are host names that the cluster asks for and others have.
+	TakenNames []hostnames.Conflict
 	// Elsewhere says whether machines in another cluster are bounded there; nil: there are none.
 	Elsewhere *metav1.Condition
 	// Credentials and credentialsErr are what the platform asks to have in the namespace.

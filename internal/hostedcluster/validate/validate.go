@@ -13,6 +13,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/sources"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/hostnames"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/etcd/shards"
 	"hcp.internal/platform/internal/encryption"
@@ -30,6 +31,8 @@ type Input struct {
 	Routes bool
 	// Payload: the release is one of OpenShift.
 	Payload bool
+	// TakenNames are host names that others have.
+	TakenNames []hostnames.Conflict
 	// Sources is every object that the spec mentions.
 	Sources sources.Set
 }
@@ -45,6 +48,7 @@ var validators = []validator{
 	servicesAreUsable,
 	fieldsAreNotRefused,
 	hostnamesAreUnique,
+	hostnamesAreFree,
 	labelsAreValid,
 	referencesAreUsable,
 	authenticationIsValid,
@@ -181,6 +185,14 @@ func hostnamesAreUnique(in *Input) []string {
 			continue
 		}
 		seen[host] = i
+	}
+	return mistakes
+}
+
+// hostnamesAreFree: whoever came first keeps a name. Records in DNS, and what leads by names, know only one control plane for each.
+func hostnamesAreFree(in *Input) (mistakes []string) {
+	for _, c := range in.TakenNames {
+		mistakes = append(mistakes, c.String())
 	}
 	return mistakes
 }

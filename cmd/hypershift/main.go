@@ -40,6 +40,7 @@ import (
 	"hcp.internal/platform/internal/cli/render"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/cli/sizing"
+	"hcp.internal/platform/internal/cli/terminal"
 	"hcp.internal/platform/internal/cli/uninstall"
 	"hcp.internal/platform/internal/cli/upgrade"
 	"hcp.internal/platform/internal/cli/version"
@@ -59,7 +60,7 @@ func main() {
 
 	if err := run(ctx, called(filepath.Base(os.Args[0])), os.Args[1:]); err != nil {
 		if !exit.Silent(err) {
-			fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+			fmt.Fprintf(terminal.Output(os.Stderr), "Error: %v\n", err)
 		}
 		os.Exit(exit.Code(err))
 	}
@@ -83,6 +84,8 @@ func run(ctx context.Context, program string, args []string) error {
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	cmd.SetArgs(args)
+	cmd.SetOut(terminal.Output(os.Stdout))
+	cmd.SetErr(terminal.Output(os.Stderr))
 	return cmd.ExecuteContext(ctx)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/terminal"
 )
 
 // killAfter is how long a command may take to end when it is told to.
@@ -35,7 +36,7 @@ func Run(cmd *cobra.Command, kubeconfig []byte, args []string) error {
 		return fmt.Errorf("writing a kubeconfig: %w", err)
 	}
 	child := exec.CommandContext(cmd.Context(), program, args[1:]...)
-	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), terminal.File(cmd.OutOrStdout()), terminal.File(cmd.ErrOrStderr())
 	// Discovery is cached by address, and addresses of ours are used again.
 	child.Env = append(os.Environ(), "KUBECONFIG="+file, "KUBECACHEDIR="+filepath.Join(dir, "cache"))
 	if runtime.GOOS != "windows" { // which has no signals

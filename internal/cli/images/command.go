@@ -18,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/cli/terminal"
 	"hcp.internal/platform/internal/image/bundle"
 )
 
@@ -158,7 +159,7 @@ of this product, the tag stays, and the new release gets the tag VERSION-DIGEST,
 // push pushes entries one after the other, and says what to do next.
 func push(cmd *cobra.Command, b *bundle.Bundle, r bundle.Registry, entries []bundle.Entry) error {
 	out := cmd.ErrOrStderr()
-	display := progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{})
+	display := progress.NewDisplay(out, terminal.Rewritable(out), clock.RealClock{})
 	display.Number(len(entries))
 	there := 0
 	for i, e := range entries {

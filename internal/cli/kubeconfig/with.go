@@ -12,6 +12,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/terminal"
 )
 
 // ConnectCommand is `hypershift connect`.
@@ -91,7 +92,7 @@ func with(cmd *cobra.Command, raw []byte, command []string) error {
 	// The terminal sends an interrupt to the command itself; ctx must not end it before it could react.
 	child := exec.Command(command[0], command[1:]...)
 	child.Env = append(os.Environ(), "KUBECONFIG="+file)
-	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), terminal.File(cmd.OutOrStdout()), terminal.File(cmd.ErrOrStderr())
 	err = child.Run()
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
 		return exit.With(max(ended.ExitCode(), exit.Failed), nil) // -1: a signal ended it

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/cli/terminal"
 )
 
 const (
@@ -18,7 +19,6 @@ const (
 	refresh = 500 * time.Millisecond // of the line on a terminal
 	// quietFor is how long a state may last without a terminal before it is said again, so that a log shows the wait is alive.
 	quietFor = 30 * time.Second
-	clear    = "\r\033[K"
 )
 
 // Display shows one task after the other. It is safe for concurrent use.
@@ -40,16 +40,6 @@ type Display struct {
 // NewDisplay returns a Display; tty says that out is a terminal.
 func NewDisplay(out io.Writer, tty bool, clk clock.WithTicker) *Display {
 	return &Display{out: out, tty: tty, clock: clk}
-}
-
-// IsTerminal tells whether somebody watches w, who sees lines that are written over. Neither a dumb terminal counts nor one of continuous integration.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }
 
 // Number gives the tasks that follow numbers, "[1/6]" and so on.
@@ -123,7 +113,8 @@ func (d *Display) draw() {
 	if d.detail != "" {
 		line += ": " + d.detail
 	}
-	fmt.Fprint(d.out, clear+truncate(line))
+	terminal.ClearLine(d.out)
+	fmt.Fprint(d.out, truncate(line))
 }
 
 // lineWidth keeps the live line on one line of a common terminal; a wrapped line could not be rewritten.
@@ -166,7 +157,7 @@ func (d *Display) Show(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.tty {
-		fmt.Fprint(d.out, clear)
+		terminal.ClearLine(d.out)
 	}
 	fmt.Fprintf(d.out, "    %s\n", fmt.Sprintf(format, args...))
 	if d.tty && d.stopped != nil {
@@ -187,7 +178,7 @@ func (d *Display) end(err error) {
 		}
 	}
 	if d.tty {
-		fmt.Fprint(d.out, clear)
+		terminal.ClearLine(d.out)
 	}
 	fmt.Fprintf(d.out, "%s  %s (%s)\n", mark, d.task, d.clock.Since(d.since).Round(100*time.Millisecond))
 }

@@ -55,7 +55,7 @@ func TestDisplay(t *testing.T) {
 		d := NewDisplay(&out, true, clock.RealClock{})
 		err := d.Do(t.Context(), "starting", func(context.Context, func(string, ...any)) error { return errors.New("broken") })
 		g.Expect(err).To(MatchError("starting: broken"))
-		g.Expect(out.String()).To(HaveSuffix(clear + "!!  starting (0s)\n"))
+		g.Expect(out.String()).To(HaveSuffix("\r\033[K!!  starting (0s)\n"))
 	})
 	t.Run("When the time is over it should say what was missing and why it ended", func(t *testing.T) {
 		g := NewWithT(t)
@@ -77,7 +77,7 @@ func TestDisplay(t *testing.T) {
 			d.tty = tty // only now, without the animation, which writes when it likes
 			d.Show("$ %s", "ls")
 			if tty {
-				g.Expect(out.String()).To(Equal(clear + "    $ ls\n" + clear + "  … tour (0s)"))
+				g.Expect(out.String()).To(Equal("\r\033[K    $ ls\n\r\033[K  … tour (0s)"))
 			} else {
 				g.Expect(out.String()).To(Equal("    $ ls\n"))
 			}

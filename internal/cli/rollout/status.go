@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/clip"
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
@@ -109,11 +111,8 @@ type flight struct {
 	name, why string
 }
 
-// shownFlights bounds how many Packages are read for a look at the status, shownWhy how much of what they say is printed.
-const (
-	shownFlights = 10
-	shownWhy     = 300
-)
+// shownFlights bounds how many Packages are read for a look at the status.
+const shownFlights = 10
 
 // inFlight reads what the Packages say that are being changed. One that can't be read says so.
 func inFlight(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage) []flight {
@@ -144,11 +143,7 @@ func why(p *packagesv1.Package) string {
 	} {
 		c := conditions.Get(p.Status.Conditions, look.kind)
 		if c != nil && c.Status == look.bad && c.ObservedGeneration == p.Generation {
-			text := strings.Join(strings.Fields(c.Message), " ")
-			if text == "" {
-				text = c.Reason
-			}
-			return text[:min(len(text), shownWhy)]
+			return clip.Line(cmp.Or(c.Message, c.Reason))
 		}
 	}
 	return "it has not said anything about its newest change yet"

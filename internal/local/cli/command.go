@@ -16,10 +16,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
+	"hcp.internal/platform/internal/cli/terminal"
 	"hcp.internal/platform/internal/local"
 	"hcp.internal/platform/internal/local/builds"
 	"hcp.internal/platform/internal/local/components"
@@ -102,7 +102,7 @@ func upCommand(steps local.Steps) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			u := &local.Up{Settings: s, Steps: steps, Clock: clock.RealClock{}, Out: cmd.OutOrStdout(), TTY: isTerminal(os.Stdout), Executable: self}
+			u := &local.Up{Settings: s, Steps: steps, Clock: clock.RealClock{}, Out: cmd.OutOrStdout(), TTY: terminal.Rewritable(os.Stdout), Executable: self}
 			return u.Run(ctx)
 		},
 	}
@@ -208,9 +208,4 @@ func superviseCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil && os.Getenv("CI") == "" // a log of continuous integration is for reading, even where it has a terminal
 }

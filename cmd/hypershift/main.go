@@ -84,7 +84,10 @@ func run(ctx context.Context, program string, args []string) error {
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	cmd.SetArgs(args)
-	cmd.SetOut(terminal.Output(os.Stdout))
+	// Only then: with an output of its own, cobra tells there of flags that are deprecated, which must not come into a file of manifests.
+	if out := terminal.Output(os.Stdout); out != os.Stdout {
+		cmd.SetOut(out)
+	}
 	cmd.SetErr(terminal.Output(os.Stderr))
 	return cmd.ExecuteContext(ctx)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -31,4 +33,22 @@ func TestRun(t *testing.T) {
 	} {
 		g.Expect(run(t.Context(), "hypershift", append(path, "--help"))).To(Succeed())
 	}
+}
+
+func TestDeprecatedFlag(t *testing.T) {
+	t.Run("When manifests are rendered with a deprecated flag what is told of it should not be among them", func(t *testing.T) {
+		g := NewWithT(t)
+		file, err := os.Create(filepath.Join(t.TempDir(), "manifests"))
+		g.Expect(err).NotTo(HaveOccurred())
+		stdout := os.Stdout
+		os.Stdout = file
+		err = run(t.Context(), "hypershift", []string{"create", "nodepool", "none", "--render", "--name", "demo", "--cluster-name", "demo", "--node-count", "1",
+			"--release-image", "registry.example.com/release:1.36.3"})
+		os.Stdout = stdout
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(file.Close()).To(Succeed())
+		raw, err := os.ReadFile(file.Name())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(raw)).To(And(ContainSubstring("kind: NodePool"), Not(ContainSubstring("deprecated"))))
+	})
 }

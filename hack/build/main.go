@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/cli/terminal"
 	"hcp.internal/platform/internal/local/builds"
 )
 
@@ -73,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return build(ctx, builds.NewQueue(root, clock.RealClock{}, targets...), progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{}))
+	return build(ctx, builds.NewQueue(root, clock.RealClock{}, targets...), progress.NewDisplay(out, terminal.Rewritable(out), clock.RealClock{}))
 }
 
 // build builds all that a queue has.

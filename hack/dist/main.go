@@ -27,6 +27,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/progress"
+	"hcp.internal/platform/internal/cli/terminal"
 	"hcp.internal/platform/internal/local/builds"
 )
 
@@ -108,7 +109,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if dirty(ctx, d.root) {
 		fmt.Fprintf(out, "Warning: the checkout has uncommitted changes. The distribution will say that it is commit %s, which does not contain them.\n", builds.Commit(d.root))
 	}
-	if err := d.make(ctx, chosen, progress.NewDisplay(out, progress.IsTerminal(out), clock.RealClock{})); err != nil {
+	if err := d.make(ctx, chosen, progress.NewDisplay(out, terminal.Rewritable(out), clock.RealClock{})); err != nil {
 		return d.advise(err)
 	}
 	return d.summarize(out, chosen)

@@ -107,7 +107,7 @@ DIST_FLAGS ?=
 MADE ?= dist
 
 .PHONY: dist dist-verify dist-check
-dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and 20 GB at first; see docs/release.md).
+dist: ## Make a distribution in dist/: archives, images, chart, manifests, SBOM, checksums (an hour and a half and 20 GB at first; see docs/release.md).
 	go run ./hack/dist -parts '$(DIST_PARTS)' -architectures '$(DIST_ARCHS)' $(DIST_FLAGS)
 
 dist-check: ## Look at what make dist made: checksums, inventory, programs and licences of images of each architecture, and a push to a registry (MADE=folder, a minute).
@@ -290,7 +290,7 @@ BEFORE ?=
 INSTALL_MADE = $(if $(filter file,$(origin MADE)),bin/e2e-install,$(MADE))
 
 .PHONY: e2e-install
-e2e-install: kubernetes capi build flannel ## docs/install.md, word by word on a hosted cluster as the management cluster; MADE=dist installs that (as root, 25 minutes).
+e2e-install: kubernetes capi build flannel ## docs/install.md, word by word on a hosted cluster as the management cluster; MADE=dist installs that in ten (as root, 25 minutes).
 	@# Without MADE it makes images for this machine alone, beside dist, which it leaves as it is.
 	$(if $(filter file,$(origin MADE)),$(MAKE) dist DIST_PARTS=images DIST_ARCHS=$$(go env GOARCH) DIST_FLAGS='-releases 1.36.3 -out $(INSTALL_MADE)')
 	$(if $(BEFORE),hack/before.sh $(BEFORE) .cache/before)

@@ -12,9 +12,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
@@ -37,6 +39,19 @@ func NewComponent() *component.WorkloadComponent {
 		WithPredicate(wanted).
 		WithAdaptFunction(adaptDeployment).
 		Build()
+}
+
+// Rights are those of the operator, whatever the release.
+func Rights() ([]rbacv1.PolicyRule, error) {
+	raw, err := assets.ReadFile("assets/role.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
+	}
+	role := &rbacv1.Role{}
+	if err := yaml.UnmarshalStrict(raw, role); err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
+	}
+	return role.Rules, nil
 }
 
 // wanted says whether somebody asks for certificates, or did.

@@ -9,10 +9,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift/kit"
+	kubernetes "hcp.internal/platform/internal/controlplane/pkioperator"
 )
 
 // Name of the component.
@@ -26,6 +28,7 @@ func NewComponent() *component.WorkloadComponent {
 	return component.NewDeploymentComponent(Name, assets, component.Options{NeedsManagementKASAccess: true}).
 		WithPredicate(wanted).
 		WithAdaptFunction(adaptDeployment).
+		WithManifestAdapter("role.yaml", component.AdaptManifest(adaptRole)).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(adaptConfig)).
 		Build()
 }
@@ -33,6 +36,15 @@ func NewComponent() *component.WorkloadComponent {
 func wanted(ctx component.WorkloadContext) (bool, error) {
 	_, disabled := ctx.HCP.Annotations[hyperv1.DisablePKIReconciliationAnnotation]
 	return !disabled, nil
+}
+
+// adaptRole grants what the operator needs. What is published lacks rights without which ours can't watch, and ends after two minutes. Previews show what is
+// published.
+func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) (err error) {
+	if !ctx.PublishedRights {
+		role.Rules, err = kubernetes.Rights()
+	}
+	return err
 }
 
 func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error {

@@ -97,7 +97,7 @@ func MakeTable(clusters []hyperv1.HostedCluster, server Server, before *Table) (
 type maker struct {
 	server   Server
 	counters map[string]*atomic.Int64
-	allowed  map[string][]netip.Prefix // by namespace
+	allowed  map[string][]netip.Prefix // by names.BackReference
 	problems []string
 }
 
@@ -108,7 +108,7 @@ func (m *maker) admits(hc *hyperv1.HostedCluster) bool {
 		m.problems = append(m.problems, fmt.Sprintf("%s: %v: it is not served", names.BackReference(hc), err))
 		return false
 	}
-	m.allowed[names.NamespaceOf(hc)] = allowed
+	m.allowed[names.BackReference(hc)] = allowed
 	return true
 }
 
@@ -117,7 +117,7 @@ func (m *maker) backend(hc *hyperv1.HostedCluster, kind hyperv1.ServiceType) *Ba
 	s, namespace := services[kind], names.NamespaceOf(hc)
 	for _, name := range s.names {
 		if address, ok := m.server(namespace, name, s.port); ok {
-			b := &Backend{Name: namespace + "/" + name, Address: address, Allowed: m.allowed[namespace]}
+			b := &Backend{Name: namespace + "/" + name, Address: address, Allowed: m.allowed[names.BackReference(hc)]}
 			if b.open = m.counters[b.Name]; b.open == nil {
 				b.open = &atomic.Int64{}
 				m.counters[b.Name] = b.open

@@ -143,18 +143,17 @@ func Claims(clusters []hyperv1.HostedCluster, had func(host string) (namespace s
 			list = append(list, Claim{n, hc})
 		}
 	}
-	first := func(a, b bool) int {
-		switch {
-		case a == b:
-			return 0
-		case a:
-			return -1
+	rank := func(c Claim) (r int) {
+		for _, good := range []bool{had(c.Host) == names.NamespaceOf(c.Cluster), Accepted(c.Cluster), c.Fixed} {
+			r *= 2
+			if !good {
+				r++
+			}
 		}
-		return 1
+		return r
 	}
-	has := func(c Claim) bool { return had(c.Host) == names.NamespaceOf(c.Cluster) }
 	slices.SortStableFunc(list, func(a, b Claim) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), first(has(a), has(b)), first(Accepted(a.Cluster), Accepted(b.Cluster)), first(a.Fixed, b.Fixed), Older(a.Cluster, b.Cluster))
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(rank(a), rank(b)), Older(a.Cluster, b.Cluster))
 	})
 	return list
 }

@@ -1,11 +1,14 @@
 package component
 
 import (
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/internal/contract/names"
 )
@@ -18,6 +21,19 @@ var clusterScoped = []string{"nodes", "customresourcedefinitions"}
 
 // tellEvents are Roles of programs that are ours, and tell what they do by events of group events.k8s.io.
 var tellEvents = []string{names.ControlPlaneOperator, names.ConfigOperator, names.PKIOperator, names.IgnitionServer}
+
+// RoleRules are the rules of the Role in a file of a component's assets.
+func RoleRules(assets fs.ReadFileFS, file, component string) ([]rbacv1.PolicyRule, error) {
+	raw, err := assets.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", component, err)
+	}
+	role := &rbacv1.Role{}
+	if err := yaml.UnmarshalStrict(raw, role); err != nil {
+		return nil, fmt.Errorf("reading the rights of %s: %w", component, err)
+	}
+	return role.Rules, nil
+}
 
 // liveRights are what is granted instead of what the published Roles of a payload say.
 func liveRights(ctx WorkloadContext, obj client.Object) {

@@ -86,14 +86,11 @@ func tokens(ctx component.WorkloadContext) ([]string, error) {
 
 // Rights are those of the server, whatever the release: what payloads are made of, the tokens that there are, and no other Secret.
 func Rights(ctx component.WorkloadContext) ([]rbacv1.PolicyRule, error) {
-	raw, err := assets.ReadFile("assets/role.yaml")
+	rules, err := component.RoleRules(assets, "assets/role.yaml", Name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
+		return nil, err
 	}
-	role := &rbacv1.Role{}
-	if err := yaml.UnmarshalStrict(raw, role); err != nil {
-		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
-	}
+	role := &rbacv1.Role{Rules: rules}
 	err = adaptRole(ctx, role)
 	return role.Rules, err
 }

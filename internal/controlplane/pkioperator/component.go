@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	certificatesv1alpha1 "hcp.internal/api/certificates/v1alpha1"
 	"hcp.internal/platform/internal/contract/names"
@@ -43,15 +42,7 @@ func NewComponent() *component.WorkloadComponent {
 
 // Rights are those of the operator, whatever the release.
 func Rights() ([]rbacv1.PolicyRule, error) {
-	raw, err := assets.ReadFile("assets/role.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
-	}
-	role := &rbacv1.Role{}
-	if err := yaml.UnmarshalStrict(raw, role); err != nil {
-		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
-	}
-	return role.Rules, nil
+	return component.RoleRules(assets, "assets/role.yaml", Name)
 }
 
 // wanted says whether somebody asks for certificates, or did.

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/controlplane/component"
@@ -100,7 +99,7 @@ func adaptDeployment(ctx component.WorkloadContext, d *appsv1.Deployment) error 
 }
 
 //go:embed rights/role.yaml
-var rights []byte
+var rights embed.FS
 
 // adaptRole grants what the operator needs, which is less than what is published: it parses what hosted clusters say. Previews show what is published.
 func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
@@ -115,11 +114,8 @@ func adaptRole(ctx component.WorkloadContext, role *rbacv1.Role) error {
 
 // Rights are those of the operator beside a control plane.
 func Rights(hcp *hyperv1.HostedControlPlane) ([]rbacv1.PolicyRule, error) {
-	role := &rbacv1.Role{}
-	if err := yaml.UnmarshalStrict(rights, role); err != nil {
-		return nil, fmt.Errorf("reading the rights of %s: %w", Name, err)
-	}
-	return append(role.Rules, platformRights(hcp)...), nil
+	rules, err := component.RoleRules(rights, "rights/role.yaml", Name)
+	return append(rules, platformRights(hcp)...), err
 }
 
 // platformRights are those that depend on the platform.

@@ -50,6 +50,7 @@ func observeQuiet(t *testing.T) {
 		}
 		for _, p := range report.Problems {
 			t.Error(p)
+			findings = append(findings, p)
 		}
 		return
 	}

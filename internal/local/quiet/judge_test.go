@@ -83,7 +83,26 @@ func TestJudge(t *testing.T) {
 				{Where: "machine", Program: "kube kube-apiserver", Group: ManagementAPI, Used: 4 * time.Second},
 				{Where: "machine", Program: "kubelet", Group: Other, Used: time.Minute},
 			},
-			want: []string{"operators used 2.33 % of a core (bound 2 %): 1.67 % hypershift/operator/operator hcp-operators, 0.67 % clusters-demo/cluster-api/manager manager"},
+			want: []string{"operators used 2.33 % of a core (bound 2.0 %): 1.67 % hypershift/operator/operator hcp-operators, 0.67 % clusters-demo/cluster-api/manager manager"},
+		},
+		"When all idle programs cost more on a machine it should bear with ours": {
+			after: before,
+			cpu: []CPU{
+				{Where: "hypershift/operator/operator", Program: "hcp-operators", Group: Operators, Used: 2 * time.Second},
+				{Where: "machine", Program: "kube kube-apiserver", Group: ManagementAPI, Used: 6 * time.Second},
+				{Where: "machine", Program: "kube kube-controller-manager", Group: Other, Used: 1200 * time.Millisecond},
+				{Where: "machine", Program: "kube-scheduler", Group: Other, Used: 400 * time.Millisecond},
+			},
+		},
+		"When ours use twice as much as those that are everywhere it should be named": {
+			after: before,
+			cpu: []CPU{
+				{Where: "hypershift/operator/operator", Program: "hcp-operators", Group: Operators, Used: 3300 * time.Millisecond},
+				{Where: "machine", Program: "kube kube-controller-manager", Group: Other, Used: 1200 * time.Millisecond},
+				{Where: "machine", Program: "kube kube-scheduler", Group: Other, Used: 400 * time.Millisecond},
+				{Where: "clusters-demo/kube-controller-manager/kube-controller-manager", Program: "kube kube-controller-manager", Group: Other, Used: time.Second},
+			},
+			want: []string{"operators used 5.50 % of a core (bound 5.3 %)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

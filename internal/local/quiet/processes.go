@@ -120,6 +120,9 @@ const (
 	Other Group = "other"
 )
 
+// onMachine is where a program runs that is not in a pod.
+const onMachine = "machine"
+
 // CPU is what a program used during an observation.
 type CPU struct {
 	// Where is namespace/pod/container, the pod without what differs from one to the next; "machine" outside of pods.
@@ -151,7 +154,7 @@ func usage(before, after map[int]process, known pods, ours func(process) bool) [
 		if was, ok := before[pid]; ok && was.started == p.started {
 			used, children = used-was.used, children-was.children
 		}
-		where := "machine"
+		where := onMachine
 		var container string
 		if pod, ok := known[p.pod]; ok {
 			container = containerOf(pod, p.cgroup)
@@ -182,7 +185,7 @@ func usage(before, after map[int]process, known pods, ours func(process) bool) [
 
 // groupOf goes by the program, so that a new operator counts without anybody adding it to a list.
 func groupOf(p process, where string) Group {
-	inPod := where != "machine"
+	inPod := where != onMachine
 	switch {
 	case inPod && slices.Contains([]string{"hcp-operators", "hcp-sidecar", "manager"}, p.program): // the last is what Cluster API's are called
 		return Operators

@@ -29,6 +29,8 @@ import (
 const (
 	// removalRecheck is when to look again at what is going.
 	removalRecheck = 30 * time.Second
+	// removalSoon is when to look again whether it may begin.
+	removalSoon = 5 * time.Second
 	// removalPatience is how long a hosted API that gives no answers is waited for, and removalFailures how often it is asked.
 	removalPatience, removalFailures = 5 * time.Minute, 5
 	// removalPage bounds how many objects of a kind a pass deletes; the next one goes on.
@@ -48,6 +50,9 @@ var (
 func (r *Reconciler) reconcileRemoval(ctx context.Context, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
 	if removal.Of(hcp, r.Clock.Now()).Over {
 		return ctrl.Result{}, nil
+	}
+	if r.Payload != nil && removal.Early(hcp, r.Clock.Now()) {
+		return ctrl.Result{RequeueAfter: removalSoon}, nil
 	}
 	c := metav1.Condition{Type: hyperv1.CloudResourcesDestroyed, Status: metav1.ConditionFalse, ObservedGeneration: hcp.Generation}
 	skip, err := r.skipsRemoval(ctx, hcp)

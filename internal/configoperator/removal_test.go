@@ -48,6 +48,14 @@ func TestRemoval(t *testing.T) {
 	})
 	g.Expect(w.client.Delete(t.Context(), w.hcp)).To(Succeed())
 
+	t.Run("When the version operator may still run it should remove nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(w.pass(t)).To(Succeed())
+		g.Expect(w.hosted.Get(t.Context(), client.ObjectKeyFromObject(balancer), balancer)).To(Succeed())
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(w.hcp), w.hcp)).To(Succeed())
+		w.hcp.Status.Conditions = append(w.hcp.Status.Conditions, metav1.Condition{Type: hyperv1.CVOScaledDown, Status: metav1.ConditionTrue, Reason: "x", LastTransitionTime: metav1.Now()})
+		g.Expect(w.client.Status().Update(t.Context(), w.hcp)).To(Succeed())
+	})
 	t.Run("When a cluster with a cloud is deleted it should have everything removed, and name what is left", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(w.pass(t)).To(Succeed())

@@ -5,11 +5,14 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/testenv"
 )
 
 func TestRemoving(t *testing.T) {
@@ -50,4 +53,38 @@ func TestRemoving(t *testing.T) {
 			NewWithT(t).Expect(r.removing(hcp)).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestVersionOperatorEnds(t *testing.T) {
+	t.Parallel()
+	w := newPayloadWorld(t)
+	w.generateFeatureGates()
+	NewWithT(t).Expect(w.settle(w.c)).To(Succeed())
+	w.update(func(h *hyperv1.HostedControlPlane) {
+		h.Annotations = map[string]string{hyperv1.CleanupCloudResourcesAnnotation: "true"}
+	})
+	NewWithT(t).Expect(w.c.Delete(t.Context(), w.read())).To(Succeed())
+	pass := func(g Gomega) {
+		_, err := w.pass(w.c)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+
+	t.Run("When a payload's cluster with a cloud is deleted it should end the version operator, and wait for it", func(t *testing.T) {
+		g, d := NewWithT(t), &appsv1.Deployment{}
+		pass(g)
+		g.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.hcp.Namespace, Name: "cluster-version-operator"}, d)).To(Succeed())
+		g.Expect(d.Spec.Replicas).To(HaveValue(BeZero()))
+		pass(g)
+		g.Expect(conditions.Get(w.read().Status.Conditions, hyperv1.CVOScaledDown)).To(BeNil())
+	})
+	t.Run("When the version operator has ended it should say so, once", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(w.play()).To(BeTrue())
+		pass(g)
+		g.Expect(conditions.IsTrue(w.read().Status.Conditions, hyperv1.CVOScaledDown)).To(BeTrue())
+		testenv.ExpectQuiet(t, w.c, func(c client.WithWatch) error {
+			_, err := w.pass(c)
+			return err
+		})
+	})
 }

@@ -7,15 +7,19 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/releaseimage"
+	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/controlplane/openshift"
+	"hcp.internal/platform/internal/controlplane/openshift/controlplaneoperator"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/testenv"
@@ -66,6 +70,31 @@ func (w *world) generateFeatureGates() {
 	}
 }
 
+// expectGranted compares the Roles that were written with the one by which the control-plane-operator of a payload writes them. An API server refuses what
+// goes beyond it; the tests are administrators, who are refused nothing.
+func expectGranted(t testing.TB, w *world, hcp *hyperv1.HostedControlPlane) {
+	t.Helper()
+	g := NewWithT(t)
+	rendered, err := controlplaneoperator.NewComponent(controlplaneoperator.Options{}).Render(component.WorkloadContext{
+		Context: t.Context(), Reader: w.c, HCP: hcp, Release: w.payloads[payload422], UserRelease: w.payloads[payload422], OperatorImage: "example.com/operator:1", OmitOwnerReference: true,
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	var own []rbacv1.PolicyRule
+	for _, obj := range rendered.Manifests {
+		if role, ok := obj.(*rbacv1.Role); ok {
+			own = append(own, role.Rules...)
+		}
+	}
+	g.Expect(own).NotTo(BeEmpty())
+	var roles rbacv1.RoleList
+	g.Expect(w.c.List(t.Context(), &roles, client.InNamespace(hcp.Namespace))).To(Succeed())
+	g.Expect(len(roles.Items)).To(BeNumerically(">", 10))
+	for _, role := range roles.Items {
+		_, missing := validation.Covers(own, role.Rules)
+		g.Expect(missing).To(BeEmpty(), role.Name)
+	}
+}
+
 func TestPayload(t *testing.T) {
 	t.Run("When the release is an OpenShift payload it should bring up its components, and then write nothing", func(t *testing.T) {
 		t.Parallel()
@@ -100,6 +129,7 @@ func TestPayload(t *testing.T) {
 		trust := &corev1.ConfigMap{}
 		get(trust, "oauth-master-ca-bundle")
 		g.Expect(trust.Data["ca.crt"]).To(ContainSubstring("BEGIN CERTIFICATE"))
+		expectGranted(t, w, hcp)
 		testenv.ExpectQuiet(t, w.c, func(c client.WithWatch) error {
 			result, err := w.pass(c)
 			g.Expect(result.RequeueAfter).To(Equal(recheckReady))

@@ -48,6 +48,9 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	if restored := snapshotRestored(obs); restored != nil {
 		conds = append(conds, *restored)
 	}
+	if c := validAzureKMS(obs.HCP); c != nil {
+		conds = append(conds, *c)
+	}
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
 		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), now: now})...)

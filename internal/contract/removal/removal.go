@@ -14,6 +14,15 @@ import (
 // Limit is how long the removal may go on without anything new. The config operator then gives up, and says so in the condition CloudResourcesDestroyed.
 const Limit = 10 * time.Minute
 
+// EarlyFor is how long the removal from a payload's cluster waits for the end of its cluster-version-operator. Then it begins all the same: a pod that doesn't
+// end must not keep resources that cost money, and a control-plane-operator that is older says nothing of it.
+const EarlyFor = 2 * time.Minute
+
+// Early says that the removal from a payload's cluster is not to begin yet, since its cluster-version-operator may still run and would bring back what goes.
+func Early(hcp *hyperv1.HostedControlPlane, now time.Time) bool {
+	return !hcp.DeletionTimestamp.IsZero() && !meta.IsStatusConditionTrue(hcp.Status.Conditions, hyperv1.CVOScaledDown) && now.Sub(hcp.DeletionTimestamp.Time) < EarlyFor
+}
+
 // Progress is how far the removal has come.
 type Progress struct {
 	// Over: all is gone, or the config operator has given up. It does nothing more.

@@ -99,3 +99,27 @@ func TestAsked(t *testing.T) {
 		})
 	}
 }
+
+func TestEarly(t *testing.T) {
+	down := []metav1.Condition{{Type: hyperv1.CVOScaledDown, Status: metav1.ConditionTrue}}
+	for name, tc := range map[string]struct {
+		deleted    time.Duration // how long ago; 0: not at all
+		conditions []metav1.Condition
+		want       bool
+	}{
+		"When nothing is deleted nothing should be early":                               {},
+		"When it isn't known that the version operator has ended it should be early":    {deleted: time.Second, want: true},
+		"When the version operator has ended it should begin":                           {deleted: time.Second, conditions: down},
+		"When nobody says that it has ended for two minutes it should begin without it": {deleted: removal.EarlyFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hcp := &hyperv1.HostedControlPlane{}
+			hcp.Status.Conditions = tc.conditions
+			if tc.deleted > 0 {
+				at := ago(tc.deleted)
+				hcp.DeletionTimestamp = &at
+			}
+			NewWithT(t).Expect(removal.Early(hcp, noon)).To(Equal(tc.want))
+		})
+	}
+}

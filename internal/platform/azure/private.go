@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform/cloud"
 	"hcp.internal/platform/internal/platform/cluster"
 	"hcp.internal/platform/internal/platform/privatelinks"
@@ -70,8 +71,13 @@ const identityRemedy = "spec.platform.azure.azureAuthenticationConfig.workloadId
 
 // Conditions implements platform.ConditionReporter.
 func (Platform) Conditions(in cluster.Input) (set []metav1.Condition, absent []string) {
+	if hcp := in.HostedControlPlane; hcp != nil {
+		if c := conditions.Get(hcp.Status.Conditions, hyperv1.ValidAzureKMSConfig); c != nil {
+			set = append(set, conditions.New(c.Type, c.Status, c.Reason, c.Message))
+		}
+	}
 	if !linked(in.HostedCluster) {
-		return nil, links.Types
+		return set, links.Types
 	}
 	var found []cloud.Link
 	for _, obj := range in.Objects {
@@ -83,5 +89,5 @@ func (Platform) Conditions(in cluster.Input) (set []metav1.Condition, absent []s
 	if ids, err := identitiesOf(in.HostedCluster.Spec.Platform.Azure); err == nil && (ids.workload == nil || ids.workload.ControlPlaneOperator == nil) {
 		l.Remedy = identityRemedy
 	}
-	return l.Conditions(found), nil
+	return append(set, l.Conditions(found)...), nil
 }

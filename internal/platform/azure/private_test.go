@@ -53,6 +53,12 @@ func TestPrivateLink(t *testing.T) {
 		set, _ := Platform{}.Conditions(cluster.Input{HostedCluster: hc, Objects: []client.Object{link}})
 		g.Expect(set).To(HaveEach(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", "AzureSuccess"))))
 	})
+	t.Run("When something is known of the key of Secrets it should be repeated", func(t *testing.T) {
+		hcp := &hyperv1.HostedControlPlane{}
+		hcp.Status.Conditions = []metav1.Condition{{Type: "ValidAzureKMSConfig", Status: metav1.ConditionUnknown, Reason: "StatusUnknown", Message: "Azure KMS is not configured"}}
+		set, _ := Platform{}.Conditions(cluster.Input{HostedCluster: of("", ""), HostedControlPlane: hcp})
+		NewWithT(t).Expect(set).To(ConsistOf(And(HaveField("Type", "ValidAzureKMSConfig"), HaveField("Message", "Azure KMS is not configured"))))
+	})
 	t.Run("When the control-plane-operator has no identity it should name the field", func(t *testing.T) {
 		without := hc.DeepCopy()
 		without.Spec.Platform.Azure.AzureAuthenticationConfig.WorkloadIdentities.ControlPlaneOperator = nil

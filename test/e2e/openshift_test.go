@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -330,7 +332,23 @@ func staysQuietOpenShift(t *testing.T) {
 	observeQuiet(t)
 }
 
+// payloadDestroyed also has the cloud resources of the hosted cluster removed, of which there are none: before anything is looked for, the version operator has to end.
 func payloadDestroyed(t *testing.T) {
-	run(t, 10*time.Minute, "hypershift", "destroy", "cluster", "none", "--name", ocp, kubeconfigFlag())
+	ctx, over := context.WithCancel(t.Context())
+	defer over()
+	var told strings.Builder
+	watch := exec.CommandContext(ctx, filepath.Join(root(t), "bin", "kubectl"), "--kubeconfig", management().kubeconfig, "get", "hostedcontrolplane", "-n", ocpNamespace, ocp, "--watch", "-o",
+		`jsonpath={.status.conditions[?(@.type=="CVOScaledDown")].status} {.status.conditions[?(@.type=="CloudResourcesDestroyed")].reason}{"\n"}`)
+	watch.Stdout = &told
+	if err := watch.Start(); err != nil {
+		t.Fatalf("watching the control plane: %v", err)
+	}
+	run(t, 10*time.Minute, "hypershift", "destroy", "cluster", "none", "--name", ocp, "--destroy-cloud-resources", kubeconfigFlag())
+	over()
+	_ = watch.Wait() // it was ended
+	down, gone := strings.Index(told.String(), "True "), strings.Index(told.String(), "CloudResourcesDestroyed")
+	if down < 0 || gone < down {
+		t.Errorf("CVOScaledDown and then CloudResourcesDestroyed were not told; what was:\n%s", told.String())
+	}
 	expectGone(t, ocp)
 }

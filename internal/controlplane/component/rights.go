@@ -19,9 +19,6 @@ var everyVerb = []string{"get", "list", "watch", "create", "update", "patch", "d
 // clusterScoped are kinds that a Role can't grant: to list them means nothing, and whoever writes the Role would have to hold them.
 var clusterScoped = []string{"nodes", "customresourcedefinitions"}
 
-// tellEvents are Roles of programs that are ours, and tell what they do by events of group events.k8s.io.
-var tellEvents = []string{names.ControlPlaneOperator, names.ConfigOperator, names.PKIOperator, names.IgnitionServer}
-
 // RoleRules are the rules of the Role in a file of a component's assets.
 func RoleRules(assets fs.ReadFileFS, file, component string) ([]rbacv1.PolicyRule, error) {
 	raw, err := assets.ReadFile(file)
@@ -42,7 +39,7 @@ func liveRights(ctx WorkloadContext, obj client.Object) {
 		return
 	}
 	role.Rules = namedVerbs(role.Rules)
-	if slices.Contains(tellEvents, role.Name) {
+	if role.Name == names.ControlPlaneOperator { // it is ours, and tells what it does by events of group events.k8s.io
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"hcp.internal/platform/internal/kube/conditions"
 )
 
-// validAzureKMS says what is known of the key in a key vault that Secrets are encrypted with; nil outside of Azure. Only the KMS provider beside kube-apiserver
-// asks the vault: whether it may use the key shows in whether kube-apiserver gets ready.
-func validAzureKMS(hcp *hyperv1.HostedControlPlane) *metav1.Condition {
+// validAzureKMS says what is known of the key in a key vault that Secrets are encrypted with; nil outside of Azure, and for a release of Kubernetes, which
+// has no such provider. Only the KMS provider beside kube-apiserver asks the vault: whether it may use the key shows in whether kube-apiserver gets ready.
+func validAzureKMS(obs Observed) *metav1.Condition {
 	const t = hyperv1.ValidAzureKMSConfig
-	azure, encryption := hcp.Spec.Platform.Azure, hcp.Spec.SecretEncryption
-	if hcp.Spec.Platform.Type != hyperv1.AzurePlatform || azure == nil {
+	azure, encryption := obs.HCP.Spec.Platform.Azure, obs.HCP.Spec.SecretEncryption
+	if obs.Flavour != openShift || obs.HCP.Spec.Platform.Type != hyperv1.AzurePlatform || azure == nil {
 		return nil
 	}
 	c := conditions.True(t, hyperv1.AsExpectedReason, "KMS configuration accepted; Key Vault access is validated at runtime by the KMS provider")

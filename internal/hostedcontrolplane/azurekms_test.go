@@ -30,10 +30,12 @@ func TestValidAzureKMS(t *testing.T) {
 			hcp := &hyperv1.HostedControlPlane{}
 			hcp.Spec.Platform.Type, hcp.Spec.SecretEncryption = hyperv1.AzurePlatform, tc.encryption
 			hcp.Spec.Platform.Azure = &hyperv1.AzurePlatformSpec{AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{AzureAuthenticationConfigType: tc.as}}
-			NewWithT(t).Expect(validAzureKMS(hcp)).To(HaveValue(And(HaveField("Type", hyperv1.ValidAzureKMSConfig), HaveField("Status", tc.want), HaveField("Message", tc.message))))
+			g := NewWithT(t)
+			g.Expect(validAzureKMS(Observed{HCP: hcp, Flavour: openShift})).To(HaveValue(And(HaveField("Type", hyperv1.ValidAzureKMSConfig), HaveField("Status", tc.want), HaveField("Message", tc.message))))
+			g.Expect(validAzureKMS(Observed{HCP: hcp, Flavour: kubernetes})).To(BeNil())
 		})
 	}
 	t.Run("When the cluster is not on Azure it should say nothing", func(t *testing.T) {
-		NewWithT(t).Expect(validAzureKMS(&hyperv1.HostedControlPlane{})).To(BeNil())
+		NewWithT(t).Expect(validAzureKMS(Observed{HCP: &hyperv1.HostedControlPlane{}, Flavour: openShift})).To(BeNil())
 	})
 }

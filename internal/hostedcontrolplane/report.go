@@ -48,7 +48,7 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	if restored := snapshotRestored(obs); restored != nil {
 		conds = append(conds, *restored)
 	}
-	if c := validAzureKMS(obs.HCP); c != nil {
+	if c := validAzureKMS(obs); c != nil {
 		conds = append(conds, *c)
 	}
 	reportVersions(status, obs, now)

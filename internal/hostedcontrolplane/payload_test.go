@@ -76,7 +76,7 @@ func expectGranted(t testing.TB, w *world, hcp *hyperv1.HostedControlPlane) {
 	t.Helper()
 	g := NewWithT(t)
 	rendered, err := controlplaneoperator.NewComponent(controlplaneoperator.Options{}).Render(component.WorkloadContext{
-		Context: t.Context(), Reader: w.c, HCP: hcp, Release: w.payloads[payload422], UserRelease: w.payloads[payload422], OperatorImage: "example.com/operator:1", OmitOwnerReference: true,
+		Context: t.Context(), Reader: w.c, HCP: hcp, Release: w.payloads[payload422], OperatorImage: "example.com/operator:1", OmitOwnerReference: true,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	var own []rbacv1.PolicyRule

@@ -56,7 +56,7 @@ func TestForeignWrites(t *testing.T) {
 			g.Eventually(func() bool { n := quiet(); same := n == last; last = n; return same }, patience, "1s").Should(BeTrue())
 
 			writers, ctx := errgroup.WithContext(t.Context())
-			writers.SetLimit(2)
+			writers.SetLimit(2) // an API server tries a patch again when another one of the same object was faster: of twenty at a time, most of the work is that
 			for i := range 1000 {
 				patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, tc.patch, i))
 				writers.Go(func() error {

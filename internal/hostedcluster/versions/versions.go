@@ -4,6 +4,7 @@ package versions
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"time"
 
@@ -37,27 +38,26 @@ const (
 func Publish(ctx context.Context, c client.WithWatch, namespace string) {
 	applier := apply.New(c, names.HypershiftOperator)
 	for ctx.Err() == nil {
-		pause := wait.Jitter(resync, 0.1)
-		if err := applier.Apply(ctx, configMap(namespace)); err != nil && ctx.Err() == nil {
+		if err := keep(ctx, c, applier, namespace); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "publishing the supported versions")
-			pause = retry
-		}
-		if err := changed(ctx, c, namespace, pause); err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "watching the supported versions")
 			_ = sleep.For(ctx, retry)
 		}
 		_ = sleep.For(ctx, gap)
 	}
 }
 
-// changed returns once the ConfigMap is another one than ours, after a while at the latest, or when the watch ends.
-func changed(ctx context.Context, c client.WithWatch, namespace string, pause time.Duration) error {
+// keep writes the ConfigMap, and returns once it is another one than ours, after a while at the latest, or when the watch ends. The watch is there before it
+// is written: what happens right after that is seen, too.
+func keep(ctx context.Context, c client.WithWatch, applier *apply.Applier, namespace string) error {
 	w, err := c.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 	if err != nil {
-		return err
+		return fmt.Errorf("watching ConfigMap %s/%s: %w", namespace, name, err)
 	}
 	defer w.Stop()
-	over := time.After(pause)
+	if err := applier.Apply(ctx, configMap(namespace)); err != nil {
+		return err
+	}
+	over := time.After(wait.Jitter(resync, 0.1))
 	for {
 		select {
 		case <-ctx.Done():

@@ -3,15 +3,19 @@ package versions
 import (
 	"context"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/testr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"hcp.internal/platform/internal/testenv"
 )
@@ -28,10 +32,8 @@ func TestPublish(t *testing.T) {
 		scheme := runtime.NewScheme()
 		g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
 		c, ns := env.Client(t, scheme), env.Namespace(t)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { Publish(ctx, c, ns); close(ended) }()
-		t.Cleanup(func() { stop(); <-ended })
+		publish(t, c, ns)
+		ctx := t.Context()
 		cm := &corev1.ConfigMap{}
 		g.Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "supported-versions"}, cm) }).WithTimeout(patience).Should(Succeed())
 		g.Expect(cm.Labels).To(HaveKeyWithValue("hypershift.openshift.io/supported-versions", "true"))
@@ -50,4 +52,32 @@ func TestPublish(t *testing.T) {
 		g.Expect(c.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: cm.Name}}, client.RawPatch(types.MergePatchType, []byte(`{"data":{"supported-versions":"{}"}}`)))).To(Succeed())
 		g.Eventually(is).WithTimeout(patience).Should(Succeed())
 	})
+
+	t.Run("When it is deleted at the moment in which it was written it should be there again", func(t *testing.T) {
+		g := NewWithT(t)
+		env := testenv.Start(t)
+		scheme := runtime.NewScheme()
+		g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
+		c, ns := env.Client(t, scheme), env.Namespace(t)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "supported-versions"}}
+		var writes atomic.Int32
+		deleted := interceptor.NewClient(c, interceptor.Funcs{Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			err := c.Apply(ctx, obj, opts...)
+			if writes.Add(1) == 1 && err == nil {
+				return c.Delete(ctx, cm)
+			}
+			return err
+		}})
+		publish(t, deleted, ns)
+		g.Eventually(writes.Load).WithTimeout(patience).Should(BeEquivalentTo(2))
+		g.Eventually(func() error { return c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm) }).WithTimeout(patience).Should(Succeed())
+	})
+}
+
+// publish runs Publish until the test ends; what it says is the only reason that a failure would have.
+func publish(t *testing.T, c client.WithWatch, ns string) {
+	ctx, stop := context.WithCancel(ctrl.LoggerInto(t.Context(), testr.New(t)))
+	ended := make(chan struct{})
+	go func() { Publish(ctx, c, ns); close(ended) }()
+	t.Cleanup(func() { stop(); <-ended })
 }

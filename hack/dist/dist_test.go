@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/internal/cli/progress"
@@ -28,7 +30,6 @@ import (
 	"hcp.internal/platform/internal/image"
 	"hcp.internal/platform/internal/image/bundle"
 	"hcp.internal/platform/internal/local/builds"
-	"k8s.io/utils/clock"
 )
 
 // cheap makes the parts that need no compiler, and archives of stand-ins, in a checkout at another place.
@@ -172,7 +173,7 @@ func unpacked(t *testing.T, archive string) []string {
 	g.Expect(err).NotTo(HaveOccurred())
 	for tr := tar.NewReader(z); ; {
 		h, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return found
 		}
 		g.Expect(err).NotTo(HaveOccurred())

@@ -13,7 +13,7 @@ import (
 func described(services []*corev1.Service) map[string]string {
 	out := map[string]string{}
 	for _, s := range services {
-		out[s.Name] = string(s.Spec.Type) + " " + s.Spec.Ports[0].TargetPort.String() + " " + string(rune('0'+s.Spec.Ports[0].Port/1000)) // thousands tell them apart
+		out[s.Name] = string(s.Spec.Type) + " " + s.Spec.Ports[0].TargetPort.String() + " " + string('0'+s.Spec.Ports[0].Port/1000) // thousands tell them apart
 	}
 	return out
 }

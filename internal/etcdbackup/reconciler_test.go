@@ -125,7 +125,7 @@ func (s *scene) end(kind batchv1.JobConditionType, said string) {
 		g.Expect(s.c.Status().Update(s.Context(), &j)).To(Succeed())
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ours, Name: j.Name, Labels: map[string]string{batchv1.JobNameLabel: j.Name}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "upload", Image: "x"}}}}
 		g.Expect(s.c.Create(s.Context(), pod)).To(Succeed())
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upload", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: said, ExitCode: int32(j.Status.Failed)}}}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upload", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: said, ExitCode: j.Status.Failed}}}}
 		g.Expect(s.c.Status().Update(s.Context(), pod)).To(Succeed())
 	}
 }

@@ -119,7 +119,7 @@ func (r *Reconciler) observePlatform(ctx context.Context, obs *state.Observed) (
 	obs.Getenv = os.Getenv
 	if obs.Platform, obs.PlatformErr = r.Platforms.For(obs.HC.Spec.Platform.Type); obs.PlatformErr != nil {
 		obs.Platform = nil
-		return nil
+		return nil //nolint:nilerr // because a condition says it
 	}
 	obs.Credentials, obs.CredentialsErr = obs.Platform.Credentials(ctx, r.Live, obs.HC, names.NamespaceOf(obs.HC))
 	if o, ok := obs.Platform.(platform.Observer); ok {

@@ -33,7 +33,7 @@ func (r *Reconciler) observeCatalogs(ctx context.Context, obs *Observed) error {
 	wctx.Context, wctx.Reader, wctx.HCP, wctx.UserRelease = ctx, r.Client, obs.HCP, obs.UserRelease
 	wanted, err := olm.Wanted(wctx)
 	if err != nil || len(wanted) == 0 {
-		return nil //nolint:nilerr // because the component says it
+		return nil // the component says what is wrong
 	}
 	secret := &corev1.Secret{}
 	if _, err := r.get(ctx, obs.HCP.Namespace, names.PullSecret, secret); err != nil {

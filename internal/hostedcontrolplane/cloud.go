@@ -31,7 +31,7 @@ const cloudRecheck = 5 * time.Second
 // setupCloud starts the program that works in a cloud, as long as this process leads. Which cloud that is, is known by the credentials that the process was
 // given; without any it costs nothing.
 func (r *Reconciler) setupCloud(mgr manager.Manager, o Options) error {
-	command := ""
+	var command string
 	switch {
 	case os.Getenv("AWS_SHARED_CREDENTIALS_FILE") != "":
 		command = "control-plane"

@@ -35,7 +35,7 @@ func serverName(r io.Reader) (string, []byte, error) {
 			name, known = hello.ServerName, true
 			return nil, errStop
 		},
-	}).Handshake()
+	}).Handshake() //nolint:noctx // because who closes the connection ends it, without one more goroutine for each
 	if !known {
 		return "", nil, fmt.Errorf("reading the first message of TLS: %w", err)
 	}

@@ -118,11 +118,9 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) erro
 		}
 		conns.Go(func() {
 			defer p.open.Add(-1)
-			result := led
 			if err := p.lead(own, conn, withHeader, func() { p.results.WithLabelValues(by, led).Inc() }); err != nil {
-				result = err.result
-				p.results.WithLabelValues(by, result).Inc()
-				ctrl.LoggerFrom(ctx).V(1).Info("did not lead a connection", "client", conn.RemoteAddr().String(), "result", result, "error", err.Error())
+				p.results.WithLabelValues(by, err.result).Inc()
+				ctrl.LoggerFrom(ctx).V(1).Info("did not lead a connection", "client", conn.RemoteAddr().String(), "result", err.result, "error", err.Error())
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func history(s *scene, it *item) []string {
 	}
 	var out []string
 	if m, ok := it.typed.(*clusterv1.Machine); ok && it.deleted != nil {
-		out = append(out, replaced(s, m, pool)...)
+		out = append(out, replaced(m, pool)...)
 	}
 	note, ok := rolls.Parse(pool.meta.Annotations[hyperv1.NodePoolRollsAnnotation])
 	if !ok {
@@ -43,7 +43,7 @@ func history(s *scene, it *item) []string {
 }
 
 // replaced tells why one machine goes, as far as its conditions and its pool say.
-func replaced(s *scene, m *clusterv1.Machine, pool *item) []string {
+func replaced(m *clusterv1.Machine, pool *item) []string {
 	for _, c := range m.Status.Conditions {
 		switch {
 		case c.Type == clusterv1.MachineHealthCheckSucceededCondition && c.Status == no:

@@ -140,7 +140,7 @@ func justJoined(s *scene, it *item) bool { return s.Now.Sub(it.created) < comesR
 
 // machineFailed: Cluster API has given it up.
 func machineFailed(_ *scene, it *item) *seen {
-	if it.typed.(*clusterv1.Machine).Status.Phase != string(clusterv1.MachinePhaseFailed) {
+	if it.typed.(*clusterv1.Machine).Status.Phase != string(clusterv1.MachinePhaseFailed) { //nolint:staticcheck // because machines of older versions still have it
 		return nil
 	}
 	saw := &seen{field: "status.phase", text: "Failed", cause: fmt.Sprintf("machine %s has failed", it.Name)}

@@ -63,7 +63,7 @@ func (e *Emulator) Use(t testing.TB) {
 // run starts moto on a port of the loopback and waits until it answers.
 func run(ctx context.Context, t testing.TB, modules string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func run(ctx context.Context, t testing.TB, modules string) string {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
-		logs.Close()
+		_ = logs.Close()
 	})
 	url := "http://" + address
 	deadline := time.Now().Add(startTime)
@@ -113,7 +113,11 @@ func run(ctx context.Context, t testing.TB, modules string) string {
 // Reset forgets all that was made, recorded and asked for.
 func (e *Emulator) Reset(t testing.TB) {
 	t.Helper()
-	answer, err := http.Post(e.direct+"/moto-api/reset", "", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.direct+"/moto-api/reset", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatalf("resetting moto: %v", err)
 	}

@@ -192,7 +192,7 @@ func ask(ctx context.Context, address, name string) (string, error) {
 			if err != nil {
 				return nil, err
 			}
-			secure := tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, //nolint:forbidigo // because VerifyConnection does, but for the name
+			secure := tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, // VerifyConnection does, but for the name
 				VerifyConnection: func(s tls.ConnectionState) error {
 					_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots})
 					return err
@@ -241,7 +241,7 @@ func TestRouter(t *testing.T) {
 		g.Expect(os.WriteFile(file, []byte(config), 0o600)).To(Succeed())
 		run(t, program(t), "-f", file)
 		g.Eventually(func() (int, error) {
-			resp, err := http.Get("http://" + health + "/haproxy_ready") //nolint:noctx // because the test ends it
+			resp, err := http.Get("http://" + health + "/haproxy_ready")
 			if err != nil {
 				return 0, err
 			}

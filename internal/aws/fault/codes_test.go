@@ -91,7 +91,7 @@ func TestEachCodeHasAnOutcome(t *testing.T) {
 		}
 	}
 	t.Run("When an answer has no code it should be told who answered, by number", func(t *testing.T) {
-		err := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateVpc", Err: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 500}}}}
+		err := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateVpc", Err: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}}}
 		NewWithT(t).Expect(Told("failed to do it", err)).To(MatchError("failed to do it, code: HTTP 500 from EC2"))
 	})
 }

@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 		},
 		"When the answer has no code it should say who answered": {
 			err: &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateVpc", Err: &smithyhttp.ResponseError{
-				Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 500}}, Err: errors.New("<html>")}},
+				Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, Err: errors.New("<html>")}},
 			want: "EC2 CreateVpc: HTTP 500 from EC2",
 		},
 		"When it is no error of AWS it should stay as it is": {err: errors.New("no such file"), want: "no such file"},

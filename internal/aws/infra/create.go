@@ -113,7 +113,7 @@ func (r *run) network(ctx context.Context, plan []subnets) (*parts, error) {
 	made := &parts{}
 	var nat string
 	for i, zone := range plan {
-		public := ""
+		var public string
 		if !r.o.PublicOnly {
 			private, err := r.subnet(ctx, "private", zone.zone, zone.private)
 			if err != nil {

@@ -22,7 +22,7 @@ type storage struct {
 	operator, secret string
 	region           string
 	credentials      string // files
-	key, ca, volume  string
+	key, ca          string
 }
 
 func (s *storage) addFlags(cmd *cobra.Command) {

@@ -149,7 +149,7 @@ func applyDry(ctx context.Context, c client.Client, u *unstructured.Unstructured
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("reading %s: %w", Describe(u), err)
 	}
-	created := err != nil
+	created := apierrors.IsNotFound(err)
 	wanted := u.DeepCopy()
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
 		if created && apierrors.IsNotFound(err) && u.GetNamespace() != "" {

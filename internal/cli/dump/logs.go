@@ -4,11 +4,12 @@ import (
 	"context"
 	"io"
 
-	"hcp.internal/platform/internal/kube/read"
-	"hcp.internal/platform/internal/kube/redact"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hcp.internal/platform/internal/kube/read"
+	"hcp.internal/platform/internal/kube/redact"
 )
 
 const (

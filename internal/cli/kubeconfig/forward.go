@@ -105,7 +105,7 @@ func (f *Forwarding) once(ctx context.Context, ready chan struct{}, up func()) e
 		return err
 	}
 	target := base.JoinPath("api/v1/namespaces", f.namespace, "pods", pod, "portforward")
-	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, (*url.URL)(target))
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
 	stop, done := make(chan struct{}), make(chan struct{})
 	defer close(done)
 	go func() {

@@ -1,6 +1,7 @@
 package kubeconfig
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -90,7 +91,7 @@ func with(cmd *cobra.Command, raw []byte, command []string) error {
 		command = []string{shell()}
 	}
 	// The terminal sends an interrupt to the command itself; ctx must not end it before it could react.
-	child := exec.Command(command[0], command[1:]...)
+	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), command[0], command[1:]...)
 	child.Env = append(os.Environ(), "KUBECONFIG="+file)
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), terminal.File(cmd.OutOrStdout()), terminal.File(cmd.ErrOrStderr())
 	err = child.Run()

@@ -76,7 +76,7 @@ func TestNames(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if policyName(name, namespace) != policyName(name, namespace) || policyName(name, namespace) == policyName(name+"x", namespace) {
+			if again := policyName(name, namespace); again != policyName(name, namespace) || again == policyName(name+"x", namespace) {
 				t.Fatal("the name of the policy must follow the cluster")
 			}
 		})

@@ -102,7 +102,8 @@ func (o *options) addPlaceFlags(cmd *cobra.Command) {
 
 // Target reads "KIND/NAME" or "KIND NAME".
 func Target(args []string) (why.Object, error) {
-	word, name := args[0], ""
+	var name string
+	word := args[0]
 	if len(args) == 2 {
 		name = args[1]
 	} else {

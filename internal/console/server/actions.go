@@ -156,15 +156,15 @@ func (s *Server) effects(ctx context.Context, viewer *access.Viewer, owner *pack
 func effectsOfPause(going, paused rollout.Forecast) []string {
 	out := []string{}
 	if n := len(paused.Awaited); n > 0 {
-		out = append(out, fmt.Sprintf("%s being changed, and %s on: %s.", isAre(n, "hosted cluster"), verb(n, "goes", "go"), named(paused.Awaited)))
+		out = append(out, fmt.Sprintf("%s being changed, and %s on: %s.", clustersAre(n), verb(n, "goes", "go"), named(paused.Awaited)))
 	}
 	made := clustersOf(paused)
 	if n := len(made); n > 0 {
-		out = append(out, fmt.Sprintf("%s without the package, and %s it all the same: %s.", isAre(n, "hosted cluster"), verb(n, "gets", "get"), named(made)))
+		out = append(out, fmt.Sprintf("%s without the package, and %s it all the same: %s.", clustersAre(n), verb(n, "gets", "get"), named(made)))
 	}
 	later := slices.DeleteFunc(clustersOf(going), func(c types.NamespacedName) bool { return slices.Contains(made, c) })
 	if n := len(later); n > 0 {
-		out = append(out, fmt.Sprintf("%s not changed until someone resumes it: %s.", isAre(n, "hosted cluster"), named(later)))
+		out = append(out, fmt.Sprintf("%s not changed until someone resumes it: %s.", clustersAre(n), named(later)))
 	} else {
 		out = append(out, "No other hosted cluster waits to be changed.")
 	}
@@ -197,7 +197,7 @@ func effectsOfResume(f rollout.Forecast) []string {
 	if first.After > 0 {
 		when = "in " + first.After.Round(time.Second).String() + ", when what is being changed is done"
 	}
-	out := []string{fmt.Sprintf("%s changed %s: %s.", isAre(len(first.Clusters), "hosted cluster"), when, named(first.Clusters))}
+	out := []string{fmt.Sprintf("%s changed %s: %s.", clustersAre(len(first.Clusters)), when, named(first.Clusters))}
 	if rest := all - len(first.Clusters); rest > 0 {
 		out = append(out, fmt.Sprintf("%d more follow, in %d more waves.", rest, len(f.Waves)-1))
 	}
@@ -207,11 +207,11 @@ func effectsOfResume(f rollout.Forecast) []string {
 	return append(out, fmt.Sprintf("It takes about %s if each takes %s.", f.Duration.Round(time.Second), perCluster))
 }
 
-func isAre(n int, what string) string {
+func clustersAre(n int) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return "1 hosted cluster is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return fmt.Sprintf("%d hosted clusters are", n)
 }
 
 func verb(n int, one, many string) string {

@@ -131,7 +131,7 @@ func TestActions(t *testing.T) {
 		mu.Unlock()
 		g.Expect(logged).To(ContainElement(And(ContainSubstring("action done"), ContainSubstring(`"user"="system:serviceaccount:default:action-patches"`), ContainSubstring(`"action"="pause"`), ContainSubstring(`"rollout"="logging-agent"`))))
 		g.Expect(logged).To(ContainElement(And(ContainSubstring("action refused"), ContainSubstring("action-reads"))))
-		_, page := ask(t, srv, path, patches)
+		_, page := ask(t, srv, path, patches) //nolint:bodyclose // because ask closes it
 		g.Expect(page).To(ContainSubstring(`"paused":true`))
 		code, body = order(t, srv, path, patches, `{"action":"resume","dryRun":true}`)
 		g.Expect(code).To(Equal(http.StatusOK), body)

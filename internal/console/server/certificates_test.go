@@ -27,7 +27,7 @@ func TestCertificates(t *testing.T) {
 	}
 	t.Run("When who may list Secrets asks for those of a hosted cluster it should list them without keys, the first to end at the beginning", func(t *testing.T) {
 		g := NewWithT(t)
-		resp, body := ask(t, srv, "/api/v1/hc/production/payments-eu/certificates", all)
+		resp, body := ask(t, srv, "/api/v1/hc/production/payments-eu/certificates", all) //nolint:bodyclose // because ask closes it
 		g.Expect(resp.StatusCode).To(Equal(http.StatusOK), body)
 		var out struct {
 			Rows []struct {
@@ -54,7 +54,7 @@ func TestCertificates(t *testing.T) {
 	}
 	sweep := func(g Gomega, token string) (out found) {
 		for {
-			resp, body := ask(t, srv, "/api/v1/certificates", token)
+			resp, body := ask(t, srv, "/api/v1/certificates", token) //nolint:bodyclose // because ask closes it
 			if resp.StatusCode == http.StatusTooManyRequests {
 				continue
 			}

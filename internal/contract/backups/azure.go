@@ -207,7 +207,7 @@ func (c AzureCredentials) SplitBlobURL(snapshot string) (account, container, nam
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return refuse("want https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME, without anything behind it")
 	}
-	path := ""
+	var path string
 	if rest, ok := strings.CutPrefix(snapshot, c.Endpoint+"/"); c.Endpoint != "" && ok {
 		e, err := url.Parse(c.Endpoint)
 		if err != nil {

@@ -29,7 +29,8 @@ type Schedule struct {
 
 // Parse reads the annotations. Errors name the annotation and what it takes.
 func Parse(annotations map[string]string) (Schedule, error) {
-	s, err := Schedule{}, error(nil)
+	var s Schedule
+	var err error
 	if s.Backup, err = parseCron(backups.ScheduleAnnotation, annotations[backups.ScheduleAnnotation]); err != nil {
 		return s, err
 	}

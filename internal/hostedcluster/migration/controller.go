@@ -173,7 +173,7 @@ func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster)
 func annotatedSince(obj client.Object, key string, now time.Time) time.Time {
 	field := fmt.Sprintf("%q:{}", "f:"+key)
 	for _, m := range obj.GetManagedFields() {
-		if m.FieldsV1 != nil && m.Time != nil && strings.Contains(string(m.FieldsV1.Raw), field) {
+		if m.FieldsV1 != nil && m.Time != nil && strings.Contains(m.FieldsV1.GetRawString(), field) {
 			return m.Time.Time
 		}
 	}

@@ -312,7 +312,7 @@ func (c *Controller) Preflight(ctx context.Context, hc *hyperv1.HostedCluster, d
 func (c *Controller) storageFull(ctx context.Context) error {
 	there := &corev1.ConfigMap{}
 	if c.Direct.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: StateName}, there) != nil {
-		return nil // nothing to ask for, or nobody who may
+		return nil //nolint:nilerr // because there is nothing to ask for, or nobody who may
 	}
 	err := c.Direct.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: StateName}, Data: there.Data})
 	if err != nil && strings.Contains(err.Error(), "database space exceeded") { // etcd's words; the API server has none of its own

@@ -460,7 +460,8 @@ func encryptionPluginIsUsable(in *Input) []string {
 	if !asked {
 		return nil
 	}
-	e, wrong := in.HC.Spec.SecretEncryption, ""
+	e := in.HC.Spec.SecretEncryption
+	var wrong string
 	switch {
 	case value != encryption.PluginLocal:
 		wrong = fmt.Sprintf("%q is no plugin: write %q, or remove the annotation", value, encryption.PluginLocal)

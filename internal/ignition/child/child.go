@@ -217,7 +217,7 @@ func (p *Process) watch(ctx context.Context, ended <-chan error) {
 func (p *Process) end(ended <-chan error) {
 	p.sweep()
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	_ = <-ended // that it was killed is known
+	<-ended // that it was killed is known
 	p.sweep()
 }
 

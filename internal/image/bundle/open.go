@@ -105,10 +105,7 @@ func (b *Bundle) reach(d v1.Descriptor) (blobs []v1.Descriptor, platforms []stri
 		return nil, nil, err
 	}
 	blobs = append(blobs, manifest.parsed.Config)
-	for _, l := range manifest.parsed.Layers {
-		blobs = append(blobs, l)
-	}
-	return blobs, nil, nil
+	return append(blobs, manifest.parsed.Layers...), nil, nil
 }
 
 // readFile reads a small file of a layout.

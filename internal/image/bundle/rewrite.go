@@ -68,7 +68,7 @@ func (b *Bundle) releaseFor(e Entry, registry string) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	out := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, d := range stored.parsed.Manifests {
 		img, err := stored.Image(d.Digest)
 		if err != nil {

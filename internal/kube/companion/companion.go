@@ -72,7 +72,7 @@ func (p *Program) Start(ctx context.Context) error {
 		began := clk.Now()
 		err := p.once(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // because it was told to end
 		}
 		if clk.Since(began) >= steady {
 			failures = 0

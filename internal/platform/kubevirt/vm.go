@@ -7,11 +7,6 @@ import (
 
 // These are the fields of KubeVirt's and CDI's kinds that machines are described with.
 
-type machineSpec struct {
-	VirtualMachineTemplate vmTemplate     `json:"virtualMachineTemplate"`
-	BootstrapCheck         bootstrapCheck `json:"virtualMachineBootstrapCheck"`
-}
-
 type bootstrapCheck struct {
 	CheckStrategy string `json:"checkStrategy"`
 }

@@ -141,7 +141,7 @@ func (r Restore) keep(staging, prepared string) error {
 func (r Restore) usePrepared(prepared, dataDir string) (done bool, _ error) {
 	mark, err := os.ReadFile(filepath.Join(prepared, forName))
 	if err != nil || string(mark) != r.mark() {
-		return false, nil
+		return false, nil //nolint:nilerr // because without a mark it is not finished, and is made anew
 	}
 	restored := filepath.Join(prepared, "data")
 	if _, err := os.Stat(restored); errors.Is(err, os.ErrNotExist) {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/klog/v2"
 
 	"hcp.internal/platform/internal/encryption"
 )
@@ -20,7 +20,7 @@ func Command() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			debug.FreeOSMemory() // what starting up needed is not needed again
-			p.Log = ctrl.Log.WithName("kms-plugin")
+			p.Log = klog.Background().WithName("kms-plugin")
 			return p.Run(cmd.Context())
 		},
 	}

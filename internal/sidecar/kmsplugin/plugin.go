@@ -161,7 +161,7 @@ func readKey(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a key: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // because it was only read
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, encryption.KeySize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading a key: %w", err)

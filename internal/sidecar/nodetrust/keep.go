@@ -62,7 +62,7 @@ func (k keeper) keep(ctx context.Context) error {
 		return fmt.Errorf("looking for %s: %w", marked, err)
 	}
 	if len(changes) == 0 && err != nil {
-		return nil
+		return nil //nolint:nilerr // because no mark is there
 	}
 	if err := atomicfile.Write(marked, []byte("the kubelet is to start anew\n"), 0o600); err != nil {
 		return err

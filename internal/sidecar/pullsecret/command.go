@@ -49,7 +49,7 @@ func (s syncer) run(ctx context.Context, interval time.Duration) error {
 			s.say("%v", err)
 		}
 		if s.pause(ctx, interval) != nil {
-			return nil
+			return nil //nolint:nilerr // because only the end of ctx ends it
 		}
 	}
 }

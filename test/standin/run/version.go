@@ -150,7 +150,7 @@ func (r *runner) versionOperator(ctx context.Context) error {
 			pause = retry
 		}
 		if sleep.For(ctx, pause) != nil {
-			return nil
+			return nil //nolint:nilerr // because only the end of ctx ends it
 		}
 	}
 }

@@ -99,7 +99,7 @@ func remembered(ctx component.WorkloadContext) (map[string]memory, error) {
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", Name, err)
 	}
 	if json.Unmarshal([]byte(cm.Annotations[memoryAnnotation]), &out) != nil {
-		return map[string]memory{}, nil
+		return map[string]memory{}, nil //nolint:nilerr // because then all is asked anew
 	}
 	return out, nil
 }

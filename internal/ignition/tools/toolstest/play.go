@@ -154,7 +154,7 @@ func (t tool) misbehave() error {
 			for i := 0; i < len(chunk); i += 4096 {
 				chunk[i] = 1
 			}
-			all = append(all, chunk)
+			all = append(all, chunk) //nolint:staticcheck // because it is to be held
 			time.Sleep(time.Millisecond)
 		}
 	case Fill:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -192,9 +193,10 @@ func (r *Services) managementName(ctx context.Context) (string, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(infrastructureKind)
 	err := r.Live.Get(ctx, client.ObjectKey{Name: "cluster"}, u)
-	if meta.IsNoMatchError(err) || client.IgnoreNotFound(err) == nil && err != nil {
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return "", nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return "", fmt.Errorf("reading Infrastructure cluster of the management cluster: %w", err)
 	}
 	name, _, _ := unstructured.NestedString(u.Object, "status", "infrastructureName")

@@ -200,7 +200,7 @@ func told(q Question, err error) error {
 	var network net.Error
 	switch {
 	case errors.As(err, &own):
-		return fmt.Errorf("asking %s: %s", whom, own)
+		return fmt.Errorf("asking %s: %w", whom, own)
 	case errors.As(err, &authority):
 		return fmt.Errorf("asking %s: its certificate is signed by an unknown authority: put that into the ConfigMap that openID.ca names, key ca.crt", whom)
 	case errors.As(err, &name):

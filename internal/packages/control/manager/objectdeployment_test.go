@@ -156,6 +156,54 @@ func TestPausedDeployment(t *testing.T) {
 	})
 }
 
+func TestPausedSuccessor(t *testing.T) {
+	each(t, func(t *testing.T, class string) {
+		g, w := NewWithT(t), Start(t)
+		ns := w.Namespace(t)
+		phases := func(value string) []v1alpha1.ObjectSetTemplatePhase {
+			fixed := inNamespace(ns, ConfigMap("fixed", map[string]any{"v": value}))
+			fixed.Object.Object["immutable"] = true
+			return []v1alpha1.ObjectSetTemplatePhase{classed(class, Phase("a", fixed)), classed(class, Phase("b", inNamespace(ns, ConfigMap("data", map[string]any{"v": value}))))}
+		}
+		od := ObjectDeployment(ns, "web", phases("1")...)
+		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
+		w.Eventually(t, od, latest(od))
+		data := configMap(ns, "data")
+		g.Expect(get(w, t, data)).To(Succeed())
+		uid := data.UID
+		setTemplate(t, w, od, phases("2")...) // which the API server refuses in the first phase
+		var next *v1alpha1.ObjectSet
+		g.Eventually(func() int {
+			sets := revisions(t, w, ns)
+			for _, os := range sets {
+				if os.Spec.Revision == 2 {
+					next = &os
+				}
+			}
+			return len(sets)
+		}, Timeout).Should(Equal(2))
+		w.Eventually(t, next, func() error {
+			if !meta.IsStatusConditionFalse(next.Status.Conditions, "Available") {
+				return fmt.Errorf("conditions are %v", next.Status.Conditions)
+			}
+			return nil
+		})
+		g.Expect(w.Client.Patch(t.Context(), next, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"lifecycleState":"Paused"}}`)))).To(Succeed())
+		w.Eventually(t, next, HasCondition(next, &next.Status.Conditions, "Paused", "True", "Paused", "Lifecycle state set to paused."))
+		// It has taken nothing over, so what the one before has must not go.
+		g.Consistently(func(g Gomega) {
+			g.Expect(get(w, t, data)).To(Succeed())
+			g.Expect(data.UID).To(Equal(uid))
+			g.Expect(data.DeletionTimestamp.IsZero()).To(BeTrue())
+			for _, os := range revisions(t, w, ns) {
+				g.Expect(os.Spec.LifecycleState).NotTo(Equal(v1alpha1.LifecycleStateArchived))
+			}
+			g.Expect(get(w, t, next)).To(Succeed())
+			g.Expect(meta.IsStatusConditionTrue(next.Status.Conditions, "Available")).To(BeFalse(), "it has taken over nothing")
+		}, quiet).Should(Succeed())
+	})
+}
+
 func TestClusterDeployment(t *testing.T) {
 	t.Run("When it is cluster-scoped it should do the same", func(t *testing.T) {
 		t.Parallel()

@@ -223,6 +223,10 @@ func (e *Engine) judge(ctx context.Context, o Owner, p Phase, it *item) *judgeme
 			j.conditions = append(j.conditions, p.Conditions(it.full)...)
 		}
 	}
+	if o.Paused && it.action == ActionUpdated {
+		// Whoever has it serves with it: who takes this for success lets that end.
+		j.failures = append(j.failures, "not taken over, because this is paused")
+	}
 	if it.action == ActionCollision {
 		// It may be resolved by changes that no watch shows, such as the end of a revision.
 		e.memory.drop(o.Entry.UID, key)

@@ -14,7 +14,9 @@ import (
 type Unwatched struct{}
 
 // Use implements the watch of an engine.
-func (Unwatched) Use(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
+func (Unwatched) Use(context.Context, types.UID, []schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
+	return nil, nil
+}
 
 // Free implements the watch of an engine.
 func (Unwatched) Free(context.Context, types.UID) error { return nil }

@@ -242,7 +242,11 @@ func TestHugeLists(t *testing.T) {
 
 // use watches ConfigMaps for one more user.
 func use(ctx context.Context, s *session) error {
-	return s.watches.Use(ctx, uuid.NewUUID(), []schema.GroupVersionKind{configMapKind})
+	late, err := s.watches.Use(ctx, uuid.NewUUID(), []schema.GroupVersionKind{configMapKind})
+	if err == nil && len(late) > 0 {
+		err = fmt.Errorf("%v can't be listed", late)
+	}
+	return err
 }
 
 func opened(t testing.TB, cfg *rest.Config, limits Limits) *session {

@@ -25,6 +25,8 @@ type remembered struct {
 	last     *packagesv1.HostedClusterPackage
 	applied  applied
 	refusals refusals
+	// told are the last warnings, by reason.
+	told map[string]string
 }
 
 // past is what a pass needs of a history.
@@ -58,6 +60,21 @@ func (m *memory) put(owner *packagesv1.HostedClusterPackage, p past) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.of(owner).past = p
+}
+
+// tell says whether a warning is to be told: it is another one than the last. An empty one is none.
+func (m *memory) tell(owner *packagesv1.HostedClusterPackage, reason, text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.of(owner)
+	if known.told[reason] == text {
+		return false
+	}
+	if known.told == nil {
+		known.told = map[string]string{}
+	}
+	known.told[reason] = text
+	return text != ""
 }
 
 func (m *memory) forget(name string) {

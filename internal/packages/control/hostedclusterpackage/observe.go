@@ -200,8 +200,7 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 		Held:       p.Spec.Paused && !v.newest.Spec.Paused,
 		Returned:   v.hash != "" && p.Annotations[packagesv1.RolloutReturnedAnnotation] == v.hash,
 		Fresh:      v.fresh != nil && v.fresh(p),
-		// Caches drop what this is read from.
-		AppliedAt: appliedAt(p),
+		AppliedAt:  appliedAt(p),
 	}
 	if out.Environment = environment.Wanted(p.Status.Conditions); out.Environment != "" {
 		if p.Annotations[packagesv1.RolloutEnvironmentAnnotation] == out.Environment {
@@ -220,12 +219,21 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 
 // appliedAt is when we last changed a Package, as the API server remembers; zero when it doesn't.
 func appliedAt(p client.Object) time.Time {
-	for _, f := range p.GetManagedFields() {
-		if f.Manager == string(FieldOwner) && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == "" && f.Time != nil {
-			return f.Time.Time
-		}
+	if f := Entry(p); f != nil {
+		return f.Time.Time
 	}
 	return time.Time{}
+}
+
+// Entry is what the API server remembers of our last change of a Package, nil when nothing. A cache must keep its time: a package that is available as soon
+// as it is applied has no other, and groups that soak go by it.
+func Entry(p metav1.Object) *metav1.ManagedFieldsEntry {
+	for _, f := range p.GetManagedFields() {
+		if f.Manager == string(FieldOwner) && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == "" && f.Time != nil {
+			return &f
+		}
+	}
+	return nil
 }
 
 func ignoreNotFound(err error) error {

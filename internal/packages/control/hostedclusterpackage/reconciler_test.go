@@ -200,6 +200,28 @@ func TestReconcile(t *testing.T) {
 		w.g.Expect(w.image("a")).To(HaveSuffix("v2"))
 	})
 
+	t.Run("When annotations of the rollout are changed to what can't be read it should say so once", func(t *testing.T) {
+		w := newWorld(t, nil, "a")
+		r := w.reconciler(w.c)
+		w.pass(r)
+		told := events.NewFakeRecorder(10)
+		r.Events = told
+		annotate := func(value string) {
+			w.change(func(p *packagesv1.HostedClusterPackage) {
+				p.Annotations = map[string]string{packagesv1.RolloutDeadlineAnnotation: value}
+			})
+			w.pass(r)
+			w.pass(r)
+		}
+		wrong := And(HavePrefix("Warning InvalidAnnotation"), ContainSubstring(packagesv1.RolloutDeadlineAnnotation))
+		annotate("10 m")
+		w.g.Expect(told.Events).To(Receive(wrong))
+		w.g.Expect(told.Events).NotTo(Receive(wrong), "it was told")
+		annotate("10m")
+		annotate("10 m")
+		w.g.Expect(told.Events).To(Receive(wrong), "it was right in between")
+	})
+
 	t.Run("When all is done a pass should write nothing", func(t *testing.T) {
 		w := newWorld(t, partitioned, "a=low", "b")
 		r := w.reconciler(w.c)

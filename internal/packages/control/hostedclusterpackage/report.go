@@ -77,17 +77,19 @@ func (f *fleet) fill(after *packagesv1.HostedClusterPackage, status packagesv1.H
 	after.Status = status
 }
 
-// warn tells of what is asked for and can't be meant.
+// warn tells of what is asked for and can't be meant, once. Annotations have no generation, so that it goes by what was told.
 func (r *Reconciler) warn(owner *packagesv1.HostedClusterPackage) {
-	if owner.Status.ObservedGeneration == int32(owner.Generation) { // the published width
-		return // told already
-	}
+	var both, wrong string
 	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {
-		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "StrategyIsInstant", "Reconcile",
-			"spec.strategy has both instant and rollingUpgrade: instant wins, and all packages change at once; remove spec.strategy.instant to roll")
+		both = "spec.strategy has both instant and rollingUpgrade: instant wins, and all packages change at once; remove spec.strategy.instant to roll"
 	}
 	if _, err := rollout.ParseOptions(owner.Annotations); err != nil {
-		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "InvalidAnnotation", "Reconcile", "%v", err)
+		wrong = err.Error()
+	}
+	for reason, text := range map[string]string{"StrategyIsInstant": both, "InvalidAnnotation": wrong} {
+		if r.memory.tell(owner, reason, text) {
+			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, reason, "Reconcile", "%.900s", text)
+		}
 	}
 }
 

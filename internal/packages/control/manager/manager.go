@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -24,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/packages/author/gotemplate"
+	"hcp.internal/platform/internal/packages/control/hostedclusterpackage"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/objectdeployment"
 	"hcp.internal/platform/internal/packages/control/objectset"
@@ -71,7 +73,23 @@ func CacheOptions() cache.Options {
 		byObject[s.Object(&v1alpha1.ObjectSet{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true), Transform: objectset.Reduce}
 		byObject[s.Object(&v1alpha1.ObjectSetPhase{})] = cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true)}
 	}
+	byObject[&v1alpha1.Package{}] = cache.ByObject{Transform: withTime}
 	return cache.Options{DefaultTransform: withoutBookkeeping, ByObject: byObject}
+}
+
+// withTime is withoutBookkeeping, but for the time at which a rollout last changed a Package.
+func withTime(in any) (any, error) {
+	p, ok := in.(*v1alpha1.Package)
+	if !ok {
+		return in, nil
+	}
+	var kept []metav1.ManagedFieldsEntry
+	if entry := hostedclusterpackage.Entry(p); entry != nil {
+		kept = []metav1.ManagedFieldsEntry{{Manager: entry.Manager, Operation: entry.Operation, Time: entry.Time}}
+	}
+	_, err := withoutBookkeeping(p)
+	p.ManagedFields = kept
+	return p, err
 }
 
 // withoutBookkeeping drops what nobody here reads and that can be as large as the rest of an object.

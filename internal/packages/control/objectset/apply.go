@@ -29,6 +29,8 @@ type observed struct {
 	remote     []v1alpha1.RemotePhaseReference
 	// remotePaused and remoteActive count ObjectSetPhases.
 	remotePaused, remoteActive int
+	// late says that no event tells of some objects yet.
+	late bool
 }
 
 func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (observed, error) {
@@ -50,7 +52,7 @@ func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (obser
 	if o.Siblings, err = r.siblings(ctx, os); err != nil {
 		return observed{}, err
 	}
-	if err := r.Engine.Use(ctx, o, unclassed(phases)); err != nil {
+	if out.late, err = r.Engine.Use(ctx, o, unclassed(phases)); err != nil {
 		return observed{}, err
 	}
 	stopped := false

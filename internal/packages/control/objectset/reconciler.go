@@ -82,7 +82,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if os.Spec.LifecycleState == v1alpha1.LifecycleStateArchived {
-		return ctrl.Result{}, r.archive(ctx, os)
+		again, err := r.archive(ctx, os)
+		return ctrl.Result{RequeueAfter: again}, err
 	}
 	if err := r.ensureFinalizers(ctx, os); err != nil {
 		return ctrl.Result{}, err

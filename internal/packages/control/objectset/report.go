@@ -116,6 +116,9 @@ func (out observed) recheckAfter(os *v1alpha1.ObjectSet, now time.Time) time.Dur
 	if out.succeeds() && !conditions.IsTrue(os.Status.Conditions, v1alpha1.ConditionSucceeded) {
 		return out.successIn(os, now)
 	}
+	if out.late {
+		return phase.PollLate
+	}
 	return 0
 }
 

@@ -35,6 +35,16 @@ func (r *Reconciler) finalize(ctx context.Context, os *v1alpha1.ObjectSet) (time
 type blocked struct {
 	phase   string
 	objects []client.ObjectKey
+	// late says that no event may tell when they are.
+	late bool
+}
+
+// poll is when to look again; 0 when events tell.
+func (b *blocked) poll() time.Duration {
+	if b != nil && b.late {
+		return phase.PollLate
+	}
+	return 0
 }
 
 func (b *blocked) String() string {
@@ -67,20 +77,21 @@ func (r *Reconciler) reportDeletion(ctx context.Context, os *v1alpha1.ObjectSet,
 	if last == nil || last.Message != c.Message {
 		r.Events.Tell(os, nil, corev1.EventTypeWarning, c.Reason, "Delete", c.Message)
 	}
-	return 0, r.report(ctx, os, func(os *v1alpha1.ObjectSet) { conditions.Set(&os.Status.Conditions, now, c) })
+	return b.poll(), r.report(ctx, os, func(os *v1alpha1.ObjectSet) { conditions.Set(&os.Status.Conditions, now, c) })
 }
 
-// archive tears an old revision down. The finalizer goes before the status is written: once the condition says Archived, nobody looks again.
-func (r *Reconciler) archive(ctx context.Context, os *v1alpha1.ObjectSet) error {
+// archive tears an old revision down, and returns when to look again. The finalizer goes before the status is written: once the condition says Archived,
+// nobody looks again.
+func (r *Reconciler) archive(ctx context.Context, os *v1alpha1.ObjectSet) (time.Duration, error) {
 	block, err := r.tearDown(ctx, os)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	done := block == nil
 	if done {
 		rest := slices.DeleteFunc(slices.Clone(os.Finalizers), func(f string) bool { return f == v1alpha1.CachedFinalizer })
 		if err := r.Status.SetFinalizers(ctx, os, rest); err != nil {
-			return client.IgnoreNotFound(err)
+			return 0, client.IgnoreNotFound(err)
 		}
 	}
 	now := r.Clock.Now()
@@ -97,7 +108,7 @@ func (r *Reconciler) archive(ctx context.Context, os *v1alpha1.ObjectSet) error 
 	if err == nil && done {
 		r.Metrics.ObjectSet(os)
 	}
-	return err
+	return block.poll(), err
 }
 
 // tearDown says what is not gone yet, nil when all objects of the revision are gone or somebody else's. Events tell when that changes.
@@ -113,7 +124,8 @@ func (r *Reconciler) tearDown(ctx context.Context, os *v1alpha1.ObjectSet) (*blo
 		return nil, err
 	}
 	o := Owner(r.Scope, os)
-	if err := r.Engine.Use(ctx, o, unclassed(phases)); err != nil { // after a restart nobody else has
+	late, err := r.Engine.Use(ctx, o, unclassed(phases)) // after a restart nobody else has
+	if err != nil {
 		return nil, err
 	}
 	for _, p := range slices.Backward(phases) {
@@ -132,7 +144,7 @@ func (r *Reconciler) tearDown(ctx context.Context, os *v1alpha1.ObjectSet) (*blo
 			return nil, err
 		}
 		if len(waiting) > 0 {
-			return &blocked{phase: p.Name, objects: waiting}, nil
+			return &blocked{phase: p.Name, objects: waiting, late: late}, nil
 		}
 	}
 	return nil, r.Engine.Forget(ctx, os.UID)

@@ -80,14 +80,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	// The spec is the cache's, and only read. The rest is a copy.
 	osp := &v1alpha1.ObjectSetPhase{ObjectMeta: *read.ObjectMeta.DeepCopy(), Spec: read.Spec, Status: *read.Status.DeepCopy()}
 	if !osp.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.finalize(ctx, osp)
+		again, err := r.finalize(ctx, osp)
+		return ctrl.Result{RequeueAfter: again}, err
 	}
 	if !slices.Contains(osp.Finalizers, v1alpha1.CachedFinalizer) {
 		if err := r.Status.SetFinalizers(ctx, osp, append(slices.Clone(osp.Finalizers), v1alpha1.CachedFinalizer)); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	result, err := r.rollOut(ctx, osp)
+	result, late, err := r.rollOut(ctx, osp)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -99,26 +100,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if len(result.Violations) > 0 || len(result.Collisions()) > 0 {
 		return ctrl.Result{RequeueAfter: retryRefused}, nil
 	}
+	if late {
+		return ctrl.Result{RequeueAfter: phase.PollLate}, nil
+	}
 	return ctrl.Result{}, nil
 }
 
-func (r *Reconciler) rollOut(ctx context.Context, osp *v1alpha1.ObjectSetPhase) (phase.Result, error) {
+// rollOut says late when no event tells of some objects yet.
+func (r *Reconciler) rollOut(ctx context.Context, osp *v1alpha1.ObjectSetPhase) (_ phase.Result, late bool, _ error) {
 	p := phase.Phase{Name: osp.Name, Objects: osp.Spec.Objects}
 	var err error
 	if p.Probes, err = probe.Parse(osp.Spec.AvailabilityProbes); err != nil {
-		return phase.Result{Violations: []phase.Violation{{Position: "spec", Errors: []string{err.Error()}}}}, nil //nolint:nilerr // because it is reported as a violation
+		return phase.Result{Violations: []phase.Violation{{Position: "spec", Errors: []string{err.Error()}}}}, false, nil //nolint:nilerr // because it is reported as a violation
 	}
 	if violations := duplicates(p); len(violations) > 0 {
-		return phase.Result{Violations: violations}, nil
+		return phase.Result{Violations: violations}, false, nil
 	}
 	o := r.owner(osp)
 	if o.Siblings, err = r.siblings(ctx, osp); err != nil {
-		return phase.Result{}, err
+		return phase.Result{}, false, err
 	}
-	if err := r.Engine.Use(ctx, o, p.Objects); err != nil {
-		return phase.Result{}, err
+	if late, err = r.Engine.Use(ctx, o, p.Objects); err != nil {
+		return phase.Result{}, false, err
 	}
-	return r.Engine.Reconcile(ctx, o, p)
+	result, err := r.Engine.Reconcile(ctx, o, p)
+	return result, late, err
 }
 
 func (r *Reconciler) owner(osp *v1alpha1.ObjectSetPhase) phase.Owner {
@@ -251,23 +257,27 @@ func describe(osp *v1alpha1.ObjectSetPhase, result phase.Result) string {
 	return b.String()
 }
 
-// finalize tears a deleted phase down and lets it go.
-func (r *Reconciler) finalize(ctx context.Context, osp *v1alpha1.ObjectSetPhase) error {
+// finalize tears a deleted phase down and lets it go. It returns when to look again, 0 when events tell.
+func (r *Reconciler) finalize(ctx context.Context, osp *v1alpha1.ObjectSetPhase) (time.Duration, error) {
 	if !slices.Contains(osp.Finalizers, v1alpha1.CachedFinalizer) {
-		return r.Engine.Forget(ctx, osp.UID)
+		return 0, r.Engine.Forget(ctx, osp.UID)
 	}
 	if !slices.Contains(osp.Finalizers, v1alpha1.OrphanFinalizer) {
 		o := r.owner(osp)
-		if err := r.Engine.Use(ctx, o, osp.Spec.Objects); err != nil { // after a restart nobody else has
-			return err
+		late, err := r.Engine.Use(ctx, o, osp.Spec.Objects) // after a restart nobody else has
+		if err != nil {
+			return 0, err
 		}
 		waiting, err := r.Engine.Teardown(ctx, o, phase.Phase{Name: osp.Name, Objects: osp.Spec.Objects})
 		if err != nil || len(waiting) > 0 {
-			return err
+			if late {
+				return phase.PollLate, err
+			}
+			return 0, err
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(osp.Finalizers), func(f string) bool { return f == v1alpha1.CachedFinalizer })
-	return errors.Join(r.Engine.Forget(ctx, osp.UID), client.IgnoreNotFound(r.Status.SetFinalizers(ctx, osp, rest)))
+	return 0, errors.Join(r.Engine.Forget(ctx, osp.UID), client.IgnoreNotFound(r.Status.SetFinalizers(ctx, osp, rest)))
 }
 
 // workers is how many phases are worked on at a time.

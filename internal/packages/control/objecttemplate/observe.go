@@ -21,9 +21,6 @@ import (
 // collect reads the sources. It says whether an optional one is missing.
 func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (map[string]any, bool, error) {
 	config, missing, values := map[string]any{}, false, gotemplate.NewPaths()
-	if err := r.watchSources(ctx, ot); err != nil {
-		return nil, false, err
-	}
 	for _, s := range ot.Spec.Sources {
 		source := &unstructured.Unstructured{}
 		source.SetGroupVersionKind(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))

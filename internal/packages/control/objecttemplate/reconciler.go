@@ -116,10 +116,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: after}, r.Status.Patch(ctx, ot, before, ot.Status)
 }
 
-// make renders the template and keeps its object. It says when to look again for optional sources.
+// make renders the template and keeps its object. It says when to look again for optional sources, and for those that can't be watched yet.
 func (r *Reconciler) make(ctx context.Context, ot *v1alpha1.ObjectTemplate) (time.Duration, error) {
 	if after := r.Share.Wait(tenantOf(ot)); after > 0 {
 		return 0, &gotemplate.BusyError{After: after}
+	}
+	late, err := r.watchSources(ctx, ot)
+	if err != nil {
+		return 0, err
 	}
 	config, missing, err := r.collect(ctx, ot)
 	if err != nil {
@@ -130,6 +134,9 @@ func (r *Reconciler) make(ctx context.Context, ot *v1alpha1.ObjectTemplate) (tim
 		return 0, err
 	}
 	after := time.Duration(0)
+	if late {
+		after = phase.PollLate
+	}
 	if missing {
 		after = r.OptionalRetryInterval
 	}

@@ -65,8 +65,8 @@ func (x *sourceIndex) requests(obj *metav1.PartialObjectMetadata) []reconcile.Re
 	return out
 }
 
-// watchSources watches the kinds of the sources, and of the object that was made before.
-func (r *Reconciler) watchSources(ctx context.Context, ot *v1alpha1.ObjectTemplate) error {
+// watchSources watches the kinds of the sources, and of the object that was made before. It says late when no event tells of some yet.
+func (r *Reconciler) watchSources(ctx context.Context, ot *v1alpha1.ObjectTemplate) (late bool, _ error) {
 	var keys []sourceKey
 	var objects []v1alpha1.ObjectSetObject
 	use := func(kind schema.GroupVersionKind) {

@@ -193,6 +193,7 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	}
 	key, target := client.ObjectKeyFromObject(p), hash+"-"+envHash
 	if wait, known := r.attempts.wait(key, target, r.Clock.Now()); known {
+		r.set(p, stillSo(p.Status.Conditions)...)
 		return nil, wait, nil
 	}
 	started := r.Clock.Now()

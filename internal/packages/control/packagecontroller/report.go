@@ -91,6 +91,17 @@ func (r *Reconciler) stampPaused(p *v1alpha1.Package) error {
 	return nil
 }
 
+// stillSo is what was said when a package could not be installed. It holds for a later generation, too, in which the same is asked for.
+func stillSo(list []metav1.Condition) []metav1.Condition {
+	var out []metav1.Condition
+	for _, kind := range []string{v1alpha1.ConditionInvalid, v1alpha1.ConditionUnpacked} {
+		if c := conditions.Get(list, kind); c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
 func (r *Reconciler) set(p *v1alpha1.Package, list ...metav1.Condition) {
 	for i := range list {
 		list[i].ObservedGeneration = p.Generation

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,7 +144,7 @@ func (r Result) Conditions() []metav1.Condition {
 
 // Watcher is what the engine needs of watch.Cache.
 type Watcher interface {
-	Use(ctx context.Context, user types.UID, kinds []schema.GroupVersionKind) error
+	Use(ctx context.Context, user types.UID, kinds []schema.GroupVersionKind) (late []schema.GroupVersionKind, _ error)
 	Free(ctx context.Context, user types.UID) error
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error)
 }
@@ -186,8 +187,12 @@ type item struct {
 
 func (i *item) String() string { return fmt.Sprintf("object %s kind:%s", i.key, i.kind.Kind) }
 
-// Use declares the objects that an owner will have rolled out, so that changes to them are noticed.
-func (e *Engine) Use(ctx context.Context, o Owner, objects []v1alpha1.ObjectSetObject) error {
+// PollLate is when to look again at objects of kinds that can't be watched at present.
+const PollLate = 30 * time.Second
+
+// Use declares the objects that an owner will have rolled out, so that changes to them are noticed. late says that some can't be watched yet: look at them
+// again after PollLate. A kind may not be listed at all, or not until what is rolled out now mends its conversion.
+func (e *Engine) Use(ctx context.Context, o Owner, objects []v1alpha1.ObjectSetObject) (late bool, _ error) {
 	seen := map[schema.GroupVersionKind]struct{}{}
 	var kinds []schema.GroupVersionKind
 	for i := range objects {
@@ -200,7 +205,8 @@ func (e *Engine) Use(ctx context.Context, o Owner, objects []v1alpha1.ObjectSetO
 			kinds = append(kinds, kind) // preflight reports those that are unknown
 		}
 	}
-	return e.Watch.Use(ctx, o.Entry.UID, kinds)
+	kinds, err := e.Watch.Use(ctx, o.Entry.UID, kinds)
+	return len(kinds) > 0, err
 }
 
 // Forget releases what an owner that is torn down has in use.

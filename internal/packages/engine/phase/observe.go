@@ -2,6 +2,7 @@ package phase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/engine/owner"
+	"hcp.internal/platform/internal/packages/engine/watch"
 )
 
 // atOnce is how many requests for one phase, which have no order among them, are made at a time.
@@ -262,7 +264,8 @@ func mapped(mappings []v1alpha1.ConditionMapping, obj *unstructured.Unstructured
 	return out
 }
 
-// Controlled lists which of these objects the owner controls, as far as the watch knows. It reads and writes nothing.
+// Controlled lists which of these objects the owner controls, as far as the watch knows; of kinds that can't be watched yet, those that the owner has
+// reported. It reads and writes nothing.
 func (e *Engine) Controlled(ctx context.Context, o Owner, objects []v1alpha1.ObjectSetObject) []v1alpha1.ControlledObjectReference {
 	var out []v1alpha1.ControlledObjectReference
 	for i := range objects {
@@ -271,6 +274,10 @@ func (e *Engine) Controlled(ctx context.Context, o Owner, objects []v1alpha1.Obj
 			key.Namespace = o.Namespace
 		}
 		live, err := e.Watch.Get(ctx, kind, key)
+		if errors.Is(err, watch.ErrNotWatched) && o.reported(&item{kind: kind, key: key}) {
+			out = append(out, v1alpha1.ControlledObjectReference{Kind: kind.Kind, Group: kind.Group, Name: key.Name, Namespace: key.Namespace})
+			continue
+		}
 		if err != nil {
 			continue
 		}

@@ -34,10 +34,15 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/packages/engine/owner"
+	"hcp.internal/platform/internal/sleep"
 )
 
-// syncTimeout is how long the first list of a kind may take. A server that is slower is tried again at the next pass.
-const syncTimeout = 30 * time.Second
+// syncTimeout is how long a pass waits for the first list of a kind. One that takes longer, or never succeeds, goes on in the background: whoever needs the
+// kind reads its objects meanwhile.
+const syncTimeout = 5 * time.Second
+
+// syncPoll is how often it is looked whether a list has come.
+const syncPoll = 20 * time.Millisecond
 
 // settle is how long a reconcile waits after an event, so that it sees the events of its other objects, too: those of a rollout come
 // together.
@@ -46,7 +51,7 @@ const settle = 50 * time.Millisecond
 // settleOthers is how long an owner waits that is not the object's controller. All that it could do is to report; most often it is archived first.
 const settleOthers = time.Second
 
-// ErrNotWatched is what Get returns for a kind that nobody has asked to be watched.
+// ErrNotWatched is what Get returns for a kind that nobody has asked to be watched, or whose first list has not come.
 var ErrNotWatched = errors.New("kind is not watched")
 
 // Cache watches. Its zero value is of no use; see New.
@@ -54,9 +59,20 @@ type Cache struct {
 	cache cache.Cache
 
 	mu          sync.Mutex
-	users       map[schema.GroupVersionKind]map[types.UID]struct{}
+	kinds       map[schema.GroupVersionKind]*watched
 	subscribers []subscriber
 }
+
+// watched is a kind in use.
+type watched struct {
+	users map[types.UID]struct{}
+	since time.Time
+	// informer is nil until it is there.
+	informer cache.Informer
+}
+
+// synced says whether the first list has come.
+func (w *watched) synced() bool { return w != nil && w.informer != nil && w.informer.HasSynced() }
 
 // subscriber wants to know of changes of what its kind of owner owns.
 type subscriber struct {
@@ -80,7 +96,7 @@ func New(cfg *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, loop
 	if err != nil {
 		return nil, fmt.Errorf("setting up the cache of managed objects: %w", err)
 	}
-	return &Cache{cache: c, users: map[schema.GroupVersionKind]map[types.UID]struct{}{}}, nil
+	return &Cache{cache: c, kinds: map[schema.GroupVersionKind]*watched{}}, nil
 }
 
 // Start runs the cache until ctx ends.
@@ -129,23 +145,48 @@ func HasUpdates(obj *metav1.PartialObjectMetadata) bool {
 	return obj.Annotations[updatesMarker] != "" || Updated(obj.ManagedFields)
 }
 
-// Use declares which kinds a user needs to have watched, and waits until they are. What it needed before and no longer needs is released. Kinds
-// that the API server does not know are left out.
-func (c *Cache) Use(ctx context.Context, user types.UID, kinds []schema.GroupVersionKind) error {
+// Use declares which kinds a user needs to have watched, and waits a while until they are. What it needed before and no longer needs is released. Kinds
+// that the API server does not know are left out. Those of late are not listed yet, or can't be: nobody is told of their objects until they are.
+func (c *Cache) Use(ctx context.Context, user types.UID, kinds []schema.GroupVersionKind) (late []schema.GroupVersionKind, _ error) {
 	c.mu.Lock()
 	var missing []schema.GroupVersionKind
 	for _, kind := range kinds {
-		if _, ok := c.users[kind][user]; !ok {
+		if w := c.kinds[kind]; w == nil {
+			missing = append(missing, kind)
+		} else if _, ok := w.users[user]; !ok {
 			missing = append(missing, kind)
 		}
 	}
 	c.mu.Unlock()
 	for _, kind := range missing {
 		if err := c.start(ctx, user, kind); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return c.release(ctx, user, kinds)
+	return c.await(ctx, kinds), c.release(ctx, user, kinds)
+}
+
+// await waits for the first lists of kinds that have not been waited for yet, and returns those that have not come.
+func (c *Cache) await(ctx context.Context, kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
+	for {
+		late, young := c.late(kinds)
+		if !young || sleep.For(ctx, syncPoll) != nil {
+			return late
+		}
+	}
+}
+
+// late are the kinds whose first list has not come, and whether it is to be waited for.
+func (c *Cache) late(kinds []schema.GroupVersionKind) (late []schema.GroupVersionKind, young bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, kind := range kinds {
+		if w := c.kinds[kind]; w != nil && !w.synced() {
+			late = append(late, kind)
+			young = young || time.Since(w.since) < syncTimeout
+		}
+	}
+	return late, young
 }
 
 // Free releases every kind that a user needed.
@@ -153,34 +194,36 @@ func (c *Cache) Free(ctx context.Context, user types.UID) error { return c.relea
 
 func (c *Cache) start(ctx context.Context, user types.UID, kind schema.GroupVersionKind) error {
 	c.mu.Lock()
-	first := len(c.users[kind]) == 0
+	w := c.kinds[kind]
+	first := w == nil
 	if first {
-		c.users[kind] = map[types.UID]struct{}{}
+		w = &watched{users: map[types.UID]struct{}{}, since: time.Now()}
+		c.kinds[kind] = w
 	}
-	c.users[kind][user] = struct{}{} // before the watch starts, so that nobody else stops it
+	w.users[user] = struct{}{} // before the watch starts, so that nobody else stops it
 	c.mu.Unlock()
-
-	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
-	defer cancel()
-	informer, err := c.cache.GetInformer(ctx, metadataOf(kind))
-	if err == nil && first {
+	if !first {
+		return nil
+	}
+	informer, err := c.cache.GetInformer(ctx, metadataOf(kind), cache.BlockUntilSynced(false))
+	if err == nil {
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    func(obj any, _ bool) { c.notify(obj, false) },
 			UpdateFunc: func(_, obj any) { c.notify(obj, false) },
 			DeleteFunc: func(obj any) { c.notify(obj, true) },
 		})
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == nil {
+		w.informer = informer
 		return nil
 	}
-	c.mu.Lock()
-	delete(c.users[kind], user)
-	if first {
-		// Nobody handles its events. Everybody who needs the kind starts it anew at the next pass.
-		delete(c.users, kind)
+	// Nobody handles its events. Everybody who needs the kind starts it anew at the next pass.
+	if c.kinds[kind] == w {
+		delete(c.kinds, kind)
 		_ = c.cache.RemoveInformer(ctx, metadataOf(kind))
 	}
-	c.mu.Unlock()
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -191,15 +234,15 @@ func (c *Cache) release(ctx context.Context, user types.UID, except []schema.Gro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
-	for kind, users := range c.users {
-		if _, used := users[user]; !used || slices.Contains(except, kind) {
+	for kind, w := range c.kinds {
+		if _, used := w.users[user]; !used || slices.Contains(except, kind) {
 			continue
 		}
-		delete(users, user)
-		if len(users) > 0 {
+		delete(w.users, user)
+		if len(w.users) > 0 {
 			continue
 		}
-		delete(c.users, kind)
+		delete(c.kinds, kind)
 		errs = append(errs, c.cache.RemoveInformer(ctx, metadataOf(kind)))
 	}
 	return errors.Join(errs...)
@@ -209,12 +252,18 @@ func (c *Cache) release(ctx context.Context, user types.UID, except []schema.Gro
 func (c *Cache) Kinds() []schema.GroupVersionKind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(c.users), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(c.kinds), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Get returns what the watch knows of an object. It must not be changed. The error is a NotFound error when the watch knows of none,
-// and ErrNotWatched when the kind is not in use.
+// and ErrNotWatched when the kind is not in use, or not listed yet.
 func (c *Cache) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	c.mu.Lock()
+	synced := c.kinds[kind].synced()
+	c.mu.Unlock()
+	if !synced {
+		return nil, fmt.Errorf("%w: %s", ErrNotWatched, kind)
+	}
 	obj := metadataOf(kind)
 	if err := c.cache.Get(ctx, key, obj); err != nil {
 		var notCached *cache.ErrResourceNotCached

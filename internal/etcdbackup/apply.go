@@ -57,11 +57,7 @@ func (r *Reconciler) apply(ctx context.Context, o observed, p plan) error {
 		}
 	}
 	if p.clear {
-		var problems []error
-		for _, obj := range rights(o) {
-			problems = append(problems, applier.Delete(ctx, obj))
-		}
-		if err := errors.Join(problems...); err != nil {
+		if err := r.closeOff(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -73,4 +69,14 @@ func (r *Reconciler) apply(ctx context.Context, o observed, p plan) error {
 		apply.Count("HCPEtcdBackup", "delete", owner)
 	}
 	return nil
+}
+
+// closeOff takes back what Jobs were given in the namespace of the control plane.
+func (r *Reconciler) closeOff(ctx context.Context, o observed) error {
+	applier := apply.New(r.Client, owner)
+	var problems []error
+	for _, obj := range rights(o) {
+		problems = append(problems, applier.Delete(ctx, obj))
+	}
+	return errors.Join(problems...)
 }

@@ -41,6 +41,9 @@ func (r *Reconciler) observe(ctx context.Context, backup *hyperv1.HCPEtcdBackup)
 		}
 	}
 	if ended(backup) {
+		if err := r.observeJobs(ctx, &o); err != nil {
+			return o, err
+		}
 		return o, r.observeVerification(ctx, &o)
 	}
 	hcps := &hyperv1.HostedControlPlaneList{}
@@ -70,13 +73,12 @@ func (r *Reconciler) observe(ctx context.Context, backup *hyperv1.HCPEtcdBackup)
 }
 
 func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
-	jobs := &batchv1.JobList{}
-	labels := client.MatchingLabels{labelApp: appName, labelNamespace: o.backup.Namespace}
-	if err := r.Client.List(ctx, jobs, client.InNamespace(r.Namespace), labels, client.Limit(maxList)); err != nil {
-		return fmt.Errorf("listing Jobs of namespace %s: %w", r.Namespace, err)
+	jobs, err := r.jobsOf(ctx, o.backup.Namespace)
+	if err != nil {
+		return err
 	}
-	for i := range jobs.Items {
-		j := &jobs.Items[i]
+	for i := range jobs {
+		j := &jobs[i]
 		// A backup that was deleted and created again under its name is another.
 		if j.Annotations[annotationUID] == string(o.backup.UID) {
 			o.job = j
@@ -84,8 +86,8 @@ func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
 			o.others = append(o.others, *j)
 		}
 	}
-	if o.job == nil {
-		return nil
+	if o.job == nil || ended(o.backup) {
+		return nil // nothing is asked of it any more
 	}
 	done, _ := ending(o.job)
 	if done == "" {
@@ -107,6 +109,16 @@ func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
 		}
 	}
 	return nil
+}
+
+// jobsOf are the Jobs that save a control plane.
+func (r *Reconciler) jobsOf(ctx context.Context, namespace string) ([]batchv1.Job, error) {
+	jobs := &batchv1.JobList{}
+	labels := client.MatchingLabels{labelApp: appName, labelNamespace: namespace}
+	if err := r.Client.List(ctx, jobs, client.InNamespace(r.Namespace), labels, client.Limit(maxList)); err != nil {
+		return nil, fmt.Errorf("listing Jobs of namespace %s: %w", r.Namespace, err)
+	}
+	return jobs.Items, nil
 }
 
 // lastWords is what the container that failed in a pod said at its end, with its name before it; empty: none failed, or it said nothing.

@@ -23,6 +23,9 @@ import (
 // poll is how often a Job that runs, or an etcd that isn't whole, is looked at.
 const poll = 10 * time.Second
 
+// BackupWaitingReason means that a scheduled backup was not started yet because another one is running; it starts by itself when that one has ended.
+const BackupWaitingReason = "BackupWaiting"
+
 // maxMessage bounds what of a Job's own words goes into a condition.
 const maxMessage = 512
 
@@ -54,7 +57,7 @@ type observed struct {
 	secret *corev1.Secret
 	// namespace is the operator's.
 	namespace string
-	// keep is how many successful backups of a control plane are kept.
+	// keep is how many successful backups of a control plane are kept, besides the newest of each schedule.
 	keep int
 }
 
@@ -118,8 +121,7 @@ func planFor(o observed) plan {
 		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: poll}
 	}
 	if len(o.others) > 0 {
-		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupRejectedReason,
-			fmt.Sprintf("Job %s is making another backup of this control plane: delete this HCPEtcdBackup, and create it again when that Job has ended", o.others[0].Name)))}
+		return o.busy()
 	}
 	if problem := storageProblem(o.backup.Spec.Storage); problem != "" {
 		return failed("%s", problem)
@@ -143,6 +145,17 @@ func planFor(o observed) plan {
 			fmt.Sprintf("Backup %q is in progress", o.backup.Name))),
 		again: poll,
 	}
+}
+
+// busy is what becomes of a backup while the Job of another runs. Nobody is there to create a schedule's again, and its next time may be a week away.
+func (o observed) busy() plan {
+	const text = "Job %s is making another backup of this control plane: "
+	if o.backup.Labels[backups.ScheduleLabel] != "" {
+		return plan{again: poll, condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, BackupWaitingReason,
+			fmt.Sprintf(text+"this one starts by itself when that Job has ended", o.others[0].Name)))}
+	}
+	return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.BackupRejectedReason,
+		fmt.Sprintf(text+"delete this HCPEtcdBackup, and create it again when that Job has ended", o.others[0].Name)))}
 }
 
 // follow says what the Job came to.
@@ -267,12 +280,13 @@ func credentials(s hyperv1.HCPEtcdBackupStorage) string {
 	return ""
 }
 
-// lastOne tells that no other backup of the control plane needs what was opened.
+// lastOne tells that no other backup of the control plane needs what was opened, nor the Job of one that was deleted.
 func (o observed) lastOne() bool {
-	return !slices.ContainsFunc(o.siblings, func(b hyperv1.HCPEtcdBackup) bool { return !ended(&b) })
+	return len(o.others) == 0 && !slices.ContainsFunc(o.siblings, func(b hyperv1.HCPEtcdBackup) bool { return !ended(&b) })
 }
 
-// expired are the oldest successful backups beyond those that are kept. What they wrote stays in the storage, whose rules decide how long.
+// expired are the oldest successful backups beyond those that are kept. The newest of each schedule stays and doesn't count: by it the schedule knows when it last made
+// one, and what to verify. What they wrote stays in the storage, whose rules decide how long.
 func (o observed) expired() []hyperv1.HCPEtcdBackup {
 	var good []hyperv1.HCPEtcdBackup
 	for _, b := range append(slices.Clone(o.siblings), *o.backup) {
@@ -285,6 +299,14 @@ func (o observed) expired() []hyperv1.HCPEtcdBackup {
 			return c
 		}
 		return strings.Compare(a.Name, b.Name)
+	})
+	newest := map[string]string{} // by schedule
+	for _, b := range good {
+		newest[b.Labels[backups.ScheduleLabel]] = b.Name
+	}
+	good = slices.DeleteFunc(good, func(b hyperv1.HCPEtcdBackup) bool {
+		schedule := b.Labels[backups.ScheduleLabel]
+		return schedule != "" && newest[schedule] == b.Name
 	})
 	return good[:max(0, len(good)-o.keep)]
 }

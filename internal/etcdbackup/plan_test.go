@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -147,6 +148,29 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestTurn: backups of schedules wait for each other.
+func TestTurn(t *testing.T) {
+	o := ready()
+	o.backup.Labels = map[string]string{backups.ScheduleLabel: "daily"}
+	o.others = []batchv1.Job{*jobWith("", "")}
+	t.Run("When another Job of the control plane runs and a schedule made the backup it should wait for its turn", func(t *testing.T) {
+		g, p := NewWithT(t), planFor(o)
+		g.Expect(p.condition.Status).To(Equal(metav1.ConditionFalse))
+		g.Expect(p.condition.Reason).To(Equal("BackupWaiting"))
+		g.Expect(p.condition.Message).To(Equal("Job etcd-backup-one-x is making another backup of this control plane: this one starts by itself when that Job has ended"))
+		g.Expect(p.start).To(BeFalse())
+		g.Expect(p.bubbled).To(BeNil())
+		g.Expect(p.again).To(Equal(poll))
+	})
+	t.Run("When its turn has come it should start", func(t *testing.T) {
+		g := NewWithT(t)
+		o.backup.Status.Conditions, o.others = []metav1.Condition{reason("False", "BackupWaiting")}, nil
+		p := planFor(o)
+		g.Expect(p.start).To(BeTrue())
+		g.Expect(p.condition.Reason).To(Equal(hyperv1.BackupInProgressReason))
+	})
+}
+
 func TestLastWords(t *testing.T) {
 	ended := func(name string, code int32, message string) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message}}}
@@ -177,6 +201,15 @@ func TestEnded(t *testing.T) {
 		o.siblings = []hyperv1.HCPEtcdBackup{*newBackup("two", reason("False", "EtcdUnhealthy"))}
 		g.Expect(planFor(o).clear).To(BeFalse())
 		o.siblings = []hyperv1.HCPEtcdBackup{*newBackup("two", reason("False", "BackupRejected"))}
+		g.Expect(planFor(o).clear).To(BeTrue())
+	})
+	t.Run("When it has ended and the Job of a backup that was deleted runs what is open should stay open", func(t *testing.T) {
+		g := NewWithT(t)
+		o := ready()
+		o.backup = newBackup("one", reason("False", "BackupRejected"))
+		o.others = []batchv1.Job{*jobWith("", "")}
+		g.Expect(planFor(o).clear).To(BeFalse())
+		o.others = nil
 		g.Expect(planFor(o).clear).To(BeTrue())
 	})
 	t.Run("When there are more than are kept the oldest successful ones should go, and no others", func(t *testing.T) {

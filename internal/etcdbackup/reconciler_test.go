@@ -226,6 +226,30 @@ func TestVanishedJob(t *testing.T) {
 	g.Expect(s.jobs()).To(BeEmpty())
 }
 
+func TestDeletedWhileItRuns(t *testing.T) {
+	g, s := NewWithT(t), newScene(t)
+	deleted, other := s.create("deleted"), s.create("other")
+	s.pass(deleted)
+	g.Expect(s.open()).To(Equal(3))
+	g.Expect(s.c.Delete(t.Context(), deleted)).To(Succeed())
+	s.pass(deleted)
+	g.Expect(s.open()).To(Equal(3), "When another backup is unfinished what it may need should stay")
+	s.pass(other)
+	g.Expect(completed(other).Reason).To(Equal(hyperv1.BackupRejectedReason))
+	s.pass(other)
+	g.Expect(s.open()).To(Equal(3), "When the other has ended and the Job runs what that needs should stay")
+	g.Expect(s.c.Delete(t.Context(), other)).To(Succeed())
+	g.Expect(s.pass(other).RequeueAfter).To(Equal(poll))
+	g.Expect(s.open()).To(Equal(3), "When the Job of a backup that was deleted runs what it needs should stay")
+	s.end(batchv1.JobComplete, "s3://backups/demo/1.db")
+	g.Expect(s.pass(deleted).RequeueAfter).To(BeZero())
+	g.Expect(s.open()).To(BeZero(), "When neither a backup nor a Job is left the way to etcd should be closed")
+	testenv.ExpectQuiet(t, s.c, func(c client.WithWatch) error {
+		_, err := s.reconciler(c).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(deleted)})
+		return err
+	})
+}
+
 func TestCrash(t *testing.T) {
 	testenv.CrashAtEveryWrite(t, 1, func(t testing.TB) testenv.CrashCase {
 		s := newScene(t.(*testing.T))

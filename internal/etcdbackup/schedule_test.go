@@ -1,13 +1,16 @@
 package etcdbackup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
@@ -105,6 +108,93 @@ func TestSchedule(t *testing.T) {
 	t.Run("When names are long they should fit", func(t *testing.T) {
 		NewWithT(t).Expect(len(childName(strings.Repeat("a", 253), noon))).To(BeNumerically("<=", 63))
 	})
+}
+
+// TestScheduleMemory: the backups of a schedule are all that it knows of its past, and retention deletes backups.
+func TestScheduleMemory(t *testing.T) {
+	good, bad := reason("True", hyperv1.BackupSucceededReason), reason("False", hyperv1.BackupFailedReason)
+	of := func(schedule string, at time.Time, c metav1.Condition) hyperv1.HCPEtcdBackup {
+		b := madeAt(at, c)
+		b.Name, b.Labels[backups.ScheduleLabel] = childName(schedule, at), schedule
+		return b
+	}
+	t.Run("When one schedule has many backups another that seldom has one should not have it again", func(t *testing.T) {
+		g := NewWithT(t)
+		var all []hyperv1.HCPEtcdBackup
+		made := map[string]int{}
+		for now := noon; now.Before(noon.Add(3 * 7 * 24 * time.Hour)); now = now.Add(time.Hour) {
+			for _, cron := range []string{"@hourly", "@weekly"} {
+				s := newBackup(cron[1:])
+				s.CreationTimestamp, s.Annotations = metav1.NewTime(noon), map[string]string{backups.ScheduleAnnotation: cron}
+				p := planSchedule(s, all, now)
+				if p.create == "" {
+					continue
+				}
+				made[s.Name]++
+				o := ready()
+				b := of(s.Name, now, good)
+				o.backup, o.siblings = &b, all
+				gone := planFor(o).expired
+				all = slices.DeleteFunc(append(all, b), func(b hyperv1.HCPEtcdBackup) bool {
+					return slices.ContainsFunc(gone, func(g hyperv1.HCPEtcdBackup) bool { return g.Name == b.Name })
+				})
+			}
+		}
+		g.Expect(made).To(Equal(map[string]int{"hourly": 3*7*24 - 1, "weekly": 3}))
+		g.Expect(all).To(HaveLen(ready().keep+2), "besides those that are kept the newest of each schedule should stay")
+	})
+	t.Run("When there are more than are kept the newest successful one of each schedule should stay, and not count", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			g := NewWithT(t)
+			o := ready()
+			o.keep = rapid.IntRange(1, 3).Draw(t, "keep")
+			newest := map[string]hyperv1.HCPEtcdBackup{}
+			count := 0
+			for i := range rapid.IntRange(1, 12).Draw(t, "backups") {
+				schedule := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "schedule")
+				c := rapid.SampledFrom([]metav1.Condition{good, bad}).Draw(t, "condition")
+				b := of(schedule, noon.Add(time.Duration(i)*time.Minute), c)
+				o.siblings = append(o.siblings, b)
+				if c.Status == metav1.ConditionTrue {
+					count++
+					newest[schedule] = b
+				}
+			}
+			delete(newest, "")
+			last := len(o.siblings) - 1
+			o.backup, o.siblings = &o.siblings[last], o.siblings[:last]
+			gone := planFor(o).expired
+			g.Expect(gone).To(HaveLen(max(0, count-len(newest)-o.keep)))
+			for _, b := range gone {
+				g.Expect(completed(&b).Status).To(Equal(metav1.ConditionTrue))
+				for schedule, n := range newest {
+					g.Expect(b.Name).NotTo(Equal(n.Name), "the newest of schedule "+schedule)
+				}
+			}
+		})
+	})
+}
+
+// TestSchedulesTogether: two schedules may want a backup in the same minute.
+func TestSchedulesTogether(t *testing.T) {
+	g, s := NewWithT(t), newScene(t)
+	var made []*hyperv1.HCPEtcdBackup
+	for _, name := range []string{"daily", "weekly"} {
+		schedule := newBackup(name)
+		schedule.Namespace, schedule.UID = s.ns, ""
+		b := child(schedule, childName(name, noon))
+		g.Expect(s.c.Create(t.Context(), b)).To(Succeed())
+		s.pass(b)
+		made = append(made, b)
+	}
+	g.Expect(completed(made[0]).Reason).To(Equal(hyperv1.BackupInProgressReason))
+	g.Expect(completed(made[1]).Reason).To(Equal(BackupWaitingReason), "When two schedules want a backup in the same minute the second should wait")
+	g.Expect(s.jobs()).To(HaveLen(1))
+	s.end(batchv1.JobComplete, "s3://backups/demo/1.db")
+	s.pass(made[0])
+	s.pass(made[1])
+	g.Expect(completed(made[1]).Reason).To(Equal(hyperv1.BackupInProgressReason), "When the first has ended the second should start by itself")
+	g.Expect(s.jobs()).To(HaveLen(2))
 }
 
 func TestScheduleLife(t *testing.T) {

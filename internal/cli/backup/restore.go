@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -128,7 +129,7 @@ func (r *restoring) run(ctx context.Context, out io.Writer) error {
 	if shards := read.manifest.ShardNames(); len(shards) > 0 {
 		s.data[backups.ShardsKey] = []byte(strings.Join(shards, ","))
 	}
-	t := target{namespace: cmp.Or(r.namespace, read.manifest.Cluster.Namespace), name: cmp.Or(r.name, read.manifest.Cluster.Name), url: r.from, access: s.data, clone: r.clone, pools: !r.noPools}
+	t := target{namespace: cmp.Or(r.namespace, read.manifest.Cluster.Namespace), name: cmp.Or(r.name, read.manifest.Cluster.Name), url: s.checked(r.from, read.manifest), access: s.data, clone: r.clone, pools: !r.noPools}
 	if r.inPlace {
 		return r.runInPlace(ctx, out, c, s, read, t)
 	}
@@ -165,6 +166,14 @@ func (r *restoring) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return finish(ctx, c, r.connect, m, t, started, p)
+}
+
+// checked is the URL of the snapshot that was checked. A URL that ends with .db may have led to it as well, and would later lead etcd to an unsealed one if somebody put it there.
+func (o opened) checked(from string, m bundle.Manifest) string {
+	if path.Base(o.file) == m.Snapshot.Name {
+		return from
+	}
+	return o.URL(bundle.Beside(o.file, m.Snapshot.Name))
 }
 
 // saved is what was read of a backup.

@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/etcdbackup/upload/store"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -57,6 +58,23 @@ func copied() target {
 	t := restored()
 	t.name, t.clone = "copy", true
 	return t
+}
+
+// TestChecked: etcd reads the snapshot that was checked, and none that is put beside it later.
+func TestChecked(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Options{Volume: t.TempDir(), Bucket: "backups"})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	m := bundle.Manifest{Snapshot: bundle.File{Name: "1.db.enc"}}
+	for from, name := range map[string]string{
+		"s3://backups/demo/1.db.enc": "When the snapshot is named it should stay as it is named",
+		"s3://backups/demo/1.db":     "When the snapshot is named without .enc it should become that of the sealed one",
+		"s3://backups/demo/1.json":   "When the manifest is named it should become that of the snapshot",
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := opened{Store: s, file: strings.TrimPrefix(from, "s3://backups/")}
+			NewWithT(t).Expect(o.checked(from, m)).To(Equal("s3://backups/demo/1.db.enc"))
+		})
+	}
 }
 
 func TestBuild(t *testing.T) {

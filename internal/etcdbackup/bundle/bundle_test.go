@@ -93,6 +93,8 @@ func manifest() Manifest {
 func TestManifest(t *testing.T) {
 	raw, err := manifest().Encode(key(1))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	plain, err := manifest().Encode(nil)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Run("When it was made with the key it should be read", func(t *testing.T) {
 		g := NewWithT(t)
 		m, err := DecodeManifest(raw, key(1))
@@ -101,11 +103,16 @@ func TestManifest(t *testing.T) {
 		_, err = DecodeManifest(raw, nil)
 		g.Expect(err).NotTo(HaveOccurred(), "When there is no key it should be listed all the same")
 	})
+	t.Run("When it was made without a key it should be read without one", func(t *testing.T) {
+		_, err := DecodeManifest(plain, nil)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
 	for name, tc := range map[string]struct {
 		raw  []byte
 		key  Key
 		want string
 	}{
+		"When it was made without a key it should be refused": {plain, key(1), "the manifest is not authenticated with the key that was given"},
 		"When it was changed it should be refused":            {bytes.Replace(raw, []byte(`"demo"`), []byte(`"evil"`), 1), key(1), "was changed"},
 		"When its key is another it should be refused":        {raw, key(2), "another key"},
 		"When it is of a newer version it should be refused":  {bytes.Replace(raw, []byte(`"format": 1`), []byte(`"format": 3`), 1), key(1), "use a newer one"},

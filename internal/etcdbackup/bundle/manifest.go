@@ -115,6 +115,10 @@ func (m Manifest) Encode(k Key) ([]byte, error) {
 // ErrForeign: a manifest was not made with the key that was given, or was changed.
 var ErrForeign = errors.New("the manifest was not made with this key, or was changed since")
 
+// ErrUnauthenticated: a key was given, and the manifest was made without one.
+var ErrUnauthenticated = errors.New("the manifest is not authenticated with the key that was given: anyone who may write to the storage can have put it there. Use another backup; " +
+	"one that was made without a key is read, if you trust it, by the name of its snapshot, which then ends with " + SnapshotEnd)
+
 // DecodeManifest reads a manifest. A key proves who made it: with one, a manifest that isn't authenticated is refused, since anybody could have put it there. Without a key
 // it is only read, and nothing in it is proved.
 func DecodeManifest(raw []byte, k Key) (Manifest, error) {
@@ -141,7 +145,7 @@ func DecodeManifest(raw []byte, k Key) (Manifest, error) {
 		return m, fmt.Errorf("%w: the backup's is %s, the one given %s", ErrWrongKey, m.Key, k.Fingerprint())
 	}
 	if m.Key == "" {
-		return m, nil // it was made without one; the caller says so
+		return m, ErrUnauthenticated
 	}
 	got := m.MAC
 	m.MAC = ""

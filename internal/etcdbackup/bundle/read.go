@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 )
 
 const (
@@ -25,13 +26,14 @@ type Getter interface {
 	Get(ctx context.Context, name string) (io.ReadCloser, int64, error)
 }
 
-// ReadManifest reads the manifest that belongs to a snapshot, by the name of either.
+// ReadManifest reads the manifest that belongs to a snapshot, by the name of either. With a key, it must be authenticated, unless the name is that of a snapshot that isn't
+// sealed: who gives it asks for what was made without a key. Its Key is empty then.
 func ReadManifest(ctx context.Context, g Getter, name string, k Key) (Manifest, error) {
-	name, err := ManifestOf(name)
+	manifest, err := ManifestOf(name)
 	if err != nil {
 		return Manifest{}, err
 	}
-	body, _, err := g.Get(ctx, name)
+	body, _, err := g.Get(ctx, manifest)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("the manifest: %w", err)
 	}
@@ -40,10 +42,24 @@ func ReadManifest(ctx context.Context, g Getter, name string, k Key) (Manifest, 
 	if err != nil {
 		return Manifest{}, fmt.Errorf("the manifest: %w", err)
 	}
-	return DecodeManifest(raw, k)
+	m, err := DecodeManifest(raw, k)
+	if errors.Is(err, ErrUnauthenticated) && strings.HasSuffix(name, SnapshotEnd) {
+		return DecodeManifest(raw, nil)
+	}
+	return m, err
 }
 
-// Stored reads a file of a manifest to its end into sink, opened where it is sealed, and compares it with size and sum. What sink got before an error must not be used.
+// OpenNamed opens a file of a storage as Open does, and refuses one that isn't sealed when there is a key, unless its name is that of a snapshot that isn't: anybody who may
+// write to the storage could have put it there.
+func OpenNamed(name string, src io.Reader, k Key) (io.Reader, error) {
+	plain, sealed, err := Open(src, k)
+	if err == nil && !sealed && len(k) > 0 && !strings.HasSuffix(name, SnapshotEnd) {
+		return nil, ErrUnsealed
+	}
+	return plain, err
+}
+
+// Stored reads a file of a manifest to its end into sink, opened as OpenNamed does, and compares it with size and sum. What sink got before an error must not be used.
 func Stored(ctx context.Context, g Getter, manifest string, f File, k Key, sink io.Writer) error {
 	body, size, err := g.Get(ctx, Beside(manifest, f.Name))
 	if err != nil {
@@ -55,7 +71,7 @@ func Stored(ctx context.Context, g Getter, manifest string, f File, k Key, sink 
 	}
 	sum := sha256.New()
 	raw := io.TeeReader(io.LimitReader(body, f.Bytes+1), sum)
-	plain, _, err := Open(raw, k)
+	plain, err := OpenNamed(f.Name, raw, k)
 	if err == nil {
 		_, err = io.Copy(sink, plain)
 	}
@@ -63,7 +79,7 @@ func Stored(ctx context.Context, g Getter, manifest string, f File, k Key, sink 
 	if _, drain := io.Copy(io.Discard, raw); err == nil {
 		err = drain
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 && (err == nil || errors.Is(err, ErrDamaged)) {
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 && (err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, ErrUnsealed)) {
 		return fmt.Errorf("%s is damaged: its SHA-256 is %s, and the manifest says %s", f.Name, got, f.SHA256)
 	}
 	if err != nil {

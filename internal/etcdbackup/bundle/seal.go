@@ -25,12 +25,15 @@ const (
 	headerSize      = len(magic) + fingerprintSize + saltSize
 )
 
-// Errors of Open.
+// Errors of Open and OpenNamed.
 var (
 	// ErrNoKey: the file is sealed, and no key was given.
 	ErrNoKey = errors.New("the file is sealed with a key, and no key was given")
 	// ErrWrongKey: the file is sealed with another key.
 	ErrWrongKey = errors.New("the file is sealed with another key")
+	// ErrUnsealed: a key was given, and the file is not sealed.
+	ErrUnsealed = errors.New("the file is not sealed, although a key was given: anyone who may write to the storage can have put it there. Use another backup; " +
+		"a snapshot of your own is read, if you trust it, by a name that ends with " + SnapshotEnd)
 	// ErrDamaged: something is changed, missing or too much.
 	ErrDamaged = errors.New("the file is damaged: its seal does not match its content")
 )
@@ -91,7 +94,7 @@ func (k Key) Seal(src io.Reader, random io.Reader) (io.Reader, error) {
 	return io.MultiReader(bytes.NewReader(head), body), nil
 }
 
-// Open is a stream of what was sealed. A file that isn't sealed is passed on as it is, whether there is a key or not. Reading ends with ErrDamaged when
+// Open is a stream of what was sealed. A file that isn't sealed is passed on as it is, whether there is a key or not: who relies on a key uses OpenNamed, or looks at sealed. Reading ends with ErrDamaged when
 // anything was changed or is missing; what was read until then must not be used.
 func Open(src io.Reader, k Key) (_ io.Reader, sealed bool, _ error) {
 	head := make([]byte, headerSize)

@@ -94,15 +94,16 @@ func required(dir, shard string) bool {
 	return err == nil && slices.Contains(strings.Split(strings.TrimSpace(string(raw)), ","), shard)
 }
 
+// plain reads a snapshot that has no manifest. With a key, only one whose name ends with .db need not be sealed.
 func plain(ctx context.Context, s store.Store, name string, key bundle.Key, f *os.File) error {
 	body, _, err := s.Get(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }() // it is only read
-	r, _, err := bundle.Open(body, key)
+	r, err := bundle.OpenNamed(name, body, key)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", s.URL(name), err)
 	}
 	check := &bundle.Check{W: f}
 	if _, err := io.Copy(check, r); err != nil {

@@ -31,6 +31,8 @@ const (
 	terminationLog = "/dev/termination-log"
 	// maxListed bounds how many files retention looks at.
 	maxListed = 10_000
+	// ahead is how far the clocks of two nodes may differ: retention counts no backup that was made later than that after the newest.
+	ahead = 10 * time.Minute
 )
 
 // Upload is a snapshot on its way into a storage.
@@ -224,9 +226,14 @@ func (t transfer) run(ctx context.Context) (string, error) {
 	if err := t.store.Put(ctx, stem+bundle.ManifestEnd, strings.NewReader(string(raw))); err != nil {
 		return "", errors.Join(err, t.undo(ctx, stem, m))
 	}
-	if sum.Removed, err = t.prune(ctx, m); err != nil {
+	removed, note, err := t.prune(ctx, m)
+	if err != nil {
 		// The backup is good; that others stay is told, and tried again by the next one.
-		sum.Note = strings.Join(slices.DeleteFunc([]string{sum.Note, "older backups are kept: " + err.Error()}, func(s string) bool { return s == "" }), "; ")
+		note = "older backups are kept: " + err.Error()
+	}
+	sum.Removed = removed
+	if note != "" {
+		sum.Note = strings.TrimPrefix(sum.Note+"; "+note, "; ")
 		fmt.Fprintln(t.notes, "Warning: "+sum.Note)
 	}
 	line, err := json.Marshal(sum)
@@ -349,30 +356,19 @@ func (t transfer) undo(ctx context.Context, stem string, m bundle.Manifest) erro
 }
 
 // prune deletes the oldest backups of the same cluster and schedule beyond those that are kept: the manifest first, so that what is left of an interruption is no
-// backup any more.
-func (t transfer) prune(ctx context.Context, m bundle.Manifest) (removed int, _ error) {
+// backup any more. note is what should be told of those that it left alone.
+func (t transfer) prune(ctx context.Context, m bundle.Manifest) (removed int, note string, _ error) {
 	if t.Keep <= 0 {
-		return 0, nil
+		return 0, "", nil
 	}
-	items, err := t.store.List(ctx, strings.TrimSuffix(t.KeyPrefix, "/")+"/", maxListed)
+	same, future, err := t.others(ctx, m)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	type old struct {
-		name string
-		m    bundle.Manifest
+	if future > 0 {
+		note = fmt.Sprintf("%d backups dated more than %s in the future are kept and not counted: check the clocks, or delete them", future, ahead)
 	}
-	var same []old
-	for _, item := range items {
-		if !strings.HasSuffix(item.Name, bundle.ManifestEnd) {
-			continue
-		}
-		// One that another key made, or that is damaged, is not ours to delete.
-		if o, err := bundle.ReadManifest(ctx, t.store, item.Name, t.key); err == nil && o.Cluster.UID == m.Cluster.UID && o.Schedule == m.Schedule && m.Cluster.UID != "" {
-			same = append(same, old{item.Name, o})
-		}
-	}
-	slices.SortFunc(same, func(a, b old) int { return b.m.Created.Compare(a.m.Created) })
+	slices.SortFunc(same, func(a, b other) int { return b.m.Created.Compare(a.m.Created) })
 	for _, o := range same[min(t.Keep, len(same)):] {
 		names := []string{o.name}
 		for _, f := range o.m.Files() {
@@ -380,12 +376,49 @@ func (t transfer) prune(ctx context.Context, m bundle.Manifest) (removed int, _ 
 		}
 		for _, name := range names {
 			if err := t.store.Delete(ctx, name); err != nil {
-				return removed, err
+				return removed, note, err
 			}
 		}
 		removed++
 	}
-	return removed, nil
+	return removed, note, nil
+}
+
+// other is a backup in the storage, by the name of its manifest.
+type other struct {
+	name string
+	m    bundle.Manifest
+}
+
+// others are the backups of the same cluster and schedule in the folder, with the one that was just made. Whoever may write there must not make genuine ones go by adding
+// to them, so with a key only those that it made count. Without one nothing proves that, but what says that it was made later than now is none of them: future is how many do.
+func (t transfer) others(ctx context.Context, m bundle.Manifest) (same []other, future int, _ error) {
+	folder := strings.TrimSuffix(t.KeyPrefix, "/") + "/"
+	items, err := t.store.List(ctx, folder, maxListed)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, item := range items {
+		base := strings.TrimPrefix(item.Name, folder)
+		if !strings.HasSuffix(base, bundle.ManifestEnd) || strings.Contains(base, "/") {
+			continue
+		}
+		// One that another key or no key made, or that is damaged, is not ours to delete.
+		o, err := bundle.ReadManifest(ctx, t.store, item.Name, t.key)
+		if err != nil || o.Cluster.UID != m.Cluster.UID || o.Schedule != m.Schedule || m.Cluster.UID == "" {
+			continue
+		}
+		// A copy under another name is no backup of its own.
+		if own, err := bundle.ManifestOf(o.Snapshot.Name); err != nil || own != base {
+			continue
+		}
+		if o.Created.After(m.Created.Add(ahead)) {
+			future++
+			continue
+		}
+		same = append(same, other{item.Name, o})
+	}
+	return same, future, nil
 }
 
 // objectName is the object's name: PREFIX/SECONDS.db.

@@ -34,7 +34,7 @@ const (
 	firstPause, longestPause = time.Second, 30 * time.Second
 	// beginTimeout bounds the wait for an answer to begin, once a request has been sent.
 	beginTimeout = time.Minute
-	// nonceKey of metadata says which upload made a blob.
+	// nonceKey of metadata says which upload made a blob, or an object of S3.
 	nonceKey = "upload"
 )
 

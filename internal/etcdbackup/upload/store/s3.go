@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -55,18 +56,44 @@ func openS3(ctx context.Context, o Options) (Store, error) {
 
 func (b bucket) URL(name string) string { return backups.Scheme + b.name + "/" + name }
 
+// Put writes an object, if there is none of that name yet. The library tries requests again whose answers were lost, and then the object may be there already: it has a mark by
+// which it is known as ours.
 func (b bucket) Put(ctx context.Context, name string, body io.Reader) error {
-	in := &transfermanager.UploadObjectInput{Bucket: &b.name, Key: &name, Body: body, ChecksumAlgorithm: types.ChecksumAlgorithmSha256, IfNoneMatch: aws.String("*")}
+	nonce := rand.Text()
+	in := &transfermanager.UploadObjectInput{Bucket: &b.name, Key: &name, Body: body, ChecksumAlgorithm: types.ChecksumAlgorithmSha256, IfNoneMatch: aws.String("*"),
+		Metadata: map[string]string{nonceKey: nonce}}
 	var client transfermanager.S3APIClient = b.client
 	if b.kms != "" {
 		client = keyed{b.client, b.kms}
 		in.ServerSideEncryption, in.SSEKMSKeyID = types.ServerSideEncryptionAwsKms, &b.kms
 	}
 	uploader := transfermanager.New(client, func(o *transfermanager.Options) { o.PartSizeBytes = partSize })
-	if _, err := uploader.UploadObject(ctx, in); err != nil {
+	_, err := uploader.UploadObject(ctx, in)
+	if mayBeThere(err) {
+		err = b.recognize(ctx, name, nonce, err)
+	}
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", b.URL(name), remedy(err))
 	}
 	return nil
+}
+
+// mayBeThere tells answers that a request gets when it comes again after it made the object: the name is taken, or the parts have been put together.
+func mayBeThere(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && (api.ErrorCode() == "PreconditionFailed" || api.ErrorCode() == "NoSuchUpload")
+}
+
+// recognize is nil when the object is that of the upload with this nonce, and refused when it is somebody else's or the credentials may not look.
+func (b bucket) recognize(ctx context.Context, name, nonce string, refused error) error {
+	there, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &name})
+	if err != nil || there.Metadata[nonceKey] != nonce {
+		return refused
+	}
+	if b.kms == "" {
+		return nil
+	}
+	return keyed{b.client, b.kms}.confirmedOrRemoved(ctx, &b.name, &name, there.ServerSideEncryption, there.SSEKMSKeyId)
 }
 
 func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, int64, error) {

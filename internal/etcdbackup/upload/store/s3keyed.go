@@ -24,11 +24,20 @@ func (k keyed) PutObject(ctx context.Context, in *s3.PutObjectInput, options ...
 	if err != nil {
 		return nil, err
 	}
-	if err := k.confirmed(out.ServerSideEncryption, out.SSEKMSKeyId); err != nil {
-		_, left := k.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: in.Bucket, Key: in.Key})
-		return nil, k.leaving(err, left)
+	if err := k.confirmedOrRemoved(ctx, in.Bucket, in.Key, out.ServerSideEncryption, out.SSEKMSKeyId); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// confirmedOrRemoved removes an object that the storage doesn't say that it encrypted with the key.
+func (k keyed) confirmedOrRemoved(ctx context.Context, bucket, name *string, algorithm s3types.ServerSideEncryption, id *string) error {
+	err := k.confirmed(algorithm, id)
+	if err == nil {
+		return nil
+	}
+	_, left := k.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: bucket, Key: name})
+	return k.leaving(err, left)
 }
 
 // CreateMultipartUpload begins a file in parts, and gives it up before the first part when it would not be encrypted with the key.

@@ -172,7 +172,7 @@ func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string
 	case ns.leaving:
 		c.Unready, c.Closed = "has its control-plane namespace "+c.Namespace+" being deleted", true
 	case pause.Asleep(hc.Status.Conditions):
-		c.Unready, c.Closed = "hibernates", true // it has its turn when it wakes, and is no failure
+		c.Unready, c.Closed, c.Asleep = "hibernates", true, true
 	case !conditions.IsTrue(hc.Status.Conditions, string(hyperv1.HostedClusterAvailable)):
 		c.Unready = "is not Available"
 	}

@@ -22,14 +22,17 @@ type member struct {
 
 // counts tells that it uses the budget: it is being changed, or not known to be up, whatever the reason and whether or not its cluster is Available.
 func (x *member) counts() bool {
-	return x.inFlight || !x.Leaving && !x.absent() && (x.missing || !x.pkg.Available)
+	return !x.Asleep && x.inFlight || !x.out() && (x.missing || !x.pkg.Available)
 }
+
+// out tells that nothing is expected of it now: it leaves, sleeps, or has no Package and gets none.
+func (x *member) out() bool { return x.Leaving || x.Asleep || x.absent() }
 
 // absent tells that it has no Package, and that none is made now: it may be installed for hours yet, or for ever, and nothing of ours can be wrong there.
 func (x *member) absent() bool { return x.missing && x.Unready != "" }
 
 // done tells that nobody has to wait for it.
-func (x *member) done() bool { return x.Leaving || x.absent() || !x.missing && x.pkg.done() }
+func (x *member) done() bool { return x.out() || !x.missing && x.pkg.done() }
 
 // open tells that its Package can be written.
 func (x *member) open() bool { return !x.Leaving && !x.Closed && !x.missing }

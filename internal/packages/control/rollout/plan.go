@@ -121,7 +121,7 @@ func settled(g group) time.Time {
 	var last time.Time
 	for _, x := range g.members {
 		for _, t := range []time.Time{x.pkg.AppliedAt, x.pkg.SettledAt} {
-			if !x.Leaving && t.After(last) {
+			if !x.Leaving && !x.Asleep && t.After(last) {
 				last = t
 			}
 		}

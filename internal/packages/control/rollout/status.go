@@ -25,7 +25,7 @@ func (m *maker) status() packagesv1.HostedClusterPackageStatus {
 		counts := packagesv1.HostedClusterPackageCountsStatus{ObservedGeneration: total.ObservedGeneration}
 		for _, x := range g.members {
 			switch {
-			case x.Leaving, x.absent():
+			case x.out():
 			case x.missing:
 				missing++
 				counts.UnavailablePackages++
@@ -99,11 +99,13 @@ func (m *maker) explain(progressing bool) string {
 		return ""
 	}
 	out := m.whatHolds()
-	var closed, away []string
+	var closed, away, asleep []string
 	for _, g := range m.groups {
 		for _, x := range g.members {
 			switch {
-			case x.Unready == "" || x.Leaving || !x.missing && x.done():
+			case x.Unready == "" || x.Leaving || !x.missing && x.pkg.done():
+			case x.Asleep && !x.missing:
+				asleep = append(asleep, x.Name.String())
 			case x.missing || x.Closed:
 				closed = append(closed, x.Name.String())
 			default:
@@ -113,6 +115,9 @@ func (m *maker) explain(progressing bool) string {
 	}
 	if closed != nil {
 		out = append(out, fmt.Sprintf("Hosted clusters that can't take a package now: %s.", list(closed)))
+	}
+	if asleep != nil {
+		out = append(out, fmt.Sprintf("Hosted clusters that sleep, and have their turn when they wake: %s.", list(asleep)))
 	}
 	if away != nil {
 		out = append(out, fmt.Sprintf("Hosted clusters that are not Available, and come last in their group: %s.", list(away)))
@@ -141,7 +146,7 @@ func (m *maker) whatHolds() []string {
 				refused = append(refused, fmt.Sprintf("%s (%s)", x.Name, x.refused))
 			}
 			switch {
-			case x.Leaving, x.absent():
+			case x.out():
 			case x.missing:
 				down = append(down, x.Name.String())
 			case x.pkg.Held && !x.pkg.Current:

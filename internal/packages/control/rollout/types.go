@@ -46,6 +46,8 @@ type Cluster struct {
 	Unready string
 	// Closed tells that nothing can be written there: its namespace is missing, or on its way out. It is Unready then.
 	Closed bool
+	// Asleep tells that somebody let it hibernate, so that it is Closed: nobody waits for it until it wakes, and that its Package is down is no harm.
+	Asleep bool
 	// Leaving tells that it is being deleted and will not be back: nobody waits for it.
 	Leaving bool
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -30,11 +31,12 @@ const (
 )
 
 func (r *Reconciler) create(ctx context.Context, obs observed, set *v1alpha1.ObjectSet) (creation, error) {
-	made := set.DeepCopy()
-	err := r.Client.Create(ctx, made, client.FieldOwner(v1alpha1.FieldOwner))
+	revision := set.DeepCopy()
+	err := r.Client.Create(ctx, revision, client.FieldOwner(v1alpha1.FieldOwner))
 	if err == nil {
-		r.Events.Tell(obs.deployment, made, corev1.EventTypeNormal, v1alpha1.ReasonProgressing, "RollOut",
-			fmt.Sprintf("Rolling out revision %d, %s %s.", made.Spec.Revision, r.Scope.Kind("ObjectSet"), made.Name))
+		r.made.Store(client.ObjectKeyFromObject(obs.deployment), made{obs.deployment.UID, revision.Name})
+		r.Events.Tell(obs.deployment, revision, corev1.EventTypeNormal, v1alpha1.ReasonProgressing, "RollOut",
+			fmt.Sprintf("Rolling out revision %d, %s %s.", revision.Spec.Revision, r.Scope.Kind("ObjectSet"), revision.Name))
 		ctrl.LoggerFrom(ctx).Info("created revision", "objectSet", set.Name, "revision", set.Spec.Revision)
 		return created, nil
 	}
@@ -50,6 +52,35 @@ func (r *Reconciler) create(ctx context.Context, obs observed, set *v1alpha1.Obj
 		return present, nil
 	}
 	return taken, nil
+}
+
+// made is the revision that was created last, and for whom.
+type made struct {
+	uid  types.UID
+	name string
+}
+
+// behind says whether the revision that was created last is there, and the cache doesn't have it yet.
+func (r *Reconciler) behind(ctx context.Context, obs observed) (bool, error) {
+	key := client.ObjectKeyFromObject(obs.deployment)
+	known, ok := r.made.Load(key)
+	if !ok {
+		return false, nil
+	}
+	last := known.(made)
+	if last.uid != obs.deployment.UID || slices.ContainsFunc(obs.sets, func(os *v1alpha1.ObjectSet) bool { return os.Name == last.name }) {
+		return false, nil
+	}
+	there := &v1alpha1.ObjectSet{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: obs.deployment.Namespace, Name: last.name}, there)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(there, obs.deployment) {
+		r.made.Delete(key)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading revision %s: %w", last.name, err)
+	}
+	return true, nil
 }
 
 func (r *Reconciler) apply(ctx context.Context, p plan) error {

@@ -22,6 +22,8 @@ type observed struct {
 	hash string
 	// sets are the revisions, oldest first.
 	sets []*v1alpha1.ObjectSet
+	// refused says why the API server takes no new revision; empty when it does, or was not asked.
+	refused string
 }
 
 // plan is what is to be done, in order. The zero plan does nothing.

@@ -14,6 +14,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/packages/engine/phase"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/packages/engine/status"
 )
@@ -35,10 +36,16 @@ type Reconciler struct {
 	// hashes are those of templates, by the name of the ObjectDeployment, which is all that is known of one that is gone; computing one takes longer
 	// than all the rest of a quiet pass.
 	hashes sync.Map
+	// made are the revisions that were created last, by the name of the ObjectDeployment. One that is to be created next comes after it, also when the cache
+	// doesn't have it yet: two with one number would each take the other for a stranger.
+	made sync.Map
 }
 
 // retryCollision is how long a name that was taken waits for the count of collisions to come back through the cache.
 const retryCollision = 100 * time.Millisecond
+
+// retryBehind is when to look again whether the cache has the last revision.
+const retryBehind = 100 * time.Millisecond
 
 // patience is how long a new revision has to say how it is, before it is reported that nobody knows. One needs a tenth of a second, the last of
 // some hundreds that are rolled out at once about ten; and each that needs less than this saves a write.
@@ -57,6 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, read); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.hashes.Delete(req.NamespacedName)
+			r.made.Delete(req.NamespacedName)
 			r.Status.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -74,11 +82,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	p := planFor(obs)
+	if p.create != nil {
+		if behind, err := r.behind(ctx, obs); behind || err != nil {
+			return ctrl.Result{RequeueAfter: retryBehind}, err
+		}
+	}
 	err = r.apply(ctx, p)
 	if p.create != nil {
 		switch result, createErr := r.create(ctx, obs, p.create); {
 		case createErr != nil:
 			err = errors.Join(err, createErr)
+			obs.refused, _ = phase.ViolationOf(createErr)
 		case result == created:
 			// Its event comes at once, most often with more to report than that it is there.
 			return ctrl.Result{}, err

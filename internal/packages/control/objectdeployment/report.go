@@ -54,6 +54,9 @@ func (o observed) progressing() metav1.Condition {
 		return phase.Condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, reason, message)
 	}
 	current := o.current()
+	if current == nil && o.refused != "" {
+		return yes(v1alpha1.ReasonProgressing, fmt.Sprintf("No new ObjectSet can be made, which is tried again: %.1000s", o.refused))
+	}
 	if current == nil {
 		return yes(v1alpha1.ReasonProgressing, "Progressing to a new ObjectSet.")
 	}

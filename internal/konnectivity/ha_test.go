@@ -301,38 +301,6 @@ func TestGreedyAgents(t *testing.T) {
 	})
 }
 
-// from is a connection with an address, of which nothing else is used.
-type from struct {
-	net.Conn
-	addr string
-}
-
-func (f *from) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.addr)) }
-
-func TestWaitingRoom(t *testing.T) {
-	g := NewWithT(t)
-	r := &waitingRoom{limit: 8}
-	var flood []net.Conn
-	for i := range 10 {
-		c := &from{addr: fmt.Sprintf("[2001:db8::%x]:1", i)} // one machine may have many addresses of a network
-		flood = append(flood, c)
-		if evicted := r.enter(c); i < 8 {
-			g.Expect(evicted).To(BeNil())
-		} else {
-			g.Expect(evicted).To(BeIdenticalTo(flood[i-8]), "When one source fills the room its oldest should go")
-		}
-	}
-	honest := &from{addr: "10.0.0.1:1"}
-	g.Expect(r.enter(honest)).To(BeIdenticalTo(flood[2]), "When another comes it should get in")
-	r.leave(flood[0])
-	g.Expect(r.total).To(Equal(8), "When one that was evicted ends nothing should change")
-	for _, c := range append(flood, honest) {
-		r.leave(c)
-	}
-	g.Expect(r.total).To(BeZero())
-	g.Expect(r.sources).To(BeEmpty())
-}
-
 func TestExplain(t *testing.T) {
 	g := NewWithT(t)
 	for err, want := range map[error]int{

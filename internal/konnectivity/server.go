@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"hcp.internal/platform/internal/konnectivity/waiting"
 )
 
 // ServerOptions are the settings of a Server.
@@ -111,7 +113,7 @@ func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 // httpServer is for requests that are short until they take their connection over. How many clients may be unknown at a time
 // is bounded, and fair between sources.
 func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
-	unknown := &waitingRoom{limit: maxHandshakes}
+	unknown := waiting.New(maxHandshakes)
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: handshakeTimeout, IdleTimeout: handshakeTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -121,11 +123,11 @@ func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
 		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
-				if evicted := unknown.enter(c); evicted != nil {
+				if evicted := unknown.Enter(c); evicted != nil {
 					_ = evicted.Close()
 				}
 			case http.StateHijacked, http.StateClosed:
-				unknown.leave(c)
+				unknown.Leave(c)
 			}
 		},
 	}
@@ -221,7 +223,7 @@ func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// Before it is told that it has joined: an agent that is cut off after that believes itself connected, and tries again at once.
-	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && !s.agents.takes(sourceAt(from.Addr().Unmap().WithZone(""))) {
+	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && !s.agents.takes(waiting.SourceAt(from.Addr().Unmap().WithZone(""))) {
 		http.Error(w, errTooMany.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -246,7 +248,7 @@ func (s *Server) adopt(conn net.Conn, id string, ids Identifiers) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Time{})
-	session := &session{id: id, ids: ids, source: sourceOf(conn), address: remoteAddr(conn).String()}
+	session := &session{id: id, ids: ids, source: waiting.Source(conn), address: waiting.Address(conn).String()}
 	gone := make(chan struct{})
 	watched := &notifyClose{Conn: plain{conn}, gone: func() { close(gone) }}
 	session.closed = func() { _ = watched.Close() }

@@ -20,7 +20,7 @@ import (
 type session struct {
 	id     string
 	ids    Identifiers
-	source netip.Addr // see sourceOf
+	source netip.Addr // see waiting.Source
 	// address is that of the other end. A claim to be good for it is believed; for other hosts it can't be checked.
 	address string
 	conn    *http2.ClientConn

@@ -24,12 +24,15 @@ const Name = "shared-ingress"
 // Pauses after a pass that failed.
 const minBackoff, maxBackoff = time.Second, 10 * time.Second
 
+const perBackendFlag = "max-connections-per-backend"
+
 // flags are those of the command.
 type flags struct {
 	kubeconfig              string
 	names, clusters         string
 	metricsAddr, healthAddr string
 	connections, perBackend int64
+	perBackendGiven         bool
 	begin, dial, drain      time.Duration
 }
 
@@ -50,7 +53,10 @@ PROXY header of version 2 whose TLV 0x20 is spec.clusterID. It holds no keys and
   # from a shell
   hypershift-operator shared-ingress --kubeconfig ~/.kube/config --listen-names 127.0.0.1:8443 --listen-clusters 127.0.0.1:6443 --metrics-addr 0 --health-probe-bind-address 0`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.perBackendGiven = cmd.Flags().Changed(perBackendFlag)
+			return f.run(cmd.Context())
+		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", process.KubeconfigUsage)
@@ -59,7 +65,7 @@ PROXY header of version 2 whose TLV 0x20 is spec.clusterID. It holds no keys and
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":8080", "address that metrics are served on; 0 for none")
 	fs.StringVar(&f.healthAddr, "health-probe-bind-address", ":9444", "address of /healthz and of /readyz, which answers once it is known where to lead; 0 for none")
 	fs.Int64Var(&f.connections, "max-connections", d.Connections, "how many connections there may be at once")
-	fs.Int64Var(&f.perBackend, "max-connections-per-backend", d.PerBackend, "how many of them to one server of one hosted cluster")
+	fs.Int64Var(&f.perBackend, perBackendFlag, d.PerBackend, "how many of them to one server of one hosted cluster; the default is at most a quarter of --max-connections")
 	fs.DurationVar(&f.begin, "begin-timeout", d.Begin, "how long a client may take to say where it wants to go")
 	fs.DurationVar(&f.dial, "dial-timeout", d.Dial, "how long a server may take to accept a connection")
 	fs.DurationVar(&f.drain, "drain-timeout", d.Drain, "how long connections may go on after the program was told to stop")
@@ -70,7 +76,13 @@ func (f flags) limits() (Limits, error) {
 	if f.connections < 1 || f.perBackend < 1 || f.begin <= 0 || f.dial <= 0 || f.drain < 0 {
 		return Limits{}, errors.New("--max-connections and --max-connections-per-backend must be at least 1, --begin-timeout and --dial-timeout more than 0, --drain-timeout not negative")
 	}
-	return Limits{Connections: f.connections, PerBackend: f.perBackend, Begin: f.begin, Dial: f.dial, Drain: f.drain}, nil
+	if !f.perBackendGiven {
+		f.perBackend = min(f.perBackend, max(f.connections/4, 1))
+	}
+	l := DefaultLimits()
+	l.Connections, l.PerBackend, l.Begin, l.Dial, l.Drain = f.connections, f.perBackend, f.begin, f.dial, f.drain
+	l.PerCluster, l.Beginning = shareOf(l.Connections, l.PerBackend), beginningOf(l.Connections)
+	return l, nil
 }
 
 func (f flags) run(ctx context.Context) error {

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// maxHello bounds the first message of TLS, in bytes: three records of the largest size.
-	maxHello = 3 * (16<<10 + 5)
+	// maxHello bounds the first message of TLS, in bytes: one record of the largest size. Clients of Kubernetes send 300 bytes to 2 KiB, of which the
+	// post-quantum key is 1.2; tickets with chains of certificates and encrypted names (ECH) add a few.
+	maxHello = 16<<10 + 5
 	// maxHeader bounds a PROXY header, in bytes. Ours has about a hundred.
 	maxHeader = 4 << 10
 	// ClusterTLV is the type of the TLV that holds the ID of a hosted cluster.
@@ -36,10 +37,13 @@ func serverName(r io.Reader) (string, []byte, error) {
 			return nil, errStop
 		},
 	}).Handshake() //nolint:noctx // because who closes the connection ends it, without one more goroutine for each
+	if !known && read.Len() == maxHello {
+		return "", nil, fmt.Errorf("the first message of TLS has more than %d bytes", maxHello)
+	}
 	if !known {
 		return "", nil, fmt.Errorf("reading the first message of TLS: %w", err)
 	}
-	return name, read.Bytes(), nil
+	return name, bytes.Clone(read.Bytes()), nil // without what it grew by, for as long as the backend isn't reached
 }
 
 // readOnly is a connection that can only be read.

@@ -15,35 +15,57 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"hcp.internal/platform/internal/konnectivity/waiting"
 )
 
 // Limits of a Proxy.
 type Limits struct {
-	// Connections is how many there may be at once, PerBackend how many to one backend: a tenant can't take all.
-	Connections, PerBackend int64
+	// Connections is how many there may be at once, PerBackend how many to one backend, PerCluster how many to all of a hosted cluster: a tenant can't
+	// take all. See shareOf.
+	Connections, PerBackend, PerCluster int64
+	// Beginning is how many may not have said yet where they want to go. The address with most of them gives up its oldest for one more. See beginningOf.
+	Beginning int
 	// Begin is how long a client may take until it is known where it wants to go, Dial how long a backend may take to accept.
 	Begin, Dial time.Duration
+	// HalfClosed is how long a connection may go on after one side has said all. TLS needs moments.
+	HalfClosed time.Duration
 	// Drain is how long connections may go on after the proxy was told to stop.
 	Drain time.Duration
 }
 
-// DefaultLimits are those of the published shared ingress, with a share for each backend.
+// DefaultLimits are those of the published shared ingress, with a share for each backend and hosted cluster.
 func DefaultLimits() Limits {
-	return Limits{Connections: 20_000, PerBackend: 5_000, Begin: 5 * time.Second, Dial: 10 * time.Second, Drain: 30 * time.Second}
+	const connections, perBackend = 20_000, 5_000
+	return Limits{
+		Connections: connections, PerBackend: perBackend, PerCluster: shareOf(connections, perBackend), Beginning: beginningOf(connections),
+		Begin: 5 * time.Second, Dial: 10 * time.Second, HalfClosed: time.Minute, Drain: 30 * time.Second,
+	}
 }
+
+// shareOf is how many of all connections one hosted cluster may have: three tenths, so that it takes four to use all; more only if so many are meant for
+// one of its servers.
+func shareOf(connections, perBackend int64) int64 { return max(connections*3/10, perBackend) }
+
+// mostBeginning bounds the memory of clients that have not said yet where they want to go: each may take 64 KiB.
+const mostBeginning = 2_000
+
+// beginningOf is how many of all connections may not have said yet where they want to go: a tenth, so that clients that say nothing keep nobody out.
+func beginningOf(connections int64) int { return int(min(max(connections/10, 1), mostBeginning)) }
 
 // Proxy leads connections to backends. Make it with NewProxy.
 type Proxy struct {
 	limits  Limits
 	table   atomic.Pointer[Table]
 	open    atomic.Int64
+	begin   *waiting.Room // of those that have not said yet where they want to go
 	results *prometheus.CounterVec
 	gauge   prometheus.GaugeFunc
 }
 
 // NewProxy makes a proxy that knows no backend yet.
 func NewProxy(limits Limits) *Proxy {
-	p := &Proxy{limits: limits}
+	p := &Proxy{limits: limits, begin: waiting.New(limits.Beginning)}
 	p.results = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hypershift_shared_ingress_connections_total",
 		Help: "Connections to the shared endpoint by how they were led (name or cluster) and what became of them."}, []string{"by", "result"})
 	p.gauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "hypershift_shared_ingress_connections", Help: "Connections that are open at the shared endpoint."},
@@ -116,6 +138,9 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) erro
 			p.results.WithLabelValues(by, full).Inc()
 			continue
 		}
+		if evicted := p.begin.Enter(conn); evicted != nil {
+			_ = evicted.Close() // whoever waits for its name counts it
+		}
 		conns.Go(func() {
 			defer p.open.Add(-1)
 			if err := p.lead(own, conn, withHeader, func() { p.results.WithLabelValues(by, led).Inc() }); err != nil {
@@ -156,14 +181,16 @@ func (p *Proxy) lead(ctx context.Context, conn net.Conn, withHeader bool, begun 
 	defer end()
 	_ = conn.SetDeadline(time.Now().Add(p.limits.Begin)) // of an open connection it can't fail
 	b, first, failed := p.choose(conn, withHeader)
+	if !p.begin.Leave(conn) {
+		return &errResult{full, fmt.Errorf("%d connections have not said where they want to go, and most of them come from this one's address", p.limits.Beginning)}
+	}
 	if failed != nil {
 		return failed
 	}
-	if b.open.Add(1) > p.limits.PerBackend {
-		b.open.Add(-1)
-		return &errResult{full, fmt.Errorf("%s has %d connections", b.Name, p.limits.PerBackend)}
+	if failed := p.take(b); failed != nil {
+		return failed
 	}
-	defer b.open.Add(-1)
+	defer b.leave()
 	dial, cancel := context.WithTimeout(ctx, p.limits.Dial)
 	defer cancel()
 	backend, err := (&net.Dialer{}).DialContext(dial, "tcp", b.Address)
@@ -179,20 +206,36 @@ func (p *Proxy) lead(ctx context.Context, conn net.Conn, withHeader bool, begun 
 	_ = conn.SetDeadline(time.Time{})
 	begun()
 	var both sync.WaitGroup
-	both.Go(func() { pipe(backend, conn) })
-	pipe(conn, backend)
+	both.Go(func() { p.pipe(backend, conn) })
+	p.pipe(conn, backend)
 	both.Wait()
 	return nil
 }
 
-// pipe copies until one side ends, and hands the end on. A side that fails takes the other along.
-func pipe(to, from net.Conn) {
+// take counts a connection to a backend, unless it or its hosted cluster has too many.
+func (p *Proxy) take(b *Backend) *errResult {
+	if b.open.Add(1) > p.limits.PerBackend {
+		b.open.Add(-1)
+		return &errResult{full, fmt.Errorf("%s has %d connections", b.Name, p.limits.PerBackend)}
+	}
+	if b.cluster.Add(1) > p.limits.PerCluster {
+		b.leave()
+		return &errResult{full, fmt.Errorf("the hosted cluster of %s has %d connections to all of its servers", b.Name, p.limits.PerCluster)}
+	}
+	return nil
+}
+
+// pipe copies until one side ends, and hands the end on; what goes the other way has to end soon after that. A side that fails takes the other along.
+func (p *Proxy) pipe(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close()
 		_ = from.Close()
 		return
 	}
 	if half, ok := to.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		end := time.Now().Add(p.limits.HalfClosed)
+		_ = to.SetReadDeadline(end)
+		_ = from.SetWriteDeadline(end) // it may read no more, either
 		return
 	}
 	_ = to.Close()

@@ -21,7 +21,13 @@ type Backend struct {
 	// Allowed are the networks that clients may come from; none: any. They are compared with whoever connects, never with what a header says.
 	Allowed []netip.Prefix
 
-	open *atomic.Int64 // connections
+	open, cluster *atomic.Int64 // connections: to it, and to all backends of its hosted cluster
+}
+
+// leave ends the count of one connection.
+func (b *Backend) leave() {
+	b.open.Add(-1)
+	b.cluster.Add(-1)
 }
 
 func (b *Backend) allows(from netip.Addr) bool {
@@ -32,6 +38,10 @@ func (b *Backend) allows(from netip.Addr) bool {
 type Table struct {
 	names    map[string]*Backend // by server name, in small letters
 	clusters map[string]*Backend // by the ID of the hosted cluster
+
+	// counts are the numbers of connections, by the names of backends and the namespaces of control planes: those of the table, and others that have some
+	// still. A tenant could begin at nothing otherwise, by taking a name away and asking for it again.
+	counts map[string]*atomic.Int64
 }
 
 // Named is the backend of a server name, nil for none.
@@ -64,7 +74,7 @@ var services = map[hyperv1.ServiceType]service{
 //
 // A name that several hosted clusters ask for is that of the first in hostnames.Claims, an ID that of the oldest.
 func MakeTable(clusters []hyperv1.HostedCluster, server Server, before *Table) (*Table, []string) {
-	m := &maker{server: server, counters: before.counters(), allowed: map[string][]netip.Prefix{}}
+	m := &maker{server: server, before: before.counters(), counts: map[string]*atomic.Int64{}, allowed: map[string][]netip.Prefix{}}
 	sorted := slices.Clone(clusters)
 	slices.SortFunc(sorted, func(a, b hyperv1.HostedCluster) int { return hostnames.Older(&a, &b) })
 	sorted = slices.DeleteFunc(sorted, func(hc hyperv1.HostedCluster) bool { return !hc.DeletionTimestamp.IsZero() || !m.admits(&hc) })
@@ -90,15 +100,21 @@ func MakeTable(clusters []hyperv1.HostedCluster, server Server, before *Table) (
 			owners["id "+id], t.clusters[id] = owner, b
 		}
 	}
+	for of, n := range m.before {
+		if n.Load() > 0 {
+			m.counts[of] = n
+		}
+	}
+	t.counts = m.counts
 	return t, m.problems
 }
 
 // maker is what making a table needs.
 type maker struct {
-	server   Server
-	counters map[string]*atomic.Int64
-	allowed  map[string][]netip.Prefix // by names.BackReference
-	problems []string
+	server         Server
+	before, counts map[string]*atomic.Int64
+	allowed        map[string][]netip.Prefix // by names.BackReference
+	problems       []string
 }
 
 // admits reads which networks a hosted cluster lets in. One whose list can't be read is not served: that could let in everybody.
@@ -118,14 +134,21 @@ func (m *maker) backend(hc *hyperv1.HostedCluster, kind hyperv1.ServiceType) *Ba
 	for _, name := range s.names {
 		if address, ok := m.server(namespace, name, s.port); ok {
 			b := &Backend{Name: namespace + "/" + name, Address: address, Allowed: m.allowed[names.BackReference(hc)]}
-			if b.open = m.counters[b.Name]; b.open == nil {
-				b.open = &atomic.Int64{}
-				m.counters[b.Name] = b.open
-			}
+			b.open, b.cluster = m.count(b.Name), m.count(namespace)
 			return b
 		}
 	}
 	return nil
+}
+
+// count is the number of connections to a backend or a namespace, which goes on if there was one.
+func (m *maker) count(of string) *atomic.Int64 {
+	if m.counts[of] == nil {
+		if m.counts[of] = m.before[of]; m.counts[of] == nil {
+			m.counts[of] = &atomic.Int64{}
+		}
+	}
+	return m.counts[of]
 }
 
 // namespace is that of the control plane that a name leads to, "" for none.
@@ -138,16 +161,10 @@ func (t *Table) namespace(host string) string {
 }
 
 func (t *Table) counters() map[string]*atomic.Int64 {
-	out := map[string]*atomic.Int64{}
 	if t == nil {
-		return out
+		return nil
 	}
-	for _, by := range []map[string]*Backend{t.names, t.clusters} {
-		for _, b := range by {
-			out[b.Name] = b.open
-		}
-	}
-	return out
+	return t.counts
 }
 
 // allowedFor are the networks of spec.networking.apiServer.allowedCIDRBlocks.

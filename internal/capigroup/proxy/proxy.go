@@ -26,7 +26,7 @@ type Config struct {
 	// Verbatim passes everything as it is: for objects that are stored in standard groups.
 	Verbatim bool
 	// Hosts are names, without port, that requests may be sent to, besides the loopback's. Others are refused: a page in a browser on the
-	// same machine could otherwise be talked into using the proxy.
+	// same machine could otherwise be talked into using the proxy. See also Local.
 	Hosts   []string
 	Metrics *Metrics
 	Log     *slog.Logger
@@ -48,7 +48,7 @@ func New(cfg Config) *Proxy {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Proxy{cfg: cfg, hosts: map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true}}
+	p := &Proxy{cfg: cfg, hosts: loopback()}
 	for _, h := range cfg.Hosts {
 		p.hosts[h] = true
 	}
@@ -162,14 +162,7 @@ func (p *Proxy) refuse(r *http.Request) *status {
 	if r.URL.Host != "" || r.URL.Scheme != "" {
 		return badRequest("the request line must have a path only")
 	}
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if !p.hosts[strings.Trim(host, "[]")] {
-		return newStatus(http.StatusForbidden, "Forbidden", "this proxy is not known by the name in the Host header; use 127.0.0.1")
-	}
-	return nil
+	return strange(r, p.hosts)
 }
 
 func isUpgrade(r *http.Request) bool {

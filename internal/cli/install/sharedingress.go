@@ -22,7 +22,8 @@ const (
 	sharedIngressName      = "router"
 	sharedIngressRole      = "hypershift-shared-ingress"
 
-	// sharedIngressMemory is for 20,000 connections, which take two goroutines and, while they begin, some KiB each.
+	// sharedIngressMemory is for 20,000 connections of at most 32 KiB each, and 2,000 of 64 KiB that have not said yet where they want to go: 750 MiB.
+	// See docs/shared-ingress.md.
 	sharedIngressMemory = "1Gi"
 )
 

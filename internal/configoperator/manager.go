@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -365,9 +366,10 @@ func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Opti
 	if payload != nil {
 		releases = payload.Releases
 	}
+	holds := hold.For("") // any release: what nodes are told is of their own, not of this process's
 	for name, r := range map[string]reconcile.Reconciler{
-		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image, Releases: releases},
-		inplace.DrainController: &inplace.Drainer{Management: management, Hosted: hosted, Clock: clock.RealClock{}},
+		inplace.Controller:      &inplace.Reconciler{Management: management, Hosted: hosted, Image: image, Releases: releases, Clock: clock.RealClock{}, Hold: holds},
+		inplace.DrainController: &inplace.Drainer{Management: management, Hosted: hosted, Clock: clock.RealClock{}, Hold: holds},
 	} {
 		if !o.enabled(name) {
 			continue
@@ -375,6 +377,8 @@ func addInPlaceNow(mgr manager.Manager, management, hosted client.Client, o Opti
 		err := builder.ControllerManagedBy(mgr).
 			Named(name).
 			For(&clusterv1.MachineSet{}, builder.WithPredicates(inplace.Matters())).
+			Watches(&hyperv1.HostedControlPlane{}, handler.EnqueueRequestsFromMapFunc(inplace.SetsOf(mgr.GetClient())),
+				builder.WithPredicates(isOurs(o.HostedControlPlane), predicate.GenerationChangedPredicate{})).
 			WithOptions(oneByOne()).
 			Complete(outcome.Wrap(r))
 		if err != nil {

@@ -18,7 +18,6 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
-	"hcp.internal/platform/internal/pause"
 )
 
 // ownLabels let what we make into our caches.
@@ -33,46 +32,6 @@ func specOf(template client.Object) (any, error) {
 		return nil, fmt.Errorf("reading the machine template: %w", err)
 	}
 	return content["spec"], nil
-}
-
-// paused stops Cluster API, health checks included, and everything else with it.
-func (p *pass) paused() bool {
-	asked := pause.At(p.spec().PausedUntil, p.now)
-	if !asked.Active {
-		for _, obj := range p.workloads() {
-			if _, ok := obj.GetAnnotations()[machines.PausedAnnotation]; ok {
-				p.unpause = append(p.unpause, obj)
-			}
-		}
-		return true
-	}
-	for _, obj := range p.workloads() {
-		if obj.GetAnnotations()[machines.PausedAnnotation] != "true" {
-			p.pause = append(p.pause, obj)
-		}
-	}
-	if !asked.Until.IsZero() {
-		p.recheckAfter = asked.Left(p.now) + time.Second // times in the spec have whole seconds
-	}
-	return false
-}
-
-// workloads are the objects of Cluster API that bear the pool's name and are there.
-func (p *pass) workloads() []client.Object {
-	var list []client.Object
-	if p.obs.deployment != nil {
-		list = append(list, p.obs.deployment)
-	}
-	if p.obs.set != nil {
-		list = append(list, p.obs.set)
-	}
-	if p.obs.healthCheck != nil {
-		list = append(list, p.obs.healthCheck)
-	}
-	for _, check := range p.obs.spotChecks {
-		list = append(list, check)
-	}
-	return list
 }
 
 // unmanaged finishes pools whose machines others make: there is nothing to wait for.

@@ -20,7 +20,6 @@ import (
 	"hcp.internal/platform/internal/contract/token"
 	"hcp.internal/platform/internal/nodepool/machines"
 	"hcp.internal/platform/internal/nodepool/rollout"
-	"hcp.internal/platform/internal/pause"
 	"hcp.internal/platform/internal/platform/machine"
 	"hcp.internal/platform/internal/release"
 )
@@ -141,13 +140,14 @@ func (p *pass) platformFits() bool {
 	return false
 }
 
-// controlPlaneVersions are the newest version that the control plane has had completely, and the one that it has now.
+// controlPlaneVersions are the newest version that the control plane has had completely, and the one that it has now. An upgrade that was given up for
+// another has a time of its end, too, and was not completed.
 func controlPlaneVersions(hc *hyperv1.HostedCluster) (completed, present string) {
 	if hc.Status.Version == nil {
 		return "", ""
 	}
 	for _, entry := range hc.Status.Version.History {
-		if completed == "" && entry.CompletionTime != nil {
+		if completed == "" && entry.CompletionTime != nil && entry.State == configv1.CompletedUpdate {
 			completed = entry.Version
 		}
 		if present == "" && entry.State == configv1.CompletedUpdate {
@@ -171,7 +171,7 @@ func (p *pass) validRelease() bool {
 	obs := p.obs
 	if obs.releaseErr != nil {
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.release.image: %v", obs.releaseErr)))
-		p.recheckAfter = retryRelease
+		p.recheck(retryRelease)
 		return false
 	}
 	completed, _ := controlPlaneVersions(obs.hc)
@@ -199,7 +199,7 @@ func (p *pass) ignitionEndpoint() bool {
 		p.set(bad(t, hyperv1.NodePoolIgnitionEndpointMissingReason, "the HostedCluster has no ignition endpoint yet; see its condition IgnitionEndpointAvailable"))
 	case len(p.obs.ignitionCA) == 0:
 		p.set(bad(t, hyperv1.NodePoolIgnitionCACertMissingReason, fmt.Sprintf("Secret %s/%s does not exist yet", p.obs.namespace, ignitionCASecret)))
-		p.recheckAfter = retryRelease
+		p.recheck(retryRelease)
 	default:
 		p.removed = append(p.removed, t)
 		return true
@@ -220,21 +220,6 @@ func (p *pass) architecture() bool {
 		return false
 	}
 	p.set(good(t))
-	return true
-}
-
-func (p *pass) reconciliationActive() bool {
-	const t = hyperv1.NodePoolReconciliationActiveConditionType
-	switch asked := pause.At(p.spec().PausedUntil, p.now); {
-	case asked.Invalid:
-		p.set(condition(t, corev1.ConditionTrue, hyperv1.InvalidPausedUntilValueReason, "spec.pausedUntil is neither a time such as 2027-01-31T12:00:00Z nor true or false: it is ignored"))
-	case asked.Active && asked.Until.IsZero():
-		p.set(bad(t, hyperv1.ReconciliationPausedReason, "spec.pausedUntil pauses the pool until it is removed"))
-	case asked.Active:
-		p.set(bad(t, hyperv1.ReconciliationPausedReason, "spec.pausedUntil pauses the pool until "+asked.Until.UTC().Format(time.RFC3339)))
-	default:
-		p.set(condition(t, corev1.ConditionTrue, hyperv1.NodePoolReconciliationActiveReason, hyperv1.AllIsWellMessage))
-	}
 	return true
 }
 

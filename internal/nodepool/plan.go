@@ -88,7 +88,7 @@ type target struct {
 // stage is a part of the decision. It returns false to stop the pass: what comes later needs what it found missing.
 type stage func(*pass) bool
 
-// gates check the input, in the order in which a user has to repair it. Nothing is written unless all are open.
+// gates check the input, in the order in which a user has to repair it. Nothing is written unless all are open, but for a pause and its end.
 var gates = []stage{
 	(*pass).autoscaling,
 	(*pass).updateManagement,
@@ -97,16 +97,14 @@ var gates = []stage{
 	(*pass).ignitionEndpoint,
 	(*pass).architecture,
 	(*pass).platformImage,
-	(*pass).reconciliationActive,
 	(*pass).versionSkew,
 	(*pass).machineConfig,
 	(*pass).references,
 	(*pass).machineTemplate,
 }
 
-// actions decide what is written.
+// actions decide what is written. None is taken while the pool is paused.
 var actions = []stage{
-	(*pass).paused,
 	(*pass).tune,
 	(*pass).secrets,
 	(*pass).unmanaged,
@@ -125,8 +123,8 @@ func planFor(obs *observed, now time.Time, token string) plan {
 	p.reportMachines()
 	p.reportHibernation()
 	p.heeded()
-	open := run(p, gates)
-	if open {
+	paused := p.paused()
+	if open := run(p, gates); open && !paused {
 		run(p, actions)
 	}
 	p.updating()

@@ -488,4 +488,33 @@ func TestControlPlaneVersions(t *testing.T) {
 		completed, present := controlPlaneVersions(hc)
 		g.Expect([]string{completed, present}).To(Equal([]string{"1.36.3", "1.36.3"}))
 	})
+	t.Run("When an upgrade of the control plane was given up for another nodes should keep to what was completed", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := example(t, func(o *observed) {
+			o.release = exampleRelease("1.37.0")
+			superseded(o.hc)
+		})
+		completed, present := controlPlaneVersions(obs.hc)
+		g.Expect([]string{completed, present}).To(Equal([]string{"1.36.3", "1.36.3"}))
+		p := planFor(obs, noon, "token")
+		g.Expect(of(p, hyperv1.NodePoolValidReleaseImageConditionType)).To(HavePrefix("False/ValidationFailed: spec.release.image: release version 1.37.0 is newer than the control plane (1.36.3)"))
+		g.Expect(writes(p)).To(BeFalse())
+	})
+	t.Run("When no version was ever completed nodes should go by the one that is wanted", func(t *testing.T) {
+		g := NewWithT(t)
+		hc := exampleHostedCluster("clusters")
+		hc.Status.Version.History = nil
+		superseded(hc)
+		completed, present := controlPlaneVersions(hc)
+		g.Expect([]string{completed, present}).To(Equal([]string{"1.37.1", "1.37.1"}))
+	})
+}
+
+// superseded puts an upgrade on top of the history that was given up, which closes its entry, and the one that it was given up for.
+func superseded(hc *hyperv1.HostedCluster) {
+	hc.Status.Version.Desired.Version = "1.37.1"
+	hc.Status.Version.History = append([]configv1.UpdateHistory{
+		{State: configv1.PartialUpdate, Version: "1.37.1"},
+		{State: configv1.PartialUpdate, Version: "1.37.0", CompletionTime: ptr.To(metav1.NewTime(noon))},
+	}, hc.Status.Version.History...)
 }

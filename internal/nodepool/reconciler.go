@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -146,17 +144,22 @@ func (r *Reconciler) adopt(ctx context.Context, pool *hyperv1.NodePool, hc *hype
 	return nil
 }
 
-// pendingRecheck is when to look again after a lookup whose end was not heard of.
-const pendingRecheck = time.Minute
-
-// awaitRelease ends a pass that can't go on before a registry has answered. The answer is an event.
+// awaitRelease ends a pass that can't go on before a registry has answered.
 func (r *Reconciler) awaitRelease(ctx context.Context, obs *observed) (ctrl.Result, error) {
-	const t = hyperv1.NodePoolValidReleaseImageConditionType
-	pool, before := obs.pool, obs.pool.DeepCopy()
-	if !slices.ContainsFunc(pool.Status.Conditions, func(c hyperv1.NodePoolCondition) bool { return c.Type == t && c.ObservedGeneration == pool.Generation }) {
-		setCondition(&pool.Status.Conditions, condition(t, corev1.ConditionUnknown, hyperv1.StatusUnknownReason, obs.releaseErr.Error()), pool.Generation, r.Clock.Now())
+	now := r.Clock.Now()
+	p := pendingPlan(obs, now)
+	if err := r.apply(ctx, obs, &p); err != nil {
+		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: pendingRecheck}, patch.Status(ctx, r.Client, before, pool)
+	pool, before := obs.pool, obs.pool.DeepCopy()
+	for _, c := range p.conditions {
+		setCondition(&pool.Status.Conditions, c, pool.Generation, now)
+	}
+	if err := patch.Status(ctx, r.Client, before, pool); err != nil {
+		return ctrl.Result{}, err
+	}
+	tellChanges(r.Events, before, pool)
+	return ctrl.Result{RequeueAfter: p.recheckAfter}, nil
 }
 
 func (r *Reconciler) work(ctx context.Context, pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (ctrl.Result, error) {

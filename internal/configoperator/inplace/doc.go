@@ -8,6 +8,9 @@
 // machine-config-daemon, with the configuration as a Secret; it asks for a drain, writes the files, restarts the machine and
 // reports. The pods and the Secret are in a namespace of their own in the hosted cluster.
 //
+// A node that isn't ready counts as if it were under way, so that an upgrade stops when nodes don't come back from it. While the NodePool or its HostedCluster is
+// paused, nodes under way finish, with their drains, and no other one is begun.
+//
 // What nodes report is their word only. A node can say that it is done or degraded, which concerns itself; it can't make
 // another one drain, and the number of nodes under way never exceeds the limit, whatever they say.
 package inplace

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 )
 
 // Drainer empties nodes that ask for it, and lets pods in again. It looks at nodes of sets that are being changed in place
@@ -29,6 +30,8 @@ type Drainer struct {
 	Management client.Reader // uncached
 	Hosted     client.Client // uncached
 	Clock      clock.PassiveClock
+	// Hold says why no other drain is to be begun, if so.
+	Hold hold.Func
 }
 
 // Reconcile makes one pass over the nodes of the MachineSet of the request. It doesn't wait for pods to end: it looks again.
@@ -47,34 +50,55 @@ func (d *Drainer) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err := d.Management.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabels(set.Spec.Selector.MatchLabels)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing the Machines of MachineSet %s: %w", req, err)
 	}
+	held, after, err := whyHeld(ctx, d.Management, set, d.Hold, d.Clock.Now())
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	var errs []error
-	waiting := target != set.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation]
+	waiting := held == "" && target != set.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation]
 	for i := range list.Items {
 		name := list.Items[i].Status.NodeRef.Name
 		if owner := metav1.GetControllerOf(&list.Items[i]); name == "" || owner == nil || owner.UID != set.UID {
 			continue
 		}
-		more, err := d.drain(ctx, name)
+		more, err := d.drain(ctx, request{node: name, target: target, held: held})
 		waiting = waiting || more
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
+	if waiting && after > 0 {
+		return ctrl.Result{RequeueAfter: min(drainPoll, after)}, nil
+	}
 	if waiting {
 		return ctrl.Result{RequeueAfter: drainPoll}, nil
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// drain does what one node asks for, as far as it gets. more tells that something is left.
-func (d *Drainer) drain(ctx context.Context, name string) (more bool, err error) {
-	node := &corev1.Node{}
+// request is what a node may ask for.
+type request struct {
+	node, target string
+	// held says why no drain may begin but those of nodes under way; empty: nothing holds.
+	held string
+}
+
+// drain does what one node asks for, as far as it gets. more tells that something is left, or may be asked for at any time although something holds.
+func (d *Drainer) drain(ctx context.Context, req request) (more bool, err error) {
+	name, node := req.node, &corev1.Node{}
 	if err := d.Hosted.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("reading Node %s: %w", name, err))
 	}
+	said := Machine{Node: name}
+	said.hear(node)
+	finishing := req.held != "" && said.underWay(req.target)
 	drain, ok := drainOf(node.Annotations)
 	if !ok {
+		return finishing, nil
+	}
+	if drain && req.held != "" && !finishing {
+		ctrl.LoggerFrom(ctx).V(1).Info("no drain is begun while something holds", "node", name, "reason", req.held)
 		return false, nil
 	}
 	if err := d.cordon(ctx, node, drain); err != nil {
@@ -93,7 +117,7 @@ func (d *Drainer) drain(ctx context.Context, name string) (more bool, err error)
 		return true, fmt.Errorf("noting the drain of Node %s: %w", name, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("drained or opened a node", "node", name, "drained", drain)
-	return false, nil
+	return finishing, nil
 }
 
 func (d *Drainer) cordon(ctx context.Context, node *corev1.Node, closed bool) error {

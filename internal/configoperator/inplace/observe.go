@@ -57,7 +57,9 @@ func (r *Reconciler) observe(ctx context.Context, set *clusterv1.MachineSet) (wo
 			w.Pods[node] = p.Status.Phase
 		}
 	}
-	return w, nil
+	var err error
+	w.Held, w.HeldFor, err = whyHeld(ctx, r.Management, set, r.Hold, r.Clock.Now())
+	return w, err
 }
 
 // observeMachines reads the set's Machines, and of their Nodes what they say. Nodes are found by the Machines' status.
@@ -77,22 +79,26 @@ func (r *Reconciler) observeMachines(ctx context.Context, set *clusterv1.Machine
 			Version: m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation],
 		}
 		if out.Node != "" {
-			node := &metav1.PartialObjectMetadata{}
-			node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+			node := &corev1.Node{} // all of it, for its conditions, as the drainer reads it
 			err := r.Hosted.Get(ctx, client.ObjectKey{Name: out.Node}, node)
 			if apierrors.IsNotFound(err) {
 				out.Leaving = true // somebody deleted it; the health check replaces the machine
 			} else if err != nil {
 				return fmt.Errorf("reading Node %s: %w", out.Node, err)
 			}
-			a := node.Annotations
-			out.Born = node.Labels[hyperv1.NodePoolFirstConfigVersionLabel]
-			out.Current, out.Desired, out.State, out.Reason = a[currentConfig], a[desiredConfig], a[stateAnnotation], printable(a[reasonAnnotation])
-			out.Blocked = printable(a[drainBlocked])
+			out.hear(node)
 		}
 		w.Machines = append(w.Machines, out)
 	}
 	return nil
+}
+
+// hear notes what a node says of itself.
+func (m *Machine) hear(node *corev1.Node) {
+	a := node.Annotations
+	m.Born = node.Labels[hyperv1.NodePoolFirstConfigVersionLabel]
+	m.Current, m.Desired, m.State, m.Reason = a[currentConfig], a[desiredConfig], a[stateAnnotation], printable(a[reasonAnnotation])
+	m.Blocked, m.Ready = printable(a[drainBlocked]), answers(node)
 }
 
 func annotation(o client.Object, key string) *string {

@@ -15,7 +15,6 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/release"
-	"hcp.internal/platform/internal/testenv"
 )
 
 func TestPayload(t *testing.T) {
@@ -23,31 +22,19 @@ func TestPayload(t *testing.T) {
 		t.Helper()
 		g := NewWithT(t)
 		p := newPool(t)
-		scheme := p.client.Scheme()
-		g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())
-		p.client = testenv.Start(t).Client(t, scheme)
-		hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "demo"}}
-		hcp.Spec.IssuerURL, hcp.Spec.PullSecret.Name, hcp.Spec.Platform.Type, hcp.Spec.InfraID = "https://kubernetes.default.svc", "pull-secret", hyperv1.NonePlatform, "demo"
-		hcp.Spec.ReleaseImage = "quay.io/ocp:4.20.3"
-		for _, service := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
-			hcp.Spec.Services = append(hcp.Spec.Services, hyperv1.ServicePublishingStrategyMapping{
-				Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}})
-		}
-		hcp.Spec.Etcd.ManagementType = hyperv1.Managed
-		hcp.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}
-		hcp.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
-		hcp.Spec.Networking.ServiceNetwork = []hyperv1.ServiceNetworkEntry{{CIDR: "172.31.0.0/16"}}
-		hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPProxy: "http://proxy:3128"}}
-		g.Expect(p.client.Create(t.Context(), hcp)).To(Succeed())
+		p.controlPlane(t, func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPProxy: "http://proxy:3128"}}
+		})
 		g.Expect(p.client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.set.Namespace, Name: names.PullSecret},
 			Data: map[string][]byte{names.DockerConfigKey: []byte("{}")}})).To(Succeed())
 		return p
 	}
 	reconcile := func(t *testing.T, p *pool, answer func(image string) (*release.Release, error)) error {
 		t.Helper()
-		r := &Reconciler{Management: p.client, Hosted: p.client, Releases: release.ProviderFunc(func(_ context.Context, image string, _ []byte) (*release.Release, error) {
+		r := p.reconciler(p.client)
+		r.Image, r.Releases = "", release.ProviderFunc(func(_ context.Context, image string, _ []byte) (*release.Release, error) {
 			return answer(image)
-		})}
+		})
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p.set)})
 		return err
 	}

@@ -26,6 +26,8 @@ type Machine struct {
 	Current, Desired, State, Reason string
 	// Blocked is what forbids its drain.
 	Blocked string
+	// Ready tells that the node's kubelet is heard of, and says that pods run there.
+	Ready bool
 }
 
 // current is the version that the node has: what it reports, and what it was made with as long as it never reported.
@@ -35,6 +37,11 @@ func (m Machine) current() string { return cmp.Or(m.Current, m.Born) }
 func (m Machine) desired() string { return cmp.Or(m.Desired, m.current()) }
 
 func (m Machine) updating() bool { return m.current() != m.desired() }
+
+// underWay tells whether the node was told something else than it has, or has the target and isn't back at work yet.
+func (m Machine) underWay(target string) bool {
+	return m.updating() || m.desired() == target && !m.done(target)
+}
 
 // done reports whether the machine is at a version and at rest.
 func (m Machine) done(version string) bool {
@@ -56,6 +63,9 @@ type Observed struct {
 	Pods map[string]corev1.PodPhase
 	// True and False are the progress annotations as they are.
 	True, False *string
+	// Held says why no other node is to be begun; empty: nothing holds. HeldFor is when that ends by itself; 0: a change ends it.
+	Held    string
+	HeldFor time.Duration
 }
 
 // Plan says what to do. The zero Plan does nothing.
@@ -71,7 +81,8 @@ type Plan struct {
 	Recheck     time.Duration
 }
 
-// planFor never lets more than MaxUnavailable nodes be told something else than they have, except those that were before.
+// planFor never lets more than MaxUnavailable nodes be told something else than they have, except those that were before. It begins none while something
+// holds, and none that works while as many are under way or not ready: then another one would be missed.
 func planFor(obs Observed) Plan {
 	switch {
 	case obs.Target == "" || obs.Target == obs.Current:
@@ -81,7 +92,7 @@ func planFor(obs Observed) Plan {
 	}
 	slices.SortFunc(obs.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 	total, done, joining := count(obs)
-	plan := Plan{Recheck: poll}
+	plan := Plan{Recheck: recheck(obs)}
 	for _, m := range obs.Machines {
 		if m.Node != "" && m.done(obs.Target) && m.Version != obs.Version && obs.Version != "" {
 			plan.Mark = append(plan.Mark, m.Name)
@@ -91,14 +102,14 @@ func planFor(obs Observed) Plan {
 		plan.Complete, plan.Recheck = true, 0
 		return plan
 	}
-	plan.Objects = true
+	plan.Objects = obs.Held == "" || busy(obs)
 	for _, m := range obs.Machines {
 		if m.Node != "" && !m.Leaving && m.State == stateDegraded && m.desired() == obs.Target {
 			plan.False = say("Node %s in nodepool degraded: %s", m.Node, m.Reason)
 		}
 	}
 	if plan.False == nil {
-		plan.True = say("Upgrade in progress. Total Nodes: %d. Upgraded: %d%s", total, done, blocked(obs))
+		plan.True = say("Upgrade in progress. Total Nodes: %d. Upgraded: %d%s", total, done, blocked(obs)+unready(obs)+held(obs))
 		plan.SetDesired = pick(obs)
 	}
 	plan.CreatePods, plan.DeletePods = pods(obs, plan.SetDesired)
@@ -114,6 +125,48 @@ func blocked(obs Observed) string {
 		}
 	}
 	return text
+}
+
+// unready names the nodes that aren't ready: a rollout may have to wait for one of them, and a daemon can't start there.
+func unready(obs Observed) string {
+	var list []string
+	for _, m := range obs.Machines {
+		if m.Node != "" && !m.Leaving && !m.Ready {
+			list = append(list, "Node "+m.Node)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	if more := len(list) - maxNamed; more > 0 {
+		list = append(list[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	return "; not ready: " + strings.Join(list, ", ")
+}
+
+func held(obs Observed) string {
+	if obs.Held == "" {
+		return ""
+	}
+	return "; no other node is begun: " + obs.Held
+}
+
+// busy tells whether a node is under way.
+func busy(obs Observed) bool {
+	return slices.ContainsFunc(obs.Machines, func(m Machine) bool { return m.Node != "" && !m.Leaving && m.underWay(obs.Target) })
+}
+
+// recheck is when an upgrade that isn't complete is looked at again. Nodes under way are looked after whatever holds.
+func recheck(obs Observed) time.Duration {
+	switch {
+	case obs.Held == "":
+		return poll
+	case !busy(obs):
+		return obs.HeldFor
+	case obs.HeldFor > 0:
+		return min(poll, obs.HeldFor)
+	}
+	return poll
 }
 
 func say(format string, args ...any) *string {
@@ -138,29 +191,39 @@ func count(obs Observed) (total, done, joining int) {
 	return total, done, joining
 }
 
-// pick chooses nodes to be told the target: those that were told something obsolete, and as many others as may be unavailable.
+// pick chooses nodes to be told the target: those that were told something obsolete, and as many others as may be unavailable. A node that isn't ready
+// is unavailable already, told or not, so it is told before one that works: what it is told may be what mends it.
 func pick(obs Observed) []string {
-	var chosen, idle []string
-	under := 0
+	var chosen, away, idle []string
+	under, lost := 0, 0
 	for _, m := range obs.Machines {
 		if m.Node == "" || m.Leaving {
 			continue
 		}
 		switch {
-		case m.updating():
+		case m.underWay(obs.Target):
 			under++
 			if m.desired() != obs.Target {
 				chosen = append(chosen, m.Node)
 			}
-		case m.desired() != obs.Target:
+		case m.desired() != obs.Target && m.Ready:
 			idle = append(idle, m.Node)
-		case !m.done(obs.Target):
-			under++ // it has the files and is not back at work yet
+		case m.desired() != obs.Target:
+			away = append(away, m.Node)
+		case !m.Ready:
+			lost++ // it is done, and not at work all the same
 		}
 	}
-	capacity := max(obs.MaxUnavailable, 1) - under
-	return append(chosen, idle[:max(0, min(capacity, len(idle)))]...)
+	if obs.Held != "" {
+		return chosen
+	}
+	room := max(obs.MaxUnavailable, 1) - under
+	chosen = append(chosen, first(away, room)...)
+	return append(chosen, first(idle, room-len(away)-lost)...)
 }
+
+// first are the first n of a list, or fewer.
+func first(list []string, n int) []string { return list[:max(0, min(n, len(list)))] }
 
 // pods gives every node that is on its way a daemon. One that ended is removed first, and made again by the next pass.
 func pods(obs Observed, told []string) (create, remove []string) {

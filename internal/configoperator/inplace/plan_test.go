@@ -14,7 +14,7 @@ import (
 )
 
 func at(name, current, desired, state string) Machine {
-	return Machine{Name: name, Node: name, Born: "v1", Current: current, Desired: desired, State: state, Version: "1.35.4"}
+	return Machine{Name: name, Node: name, Born: "v1", Current: current, Desired: desired, State: state, Version: "1.35.4", Ready: true}
 }
 
 func observed(machines ...Machine) Observed {
@@ -23,6 +23,10 @@ func observed(machines ...Machine) Observed {
 
 func TestPlan(t *testing.T) {
 	with := func(o Observed, f func(*Observed)) Observed { f(&o); return o }
+	held := func(after time.Duration) func(*Observed) {
+		return func(o *Observed) { o.Held, o.HeldFor = "it is paused", after }
+	}
+	away := func(m Machine) Machine { m.Ready = false; return m }
 	for name, tc := range map[string]struct {
 		obs  Observed
 		want Plan
@@ -40,13 +44,13 @@ func TestPlan(t *testing.T) {
 			Plan{SetDesired: []string{"b"}, CreatePods: []string{"b"}, DeletePods: []string{"a"}, Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 1"), Recheck: poll}},
 		"When a daemon failed it should be removed first": {with(observed(at("a", "v1", "v2", "Working")), func(o *Observed) { o.Pods["a"] = corev1.PodFailed }),
 			Plan{DeletePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0"), Recheck: poll}},
-		"When a node is degraded it should stop and say so": {observed(Machine{Name: "a", Node: "a", Born: "v1", Desired: "v2", State: stateDegraded, Reason: "disk full"}, at("b", "", "", "")),
+		"When a node is degraded it should stop and say so": {observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v1", Desired: "v2", State: stateDegraded, Reason: "disk full"}, at("b", "", "", "")),
 			Plan{CreatePods: []string{"a"}, Objects: true, False: ptr.To("Node a in nodepool degraded: disk full"), Recheck: poll}},
-		"When pods may not leave it should say which": {observed(Machine{Name: "a", Node: "a", Born: "v1", Desired: "v2", State: "Working", Blocked: "pod x/web may not be evicted"}),
+		"When pods may not leave it should say which": {observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v1", Desired: "v2", State: "Working", Blocked: "pod x/web may not be evicted"}),
 			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; Node a can't be drained: pod x/web may not be evicted"), Recheck: poll}},
 		"When all are done it should be complete":                   {observed(at("a", "v2", "v2", stateDone)), Plan{Mark: []string{"a"}, Complete: true}},
-		"When a machine was made with the target it counts as done": {observed(Machine{Name: "a", Node: "a", Born: "v2", Version: "1.36.3"}), Plan{Complete: true}},
-		"When nobody knows what a machine was made with it should be told the target": {observed(Machine{Name: "a", Node: "a"}),
+		"When a machine was made with the target it counts as done": {observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v2", Version: "1.36.3"}), Plan{Complete: true}},
+		"When nobody knows what a machine was made with it should be told the target": {observed(Machine{Name: "a", Node: "a", Ready: true}),
 			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0"), Recheck: poll}},
 		"When an old machine has yet to join it should not be complete": {observed(at("a", "v2", "v2", stateDone), Machine{Name: "b", Born: "v1"}),
 			Plan{Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 1"), Recheck: poll}},
@@ -55,6 +59,33 @@ func TestPlan(t *testing.T) {
 			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0"), Recheck: poll}},
 		"When the limit is above the number of nodes it should begin with all": {with(observed(at("a", "", "", ""), at("b", "", "", "")), func(o *Observed) { o.MaxUnavailable = 5 }),
 			Plan{SetDesired: []string{"a", "b"}, CreatePods: []string{"a", "b"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0"), Recheck: poll}},
+		"When something holds and nothing is under way it should write nothing, and look again when that ends": {with(observed(at("a", "", "", ""), at("b", "v2", "v2", stateDone)), held(time.Hour)),
+			Plan{Mark: []string{"b"}, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 1; no other node is begun: it is paused"), Recheck: time.Hour}},
+		"When something holds that only a change ends it should wait for that": {with(observed(at("a", "", "", "")), held(0)),
+			Plan{True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; no other node is begun: it is paused")}},
+		"When something holds the node under way should go on": {with(observed(at("a", "v1", "v2", "Working"), at("b", "", "", "")), func(o *Observed) { held(time.Hour)(o); o.MaxUnavailable = 2 }),
+			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0; no other node is begun: it is paused"), Recheck: poll}},
+		"When what holds ends soon it should look again then": {with(observed(at("a", "v2", "v2", "Working")), held(time.Second)),
+			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; no other node is begun: it is paused"), Recheck: time.Second}},
+		"When something holds and the target changed the node under way should be told": {with(observed(at("a", "v1", "v1.5", "Working"), at("b", "", "", "")), held(0)),
+			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0; no other node is begun: it is paused"), Recheck: poll}},
+		"When the last node finishes while something holds it should be complete": {with(observed(at("a", "v2", "v2", stateDone)), held(time.Hour)), Plan{Mark: []string{"a"}, Complete: true}},
+		"When a node that is done isn't ready it should begin no other, and say which": {observed(away(at("a", "v2", "v2", stateDone)), at("b", "", "", "")),
+			Plan{Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 1; not ready: Node a"), Recheck: poll}},
+		"When a node that is to be changed isn't ready it should be told before others": {observed(at("a", "", "", ""), away(at("b", "", "", ""))),
+			Plan{SetDesired: []string{"b"}, CreatePods: []string{"b"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0; not ready: Node b"), Recheck: poll}},
+		"When there is room beside a node that isn't ready others should be told, too": {with(observed(at("a", "", "", ""), away(at("b", "", "", "")), at("c", "", "", "")), func(o *Observed) { o.MaxUnavailable = 2 }),
+			Plan{SetDesired: []string{"b", "a"}, CreatePods: []string{"a", "b"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 3. Upgraded: 0; not ready: Node b"), Recheck: poll}},
+		"When a node that is under way isn't ready it should count once": {with(observed(away(at("a", "v1", "v2", "Working")), at("b", "", "", "")), func(o *Observed) { o.MaxUnavailable = 2 }),
+			Plan{SetDesired: []string{"b"}, CreatePods: []string{"a", "b"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0; not ready: Node a"), Recheck: poll}},
+		"When as many are under way as may be one that isn't ready should wait, too": {observed(at("a", "v1", "v2", "Working"), away(at("b", "", "", ""))),
+			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0; not ready: Node b"), Recheck: poll}},
+		"When another is away already one that is away, too, should be told": {observed(away(at("a", "v2", "v2", stateDone)), away(at("b", "", "", "")), at("c", "", "", "")),
+			Plan{SetDesired: []string{"b"}, CreatePods: []string{"b"}, Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 3. Upgraded: 1; not ready: Node a, Node b"), Recheck: poll}},
+		"When many aren't ready it should name some": {with(observed(away(at("a", "v2", "v2", stateDone)), away(at("b", "v2", "v2", stateDone)), away(at("c", "v2", "v2", stateDone)), away(at("d", "v2", "v2", stateDone)), at("e", "", "", "")), func(o *Observed) { o.Version = "" }),
+			Plan{Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 5. Upgraded: 4; not ready: Node a, Node b, Node c, and 1 more"), Recheck: poll}},
+		"When a machine is leaving it should not matter whether its node is ready": {observed(at("a", "", "", ""), Machine{Name: "b", Node: "b", Born: "v1", Leaving: true}),
+			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0"), Recheck: poll}},
 		"When there are no machines it should be complete": {observed(), Plan{Complete: true}},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(planFor(tc.obs)).To(BeComparableTo(tc.want)) })
@@ -66,33 +97,56 @@ func TestPlanProperty(t *testing.T) {
 		version := rapid.SampledFrom([]string{"", "v1", "v2", "v3", "nonsense"})
 		obs := observed()
 		obs.MaxUnavailable = rapid.IntRange(-1, 4).Draw(t, "max")
-		under := 0
+		obs.Held = rapid.SampledFrom([]string{"", "", "it is paused"}).Draw(t, "held")
 		for i := range rapid.IntRange(0, 8).Draw(t, "machines") {
 			m := at(fmt.Sprintf("m-%d", i), version.Draw(t, "current"), version.Draw(t, "desired"), rapid.SampledFrom([]string{"", "Done", "Working", "Degraded", "?"}).Draw(t, "state"))
-			m.Leaving = rapid.Bool().Draw(t, "leaving")
+			m.Leaving, m.Ready = rapid.Bool().Draw(t, "leaving"), rapid.Bool().Draw(t, "ready")
 			obs.Machines = append(obs.Machines, m)
-			if !m.Leaving && m.updating() {
-				under++
-			}
 		}
-		plan := planFor(obs)
-		begun := 0
-		for _, node := range plan.SetDesired {
-			i := slices.IndexFunc(obs.Machines, func(m Machine) bool { return m.Node == node })
-			if obs.Machines[i].Leaving || obs.Machines[i].done("v2") {
-				t.Fatalf("told %s", node)
-			}
-			if !obs.Machines[i].updating() {
-				begun++
-			}
-		}
-		if begun > 0 && begun+under > max(obs.MaxUnavailable, 1) {
-			t.Fatalf("%d under way and %d begun, limit %d", under, begun, obs.MaxUnavailable)
-		}
-		if plan.Complete && slices.ContainsFunc(obs.Machines, func(m Machine) bool { return !m.Leaving && !m.done("v2") }) {
-			t.Fatal("complete too early")
-		}
+		checkPlan(t, obs, planFor(obs))
 	}))
+}
+
+// checkPlan counts for itself: a node is away that is told something else than it has, isn't done with the target, or isn't ready.
+func checkPlan(t *rapid.T, obs Observed, plan Plan) {
+	limit := max(obs.MaxUnavailable, 1)
+	under, unready, begun, begunReady, passedOver := 0, 0, 0, 0, 0
+	for _, m := range obs.Machines {
+		told := slices.Contains(plan.SetDesired, m.Node)
+		busy := m.updating() || m.current() == "v2" && !m.done("v2")
+		switch {
+		case m.Leaving || m.done("v2"):
+			if told {
+				t.Fatalf("told %s", m.Node)
+			}
+			if !m.Leaving && !m.Ready {
+				unready++
+			}
+		case busy:
+			under++
+		case told && m.Ready:
+			begun, begunReady = begun+1, begunReady+1
+		case told:
+			begun++
+		case !m.Ready:
+			unready, passedOver = unready+1, passedOver+1
+		}
+	}
+	if begun > 0 && begun+under > limit {
+		t.Fatalf("%d under way and %d begun, limit %d", under, begun, limit)
+	}
+	if begunReady > 0 && begun+under+unready > limit {
+		t.Fatalf("%d under way, %d begun and %d not ready, limit %d", under, begun, unready, limit)
+	}
+	if begunReady > 0 && passedOver > 0 {
+		t.Fatalf("%d that are ready were begun before %d that aren't", begunReady, passedOver)
+	}
+	if begun > 0 && obs.Held != "" {
+		t.Fatalf("%d begun although something holds", begun)
+	}
+	if plan.Complete && slices.ContainsFunc(obs.Machines, func(m Machine) bool { return !m.Leaving && !m.done("v2") }) {
+		t.Fatal("complete too early")
+	}
 }
 
 func TestDrain(t *testing.T) {
@@ -110,7 +164,7 @@ func TestDrain(t *testing.T) {
 		drain, ok := drainOf(tc.annotations)
 		g.Expect([]bool{drain, ok}).To(Equal([]bool{tc.drain, tc.ok}), name)
 	}
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	now := noon
 	pod := func(f func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 		f(p)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -25,18 +28,21 @@ type Reconciler struct {
 	Image string
 	// Releases reads releases of OpenShift; nil: the hosted cluster has none.
 	Releases release.Provider
+	Clock    clock.PassiveClock
+	// Hold says why no other node is to be begun, if so.
+	Hold hold.Func
 }
 
 // Matters lets MachineSets through that are changed in place, when what decides about that changes.
 func Matters() predicate.Predicate {
 	keys := []string{
 		hyperv1.NodePoolTargetConfigVersionAnnotation, hyperv1.NodePoolCurrentConfigVersionAnnotation, hyperv1.NodePoolMaxUnavailableAnnotation,
+		clusterv1.PausedAnnotation,
 	}
-	ours := func(o client.Object) bool { return o.GetAnnotations()[keys[0]] != "" }
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return ours(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return ours(e.ObjectNew) && slices.ContainsFunc(keys, func(k string) bool { return e.ObjectOld.GetAnnotations()[k] != e.ObjectNew.GetAnnotations()[k] })
+			return ours(e.ObjectNew) && slices.ContainsFunc(keys, func(k string) bool { return !ptr.Equal(annotation(e.ObjectOld, k), annotation(e.ObjectNew, k)) })
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

@@ -19,10 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/configoperator/hold"
 	"hcp.internal/platform/internal/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // pool is a MachineSet with two machines in an API server that is both clusters.
 type pool struct {
@@ -35,7 +38,7 @@ func newPool(t testing.TB) *pool {
 	t.Helper()
 	env := testenv.Start(t)
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{hyperv1.AddToScheme, clusterv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -70,6 +73,10 @@ func newPool(t testing.TB) *pool {
 		}
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{hyperv1.NodePoolFirstConfigVersionLabel: "v1"}}}
 		create(node)
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		if err := p.client.Status().Update(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() { _ = p.client.Delete(t.Context(), node) })
 		p.nodes = append(p.nodes, m.Name)
 	}
@@ -81,8 +88,16 @@ func (p *pool) request() ctrl.Request {
 }
 
 func (p *pool) pass(t testing.TB, c client.WithWatch) error {
-	_, err := (&Reconciler{Management: c, Hosted: c, Image: "registry.example.com/daemon:1"}).Reconcile(t.Context(), p.request())
+	_, err := p.reconciler(c).Reconcile(t.Context(), p.request())
 	return err
+}
+
+func (p *pool) reconciler(c client.WithWatch) *Reconciler {
+	return &Reconciler{Management: c, Hosted: c, Image: "registry.example.com/daemon:1", Clock: clocktesting.NewFakePassiveClock(noon), Hold: hold.For("")}
+}
+
+func (p *pool) drainer(c client.WithWatch) *Drainer {
+	return &Drainer{Management: c, Hosted: c, Clock: clocktesting.NewFakePassiveClock(noon), Hold: hold.For("")}
 }
 
 func (p *pool) node(t testing.TB, i int) *corev1.Node {
@@ -113,6 +128,16 @@ func (p *pool) annotations(t testing.TB) map[string]string {
 		t.Fatal(err)
 	}
 	return p.set.Annotations
+}
+
+// ready sets what the kubelet of a node says.
+func (p *pool) ready(t testing.TB, i int, status corev1.ConditionStatus) {
+	t.Helper()
+	node := p.node(t, i)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	if err := p.client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // finish plays both nodes until the set is done.
@@ -168,6 +193,30 @@ func TestReconcile(t *testing.T) {
 		g.Expect(p.node(t, 1).Annotations).NotTo(HaveKey(desiredConfig))
 		p.finish(t)
 	})
+	t.Run("When a node is not ready after its change it should begin no other, and go on once it is", func(t *testing.T) {
+		g := NewWithT(t)
+		p := newPool(t)
+		g.Expect(p.pass(t, p.client)).To(Succeed())
+		p.says(t, 0, map[string]string{currentConfig: "v2", stateAnnotation: stateDone})
+		for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
+			p.ready(t, 0, status)
+			g.Expect(p.pass(t, p.client)).To(Succeed())
+			g.Expect(p.node(t, 1).Annotations).NotTo(HaveKey(desiredConfig))
+			g.Expect(p.annotations(t)[hyperv1.NodePoolUpgradeInProgressTrueAnnotation]).To(Equal("Upgrade in progress. Total Nodes: 2. Upgraded: 1; not ready: Node " + p.nodes[0]))
+		}
+		p.ready(t, 0, corev1.ConditionTrue)
+		g.Expect(p.pass(t, p.client)).To(Succeed())
+		g.Expect(p.node(t, 1).Annotations[desiredConfig]).To(Equal("v2"))
+		p.finish(t)
+	})
+	t.Run("When a node is not ready before its change it should be the first to be told", func(t *testing.T) {
+		g := NewWithT(t)
+		p := newPool(t)
+		p.ready(t, 1, corev1.ConditionUnknown)
+		g.Expect(p.pass(t, p.client)).To(Succeed())
+		g.Expect(p.node(t, 0).Annotations).NotTo(HaveKey(desiredConfig))
+		g.Expect(p.node(t, 1).Annotations[desiredConfig]).To(Equal("v2"))
+	})
 }
 
 func TestCrash(t *testing.T) {
@@ -191,9 +240,8 @@ func TestCrash(t *testing.T) {
 func TestDrainer(t *testing.T) {
 	g := NewWithT(t)
 	p := newPool(t)
-	now := time.Now()
 	pass := func(c client.WithWatch) error {
-		_, err := (&Drainer{Management: c, Hosted: c, Clock: clocktesting.NewFakePassiveClock(now)}).Reconcile(t.Context(), p.request())
+		_, err := p.drainer(c).Reconcile(t.Context(), p.request())
 		return err
 	}
 	pod := func(name string) *corev1.Pod {

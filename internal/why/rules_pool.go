@@ -57,7 +57,7 @@ var poolRules = []Rule{
 	{ID: "pool-not-ready", On: kindNodePool, Condition: hyperv1.NodePoolReadyConditionType, Is: no, Ask: []edge{machinesOf, machineDeploymentsOf, poolCluster}, State: Waiting, Do: "wait: machines are being created"},
 	{ID: "pool-waits-for-cluster", On: kindNodePool, See: poolSaysNothing, Sees: "it has no conditions yet", Ask: []edge{poolCluster}, State: Waiting, Do: "wait: the operator will process it in a moment"},
 	{ID: "pool-paused", On: kindNodePool, Condition: hyperv1.NodePoolReconciliationActiveConditionType, Is: no, State: Held, While: always,
-		Do: "remove spec.pausedUntil of the NodePool or of its HostedCluster, or wait until then"},
+		Do: "remove spec.pausedUntil of the NodePool, or wait until then"},
 	{ID: "pool-field-not-heeded", On: kindNodePool, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Health: Healthy, Ask: []edge{nobody}, Do: "remove the fields in the message: they have no effect"},
 
 	{ID: "machine-deployment-not-available", On: kindMachineDeployment, Condition: clusterv1.AvailableCondition, Is: no, Ask: []edge{machinePrograms}, State: Waiting, Do: "wait: Cluster API is creating machines"},

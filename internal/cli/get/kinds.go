@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/read"
@@ -132,7 +133,7 @@ func VersionOf(hc *hyperv1.HostedCluster) string {
 	}
 	present := ""
 	for _, entry := range v.History {
-		if entry.CompletionTime != nil {
+		if entry.State == configv1.CompletedUpdate { // one that was given up has a time of its end, too
 			present = entry.Version
 			break
 		}

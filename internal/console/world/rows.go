@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/clip"
@@ -116,7 +117,7 @@ func ClusterOf(hc *hyperv1.HostedCluster) *Cluster {
 		Created: hc.CreationTimestamp.Time, Labels: labelsOf(hc.Labels)}
 	if v := hc.Status.Version; v != nil {
 		for _, entry := range v.History {
-			if entry.CompletionTime != nil {
+			if entry.State == configv1.CompletedUpdate { // one that was given up has a time of its end, too
 				row.Version = text(entry.Version)
 				break
 			}

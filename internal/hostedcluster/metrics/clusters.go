@@ -137,8 +137,10 @@ func ofCluster(hc *hyperv1.HostedCluster, now time.Time) (out []sample) {
 	}
 	if v := hc.Status.Version; v == nil || !slices.ContainsFunc(v.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate }) {
 		add(rollingOut, age)
-	} else if current := v.History[0]; len(v.History) > 1 && current.State == configv1.PartialUpdate {
-		add(upgrading, now.Sub(current.StartedTime.Time).Seconds(), v.History[1].Version, current.Version)
+	} else if current := v.History[0]; current.State == configv1.PartialUpdate {
+		// What lies between may have been given up.
+		from := v.History[slices.IndexFunc(v.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate })]
+		add(upgrading, now.Sub(current.StartedTime.Time).Seconds(), from.Version, current.Version)
 	}
 	if c := waitsForCapacity(hc); c != nil {
 		add(waitingCapacity, now.Sub(c.LastTransitionTime.Time).Seconds())

@@ -53,6 +53,10 @@ func TestOfCluster(t *testing.T) {
 			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
 			hc.Status.Version = history(configv1.PartialUpdate, configv1.CompletedUpdate)
 		}, want: []string{`hypershift_cluster_upgrading_duration_seconds clusters demo id 1.35 1.36 = 60`}},
+		"When an upgrade was given up for another it should tell from the version that it ran": {change: func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
+			hc.Status.Version = history(configv1.PartialUpdate, configv1.PartialUpdate, configv1.CompletedUpdate)
+		}, want: []string{`hypershift_cluster_upgrading_duration_seconds clusters demo id 1.34 1.36 = 60`}},
 		"When its etcd is lost it should tell since when": {change: func(hc *hyperv1.HostedCluster) {
 			hc.Annotations = map[string]string{hyperv1.HasBeenAvailableAnnotation: "true"}
 			hc.Status.Version = history(configv1.CompletedUpdate)

@@ -50,7 +50,7 @@ import (
 )
 
 func main() {
-	// The first signal lets commands say what they were waiting for; the second one ends the process.
+	// The first signal lets commands say what they were waiting for; the second one ends the process, but not while a command of the user runs (cli/child).
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)

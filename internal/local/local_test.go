@@ -1,8 +1,6 @@
 package local
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,31 +29,6 @@ func TestAddons(t *testing.T) {
 	for _, p := range ports {
 		g.Expect(p.(map[string]any)["targetPort"]).To(BeNumerically("==", 1053), "the port that CoreDNS listens on: "+components.DNSPort)
 	}
-}
-
-func TestSafeToRemove(t *testing.T) {
-	for name, tc := range map[string]struct {
-		files []string
-		ok    bool
-	}{
-		"When the folder is empty it should be safe":                          {ok: true},
-		"When it is a state folder it should be safe":                         {files: []string{"host.json", "x"}, ok: true},
-		"When it is one that was only begun it should be safe":                {files: []string{"logs/packages.log"}, ok: true},
-		"When it is somebody's folder it should be refused, to keep the data": {files: []string{"thesis.tex"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			dir := t.TempDir()
-			for _, f := range tc.files {
-				g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(dir, f)), 0o700)).To(Succeed())
-				g.Expect(os.WriteFile(filepath.Join(dir, f), nil, 0o600)).To(Succeed())
-			}
-			g.Expect(safeToRemove(components.Paths{State: dir}) == nil).To(Equal(tc.ok))
-		})
-	}
-	t.Run("When the folder does not exist it should be safe", func(t *testing.T) {
-		NewWithT(t).Expect(safeToRemove(components.Paths{State: filepath.Join(t.TempDir(), "x")})).To(Succeed())
-	})
 }
 
 func TestFullVersion(t *testing.T) {

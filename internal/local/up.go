@@ -120,6 +120,7 @@ func (u *Up) Run(ctx context.Context) error {
 	return u.summary(ctx)
 }
 
+// preflight looks whether all is there before anything is changed.
 func (u *Up) preflight(ctx context.Context, _ func(string, ...any)) error {
 	p := u.Settings.paths()
 	current, err := CurrentInstance()
@@ -130,11 +131,14 @@ func (u *Up) preflight(ctx context.Context, _ func(string, ...any)) error {
 	if current != nil && current.StateDir != p.State {
 		other = current.StateDir
 	}
-	facts := preflight.Observe(ctx, preflight.Input{
+	strange, err := foreign(p, current)
+	if err != nil {
+		return err
+	}
+	return admit(p, preflight.Observe(ctx, preflight.Input{
 		StateDir: p.State, LongestSocket: components.LongestSocket, Ports: components.Ports(),
-		Ours: current != nil && other == "", OtherInstance: other,
-	})
-	return preflight.Check(facts)
+		Ours: current != nil && other == "", OtherInstance: other, Foreign: strange,
+	}))
 }
 
 func (u *Up) packages(ctx context.Context, say func(string, ...any)) error {

@@ -19,11 +19,13 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -285,13 +287,36 @@ func TestProxy(t *testing.T) {
 	g := NewWithT(t)
 	out := gbytes.NewBuffer()
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- call(ctx, t, env, out, "proxy", "--port", "0") }()
+	done, file := make(chan error, 1), filepath.Join(t.TempDir(), "traffic.jsonl")
+	go func() { done <- call(ctx, t, env, out, "proxy", "--port", "0", "--record", file) }()
 	g.Eventually(out, "60s").Should(gbytes.Say(`Starting to serve on 127\.0\.0\.1:\d+\n`))
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(string(out.Contents()))
 	resp, body := get(t, fmt.Sprintf("http://%s/apis/cluster.x-k8s.io/v1beta2/namespaces/%s/clusters/of-%s", address, private, private))
 	g.Expect(resp.StatusCode).To(Equal(200))
 	g.Expect(body).To(ContainSubstring(`"apiVersion":"cluster.x-k8s.io/v1beta2"`))
+	t.Run("When a web page sends a request with the user's rights it should be refused, and not recorded", func(t *testing.T) {
+		g := NewWithT(t)
+		page, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/api/v1/namespaces/"+private+"/configmaps",
+			strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"of-a-page"}}`)) // without a type, which a page may send to anybody
+		g.Expect(err).NotTo(HaveOccurred())
+		page.Header.Set("Origin", "https://evil.example")
+		resp, err := http.DefaultClient.Do(page)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer resp.Body.Close()
+		g.Expect(resp.StatusCode).To(Equal(403))
+		written := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		err = env.Client(t, runtime.NewScheme()).Get(t.Context(), client.ObjectKey{Namespace: private, Name: "of-a-page"}, written)
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+		page.Method, page.Body, page.ContentLength = http.MethodGet, nil, 0
+		page.URL.Path = "/api/v1/namespaces/of-a-page"
+		again, err := http.DefaultClient.Do(page)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer again.Body.Close()
+		g.Expect(again.StatusCode).To(Equal(403))
+		traffic, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(traffic)).To(And(ContainSubstring("of-"+private), Not(ContainSubstring("of-a-page"))))
+	})
 	port := address[strings.LastIndexByte(address, ':')+1:]
 	g.Expect(call(t.Context(), t, env, io.Discard, "proxy", "--port", port)).To(MatchError(ContainSubstring("choose another one")))
 	g.Expect(call(t.Context(), t, env, io.Discard, "proxy", "--port", "70000")).To(MatchError(ContainSubstring("between 0 and 65535")))

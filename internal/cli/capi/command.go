@@ -11,6 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
+	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/cli/child"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
@@ -123,7 +124,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return child.Run(cmd, raw, args)
+	return child.Run(cmd, child.Command{Args: args, Kubeconfig: raw, OwnCache: true})
 }
 
 // kubeconfig leads to the proxy.
@@ -159,7 +160,8 @@ func proxyCommand() *cobra.Command {
 		Short: "Serve the standard view of Cluster API objects on the loopback interface",
 		Long: `Serve the API of the management cluster on 127.0.0.1 until interrupted, with Cluster API objects under their standard names, however they
 are stored. As with "kubectl proxy", requests need no credentials and have the permissions of your kubeconfig: anyone who can reach this
-machine's loopback interface has them, too. If others work on the same machine, use "hypershift capi -- COMMAND" instead.`,
+machine's loopback interface has them, too. If others work on the same machine, use "hypershift capi -- COMMAND" instead. Requests that a
+browser sends for a web page of another site are refused.`,
 		Example: `  hypershift capi proxy --port 8001 &
   kubectl --server http://127.0.0.1:8001 get machines -n clusters-demo
   curl http://127.0.0.1:8001/apis/cluster.x-k8s.io/v1beta2/namespaces/clusters-demo/machines
@@ -183,7 +185,7 @@ machine's loopback interface has them, too. If others work on the same machine, 
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Starting to serve on %s\n", listener.Addr())
-			return serve(cmd.Context(), listener, handler)
+			return serve(cmd.Context(), listener, proxy.Local(handler))
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", 8001, "Port to serve on, on the loopback interface; 0 means any free port")

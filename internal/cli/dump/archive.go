@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-// writeArchive packs the regular files below dir, sorted by name. The archive itself and older ones stay out.
-func writeArchive(dir, archive string) (err error) {
+// writeArchive packs files, which are below dir, sorted by name. Whatever else is in dir stays out: it may be anybody's.
+func writeArchive(dir, archive string, files []string) error {
 	// Written beside and renamed, so that an interrupted run leaves no broken archive.
 	file, err := os.CreateTemp(dir, ".dump-*")
 	if err != nil {
@@ -21,13 +21,11 @@ func writeArchive(dir, archive string) (err error) {
 	defer func() { _ = os.Remove(file.Name()) }() // fails when it was renamed, which is the end that is meant
 	zipped := gzip.NewWriter(file)
 	packed := tar.NewWriter(zipped)
-	walkErr := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || path == file.Name() || path == archive {
-			return err
-		}
-		return addFile(packed, dir, path)
-	})
-	if err := errors.Join(walkErr, packed.Close(), zipped.Close(), file.Close()); err != nil {
+	var errs []error
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(files))) {
+		errs = append(errs, addFile(packed, dir, path))
+	}
+	if err := errors.Join(append(errs, packed.Close(), zipped.Close(), file.Close())...); err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
 	return os.Rename(file.Name(), archive)

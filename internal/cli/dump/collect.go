@@ -191,7 +191,7 @@ func (d *dumper) write(raw []byte, path ...string) {
 		d.problem("writing %s: %v", name, err)
 		return
 	}
-	d.files++
+	d.written = append(d.written, name)
 }
 
 // safeName is text as one component of a path.
@@ -213,5 +213,10 @@ func (d *dumper) writeProblems() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(d.dir, problemsFile), []byte(strings.Join(d.problems, "\n")+"\n"), 0o600)
+	name := filepath.Join(d.dir, problemsFile)
+	if err := os.WriteFile(name, []byte(strings.Join(d.problems, "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
+	d.written = append(d.written, name)
+	return nil
 }

@@ -86,16 +86,16 @@ func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	}
 	if o.Archive {
 		archive := filepath.Join(o.ArtifactDir, archiveName)
-		if err := writeArchive(o.ArtifactDir, archive); err != nil {
+		if err := writeArchive(o.ArtifactDir, archive, d.written); err != nil {
 			return err
 		}
 		p.Printf("wrote %s", archive)
 	}
-	p.Printf("wrote %d files to %s; %d things could not be read, see %s", d.files, o.ArtifactDir, len(d.problems), problemsFile)
+	p.Printf("wrote %d files to %s; %d things could not be read, see %s", len(d.written), o.ArtifactDir, len(d.problems), problemsFile)
 	return nil
 }
 
-// dumper writes files below dir and remembers what went wrong.
+// dumper writes files below dir and remembers them, and what went wrong.
 type dumper struct {
 	dir       string
 	progress  *progress.Printer
@@ -103,7 +103,7 @@ type dumper struct {
 	clientset kubernetes.Interface
 	kinds     []kind
 	problems  []string
-	files     int
+	written   []string // paths of files
 }
 
 // problem notes something that could not be read. The text may hold what a server said, so it is redacted.

@@ -51,10 +51,11 @@ func TestArchive(t *testing.T) {
 	d.write([]byte("b"), "namespaces", "b", "pods.yaml")
 	d.write([]byte("a"), "namespaces", "../a", "pods.yaml")
 	g.Expect(d.problems).To(BeEmpty())
+	g.Expect(os.WriteFile(filepath.Join(dir, "id_ed25519"), []byte("a key of whoever runs it"), 0o600)).To(Succeed())
 	g.Expect(os.Symlink("/etc/passwd", filepath.Join(dir, "link"))).To(Succeed())
 	archive := filepath.Join(dir, archiveName)
-	g.Expect(writeArchive(dir, archive)).To(Succeed())
-	g.Expect(writeArchive(dir, archive)).To(Succeed(), "again, over the first one")
+	g.Expect(writeArchive(dir, archive, d.written)).To(Succeed())
+	g.Expect(writeArchive(dir, archive, d.written)).To(Succeed(), "again, over the first one")
 
 	file, err := os.Open(archive)
 	g.Expect(err).NotTo(HaveOccurred())

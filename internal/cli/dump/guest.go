@@ -49,7 +49,7 @@ func (d *dumper) guest(ctx context.Context, o Options) {
 			guest.list(ctx, k, "")
 		}
 	}
-	d.files += guest.files
+	d.written = append(d.written, guest.written...)
 	for _, problem := range guest.problems {
 		d.problem("hosted cluster: %s", problem)
 	}

@@ -126,7 +126,11 @@ func kindCommand(k kind) *cobra.Command {
 			if o.notWell {
 				items = slices.DeleteFunc(items, func(i Item) bool { return i.Health.Well() })
 			}
-			if len(items) == 0 && o.format == output.Text {
+			switch forPeople := o.format == output.Text || o.format == output.Wide; {
+			case len(items) == 0 && forPeople && q.name != "":
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s needs no attention\n", k.name, q.name)
+				return nil
+			case len(items) == 0 && o.format == output.Text:
 				fmt.Fprintf(cmd.ErrOrStderr(), "nothing found%s\n", where(k, q))
 				return nil
 			}
@@ -148,7 +152,7 @@ func kindCommand(k kind) *cobra.Command {
 		connect.CompleteHostedClusters(cmd, &o.connect, "cluster", &o.namespace)
 	}
 	fs.StringVarP(&o.selector, "selector", "l", "", "Only objects with these labels, such as tier=gold")
-	fs.BoolVar(&o.notWell, "not-well", false, "List only objects that need attention")
+	fs.BoolVar(&o.notWell, "not-well", false, "List only objects that need attention; with a name, nothing (null in JSON and YAML) if that one needs none")
 	o.connect.AddFlags(fs)
 	o.format.AddObjectFlag(cmd, output.Wide)
 	if !k.completes.Empty() {
@@ -197,7 +201,11 @@ func (o *options) print(w io.Writer, k kind, q query, items []Item) error {
 	switch o.format {
 	case output.JSON, output.YAML:
 		if q.name != "" {
-			return o.format.Value(w, items[0])
+			var one *Item // null: it is well, and only what isn't was asked for
+			if len(items) > 0 {
+				one = &items[0]
+			}
+			return o.format.Value(w, one)
 		}
 		if items == nil {
 			items = []Item{} // not null

@@ -26,6 +26,36 @@ func TestWritePrivate(t *testing.T) {
 	g.Expect(writePrivate(filepath.Join(path, "below"), nil)).To(MatchError(ContainSubstring("writing ")))
 }
 
+func TestWritePrivateThroughLinks(t *testing.T) {
+	t.Run("When the file is a link it should stay one, and what it leads to be written", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := t.TempDir()
+		g.Expect(os.Mkdir(filepath.Join(dir, "safe"), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(dir, "safe", "real"), []byte("old"), 0o644)).To(Succeed())
+		g.Expect(os.Symlink(filepath.Join("safe", "real"), filepath.Join(dir, "link"))).To(Succeed())
+		g.Expect(writePrivate(filepath.Join(dir, "link"), []byte("new"))).To(Succeed())
+		g.Expect(os.Readlink(filepath.Join(dir, "link"))).To(Equal("safe/real"))
+		g.Expect(os.ReadFile(filepath.Join(dir, "safe", "real"))).To(BeEquivalentTo("new"))
+		info, err := os.Stat(filepath.Join(dir, "safe", "real"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode()).To(Equal(fs.FileMode(0o600)))
+	})
+	t.Run("When the file is a link to none yet it should stay one, and that be made", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := t.TempDir()
+		g.Expect(os.Symlink("later", filepath.Join(dir, "link"))).To(Succeed())
+		g.Expect(writePrivate(filepath.Join(dir, "link"), []byte("new"))).To(Succeed())
+		g.Expect(os.Readlink(filepath.Join(dir, "link"))).To(Equal("later"))
+		g.Expect(os.ReadFile(filepath.Join(dir, "later"))).To(BeEquivalentTo("new"))
+	})
+	t.Run("When links lead in a circle it should say so", func(t *testing.T) {
+		g := NewWithT(t)
+		link := filepath.Join(t.TempDir(), "link")
+		g.Expect(os.Symlink("link", link)).To(Succeed())
+		g.Expect(writePrivate(link, nil)).To(MatchError(ContainSubstring("writing " + link)))
+	})
+}
+
 func TestReadByOthers(t *testing.T) {
 	g := NewWithT(t)
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))

@@ -14,11 +14,8 @@ import (
 // mergedFile is the file that --merge writes: the first of $KUBECONFIG, or ~/.kube/config. Where it is a link, what it leads to.
 func mergedFile() (string, error) {
 	file := clientcmd.NewDefaultPathOptions().GetDefaultFilename()
-	real, err := filepath.EvalSymlinks(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return file, nil
-	case err != nil:
+	real, err := followed(file)
+	if err != nil {
 		return "", fmt.Errorf("--merge: %w", err)
 	}
 	return real, nil

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hcp.internal/platform/internal/cli/child"
 	"hcp.internal/platform/internal/cli/connect"
-	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/terminal"
 )
 
 // ConnectCommand is `hypershift connect`.
@@ -24,7 +21,7 @@ func ConnectCommand() *cobra.Command {
 		Use:   "connect NAME [-- COMMAND [ARGUMENTS]]",
 		Short: "Run a command, or a shell, that talks to a hosted cluster",
 		Long: `Run a command with the kubeconfig of a hosted cluster in $KUBECONFIG, and exit with its exit code. Without a command, it runs your shell. The kubeconfig is in a
-file that only you can read, and that is removed when the command ends.
+file that only you can read, and that is removed when the command ends. SIGTERM and SIGHUP are passed on to the command.
 
 If you can't reach the hosted cluster's API server from here, use --port-forward.`,
 		Example: `  hypershift connect demo -- kubectl get nodes
@@ -45,7 +42,8 @@ If you can't reach the hosted cluster's API server from here, use --port-forward
 			if err := CheckLease(ttl); err != nil {
 				return err
 			}
-			ctx := cmd.Context()
+			ctx, keep, stop := untilKept(cmd.Context())
+			defer stop()
 			c, err := o.Connect.Client()
 			if err != nil {
 				return err
@@ -64,6 +62,7 @@ If you can't reach the hosted cluster's API server from here, use --port-forward
 					return err
 				}
 			}
+			keep() // from here on, an interrupt is for the command, which still needs the forwarding
 			return with(cmd, raw, args[1:])
 		},
 	}
@@ -78,30 +77,16 @@ If you can't reach the hosted cluster's API server from here, use --port-forward
 
 // with runs a command with a kubeconfig.
 func with(cmd *cobra.Command, raw []byte, command []string) error {
-	dir, err := os.MkdirTemp("", "hypershift-connect-") // 0700
-	if err != nil {
-		return fmt.Errorf("making a folder for the kubeconfig: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	file := filepath.Join(dir, "kubeconfig")
-	if err := writePrivate(file, raw); err != nil {
-		return err
-	}
 	if len(command) == 0 {
 		command = []string{shell()}
 	}
-	// The terminal sends an interrupt to the command itself; ctx must not end it before it could react.
-	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), command[0], command[1:]...)
-	child.Env = append(os.Environ(), "KUBECONFIG="+file)
-	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), terminal.File(cmd.OutOrStdout()), terminal.File(cmd.ErrOrStderr())
-	err = child.Run()
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
-		return exit.With(max(ended.ExitCode(), exit.Failed), nil) // -1: a signal ended it
-	}
-	if err != nil {
-		return fmt.Errorf("running %s: %w", command[0], err)
-	}
-	return nil
+	return child.Run(cmd, child.Command{Args: command, Kubeconfig: raw})
+}
+
+// untilKept is a context that ends with its parent until keep is called, and from then on only with stop.
+func untilKept(parent context.Context) (ctx context.Context, keep func() bool, stop func()) {
+	ctx, stop = context.WithCancel(context.WithoutCancel(parent))
+	return ctx, context.AfterFunc(parent, stop), stop
 }
 
 // shell is the user's.

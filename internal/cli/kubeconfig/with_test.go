@@ -26,8 +26,6 @@ import (
 	"hcp.internal/platform/internal/testenv"
 )
 
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
-
 func TestMerge(t *testing.T) {
 	demo, err := renamed("clusters-demo", admin(t, "https://demo:6443"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -34,5 +34,8 @@ func (p Paths) Kubelet() string            { return p.join("kubelet") }
 func (p Paths) Shown(tour string) string   { return p.join("shown", tour) }
 func (p Paths) HostState() string          { return p.join("host.json") }
 
+// Marker is the file that says that a folder is local mode's own. It comes first and goes last.
+func (p Paths) Marker() string { return p.join(".hypershift-local") }
+
 // LongestSocket is the longest path of a unix socket in a state folder, relative to it. The kernel allows 107 bytes in all.
 const LongestSocket = "/kubelet/device-plugins/kubelet.sock.0000000000"

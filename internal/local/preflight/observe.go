@@ -31,12 +31,13 @@ type Input struct {
 	Ports         []string // "address:port"
 	Ours          bool     // an instance with this state folder was started and not taken down
 	OtherInstance string
+	Foreign       []string // files in the state folder that are not of local mode
 }
 
 // Observe looks at the machine. It changes nothing but a temporary folder beside the state folder, which it removes.
 func Observe(ctx context.Context, in Input) Facts {
 	f := Facts{
-		OS: runtime.GOOS, UID: os.Geteuid(), StateDir: in.StateDir, OtherState: in.OtherInstance,
+		OS: runtime.GOOS, UID: os.Geteuid(), StateDir: in.StateDir, OtherState: in.OtherInstance, Foreign: in.Foreign,
 		SocketPath: len(in.StateDir) + len(in.LongestSocket), Missing: packages.Missing(),
 	}
 	base := existing(in.StateDir)
@@ -109,8 +110,11 @@ func inThread(f func() error) error {
 	return <-done
 }
 
+// Scratch begins the names of folders that are there while the machine is looked at, or longer where that was killed.
+const Scratch = ".hypershift-preflight-"
+
 func tryOverlay(base string) (err error) {
-	dir, err := os.MkdirTemp(base, ".hypershift-preflight-")
+	dir, err := os.MkdirTemp(base, Scratch)
 	if err != nil {
 		return fmt.Errorf("making a folder in %s: %w", base, err)
 	}

@@ -21,7 +21,8 @@ type Facts struct {
 	DiskFree     uint64
 	MemAvailable uint64
 	StateDir     string
-	SocketPath   int // length of the longest unix socket path
+	Foreign      []string // what somebody else has in the state folder
+	SocketPath   int      // length of the longest unix socket path
 	GoMissing    bool
 	Missing      []string // packages that up would install
 }
@@ -70,7 +71,7 @@ func Check(f Facts) error {
 type check func(f Facts) (what, remedy string)
 
 var checks = []check{
-	linux, root, otherInstance, cgroups, overlay, namespaces, netfilter, ports, routes, disk, memory, pathLength, goCompiler, apt,
+	linux, root, otherInstance, stateFolder, cgroups, overlay, namespaces, netfilter, ports, routes, disk, memory, pathLength, goCompiler, apt,
 }
 
 func linux(f Facts) (string, string) {
@@ -92,6 +93,23 @@ func otherInstance(f Facts) (string, string) {
 		return "", ""
 	}
 	return "another instance uses the state folder " + f.OtherState, "take it down with: hypershift local down --state-dir " + f.OtherState
+}
+
+func stateFolder(f Facts) (string, string) {
+	if len(f.Foreign) == 0 {
+		return "", ""
+	}
+	return "the state folder " + f.StateDir + " holds what local mode did not make, which would be removed with it: " + Few(f.Foreign),
+		"choose a new or empty folder with --state-dir, or empty this one"
+}
+
+// Few names some of many.
+func Few(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 func cgroups(f Facts) (string, string) {

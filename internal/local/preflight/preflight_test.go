@@ -25,9 +25,11 @@ func TestCheck(t *testing.T) {
 		what   string
 		remedy string
 	}{
-		"When it is no Linux it should say what to use":                     {func(f *Facts) { f.OS = "plan9" }, "this is plan9", "Debian 12"},
-		"When the user is not root it should name sudo":                     {func(f *Facts) { f.UID = 1000 }, "not root", "sudo"},
-		"When another instance runs it should say how to take it down":      {func(f *Facts) { f.OtherState = "/other" }, "/other", "hypershift local down --state-dir /other"},
+		"When it is no Linux it should say what to use":                {func(f *Facts) { f.OS = "plan9" }, "this is plan9", "Debian 12"},
+		"When the user is not root it should name sudo":                {func(f *Facts) { f.UID = 1000 }, "not root", "sudo"},
+		"When another instance runs it should say how to take it down": {func(f *Facts) { f.OtherState = "/other" }, "/other", "hypershift local down --state-dir /other"},
+		"When the state folder is somebody's it should name the flag": {func(f *Facts) { f.Foreign = []string{"a", "b", "c", "d", "e"} },
+			"the state folder /srv/.local holds what local mode did not make, which would be removed with it: a, b, c and 2 more", "--state-dir"},
 		"When control groups cannot be used it should say why":              {func(f *Facts) { f.CgroupErr = "the controller pids is not there" }, "pids is not there", "/sys/fs/cgroup"},
 		"When overlays cannot be mounted it should name other folders":      {func(f *Facts) { f.OverlayErr = "invalid argument" }, "invalid argument", "--state-dir"},
 		"When namespaces cannot be made it should name the capability":      {func(f *Facts) { f.NamespaceErr = "not permitted" }, "not permitted", "CAP_SYS_ADMIN"},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 // Input says what to take down.
 type Input struct {
 	StateDir string
+	Last     string // the file of the state folder that goes last, by which the folder is known
 	Group    string // control group
 	Network  string // CNI network
 	Names    Names
@@ -76,10 +78,29 @@ func (in Input) finish(state string) error {
 		return nil
 	}
 	in.Report("removing the state folder " + state)
-	if err := os.RemoveAll(state); err != nil {
+	if err := removeFolder(state, in.Last, os.RemoveAll); err != nil {
 		return fmt.Errorf("removing the state folder: %w", err)
 	}
 	return nil
+}
+
+// removeFolder removes a folder, and the file last in it only after everything else: whoever is interrupted finds the folder by it again.
+func removeFolder(dir, last string, remove func(string) error) error {
+	if _, err := os.Readlink(dir); err == nil {
+		return remove(dir) // what a link leads to stays: mounts in it have not been found by its name
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); path != last {
+			if err := remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return remove(dir)
 }
 
 func carryOut(ctx context.Context, in Input, p Plan, groups []cgroup.Hierarchy) []error {

@@ -86,6 +86,8 @@ type model struct {
 	liveVersion  int      // of the configuration
 	lost         string   // the key whose bytes are in no Secret any more
 	deployed     bool     // there are servers, or were
+	broken       string   // the keys of clouds that can't be used: a server that starts with one does not get ready
+	surge        string   // the configuration of a server that does not get ready, and keeps those of before; "" there is none
 	silent       bool     // the hosted-cluster-config-operator is one that does not know rotations, or down
 }
 
@@ -105,7 +107,37 @@ func statusLetter(k hyperv1.SecretEncryptionKeyStatus) string {
 }
 
 func (m *model) converged() bool {
-	return !slices.ContainsFunc(m.servers, func(s string) bool { return s != m.live })
+	return !slices.ContainsFunc(m.servers, func(s string) bool { return s != m.live }) && (m.surge == "" || m.surge == m.live)
+}
+
+// replace has servers start with what is live, as a rollout does: one that does not get ready replaces none.
+func (m *model) replace(which ...int) {
+	m.deployed, m.surge = true, ""
+	if strings.ContainsAny(m.starts(), m.broken) {
+		m.surge = m.starts()
+		return
+	}
+	for _, i := range which {
+		m.servers[i] = m.starts()
+	}
+}
+
+// known says that it was known once what is stored.
+func (m *model) known() bool {
+	return isSet(m.status.ActiveKey) && (len(m.status.History) == 0 || slices.ContainsFunc(m.status.History, func(h hyperv1.EncryptionMigrationHistory) bool {
+		return h.State == hyperv1.EncryptionMigrationCompleted
+	}))
+}
+
+// write has a server store something; it can't with a key that can't be used.
+func (m *model) write(server string, at int) {
+	switch {
+	case server == "" || strings.Contains(m.broken, server[:1]):
+	case at < len(m.stored):
+		m.stored[at] = server[:1]
+	default:
+		m.stored = append(m.stored, server[:1])
+	}
 }
 
 // unreadable says whether the target is to be had nowhere.
@@ -181,7 +213,7 @@ func (m *model) configOperator(l *look, writes, chunk int, server func() string)
 	if writes == 0 {
 		return
 	}
-	if !step.Rewrite || !Promoted(l.obs.Status) {
+	if !step.Rewrite || Promoted(l.obs.Status) != PromotionDone {
 		m.store(l, step.Status)
 		return
 	}
@@ -211,7 +243,7 @@ func (m *model) store(l *look, status hyperv1.SecretEncryptionStatus) {
 
 // check is the invariant: every server that runs reads everything that is stored, and so does the one that starts next.
 func (m *model) check(t *rapid.T) {
-	for _, s := range append(slices.Clone(m.servers), m.live) {
+	for _, s := range append(slices.Clone(m.servers), m.surge, m.live) {
 		for _, by := range m.stored {
 			if s != "" && by != "." && !strings.Contains(s, by) {
 				t.Fatalf("a server with keys %q cannot read what is encrypted with %q: %+v", s, by, *m)
@@ -222,38 +254,47 @@ func (m *model) check(t *rapid.T) {
 
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := []string{"a", "b", "c", "d", "A", "B", "1", "2"}
+		names, all := []string{"a", "b", "c", "d", "A", "B", "1", "2"}, []int{0, 1, 2}
 		m := &model{spec: "a", servers: make([]string, rapid.IntRange(1, 3).Draw(t, "replicas")), silent: rapid.Bool().Draw(t, "silent")}
+		all = all[:len(m.servers)]
+		m.broken = rapid.SampledFrom([]string{"3", "23"}).Draw(t, "broken")
 		m.backup = rapid.SampledFrom([]string{"", "", "b"}).Draw(t, "backup")
 		if rapid.Bool().Draw(t, "encrypted later") {
 			m.spec, m.deployed = "", true
 		}
 		m.controlPlaneOperator(t)
+		if m.spec == "a" && m.backup == "" && rapid.Bool().Draw(t, "settled") {
+			m.replace(all...)
+			m.status.ActiveKey = *named("a")
+		}
 		var seen *look // by the pass of the config operator that is under way
 		server := func() string { return m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "server")] }
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			switch rapid.IntRange(0, 7).Draw(t, "event") {
 			case 0:
 				m.version++
-				old := m.spec
+				old, active := m.spec, statusLetter(m.status.ActiveKey)
 				m.spec, m.lost = rapid.SampledFrom(names).Draw(t, "spec"), ""
+				if m.known() && rapid.Bool().Draw(t, "back or mistyped") {
+					m.spec = rapid.SampledFrom([]string{active, "3"}).Draw(t, "which")
+				} else if strings.Contains(m.broken, m.spec) && !m.known() {
+					m.spec = "a" // a key must work as long as nobody knows what is stored
+				}
 				if old != m.spec && old != "" && rapid.Bool().Draw(t, "in place") { // the Secret got other bytes
 					m.lost = old
 				}
 			case 1, 2:
 				m.controlPlaneOperator(t)
 			case 3:
-				m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "replaced")], m.deployed = m.starts(), true
+				m.replace(rapid.IntRange(0, len(m.servers)-1).Draw(t, "replaced"))
 			case 4: // the rollout ends
-				for i := range m.servers {
-					m.servers[i], m.deployed = m.starts(), true
+				m.replace(all...)
+			case 5: // somebody writes, on the machine of a server also to one that is not ready
+				at := len(m.stored)
+				if at >= 10 {
+					at = rapid.IntRange(0, len(m.stored)-1).Draw(t, "secret")
 				}
-			case 5: // somebody writes
-				if s := server(); s != "" && len(m.stored) < 10 {
-					m.stored = append(m.stored, s[:1])
-				} else if s != "" {
-					m.stored[rapid.IntRange(0, len(m.stored)-1).Draw(t, "secret")] = s[:1]
-				}
+				m.write(rapid.SampledFrom(append(slices.Clone(m.servers), m.surge)).Draw(t, "writer"), at)
 			case 6:
 				if seen == nil && m.spec != "" {
 					seen = m.look()
@@ -270,12 +311,14 @@ func TestModel(t *testing.T) {
 		if m.spec == "" {
 			m.spec = "a"
 		}
+		if strings.Contains(m.broken, m.spec) { // somebody notices, and goes back
+			m.spec, m.lost = statusLetter(m.status.ActiveKey), ""
+			m.version++
+		}
 		// When everybody works and the spec stays, it ends with the one key.
 		for range 20 {
 			m.controlPlaneOperator(t)
-			for i := range m.servers {
-				m.servers[i] = m.live
-			}
+			m.replace(all...)
 			m.configOperator(m.look(), 2, 10, server)
 			m.check(t)
 		}

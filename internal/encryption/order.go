@@ -19,8 +19,8 @@ type Wanted struct {
 	Active *Key
 	// Target is status.targetKey; nil outside of a rotation.
 	Target *Key
-	// Promoted is true when the status says that every server was seen writing with Target.
-	Promoted bool
+	// Promoted is what the status says of Target.
+	Promoted Promotion
 	// Spec is the active key of the spec. It counts only while Active is nil: from then on the status says when a change of
 	// the spec begins.
 	Spec *Key
@@ -34,8 +34,9 @@ const MaxKeys = 8
 // Order gives the keys of the next configuration, the writing one first.
 //
 // No server ever writes with a key that another one that runs could not read: a new key is first added behind the one that
-// writes, and moves to the front only when every server has it. And no key goes while something stored may need it; when
-// that would make too many, it is an error.
+// writes, and moves to the front only when every server has it. A server that can't use one of its keys does not get ready, so
+// that a key which can't be used never moves. And no key goes while something stored may need it; when that would make too
+// many, it is an error.
 func Order(w Wanted) ([]Key, error) {
 	keys := slices.Clone(w.Live)
 	switch {
@@ -43,10 +44,14 @@ func Order(w Wanted) ([]Key, error) {
 		keys = readWith([]Key{Plain}, w.Spec)
 	case w.Active == nil:
 		keys = writeWith(keys, w.Spec, w.Converged)
-	case len(keys) == 0 && w.Target != nil && w.Promoted:
+	case len(keys) == 0 && w.Target != nil && w.Promoted == PromotionDone:
 		keys = []Key{*w.Target} // All servers were writing with it, so that all of them can read it.
 	case len(keys) == 0:
 		keys = readWith([]Key{*w.Active}, w.Target)
+	case w.Target != nil && w.Promoted == PromotionOff:
+		if at := index(keys, w.Target.Hash()); at > 0 {
+			keys = slices.Delete(keys, at, at+1) // It never wrote.
+		}
 	case w.Target != nil:
 		keys = writeWith(keys, w.Target, w.Converged)
 	case keys[0].Hash() == w.Active.Hash():

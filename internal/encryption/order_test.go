@@ -15,6 +15,7 @@ func TestOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		live, spec, backup, active, target string
 		converged, promoted, unencrypted   bool
+		off                                bool
 		next                               string
 	}{
 		"When nothing is encrypted yet it should write with the active key":             {spec: "a", next: "a"},
@@ -40,11 +41,23 @@ func TestOrder(t *testing.T) {
 		"When a plugin is to hold the key it should first be read everywhere":           {live: "a", active: "a", target: "A", converged: true, next: "aA"},
 		"When every server has the plugin it should write with it":                      {live: "aA", active: "a", target: "A", converged: true, next: "Aa"},
 		"When everything stored is encrypted by the plugin it should drop the other":    {live: "Aa", active: "A", converged: true, next: "A"},
+		"When the target is given up before it writes it should go":                     {live: "12", active: "1", target: "2", converged: true, off: true, next: "1"},
+		"When the target is given up before servers have it it should not be added":     {live: "1", active: "1", target: "2", converged: true, off: true, next: "1"},
+		"When the target is given up but writes already it should stay":                 {live: "21", active: "1", target: "2", converged: true, off: true, next: "21"},
+		"When the first key is given up before it writes it should go":                  {live: ".1", active: ".", target: "1", converged: true, off: true, next: "."},
+		"When the target is given up but is the backup key it should stay readable":     {live: "12", active: "1", target: "2", backup: "2", converged: true, off: true, next: "12"},
+		"When the configuration is lost while a target is given up it should drop none": {active: "1", target: "2", off: true, next: "12"},
 		"When the configuration is lost while data is written again it should go on":    {active: "a", target: "b", promoted: true, next: "ba"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			w := Wanted{Live: keys(tc.live), Unencrypted: tc.unencrypted, Converged: tc.converged, Promoted: tc.promoted, Spec: ptrKey(tc.spec), Backup: ptrKey(tc.backup), Active: ptrKey(tc.active), Target: ptrKey(tc.target)}
+			w := Wanted{Live: keys(tc.live), Unencrypted: tc.unencrypted, Converged: tc.converged, Spec: ptrKey(tc.spec), Backup: ptrKey(tc.backup), Active: ptrKey(tc.active), Target: ptrKey(tc.target)}
+			if tc.promoted {
+				w.Promoted = PromotionDone
+			}
+			if tc.off {
+				w.Promoted = PromotionOff
+			}
 			got, err := Order(w)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(letters(got)).To(Equal(tc.next))

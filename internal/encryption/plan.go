@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -97,7 +98,7 @@ func adopt(obs Observed, now time.Time) Step {
 			from = aescbc(&hyperv1.AESCBCKeyStatus{Secret: obs.Spec.AESCBC.Secret, DataHash: key.Hash()})
 		}
 	}
-	return begin(obs, obs.Status, from, now)
+	return unsure(begin(obs, obs.Status, from, now))
 }
 
 // begin makes for the key of the spec. What is stored counts as encrypted with from; zero: not encrypted.
@@ -119,18 +120,25 @@ func begin(obs Observed, status hyperv1.SecretEncryptionStatus, from Ref, now ti
 	return readOnly(status)
 }
 
+// unsure has a change that begins count as one from what is not encrypted: nobody knows what stored data is encrypted with.
+func unsure(step Step) Step {
+	step.Status.History[0].From.Fingerprint = unencrypted
+	return step
+}
+
 // follow goes with what the live configuration does with the target.
 func follow(obs Observed, now time.Time) Step {
-	status := *obs.Status.DeepCopy()
-	at := index(obs.Live, obs.hash(status.TargetKey))
+	status, target := *obs.Status.DeepCopy(), obs.hash(obs.Status.TargetKey)
+	at := index(obs.Live, target)
 	switch {
 	case at < 0 && !obs.TargetReadable:
 		if obs.Spec == nil {
 			return Step{Status: obs.Status, Reason: hyperv1.ReEncryptionFailedReason, Message: obs.SpecProblem}
 		}
 		// No server ever got it, so nothing is encrypted with it, and it is not to be had any more.
-		end(&status, hyperv1.EncryptionMigrationInterrupted, now)
-		return begin(obs, status, status.ActiveKey, now)
+		return interrupt(obs, now)
+	case at != 0 && obs.Spec != nil && obs.hash(*obs.Spec) != target && neverWrote(obs):
+		return giveUp(obs, at, now)
 	case at != 0:
 		setState(&status, hyperv1.EncryptionMigrationReadOnlyDeploy)
 		return readOnly(status)
@@ -147,6 +155,45 @@ func follow(obs Observed, now time.Time) Step {
 	return Step{Status: status, Reason: hyperv1.EncryptionWritePromotionInProgressReason, Message: "kube-apiserver is being rolled out to write with the new key"}
 }
 
+// giveUp has a target taken away that the spec does not name any more, before a server writes with it. It is said first, and the target stays named: who makes
+// the configuration may be about to have it write. Once that process has taken it away it can't come to write any more, so that nothing is encrypted with it.
+func giveUp(obs Observed, at int, now time.Time) Step {
+	backup := obs.hash(obs.Status.TargetKey) == obs.hash(obs.Backup) // is read with for as long as it is named there
+	if state(obs.Status) == hyperv1.EncryptionMigrationInterrupted && (at < 0 || backup) {
+		return interrupt(obs, now)
+	}
+	status := *obs.Status.DeepCopy()
+	setState(&status, hyperv1.EncryptionMigrationInterrupted)
+	return Step{
+		Status: status, Reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason,
+		Message: fmt.Sprintf("%s is being taken from kube-apiserver: nothing was written with it, and spec.secretEncryption names %s", text(status.TargetKey), text(*obs.Spec)),
+	}
+}
+
+// interrupt ends a change whose target wrote nothing, and goes on with what the spec names.
+func interrupt(obs Observed, now time.Time) Step {
+	status := *obs.Status.DeepCopy()
+	end(&status, hyperv1.EncryptionMigrationInterrupted, now)
+	if !settled(obs) {
+		return unsure(begin(obs, status, status.ActiveKey, now)) // Everything is still to be written again, be it with the key that writes.
+	}
+	status.TargetKey = Ref{}
+	obs.Status = status
+	return Next(obs, now)
+}
+
+// neverWrote says that a target which does not write now did not before either: the change began with another key for everything stored, or no key writes yet.
+func neverWrote(obs Observed) bool {
+	return settled(obs) || !isSet(obs.Status.ActiveKey) && obs.Live[0].plain()
+}
+
+// settled says whether the change began from the active key, with everything stored written with it. Otherwise keys were adopted, and any of them may have
+// written, even the target.
+func settled(obs Observed) bool {
+	active, history := obs.Status.ActiveKey, obs.Status.History
+	return isSet(active) && len(history) > 0 && history[0].From.Fingerprint == fingerprint(active, obs.Vault)
+}
+
 // Complete is the step after everything stored was written again with the target.
 func Complete(status hyperv1.SecretEncryptionStatus, now time.Time) Step {
 	status = *status.DeepCopy()
@@ -160,16 +207,39 @@ func completed(status hyperv1.SecretEncryptionStatus) Step {
 }
 
 func readOnly(status hyperv1.SecretEncryptionStatus) Step {
-	return Step{Status: status, Reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason, Message: "kube-apiserver is being rolled out to read with the new key"}
+	message := "kube-apiserver is being rolled out to read with the new key"
+	if target := status.TargetKey; target.AWS != nil || target.Azure != nil {
+		message = fmt.Sprintf("kube-apiserver is being rolled out to read with %s, and gets ready only if that key can be used: if it can't, name the key of before in spec.secretEncryption.kms again", text(target))
+	}
+	return Step{Status: status, Reason: hyperv1.EncryptionReadOnlyRolloutInProgressReason, Message: message}
 }
 
 func waiting(status hyperv1.SecretEncryptionStatus, message string) Step {
 	return Step{Status: status, Reason: hyperv1.ReEncryptionWaitingForKASConvergenceReason, Message: message}
 }
 
-// Promoted says whether every server was seen writing with the target.
-func Promoted(status hyperv1.SecretEncryptionStatus) bool {
-	return isSet(status.TargetKey) && state(status) == hyperv1.EncryptionMigrationMigrating
+// Promotion says how far the target of a change is on its way to writing.
+type Promotion int
+
+const (
+	// PromotionDue: the target is to write once every server reads with it.
+	PromotionDue Promotion = iota
+	// PromotionDone: every server was seen writing with it.
+	PromotionDone
+	// PromotionOff: the spec names another key, so that the target is to go, unless it writes already.
+	PromotionOff
+)
+
+// Promoted is what the status says of the target.
+func Promoted(status hyperv1.SecretEncryptionStatus) Promotion {
+	switch {
+	case !isSet(status.TargetKey):
+	case state(status) == hyperv1.EncryptionMigrationMigrating:
+		return PromotionDone
+	case state(status) == hyperv1.EncryptionMigrationInterrupted:
+		return PromotionOff
+	}
+	return PromotionDue
 }
 
 func state(status hyperv1.SecretEncryptionStatus) hyperv1.EncryptionMigrationState {

@@ -53,7 +53,7 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	}
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
-		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), now: now})...)
+		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), behind: obs.behind(), now: now})...)
 		obs.blameProgress(conds)
 	} else if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil && status.ReleaseImage != obs.HCP.Spec.ReleaseImage && !obs.toldByHosted() { //nolint:staticcheck // because it has the image as the spec has it
 		conds = append(conds, versionCondition(hyperv1.ClusterVersionReleaseAccepted, false, err.Error()))
@@ -122,7 +122,7 @@ func reportVersions(status *hyperv1.HostedControlPlaneStatus, obs Observed, now 
 	if !obs.UserRelease.Kubernetes {
 		return // the hosted cluster's own ClusterVersion reports, through the hosted-cluster config operator
 	}
-	r.desired = desired(obs.UserRelease)
+	r.desired, r.complete = desired(obs.UserRelease), r.complete && obs.behind() == ""
 	status.VersionStatus = clusterVersion(status.VersionStatus, r)
 	if !r.complete || status.ReleaseImage == obs.HCP.Spec.ReleaseImage && status.Version == obs.UserRelease.Version {
 		return
@@ -160,6 +160,16 @@ func (obs Observed) waiting() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// behind says that the control plane is to stay at a minor version of Kubernetes before that of the hosted cluster's release; empty when it is not. The hosted
+// cluster has its release only with a control plane of that minor version: NodePools follow it, and a kubelet may not be newer than its kube-apiserver. A payload
+// of OpenShift has a cluster version operator that brings the hosted cluster to its release and says so; here its control plane does not count.
+func (obs Observed) behind() string {
+	if obs.Release == nil || obs.UserRelease == nil || !obs.UserRelease.Kubernetes || !olderMinor(obs.Release.Version, obs.UserRelease.Version) {
+		return ""
+	}
+	return fmt.Sprintf("the control plane stays at %s, which spec.controlPlaneRelease names: name a release of %s there, or remove the field", obs.Release.Version, minorOf(obs.UserRelease.Version))
 }
 
 // complete reports whether the whole control plane runs the release. Only a pass that got through all components may say so: a component that is new in

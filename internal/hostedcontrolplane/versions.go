@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -101,6 +102,13 @@ func minorOf(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
+// olderMinor tells that a is of a minor version before that of b; false when one of them is no version.
+func olderMinor(a, b string) bool {
+	va, errA := version.ParseSemantic(a)
+	vb, errB := version.ParseSemantic(b)
+	return errA == nil && errB == nil && (va.Major() < vb.Major() || va.Major() == vb.Major() && va.Minor() < vb.Minor())
+}
+
 // controlPlaneVersion is status.controlPlaneVersion.
 func controlPlaneVersion(before hyperv1.ControlPlaneVersionStatus, r rollout) hyperv1.ControlPlaneVersionStatus {
 	history := make([]entry, 0, len(before.History)+1)
@@ -140,7 +148,20 @@ type versionReport struct {
 	status *hyperv1.ClusterVersionStatus
 	// waiting are components that do not run the release completely, failures why components can't be brought to it.
 	waiting, failures []string
-	now               time.Time
+	// behind says why the control plane does not get to the release; empty when it does.
+	behind string
+	now    time.Time
+}
+
+// waitsFor is what the newest version waits for, as the end of a sentence; empty when that is nothing.
+func (r versionReport) waitsFor(list func([]string) string) string {
+	switch {
+	case r.behind != "":
+		return ": " + r.behind
+	case len(r.waiting) > 0:
+		return ": waiting for " + list(r.waiting)
+	}
+	return ""
 }
 
 // clusterVersionConditions stand in for those of a ClusterVersion, for a release that could be loaded.
@@ -163,11 +184,8 @@ func clusterVersionConditions(r versionReport) []metav1.Condition {
 	if newest.State == configv1.CompletedUpdate {
 		conds = append(conds, versionCondition(hyperv1.ClusterVersionProgressing, false, "The cluster runs version "+newest.Version))
 	} else {
-		message := "Working towards " + newest.Version
-		if len(r.waiting) > 0 {
-			message += ": waiting for " + strings.Join(r.waiting, ", ")
-		}
-		conds = append(conds, versionCondition(hyperv1.ClusterVersionProgressing, true, message))
+		all := func(names []string) string { return strings.Join(names, ", ") }
+		conds = append(conds, versionCondition(hyperv1.ClusterVersionProgressing, true, "Working towards "+newest.Version+r.waitsFor(all)))
 	}
 	completed := completedVersion(r.status.History)
 	if completed == "" {
@@ -192,11 +210,7 @@ func (r versionReport) failing(newest configv1.UpdateHistory) string {
 	if newest.State != configv1.PartialUpdate || newest.StartedTime.IsZero() || r.now.Sub(newest.StartedTime.Time) < rolloutPatience {
 		return ""
 	}
-	message := fmt.Sprintf("version %s is not rolled out since %s", newest.Version, newest.StartedTime.UTC().Format(time.RFC3339))
-	if len(r.waiting) > 0 {
-		message += ": waiting for " + listed(r.waiting)
-	}
-	return message
+	return fmt.Sprintf("version %s is not rolled out since %s", newest.Version, newest.StartedTime.UTC().Format(time.RFC3339)) + r.waitsFor(listed)
 }
 
 // upgradeable: another minor version has to wait for the one that is being rolled out, since parts of the control plane still have the one before,
@@ -204,11 +218,7 @@ func (r versionReport) failing(newest configv1.UpdateHistory) string {
 func (r versionReport) upgradeable(newest configv1.UpdateHistory) metav1.Condition {
 	completed := completedVersion(r.status.History)
 	if newest.State == configv1.PartialUpdate && completed != "" && minorOf(completed) != minorOf(newest.Version) {
-		message := fmt.Sprintf("the upgrade from %s to %s has not ended", completed, newest.Version)
-		if len(r.waiting) > 0 {
-			message += ": waiting for " + listed(r.waiting)
-		}
-		return versionCondition(hyperv1.ClusterVersionUpgradeable, false, message)
+		return versionCondition(hyperv1.ClusterVersionUpgradeable, false, fmt.Sprintf("the upgrade from %s to %s has not ended", completed, newest.Version)+r.waitsFor(listed))
 	}
 	return versionCondition(hyperv1.ClusterVersionUpgradeable, true, "")
 }

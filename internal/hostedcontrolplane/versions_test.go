@@ -15,6 +15,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/release"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -138,6 +139,7 @@ func TestClusterVersionConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		history                []entry
 		waiting, failures      []string
+		behind                 string
 		after                  time.Duration // since the rollout began
 		progressing, available string
 		failing, upgradeable   string // as they are when all is well, if empty
@@ -163,6 +165,12 @@ func TestClusterVersionConditions(t *testing.T) {
 			history: []entry{done("1.36.3", 0, 5)}, failures: []string{"kube-scheduler: no"},
 			progressing: "False The cluster runs version 1.36.3", available: "True The cluster has been rolled out to version 1.36.3", failing: "True kube-scheduler: no",
 		},
+		"When the control plane is to stay behind it should say so and what to do": {
+			history: []entry{partial("1.36.3", 10), done("1.35.1", 0, 5)}, behind: "the control plane stays at 1.35.2", after: rolloutPatience,
+			progressing: "True Working towards 1.36.3: the control plane stays at 1.35.2", available: "True The cluster has been rolled out to version 1.35.1",
+			failing:     "True version 1.36.3 is not rolled out since 2026-01-02T12:00:00Z: the control plane stays at 1.35.2",
+			upgradeable: "False the upgrade from 1.35.1 to 1.36.3 has not ended: the control plane stays at 1.35.2",
+		},
 		"When a rollout takes far too long it should fail and say what it waits for": {
 			history: []entry{partial("1.36.3", 0)}, waiting: []string{"etcd"}, after: rolloutPatience,
 			progressing: "True Working towards 1.36.3: waiting for etcd", available: "False No version has been rolled out completely yet",
@@ -175,7 +183,7 @@ func TestClusterVersionConditions(t *testing.T) {
 			for _, e := range tc.history {
 				status.History = append(status.History, configv1.UpdateHistory{State: e.state, Version: e.version, StartedTime: metav1.NewTime(noon)})
 			}
-			conds := clusterVersionConditions(versionReport{status: status, waiting: tc.waiting, failures: tc.failures, now: noon.Add(tc.after)})
+			conds := clusterVersionConditions(versionReport{status: status, waiting: tc.waiting, failures: tc.failures, behind: tc.behind, now: noon.Add(tc.after)})
 			text := func(kind string) string {
 				c := conditions.Get(conds, kind)
 				g.Expect(c.Reason).To(Equal("FromClusterVersion"))
@@ -188,6 +196,51 @@ func TestClusterVersionConditions(t *testing.T) {
 			g.Expect(text(hyperv1.ClusterVersionUpgradeable)).To(Equal(cmp.Or(tc.upgradeable, "True ")))
 			g.Expect(text(hyperv1.ClusterVersionReleaseAccepted)).To(HavePrefix("True The release 1.36.3 was loaded from"))
 			g.Expect(conditions.Get(conds, hyperv1.ClusterVersionRetrievedUpdates).Status).To(Equal(metav1.ConditionUnknown))
+		})
+	}
+}
+
+// TestSeparateReleases has the control plane at a release of its own.
+func TestSeparateReleases(t *testing.T) {
+	for name, tc := range map[string]struct {
+		controlPlane, user string
+		openShift          bool
+		completed          bool
+	}{
+		"When the control plane stays at a minor version before it the release should not be complete": {controlPlane: "1.35.2", user: "1.36.0"},
+		"When the control plane is at an older patch of it the release should be complete":             {controlPlane: "1.36.0", user: "1.36.3", completed: true},
+		"When the control plane is a minor version ahead of it the release should be complete":         {controlPlane: "1.36.3", user: "1.35.2", completed: true},
+		"When both are the same it should be complete":                                                 {controlPlane: "1.36.3", user: "1.36.3", completed: true},
+		"When the hosted cluster reports its release itself it should be left to it":                   {controlPlane: "4.20.1", user: "4.21.0", openShift: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			obs := wellObserved(func(o *Observed) {
+				o.Release = &release.Release{Version: tc.controlPlane, Image: "image:" + tc.controlPlane, Kubernetes: !tc.openShift}
+				o.UserRelease = &release.Release{Version: tc.user, Image: "image:" + tc.user, Kubernetes: !tc.openShift}
+				for i := range o.Components {
+					o.Components[i].Status.Version = tc.controlPlane
+				}
+			})
+			status := hyperv1.HostedControlPlaneStatus{}
+			report(&status, obs, noon)
+			g.Expect(status.ControlPlaneVersion.History[0].State).To(Equal(configv1.CompletedUpdate))
+			if tc.openShift {
+				g.Expect(status.VersionStatus).To(BeNil())
+				return
+			}
+			g.Expect(status.VersionStatus.Desired.Version).To(Equal(tc.user))
+			progressing := conditions.Get(status.Conditions, hyperv1.ClusterVersionProgressing)
+			if tc.completed {
+				g.Expect(status.VersionStatus.History[0].State).To(Equal(configv1.CompletedUpdate))
+				g.Expect(progressing.Status).To(Equal(metav1.ConditionFalse))
+				return
+			}
+			g.Expect(status.VersionStatus.History[0].State).To(Equal(configv1.PartialUpdate))
+			g.Expect(status.VersionStatus.History[0].CompletionTime).To(BeNil(), "NodePools go by it")
+			g.Expect(status.Version).To(BeEmpty()) //nolint:staticcheck // because old readers read it
+			g.Expect(progressing.Status).To(Equal(metav1.ConditionTrue))
+			g.Expect(progressing.Message).To(Equal("Working towards 1.36.0: the control plane stays at 1.35.2, which spec.controlPlaneRelease names: name a release of 1.36 there, or remove the field"))
 		})
 	}
 }

@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case step.UpToDate:
 		after = wait.Jitter(resync, jitter)
-	case step.Rewrite && encryption.Promoted(hcp.Status.SecretEncryption):
+	case step.Rewrite && encryption.Promoted(hcp.Status.SecretEncryption) == encryption.PromotionDone:
 		// Only when that is stored: from then on the configuration is never rebuilt with the old key first.
 		step, after = r.rewrite(ctx, hcp, live, step)
 	case step.Rewrite:

@@ -161,15 +161,79 @@ func TestReconcile(t *testing.T) {
 		g.Expect(status.History[0].From.Fingerprint).To(Equal("identity"))
 		g.Expect(status.ActiveKey.AESCBC.Secret.Name).To(Equal("key-a"))
 	})
-	t.Run("When the spec changes again during a rotation it should finish that first", func(t *testing.T) {
+	t.Run("When the spec changes again before the target writes it should give that up and take the next", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
 		g.Expect(w.settle(t, w.client)).To(Succeed())
 		w.activate(t, "b")
 		_, err := w.reconcile(t, w.client)
 		g.Expect(err).NotTo(HaveOccurred())
+		w.operate(t, false)
+		g.Expect(w.keys(t)).To(Equal("ab"))
 		w.activate(t, "c")
 		_, err = w.reconcile(t, w.client)
+		g.Expect(err).NotTo(HaveOccurred())
+		status := w.read(t).Status.SecretEncryption
+		g.Expect(status.TargetKey.AESCBC.Secret.Name).To(Equal("key-b"), "until nobody can have it write any more")
+		g.Expect(status.History[0].State).To(Equal(hyperv1.EncryptionMigrationInterrupted))
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		g.Expect(w.keys(t)).To(Equal("c"))
+		var changes []string
+		for _, h := range w.read(t).Status.SecretEncryption.History {
+			changes = append(changes, string(h.State))
+		}
+		g.Expect(changes).To(Equal([]string{"Completed", "Interrupted", "Completed"}))
+		g.Expect(w.written).NotTo(ContainElement("b"))
+	})
+	t.Run("When a cloud's key can't be used and the spec goes back it should go and never have written", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		name := func(letter string) {
+			hcp := w.read(t)
+			hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{
+				Region: "eu-west-1", ActiveKey: *cloudRef(letter).AWS, Auth: hyperv1.AWSKMSAuthSpec{AWSKMSRoleARN: "arn:aws:iam::123456789012:role/kms"}}}}
+			g.Expect(w.client.Update(t.Context(), hcp)).To(Succeed())
+		}
+		both := func(rollout bool) {
+			w.operate(t, rollout)
+			_, err := w.reconcile(t, w.client)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		name("1")
+		for range 20 {
+			both(true)
+		}
+		g.Expect(w.condition(t) + " " + w.keys(t)).To(Equal("True ReEncryptionCompleted 1"))
+		name("2")
+		for range 5 {
+			both(false) // no server with this key gets ready
+		}
+		g.Expect(w.condition(t) + " " + w.keys(t)).To(Equal("False ReadOnlyRolloutInProgress 12"))
+		name("1")
+		for range 5 {
+			both(w.keys(t) == "1")
+		}
+		g.Expect(w.condition(t) + " " + w.keys(t)).To(Equal("True ReEncryptionCompleted 1"))
+		status := w.read(t).Status.SecretEncryption
+		g.Expect(status.ActiveKey).To(Equal(cloudRef("1")))
+		g.Expect(encryption.HashOf(status.TargetKey, "")).To(BeEmpty())
+		g.Expect(status.History[0].State).To(Equal(hyperv1.EncryptionMigrationInterrupted))
+		g.Expect(w.written).NotTo(ContainElement("2"))
+	})
+	t.Run("When the spec changes again while the target writes it should finish that first", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		w.activate(t, "b")
+		for range 10 {
+			_, err := w.reconcile(t, w.client)
+			g.Expect(err).NotTo(HaveOccurred())
+			if w.operate(t, true); w.keys(t) == "ba" {
+				break
+			}
+		}
+		w.activate(t, "c")
+		_, err := w.reconcile(t, w.client)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.read(t).Status.SecretEncryption.TargetKey.AESCBC.Secret.Name).To(Equal("key-b"))
 		g.Expect(w.settle(t, w.client)).To(Succeed())

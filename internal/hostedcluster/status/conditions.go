@@ -211,10 +211,11 @@ func validReleaseImage(obs *state.Observed) metav1.Condition {
 	if obs.ReleaseErr != nil {
 		return invalid(hyperv1.InvalidImageReason, fmt.Errorf("spec.release.image: %w", obs.ReleaseErr))
 	}
-	for _, r := range []*release.Release{obs.UserRelease, obs.Target} {
-		if err := release.CheckVersion(versionCheck(obs, r)); err != nil {
-			return invalid(hyperv1.InvalidImageReason, err)
-		}
+	if err := release.CheckVersion(versionCheck(obs, obs.UserRelease)); err != nil {
+		return invalid(hyperv1.InvalidImageReason, err)
+	}
+	if err := controlPlaneFollows(obs); err != nil {
+		return invalid(hyperv1.InvalidImageReason, err)
 	}
 	return conditions.True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release image is valid")
 }
@@ -233,6 +234,25 @@ func versionCheck(obs *state.Observed, r *release.Release) release.VersionCheck 
 		check.Current = v.Desired.Version
 	}
 	return check
+}
+
+// controlPlaneFollows says why the control plane can't go on from the release that it has, or has begun to get, to the wanted one. With
+// spec.controlPlaneRelease that is another one than the hosted cluster's, and stays so when the field is removed.
+func controlPlaneFollows(obs *state.Observed) error {
+	check, history := versionCheck(obs, obs.Target), obs.HC.Status.ControlPlaneVersion.History
+	if len(history) == 0 || history[0].Version == "" {
+		return release.CheckVersion(check)
+	}
+	check.Current = ""
+	if newest := history[0]; !obs.Target.Matches(newest.Image) {
+		check.Current = newest.Version
+	}
+	if err := release.CheckVersion(check); err != nil && check.Current != "" {
+		return fmt.Errorf("the control plane is at %s, see status.controlPlaneVersion: %w; spec.controlPlaneRelease.image may name such a release, too", check.Current, err)
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // ReconciliationActive says whether the hosted cluster is paused.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -28,9 +29,11 @@ const (
 )
 
 // addKMS adds the plugins by which the server has its keys encrypted. While one does not answer, what the server has read before goes on being readable; so it is
-// neither started anew for it nor taken out of its Service.
+// neither started anew for it nor taken out of its Service. One that starts needs them.
 func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMSSpec, keys []encryption.Key) error {
-	kubernetes.WithoutPlugins(component.Container(pod, Name), max(len(keys), 1)) // IBM's has all keys
+	main := component.Container(pod, Name)
+	main.StartupProbe = startsWithPlugins(main.ReadinessProbe)
+	kubernetes.WithoutPlugins(main, max(len(keys), 1)) // IBM's has all keys
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: kmsSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	switch {
 	case kms.Provider == hyperv1.AWS && kms.AWS != nil:
@@ -42,6 +45,20 @@ func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMS
 		return addIBMKMS(ctx, pod, kms.IBMCloud)
 	}
 	return nil
+}
+
+// startsWithPlugins is the readiness probe as it is asked at the start of a server, with the health checks of its plugins, each of which encrypts something: a
+// server with a key that can't be used, or cannot be at present, does not replace one that works, and such a key never comes to write. What a plugin needs of
+// the hosted cluster, a token, it gets on the pod's own address from a server that is not ready. It succeeds once, so that nothing happens to a server that runs.
+func startsWithPlugins(ready *corev1.Probe) *corev1.Probe {
+	if ready == nil || ready.HTTPGet == nil {
+		return nil
+	}
+	return &corev1.Probe{
+		ProbeHandler: *ready.ProbeHandler.DeepCopy(), PeriodSeconds: 5,
+		TimeoutSeconds:   int32((kmsTimeout + 5*time.Second).Seconds()), // as long as a plugin may take
+		FailureThreshold: 360,                                           // half an hour: to be started anew helps a server that waits for a cloud in nothing
+	}
 }
 
 func plugin(name, image, path string, port int32) corev1.Container {

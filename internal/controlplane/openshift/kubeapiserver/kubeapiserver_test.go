@@ -118,6 +118,52 @@ func TestKMS(t *testing.T) {
 		g.Expect(component.Container(pod, Name).LivenessProbe.HTTPGet.Path).To(Equal("livez?exclude=etcd&exclude=kms-providers&exclude=kms-provider-0&exclude=kms-provider-1"))
 		g.Expect(component.Container(pod, "aws-kms-backup")).NotTo(BeNil())
 	})
+	t.Run("When a server starts its plugins should have to answer before it gets ready, and never again", func(t *testing.T) {
+		for name, kms := range map[string]*hyperv1.KMSSpec{
+			"AWS":   {Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: hyperv1.AWSKMSKeyEntry{ARN: "a"}}},
+			"Azure": {Provider: hyperv1.Azure, Azure: &hyperv1.AzureKMSSpec{ActiveKey: hyperv1.AzureKMSKey{KeyVaultName: "v"}}},
+			"IBM":   {Provider: hyperv1.IBMCloud, IBMCloud: &hyperv1.IBMCloudKMSSpec{}},
+		} {
+			g := NewWithT(t)
+			ctx := contextOf(t, encrypted(kms))
+			ctx.HCP.Annotations = map[string]string{hyperv1.IBMCloudKMSProviderImage: "example.com/kms"}
+			config, err := nextConfig(ctx)
+			g.Expect(err).NotTo(HaveOccurred(), name)
+			ready := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: httpGet("readyz", 1, "HTTPS")}, PeriodSeconds: 10}
+			pod := &corev1.PodSpec{Containers: []corev1.Container{{Name: Name, ReadinessProbe: ready}}}
+			g.Expect(addKMS(ctx, pod, kmsOf(ctx.HCP), config.plugins)).To(Succeed(), name)
+			main := component.Container(pod, Name)
+			g.Expect(main.StartupProbe).NotTo(BeNil(), name)
+			g.Expect(main.StartupProbe.HTTPGet).To(Equal(httpGet("readyz", 1, "HTTPS")), name)
+			g.Expect(main.StartupProbe.TimeoutSeconds).To(BeNumerically(">", kmsTimeout.Seconds()), name)
+			g.Expect(main.ReadinessProbe.HTTPGet.Path).To(Equal("readyz?exclude=kms-providers&exclude=kms-provider-0"), name)
+		}
+	})
+	t.Run("When a key that can't be used is taken back the key of before should be the only one", func(t *testing.T) {
+		g := NewWithT(t)
+		old, bad := hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/a"}, hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/bad"}
+		ref := func(key hyperv1.AWSKMSKeyEntry) encryption.Ref {
+			return encryption.Ref{Provider: hyperv1.SecretEncryptionProviderAWS, AWS: &key}
+		}
+		status := hyperv1.SecretEncryptionStatus{ActiveKey: ref(old), TargetKey: ref(bad), History: []hyperv1.EncryptionMigrationHistory{{State: hyperv1.EncryptionMigrationReadOnlyDeploy}}}
+		next := func(active hyperv1.AWSKMSKeyEntry, objs ...client.Object) (encryptionConfig, []string) {
+			ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: active}}), objs...)
+			ctx.HCP.Status.SecretEncryption = status
+			config, err := nextConfig(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			var arns []string
+			for _, key := range config.plugins {
+				arns = append(arns, key.Ref.AWS.ARN)
+			}
+			return config, arns
+		}
+		config, arns := next(bad)
+		g.Expect(arns).To(Equal([]string{old.ARN, bad.ARN}))
+		live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: encryption.ConfigSecret, Namespace: "ns"}, Data: map[string][]byte{encryption.ConfigKey: config.raw}}
+		status.History[0].State = hyperv1.EncryptionMigrationInterrupted
+		_, arns = next(old, live)
+		g.Expect(arns).To(Equal([]string{old.ARN}))
+	})
 	t.Run("When the key is to change the old one should write until every server has the new one", func(t *testing.T) {
 		g := NewWithT(t)
 		old, next := hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/a"}, hyperv1.AWSKMSKeyEntry{ARN: "arn:aws:kms:::key/b"}

@@ -25,6 +25,7 @@ import (
 	"hcp.internal/platform/internal/controlplane/openshift/oauthserver/issuers"
 	"hcp.internal/platform/internal/endpoints"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/outcome"
 	"hcp.internal/platform/internal/pki"
 	"hcp.internal/platform/internal/release"
 )
@@ -91,18 +92,37 @@ func (r *Reconciler) observeInfra(ctx context.Context, obs *Observed) {
 	}
 }
 
-// rolledOut says whether every component runs with its present files.
-func (r *Reconciler) rolledOut(ctx context.Context, namespace string) (bool, error) {
+// rolledOut says whether every component runs with the authorities that are found.
+//
+// Their reports alone don't say so: a pass that fails between the certificates and the components, as without a registry, leaves reports of before, which are
+// True. So they count only once a whole pass has ended with these authorities and such reports.
+func (r *Reconciler) rolledOut(ctx context.Context, namespace string, found pki.Observed) (bool, error) {
+	if r.rolledOutWith == "" || r.rolledOutWith != (pki.Plan{}).Trust(found) {
+		return false, nil
+	}
 	list := &hyperv1.ControlPlaneComponentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return false, fmt.Errorf("listing reports of components: %w", err)
 	}
-	for i := range list.Items {
-		if !conditions.IsTrue(list.Items[i].Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete) {
-			return false, nil
-		}
+	return allRolledOut(list.Items), nil
+}
+
+func allRolledOut(reports []hyperv1.ControlPlaneComponent) bool {
+	return len(reports) > 0 && !slices.ContainsFunc(reports, func(c hyperv1.ControlPlaneComponent) bool {
+		return !conditions.IsTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete)
+	})
+}
+
+// rememberRollout is called at the end of a pass. When it is news that every component runs with the authorities of the pass, and one of them has waited for
+// that, the next pass comes soon: no event tells of it.
+func (r *Reconciler) rememberRollout(obs *Observed) {
+	if obs.trust == "" || !obs.ComponentsCurrent || !allRolledOut(obs.Components) {
+		return
 	}
-	return len(list.Items) > 0, nil
+	if r.rolledOutWith != obs.trust && obs.awaitsRollout {
+		obs.Renew = outcome.Soon
+	}
+	r.rolledOutWith = obs.trust
 }
 
 // observeImages looks for what components need and the release lacks.

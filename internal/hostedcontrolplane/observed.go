@@ -59,6 +59,10 @@ type Observed struct {
 	PKIProblems []error
 	// Renew is when a certificate is due; 0: none is.
 	Renew time.Duration
+	// trust identifies the authorities that the pass has left, and awaitsRollout says that one of them waits until all components run with them. Empty when
+	// the pass did not get that far.
+	trust         string
+	awaitsRollout bool
 	// Management is what components may know of the management cluster.
 	Management component.Management
 

@@ -86,6 +86,9 @@ type Reconciler struct {
 	news     atomic.Bool
 	applied  apply.Memory
 	outcomes outcome.Outcomes
+	// rolledOutWith identifies the authorities with which a whole pass of this process has last seen every component run; empty: it has seen none yet. It isn't
+	// stored: what was true before the process started, a restored backup perhaps, proves nothing of what runs now, and one more pass tells.
+	rolledOutWith string
 }
 
 // Checker says what the published endpoint answered last.
@@ -141,6 +144,7 @@ func (r *Reconciler) next(ctx context.Context, req ctrl.Request) (_ ctrl.Result,
 	if err := r.observeState(ctx, &obs); err != nil {
 		return ctrl.Result{}, false, errors.Join(roundsErr, fmt.Errorf("observing %s: %w", req, err))
 	}
+	r.rememberRollout(&obs)
 	if err := errors.Join(roundsErr, r.report(ctx, obs)); err != nil {
 		return ctrl.Result{}, obs.ComponentsCurrent, err
 	}
@@ -230,23 +234,22 @@ func (r *Reconciler) context(obs Observed) component.WorkloadContext {
 
 // certify is the second round.
 func (r *Reconciler) certify(ctx context.Context, obs *Observed) error {
-	obs.Renew = 0
-	rolledOut, err := r.rolledOut(ctx, obs.HCP.Namespace)
-	if err != nil {
-		return err
-	}
+	obs.Renew, obs.trust = 0, ""
 	spec, problems := pkiSpec(obs.HCP, obs.Infra, r.PKIBase, r.Clock.Now())
-	spec.TrustRolledOut, obs.PKIProblems = rolledOut, problems
+	obs.PKIProblems = problems
 	spec.Payload, spec.Undecided = payloadSpec(obs.HCP, obs.Infra, obs.Flavour), obs.Flavour == undecided
 	found, err := pki.Observe(ctx, r.Client, spec)
 	if err != nil {
 		return fmt.Errorf("looking at certificates: %w", err)
+	}
+	if spec.TrustRolledOut, err = r.rolledOut(ctx, obs.HCP.Namespace, found); err != nil {
+		return err
 	}
 	plan := r.PKI.Plan(spec, found)
 	obs.PKIProblems = append(obs.PKIProblems, plan.Problems...)
 	if err := r.storeCertificates(ctx, plan); err != nil {
 		return err
 	}
-	obs.Renew = plan.RequeueAfter()
+	obs.Renew, obs.trust, obs.awaitsRollout = plan.RequeueAfter(), plan.Trust(found), plan.AwaitsRollout
 	return nil
 }

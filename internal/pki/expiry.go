@@ -55,7 +55,13 @@ func (e *Expiry) Collect(ch chan<- prometheus.Metric) {
 	if first := earliest(secrets.Items, time.Now()); !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(earliestExpiry, prometheus.GaugeValue, float64(first.Unix()), e.namespace)
 	}
+	told := map[string]bool{}
 	for _, c := range Inventory(authoritiesOf(secrets.Items), 0) {
+		series := c.Secret + " " + string(c.Kind)
+		if told[series] {
+			continue // of several previous ones the first to end counts: a series twice would make all metrics unreadable
+		}
+		told[series] = true
 		ch <- prometheus.MustNewConstMetric(generationExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), e.namespace, c.Secret, string(c.Kind))
 	}
 	if first := earliestAuthority(secrets.Items); !first.IsZero() {

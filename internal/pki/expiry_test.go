@@ -5,7 +5,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 func TestEarliest(t *testing.T) {
@@ -54,4 +56,33 @@ func TestEarliestAuthority(t *testing.T) {
 	g.Expect(earliestAuthority(append(secrets, *foreign))).To(BeTemporally("==", noon.Add(caValidity)), "When an authority is not ours it should not count")
 	foreign.Name = RootCA
 	g.Expect(earliestAuthority(append(secrets, *foreign))).To(BeTemporally("==", noon.AddDate(-5, 0, 0).Add(caValidity)), "When one ends earlier it should be that one")
+}
+
+func TestExpiry(t *testing.T) {
+	t.Run("When several previous authorities are trusted it should tell of the first to end, in one series", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAging(t)
+		a.replace()
+		a.replace()
+		objs := fake.NewClientBuilder()
+		for _, s := range listed(a.obs) {
+			objs = objs.WithObjects(&s)
+		}
+		registry := prometheus.NewPedanticRegistry()
+		g.Expect(registry.Register(NewExpiry(objs.Build(), a.spec.Namespace))).To(Succeed())
+		families, err := registry.Gather()
+		g.Expect(err).NotTo(HaveOccurred(), "a series twice makes all metrics unreadable")
+		previous := 0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				for _, l := range m.GetLabel() {
+					if l.GetName() == "generation" && l.GetValue() == string(Previous) {
+						previous++
+						g.Expect(m.GetGauge().GetValue()).To(BeNumerically("~", noon.Add(caValidity).Unix(), 1))
+					}
+				}
+			}
+		}
+		g.Expect(previous).To(Equal(len(a.spec.authorities())))
+	})
 }

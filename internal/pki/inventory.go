@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ const (
 
 // Certificate is one certificate in the namespace of a control plane, as Inventory lists it. There is no key in it.
 type Certificate struct {
-	// Secret and Key are where it is.
+	// Secret and Key are where it is. Of several previous authorities, which are under one key, those after the first have their place added: previous.crt#2.
 	Secret string `json:"secret"`
 	Key    string `json:"key"`
 	Kind   Kind   `json:"kind"`
@@ -123,11 +124,34 @@ func listSecret(s *corev1.Secret, authority bool, renewShare float64) []Certific
 		if authority && key == TLSCertKey {
 			continue // a copy of ca.crt
 		}
+		if authority && key == previousCertKey {
+			list = append(list, listFormers(s)...)
+			continue
+		}
 		cert, err := parseCertificate(s.Data[key])
 		if err != nil {
 			continue
 		}
 		list = append(list, describe(s, key, cert, keeper, authority, renewShare))
+	}
+	return list
+}
+
+// listFormers lists the authorities before the present one that are trusted still.
+func listFormers(s *corev1.Secret) []Certificate {
+	var list []Certificate
+	g := generationsOf(s, pair{}, Spec{})
+	for i, f := range g.previous[:min(len(g.previous), maxListed)] {
+		if f.cert == nil {
+			continue
+		}
+		c := describe(s, previousCertKey, f.cert, KeptByControlPlane, true, 0)
+		if i > 0 {
+			c.Key = fmt.Sprintf("%s#%d", previousCertKey, i+1)
+		}
+		until := f.until(g.lasts).UTC()
+		c.Kind, c.Next, c.NextAt = Previous, NextForgotten, &until
+		list = append(list, c)
 	}
 	return list
 }
@@ -176,13 +200,7 @@ func generationIn(s *corev1.Secret, key string, cert *x509.Certificate) (Kind, s
 	case nextCertKey:
 		return Successor, "", time.Time{}
 	case previousCertKey:
-		g := generations{}
-		at := cert.NotAfter
-		if switched, err := time.Parse(time.RFC3339, s.Annotations[switchedAnnotation]); err == nil {
-			g.switched = switched
-			at = earlier(at, g.forgotten(Spec{}))
-		}
-		return Previous, NextForgotten, at
+		return Previous, "", time.Time{} // listFormers says more
 	}
 	if len(s.Data[nextCertKey]) > 0 {
 		return Authority, NextSwitched, cert.NotAfter.Add(-switchLeft)

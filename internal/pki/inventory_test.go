@@ -62,6 +62,21 @@ func TestInventory(t *testing.T) {
 		g.Expect(previous.Next).To(Equal(NextForgotten))
 		g.Expect(*previous.NextAt).To(BeTemporally("~", now.Add(forgetAfter), time.Second))
 	})
+	t.Run("When an authority was replaced several times it should list each that is trusted still, with its own end and place", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAging(t)
+		a.replace()
+		first := a.now
+		a.now = a.now.Add(90 * 24 * time.Hour)
+		a.replace()
+		list := Inventory(listed(a.obs), 0)
+		older, newer := find(list, ClusterSigner, previousCertKey), find(list, ClusterSigner, previousCertKey+"#2")
+		g.Expect(older.Kind).To(Equal(Previous))
+		g.Expect(*older.NextAt).To(BeTemporally("~", first.Add(clusterSigning+settle), time.Second))
+		g.Expect(newer.Kind).To(Equal(Previous))
+		g.Expect(*newer.NextAt).To(BeTemporally("~", a.now.Add(clusterSigning+settle), time.Second))
+		g.Expect(find(list, ClusterSigner, CACertKey).Kind).To(Equal(Authority))
+	})
 	t.Run("When a Secret is a user's or holds garbage it should say whose it is and leave garbage out", func(t *testing.T) {
 		g := NewWithT(t)
 		theirs := corev1.Secret{Data: map[string][]byte{TLSCertKey: obs.Secrets[KASServer].Data[TLSCertKey], "x.crt": []byte("garbage"), TLSKeyKey: []byte("secret")}}
@@ -110,7 +125,7 @@ func TestRotateBefore(t *testing.T) {
 	g.Expect(pass().Empty()).To(BeTrue())
 
 	plan := PlanFor(spec, obs, source(now))
-	now = obs.mustSince(g).Add(forgetAfter + 2*time.Hour)
+	now = obs.mustSince(g).Add(clusterSigning + 2*time.Hour)
 	g.Expect(plan.RecheckAfter).To(BeNumerically(">", 0))
 	plan = PlanFor(spec, obs, source(now))
 	obs = apply(obs, plan)

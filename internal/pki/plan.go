@@ -43,6 +43,8 @@ type Plan struct {
 	Problems []error
 	// RecheckAfter is when the next leaf is due for renewal, or an authority for its next step. Zero when there is nothing to wait for.
 	RecheckAfter time.Duration
+	// AwaitsRollout says that the next step of an authority waits for Spec.TrustRolledOut.
+	AwaitsRollout bool
 }
 
 // Write is a Secret or a ConfigMap to store. It carries the resourceVersion of what was read, and none when there was nothing.

@@ -184,7 +184,7 @@ func TestAuthorityLife(t *testing.T) {
 	g.Expect(told).To(HaveLen(3), "%q", told)
 	g.Expect(told[0]).To(HavePrefix("it gets a successor"))
 	g.Expect(told[1]).To(Equal("its successor is trusted everywhere"))
-	g.Expect(told[2]).To(Equal("the authority before it is not needed any more"))
+	g.Expect(told[2]).To(Equal("an authority before it is not needed any more"))
 	g.Expect(obs.Secrets[RootCA].Data[CAKeyKey]).NotTo(Equal(first))
 	g.Expect(obs.Secrets[RootCA].Data).NotTo(HaveKey(previousCertKey))
 	g.Expect(strings.Count(obs.ConfigMaps[RootCABundle].Data[CACertKey], "BEGIN CERTIFICATE")).To(Equal(1))

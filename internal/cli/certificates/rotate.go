@@ -44,8 +44,10 @@ func authoritiesCommand() *cobra.Command {
 		Use:   "authorities",
 		Short: "Replace certificate authorities of a hosted cluster in two steps",
 		Long: `Replace the certificate authorities of a hosted cluster. Each authority gets a successor, whose certificate first joins every bundle and kubeconfig. Once all
-components run with it, and an hour has passed, the successor signs, and every certificate is issued again. The old authority remains trusted until nothing that it
-signed can be valid any more. --revoke ends trust in old authorities as soon as all components have the new certificates, for example after a key was stolen. It leaves
+components run with it, and an hour has passed, the successor signs, and every certificate is issued again. Old authorities remain trusted until nothing that they
+signed can be valid any more: 400 days, and two years for that of nodes' certificates (cluster-signer-ca). You can replace authorities again before that, until ten old
+ones of one authority are trusted: then it isn't replaced before the first of them has come to its end, and condition Degraded of the HostedCluster says when that is.
+--revoke ends trust in old authorities as soon as all components have the new certificates, for example after a key was stolen. It leaves
 out the authority for nodes' certificates (cluster-signer-ca), because nodes would be locked out: replace the nodes, then use --authority cluster-signer-ca --step forget.
 
 Nodes are updated automatically: the authorities that they know (root-ca, kube-apiserver-to-kubelet-signer, cluster-signer-ca) are not switched before every node has

@@ -119,7 +119,7 @@ func (s *Server) cluster(r *request) (any, error) {
 	}
 	hc := &snap.HostedClusters[0]
 	key := world.Key{Namespace: hc.Namespace, Name: hc.Name}
-	page := &clusterPage{Cluster: world.ClusterOf(hc), ControlPlane: key.ControlPlane(), Release: hc.Spec.Release.Image, Why: cleaned(why.Explain(snap, of)),
+	page := &clusterPage{Cluster: world.ClusterOf(hc, time.Now()), ControlPlane: key.ControlPlane(), Release: hc.Spec.Release.Image, Why: cleaned(why.Explain(snap, of)),
 		Command: fmt.Sprintf("hypershift why hostedcluster/%s -n %s", hc.Name, hc.Namespace), Graph: graphOf(snap), Conditions: conditionsOf(hc.Status.Conditions), Stages: stagesOf(hc),
 		Versions: versionsOf(hc), Endpoints: endpointsOf(hc), Packages: []*world.Package{}, Warnings: warningsOf(snap), Commands: Commands(hc.Namespace, hc.Name)}
 	page.Timeline = s.timeline(ctx, r.viewer.Client, "hostedcluster", hc, hc.Status.Conditions)
@@ -135,7 +135,7 @@ func (s *Server) cluster(r *request) (any, error) {
 		page.Notes = append(page.Notes, "Package: "+clip.Line(err.Error()))
 	}
 	for i := range list.Items {
-		page.Packages = append(page.Packages, world.PackageOf(&list.Items[i]))
+		page.Packages = append(page.Packages, world.PackageOf(&list.Items[i], time.Now()))
 	}
 	return page, nil
 }

@@ -125,7 +125,7 @@ func (s *Server) pkg(r *request) (any, error) {
 		return nil, problem{404, "there is no such object"}
 	}
 	p := &snap.Packages[i]
-	page := &pkgPage{Package: world.PackageOf(p), Why: cleaned(why.Explain(snap, of)), Command: fmt.Sprintf("hypershift why package/%s -n %s", p.Name, p.Namespace), Paused: p.Spec.Paused,
+	page := &pkgPage{Package: world.PackageOf(p, time.Now()), Why: cleaned(why.Explain(snap, of)), Command: fmt.Sprintf("hypershift why package/%s -n %s", p.Name, p.Namespace), Paused: p.Spec.Paused,
 		Conditions: conditionsOf(p.Status.Conditions), Timeline: s.timeline(ctx, r.viewer.Client, "package", p, p.Status.Conditions)}
 	sets := setsOf(snap, p)
 	page.Revisions, page.More = revisionsOf(sets), max(0, len(sets)-maxRevisions)

@@ -63,7 +63,7 @@ func poolsOf(snap *why.Snapshot) []poolEntry {
 	out := []poolEntry{}
 	for i := range snap.NodePools {
 		np := &snap.NodePools[i]
-		p := poolEntry{Pool: world.PoolOf(np), Conditions: conditionsOf(ofPool(np)), Sets: []machineSet{}, Machines: []machine{},
+		p := poolEntry{Pool: world.PoolOf(np, time.Now()), Conditions: conditionsOf(ofPool(np)), Sets: []machineSet{}, Machines: []machine{},
 			Why:     cleaned(why.Explain(snap, why.Object{Kind: "NodePool", Namespace: np.Namespace, Name: np.Name})),
 			Command: fmt.Sprintf("hypershift why nodepool/%s -n %s", np.Name, np.Namespace)}
 		for j := range snap.MachineSets {

@@ -148,7 +148,7 @@ func (s *Server) rollout(r *request) (any, error) {
 
 // newRollout puts a page together. It is pure.
 func newRollout(owner *packagesv1.HostedClusterPackage, in rollout.Observed, plan rollout.Plan, f rollout.Forecast, a rollout.Assumptions) *rolloutPage {
-	page := &rolloutPage{Rollout: world.RolloutOf(owner), Paused: in.Settings.Options.Paused, Used: plan.Used, Budget: plan.Budget, By: []string{},
+	page := &rolloutPage{Rollout: world.RolloutOf(owner, time.Now()), Paused: in.Settings.Options.Paused, Used: plan.Used, Budget: plan.Budget, By: []string{},
 		Current: clip.Line(plan.Group), Soaks: plan.Soaks, Finished: plan.Finished, Conditions: conditionsOf(owner.Status.Conditions),
 		Commands: map[string]string{
 			"pause":  "kubectl package rollout pause hostedclusterpackage/" + owner.Name,

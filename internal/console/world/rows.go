@@ -110,9 +110,9 @@ type Rollout struct {
 	Created   time.Time  `json:"created"`
 }
 
-// ClusterOf is the row of a HostedCluster, without nodes: those are of its NodePools.
-func ClusterOf(hc *hyperv1.HostedCluster) *Cluster {
-	f := why.Of(hc, time.Now())
+// ClusterOf is the row of a HostedCluster at a time, without nodes: those are of its NodePools.
+func ClusterOf(hc *hyperv1.HostedCluster, now time.Time) *Cluster {
+	f := why.Of(hc, now)
 	row := &Cluster{Namespace: hc.Namespace, Name: hc.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Platform: string(hc.Spec.Platform.Type),
 		Created: hc.CreationTimestamp.Time, Labels: labelsOf(hc.Labels)}
 	if v := hc.Status.Version; v != nil {
@@ -132,9 +132,9 @@ func ClusterOf(hc *hyperv1.HostedCluster) *Cluster {
 	return row
 }
 
-// PoolOf is the row of a NodePool.
-func PoolOf(np *hyperv1.NodePool) *Pool {
-	f := why.Of(np, time.Now())
+// PoolOf is the row of a NodePool at a time.
+func PoolOf(np *hyperv1.NodePool, now time.Time) *Pool {
+	f := why.Of(np, now)
 	row := &Pool{Namespace: np.Namespace, Name: np.Name, Cluster: np.Spec.ClusterName, Health: f.Health, Cause: f.Cause, Since: f.Since, Version: text(np.Status.Version),
 		Ready: np.Status.Replicas, Wanted: ptr.Deref(np.Spec.Replicas, np.Status.Replicas), Upgrade: string(np.Spec.Management.UpgradeType), Created: np.CreationTimestamp.Time}
 	if a := np.Spec.AutoScaling; a != nil {
@@ -143,9 +143,9 @@ func PoolOf(np *hyperv1.NodePool) *Pool {
 	return row
 }
 
-// PackageOf is the row of a Package.
-func PackageOf(p *packagesv1.Package) *Package {
-	f := why.Of(p, time.Now())
+// PackageOf is the row of a Package at a time.
+func PackageOf(p *packagesv1.Package, now time.Time) *Package {
+	f := why.Of(p, now)
 	row := &Package{Namespace: p.Namespace, Name: p.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Revision: p.Status.Revision, Image: text(p.Spec.Image), Created: p.CreationTimestamp.Time}
 	if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "HostedClusterPackage" {
 		row.Rollout = owner.Name
@@ -153,9 +153,9 @@ func PackageOf(p *packagesv1.Package) *Package {
 	return row
 }
 
-// RolloutOf is the row of a HostedClusterPackage.
-func RolloutOf(p *packagesv1.HostedClusterPackage) *Rollout {
-	f := why.Of(p, time.Now())
+// RolloutOf is the row of a HostedClusterPackage at a time.
+func RolloutOf(p *packagesv1.HostedClusterPackage, now time.Time) *Rollout {
+	f := why.Of(p, now)
 	s := p.Status
 	row := &Rollout{Name: p.Name, Health: f.Health, Cause: f.Cause, Since: f.Since, Total: s.TotalPackages, Updated: s.UpdatedPackages, Available: s.AvailablePackages,
 		InFlight: len(s.Processing), Image: text(p.Spec.Template.Spec.Image), Strategy: "all at once", Created: p.CreationTimestamp.Time}

@@ -21,11 +21,13 @@ import (
 	"hcp.internal/platform/internal/aws/infra"
 	awscli "hcp.internal/platform/internal/cli/aws"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/install"
 )
 
 // maker is a platform that makes in the cloud what no file describes.
 type maker interface {
-	// make makes it before load, which then reads descriptions of it. Everything that load would refuse is refused before anything is made.
+	// make makes it before load, which then reads descriptions of it. Everything that load, Validate and prepare would refuse is refused before
+	// anything is made.
 	// The returned function removes the descriptions.
 	make(ctx context.Context, raw *rawFlags, fs *pflag.FlagSet, o *Options, log io.Writer) (func(), error)
 }
@@ -80,7 +82,8 @@ func (a *aws) make(ctx context.Context, raw *rawFlags, fs *pflag.FlagSet, o *Opt
 	if err != nil {
 		return none, err
 	}
-	if err := a.identify(ctx, o, given, log); err != nil {
+	generated, err := a.identify(ctx, o, given)
+	if err != nil {
 		return none, err
 	}
 	network, roles, err := a.wanted(o)
@@ -92,9 +95,12 @@ func (a *aws) make(ctx context.Context, raw *rawFlags, fs *pflag.FlagSet, o *Opt
 		return none, fmt.Errorf("making a folder for descriptions of the infrastructure: %w", err)
 	}
 	cleanup := func() { _ = os.RemoveAll(dir) }
-	if err := a.rehearse(raw, fs, *o, dir); err != nil {
+	if err := a.rehearse(ctx, raw, fs, o, &roles, dir); err != nil {
 		cleanup()
 		return none, err
+	}
+	if generated {
+		fmt.Fprintf(log, "The infrastructure is called %s: if this command is interrupted, give it --infra-id %s to go on.\n", o.InfraID, o.InfraID)
 	}
 	if err := a.makeBoth(ctx, o, dir, network, roles, given, log); err != nil {
 		cleanup()
@@ -115,37 +121,34 @@ func (a *aws) readGiven(o *Options) (*infra.Output, error) {
 	return given, nil
 }
 
-// identify settles the identifier: that of the flag, of the file, or of the HostedCluster, if it is there already.
-func (a *aws) identify(ctx context.Context, o *Options, given *infra.Output, log io.Writer) error {
+// identify settles the identifier: that of the flag, of the file, or of the HostedCluster, if it is there already; otherwise it generates one.
+func (a *aws) identify(ctx context.Context, o *Options, given *infra.Output) (generated bool, err error) {
 	if o.InfraID == "" && given != nil {
 		o.InfraID = given.InfraID
 	}
 	if o.InfraID != "" {
-		return nil
+		return false, nil
 	}
 	c, err := o.Connect.Client()
 	if err != nil {
-		return err
+		return false, err
 	}
 	hc := &hyperv1.HostedCluster{}
 	err = c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc)
 	switch {
 	case meta.IsNoMatchError(err):
-		return errors.New("the management cluster doesn't know HostedClusters: run `hypershift install` first")
+		return false, errors.New("the management cluster doesn't know HostedClusters: run `hypershift install` first")
 	case err != nil && !apierrors.IsNotFound(err):
-		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
+		return false, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
 	case err == nil:
 		o.InfraID = hc.Spec.InfraID
 	}
-	if o.InfraID == "" {
-		g, err := generate(*o, rand.Reader)
-		if err != nil {
-			return err
-		}
-		o.InfraID = g.InfraID
-		fmt.Fprintf(log, "The infrastructure is called %s: if this command is interrupted, give it --infra-id %s to go on.\n", o.InfraID, o.InfraID)
+	if o.InfraID != "" {
+		return false, nil
 	}
-	return nil
+	g, err := generate(*o, rand.Reader)
+	o.InfraID = g.InfraID
+	return true, err
 }
 
 // wanted are options of what is made, as far as they are known before.
@@ -169,8 +172,62 @@ func (a *aws) wanted(o *Options) (infra.Options, iam.Options, error) {
 	return network, roles, network.Validate()
 }
 
-// rehearse has load read descriptions of what will be there, so that what it refuses is refused now.
-func (a *aws) rehearse(raw *rawFlags, fs *pflag.FlagSet, o Options, dir string) error {
+// rehearse does with descriptions of what will be there all that is done before a cluster is written, so that what is refused is refused now. It
+// settles the release and what roles need of the management cluster: neither should be another one, or missing, when the network is made.
+func (a *aws) rehearse(ctx context.Context, raw *rawFlags, fs *pflag.FlagSet, o *Options, roles *iam.Options, dir string) error {
+	trial, err := a.trial(*o, dir)
+	if err != nil {
+		return err
+	}
+	if err := raw.load(fs, &trial); err != nil {
+		return err
+	}
+	trial.settle(fs)
+	if err := trial.Validate(); err != nil {
+		return err
+	}
+	c, err := o.Connect.Client()
+	if err != nil {
+		return err
+	}
+	if err := trial.prepare(ctx, c); err != nil {
+		return err
+	}
+	if trial.InfraID != o.InfraID {
+		return fmt.Errorf("--infra-id %s: HostedCluster %s/%s is there with infrastructure %s, which can't change: give --infra-id %s", o.InfraID, o.Namespace, o.Name, trial.InfraID, trial.InfraID)
+	}
+	o.ReleaseImage = trial.ReleaseImage
+	if a.iamJSON != "" {
+		return nil
+	}
+	return rehearseRoles(ctx, c, roles)
+}
+
+// rehearseRoles finds the bucket of OIDC documents, and checks what can be checked of roles before there are zones.
+func rehearseRoles(ctx context.Context, c client.Client, roles *iam.Options) error {
+	if roles.IssuerURL == "" {
+		name, region, ok, err := install.OIDCBucket(ctx, c)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errors.New("--oidc-issuer-url is required: the installation has no bucket of OIDC documents, which `hypershift install --oidc-storage-provider-s3-bucket-name` gives it")
+		}
+		roles.BucketName, roles.BucketRegion = name, region
+	}
+	trial := *roles
+	trial.PublicZoneID, trial.PrivateZoneID, trial.LocalZoneID = trialPublicZone, trialPrivateZone, trialPrivateZone
+	return trial.Validate()
+}
+
+// Zones of a rehearsal.
+const (
+	trialPublicZone  = "Z0"
+	trialPrivateZone = "Z1"
+)
+
+// trial are options with descriptions of what will be there.
+func (a *aws) trial(o Options, dir string) (Options, error) {
 	zones := []infra.Zone{}
 	for _, zone := range a.zones {
 		zones = append(zones, infra.Zone{Name: zone, SubnetID: "subnet-0"})
@@ -184,8 +241,8 @@ func (a *aws) rehearse(raw *rawFlags, fs *pflag.FlagSet, o Options, dir string) 
 	if o.infraJSON == "" {
 		trialOptions.infraJSON = filepath.Join(dir, "trial-infra.json")
 		if err := writePrivate(trialOptions.infraJSON, infra.Output{Region: a.region, InfraID: o.InfraID, Name: o.Name, VPCID: "vpc-0", Zones: zones,
-			BaseDomain: o.BaseDomain, BaseDomainPrefix: o.BaseDomainPrefix, MachineCIDR: a.making.infra.VPCCIDR, PublicZoneID: "Z0", PrivateZoneID: "Z1"}); err != nil {
-			return err
+			BaseDomain: o.BaseDomain, BaseDomainPrefix: o.BaseDomainPrefix, MachineCIDR: a.making.infra.VPCCIDR, PublicZoneID: trialPublicZone, PrivateZoneID: trialPrivateZone}); err != nil {
+			return Options{}, err
 		}
 	}
 	if a.iamJSON == "" {
@@ -198,10 +255,10 @@ func (a *aws) rehearse(raw *rawFlags, fs *pflag.FlagSet, o Options, dir string) 
 			out.KarpenterRoleARN = "arn:aws:iam::0:role/trial"
 		}
 		if err := writePrivate(trial.iamJSON, out); err != nil {
-			return err
+			return Options{}, err
 		}
 	}
-	return raw.load(fs, &trialOptions)
+	return trialOptions, nil
 }
 
 // makeBoth makes what isn't described, and writes descriptions for load.

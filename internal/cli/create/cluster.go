@@ -40,31 +40,7 @@ func Cluster(ctx context.Context, o Options, out io.Writer) error {
 
 // cluster is Cluster with valid options and a client.
 func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) error {
-	if err := complete(ctx, &o, c); err != nil {
-		return err
-	}
-	if o.VersionCheck {
-		if err := checkVersion(ctx, c); err != nil {
-			return err
-		}
-	}
-	existing := &hyperv1.HostedCluster{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, existing)
-	switch {
-	case meta.IsNoMatchError(err):
-		return errors.New("the management cluster doesn't know HostedClusters: run `hypershift install` first")
-	case err != nil && !apierrors.IsNotFound(err):
-		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
-	case err == nil && !existing.DeletionTimestamp.IsZero():
-		return fmt.Errorf("HostedCluster %s/%s is being deleted: wait with `hypershift destroy cluster %s --namespace %s --name %s`",
-			o.Namespace, o.Name, platformArg(o.Platform), o.Namespace, o.Name)
-	case err == nil:
-		o.existing = existing
-		if existing.Spec.InfraID != "" {
-			o.InfraID = existing.Spec.InfraID
-		}
-	}
-	if err := o.resolveRelease(ctx, func() (client.Client, error) { return c, nil }); err != nil {
+	if err := o.prepare(ctx, c); err != nil {
 		return err
 	}
 	g, err := generate(o, rand.Reader)
@@ -87,6 +63,38 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 		return nil
 	}
 	return Wait(ctx, o, c, p)
+}
+
+// prepare asks the management cluster for what the flags leave open, and refuses what can't be made there. It writes nothing.
+func (o *Options) prepare(ctx context.Context, c client.Client) error {
+	if err := complete(ctx, o, c); err != nil {
+		return err
+	}
+	if o.VersionCheck {
+		if err := checkVersion(ctx, c); err != nil {
+			return err
+		}
+	}
+	existing := &hyperv1.HostedCluster{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, existing)
+	switch {
+	case meta.IsNoMatchError(err):
+		return errors.New("the management cluster doesn't know HostedClusters: run `hypershift install` first")
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
+	case err == nil && !existing.DeletionTimestamp.IsZero():
+		return fmt.Errorf("HostedCluster %s/%s is being deleted: wait with `hypershift destroy cluster %s --namespace %s --name %s`",
+			o.Namespace, o.Name, platformArg(o.Platform), o.Namespace, o.Name)
+	case err == nil && existing.Spec.Platform.Type != o.Platform:
+		return fmt.Errorf("HostedCluster %s/%s uses platform %s, which can't change: choose another --name, or run `hypershift create cluster %s`",
+			o.Namespace, o.Name, existing.Spec.Platform.Type, platformArg(existing.Spec.Platform.Type))
+	case err == nil:
+		o.existing = existing
+		if existing.Spec.InfraID != "" {
+			o.InfraID = existing.Spec.InfraID
+		}
+	}
+	return o.resolveRelease(ctx, func() (client.Client, error) { return c, nil })
 }
 
 // write applies an object, or makes it once when what exists must stay: keys, and pools whose size nobody spoke of.

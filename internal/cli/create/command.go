@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +19,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/cli/progress"
 )
@@ -70,53 +71,7 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 		Long:    texts.long,
 		Example: texts.example,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if m, ok := o.cloud.(maker); ok && !r.wanted() {
-				cleanup, err := m.make(cmd.Context(), raw, cmd.Flags(), &o, cmd.ErrOrStderr())
-				if err != nil {
-					return err
-				}
-				defer cleanup()
-			}
-			if err := raw.load(cmd.Flags(), &o); err != nil {
-				return err
-			}
-			o.ScalePools = cmd.Flags().Changed("node-pool-replicas")
-			if flags := cmd.Flags(); flags.Changed("network-type") && o.NetworkType != hyperv1.Other && !flags.Changed("allocate-node-cidrs") {
-				o.AllocateNodeCIDRs = false
-			} else if o.cloud == nil && isOpenShift(o.ReleaseImage) && !flags.Changed("network-type") && !flags.Changed("allocate-node-cidrs") {
-				o.NetworkType, o.AllocateNodeCIDRs = hyperv1.OVNKubernetes, false
-			}
-			for _, note := range o.notes {
-				fmt.Fprintln(cmd.ErrOrStderr(), note)
-			}
-			if platform == hyperv1.LocalPlatform && o.APIServerAddress != "" && !cmd.Flags().Changed("expose-through-load-balancer") {
-				o.LoadBalancer = false
-			}
-			if err := r.check(o.Connect); err != nil {
-				return err
-			}
-			if r.wanted() {
-				return r.run(cmd, func(out io.Writer) error {
-					return Render(cmd.Context(), o, RenderOptions{Format: r.format, Sensitive: r.sensitive}, out, cmd.ErrOrStderr())
-				})
-			}
-			progress := r.progress(cmd)
-			o.Wait = o.Wait && o.Connect.DryRun == connect.NoDryRun
-			if err := Cluster(cmd.Context(), o, progress); err != nil {
-				return err
-			}
-			if r.format != output.Text {
-				return r.result(cmd, o.Connect, &hyperv1.HostedCluster{
-					TypeMeta: metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster"}, ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
-			}
-			if o.Connect.DryRun != connect.NoDryRun {
-				fmt.Fprintln(progress, "Nothing has been changed.")
-				return nil
-			}
-			printNext(progress, o)
-			return nil
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runCluster(cmd, &o, raw, &r) },
 	}
 	addClusterFlags(cmd.Flags(), &o, raw)
 	if o.cloud != nil {
@@ -136,6 +91,60 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 	connect.CompleteNamespaces(cmd, &o.Connect, "namespace")
 	connect.CompleteStorageClasses(cmd, &o.Connect, "etcd-storage-class")
 	return cmd
+}
+
+// runCluster is `create cluster PLATFORM`.
+func runCluster(cmd *cobra.Command, o *Options, raw *rawFlags, r *renderFlags) error {
+	if err := r.check(o.Connect); err != nil {
+		return err
+	}
+	if m, ok := o.cloud.(maker); ok && !r.wanted() {
+		cleanup, err := m.make(cmd.Context(), raw, cmd.Flags(), o, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		defer cleanup()
+	}
+	if err := raw.load(cmd.Flags(), o); err != nil {
+		return err
+	}
+	o.settle(cmd.Flags())
+	for _, note := range o.notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), note)
+	}
+	if r.wanted() {
+		return r.run(cmd, func(out io.Writer) error {
+			return Render(cmd.Context(), *o, RenderOptions{Format: r.format, Sensitive: r.sensitive}, out, cmd.ErrOrStderr())
+		})
+	}
+	progress := r.progress(cmd)
+	o.Wait = o.Wait && o.Connect.DryRun == connect.NoDryRun
+	if err := Cluster(cmd.Context(), *o, progress); err != nil {
+		return err
+	}
+	if r.format != output.Text {
+		return r.result(cmd, o.Connect, &hyperv1.HostedCluster{
+			TypeMeta: metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster"}, ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}})
+	}
+	if o.Connect.DryRun != connect.NoDryRun {
+		fmt.Fprintln(progress, "Nothing has been changed.")
+		return nil
+	}
+	printNext(progress, *o)
+	return nil
+}
+
+// settle decides what depends on which flags were given.
+func (o *Options) settle(flags *pflag.FlagSet) {
+	o.ScalePools = flags.Changed("node-pool-replicas")
+	if flags.Changed("network-type") && o.NetworkType != hyperv1.Other && !flags.Changed("allocate-node-cidrs") {
+		o.AllocateNodeCIDRs = false
+	} else if o.cloud == nil && isOpenShift(o.ReleaseImage) && !flags.Changed("network-type") && !flags.Changed("allocate-node-cidrs") {
+		o.NetworkType, o.AllocateNodeCIDRs = hyperv1.OVNKubernetes, false
+	}
+	if o.Platform == hyperv1.LocalPlatform && o.APIServerAddress != "" && !flags.Changed("expose-through-load-balancer") {
+		o.LoadBalancer = false
+	}
 }
 
 // printNext says what a person will want to do next.
@@ -213,8 +222,11 @@ func (r *renderFlags) run(cmd *cobra.Command, write func(io.Writer) error) error
 	if err := write(&buffer); err != nil {
 		return err
 	}
-	// Only for the user: it may hold Secrets.
-	if err := os.WriteFile(r.into, buffer.Bytes(), 0o600); err != nil {
+	access := install.AsBefore
+	if r.sensitive {
+		access = install.Private
+	}
+	if err := install.WriteFile(r.into, buffer.Bytes(), access); err != nil {
 		return fmt.Errorf("--render-into: %w", err)
 	}
 	return nil
@@ -242,7 +254,7 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 			if r.wanted() {
 				return r.run(cmd, func(out io.Writer) error { return renderNodePool(cmd.Context(), flags, o, r, out, cmd.ErrOrStderr()) })
 			}
-			if err := createNodePool(cmd.Context(), flags, o, r.progress(cmd)); err != nil || r.format == output.Text {
+			if err := createNodePool(cmd.Context(), flags, o, changedFlags(cmd.Flags()), r.progress(cmd)); err != nil || r.format == output.Text {
 				return err
 			}
 			return r.result(cmd, flags, &hyperv1.NodePool{
@@ -294,7 +306,8 @@ func renderNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions,
 	return render([]client.Object{nodePoolOf(o)}, RenderOptions{Format: r.format}, out, notes)
 }
 
-func createNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions, out io.Writer) error {
+// createNodePool creates the pool, or changes in the one that is there what the flags of these names say.
+func createNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions, given []string, out io.Writer) error {
 	if err := o.validateAlone(); err != nil {
 		return err
 	}
@@ -302,25 +315,58 @@ func createNodePool(ctx context.Context, flags connect.Flags, o NodePoolOptions,
 	if err != nil {
 		return err
 	}
-	if err := completeNodePool(ctx, &o, c); err != nil {
+	hc, err := clusterOf(ctx, c, o)
+	if err != nil {
 		return err
 	}
-	return apply(ctx, c, progress.New(out, nil), nodePoolOf(o))
+	p := progress.New(out, nil)
+	existing, err := existingPool(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	if existing == nil {
+		whole := o
+		if err := whole.complete(hc); err != nil {
+			return err
+		}
+		made, err := createPool(ctx, c, p, nodePoolOf(whole))
+		if made || err != nil {
+			return err
+		}
+		if existing, err = existingPool(ctx, c, o); err != nil { // that somebody else made at this moment
+			return err
+		}
+	}
+	return changePool(ctx, c, p, existing, o, given)
 }
 
 // completeNodePool takes from the cluster what flags don't say, and refuses a pool of another platform than the cluster's.
 func completeNodePool(ctx context.Context, o *NodePoolOptions, c client.Client) error {
+	hc, err := clusterOf(ctx, c, *o)
+	if err != nil {
+		return err
+	}
+	return o.complete(hc)
+}
+
+// clusterOf reads the cluster that a pool is for, and refuses one of another platform.
+func clusterOf(ctx context.Context, c client.Client, o NodePoolOptions) (*hyperv1.HostedCluster, error) {
 	hc := &hyperv1.HostedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.ClusterName}, hc)
 	if apierrors.IsNotFound(err) {
-		return exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName))
+		return nil, exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s/%s not found: check --cluster-name and --namespace", o.Namespace, o.ClusterName))
 	}
 	if err != nil {
-		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
+		return nil, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
 	}
 	if hc.Spec.Platform.Type != o.Platform {
-		return fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, platformArg(hc.Spec.Platform.Type))
+		return nil, fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, platformArg(hc.Spec.Platform.Type))
 	}
+	return hc, nil
+}
+
+// complete takes from the cluster what flags don't say.
+func (o *NodePoolOptions) complete(hc *hyperv1.HostedCluster) error {
 	if o.ReleaseImage == "" {
 		o.ReleaseImage = hc.Spec.Release.Image
 	}

@@ -318,6 +318,60 @@ func TestRenderInto(t *testing.T) {
 	g.Expect(out.String()).To(BeEmpty())
 }
 
+// A file that was there before may be readable by everybody, and a link or a device is not replaced by a file.
+func TestRenderIntoWhatIsThere(t *testing.T) {
+	render := func(path string, more ...string) error {
+		cmd := Command()
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		cmd.SetArgs(append([]string{"cluster", "local", "--name", "demo", "--release-image", "r/i:1", "--render-into", path}, more...))
+		return cmd.ExecuteContext(t.Context())
+	}
+	mode := func(g Gomega, path string) os.FileMode {
+		info, err := os.Lstat(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		return info.Mode()
+	}
+	t.Run("When everybody can read the file it should be closed for Secrets", func(t *testing.T) {
+		g := NewWithT(t)
+		path := filepath.Join(t.TempDir(), "demo.yaml")
+		g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+		g.Expect(os.Chmod(path, 0o644)).To(Succeed())
+		g.Expect(render(path, "--render-sensitive")).To(Succeed())
+		g.Expect(mode(g, path)).To(Equal(os.FileMode(0o600)))
+	})
+	t.Run("When there are no Secrets in it the file should stay as readable as it was", func(t *testing.T) {
+		g := NewWithT(t)
+		path := filepath.Join(t.TempDir(), "demo.yaml")
+		g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+		g.Expect(os.Chmod(path, 0o644)).To(Succeed())
+		g.Expect(render(path)).To(Succeed())
+		g.Expect(mode(g, path)).To(Equal(os.FileMode(0o644)))
+	})
+	t.Run("When a link leads to the file it should stay one", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := t.TempDir()
+		path, link := filepath.Join(dir, "demo.yaml"), filepath.Join(dir, "link.yaml")
+		g.Expect(os.WriteFile(path, []byte("old"), 0o600)).To(Succeed())
+		g.Expect(os.Symlink("demo.yaml", link)).To(Succeed())
+		g.Expect(render(link)).To(Succeed())
+		g.Expect(mode(g, link) & os.ModeSymlink).NotTo(BeZero())
+		raw, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(raw)).To(ContainSubstring("kind: HostedCluster"))
+	})
+	t.Run("When the command is refused the file should stay as it was", func(t *testing.T) {
+		g := NewWithT(t)
+		path := filepath.Join(t.TempDir(), "demo.yaml")
+		g.Expect(os.WriteFile(path, []byte("old"), 0o600)).To(Succeed())
+		g.Expect(render(path, "--etcd-storage-size", "much")).NotTo(Succeed())
+		raw, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(raw)).To(Equal("old"))
+	})
+}
+
 func TestNodeAddress(t *testing.T) {
 	node := func(ready corev1.ConditionStatus, addresses ...corev1.NodeAddress) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{

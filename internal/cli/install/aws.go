@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -259,4 +260,15 @@ func addAWS(pod *corev1.PodSpec, o Options) {
 			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "openshift", Path: "token"}}},
 		}}}, awsTokenFolder)
 	}
+}
+
+// OIDCBucket is the bucket of OIDC documents that an installation has, as it noted it in the management cluster. ok is false if it has none.
+func OIDCBucket(ctx context.Context, c client.Reader) (name, region string, ok bool, err error) {
+	note := &corev1.ConfigMap{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: bucketNoteNamespace, Name: bucketNote}, note)
+	if client.IgnoreNotFound(err) != nil {
+		return "", "", false, fmt.Errorf("reading the bucket of OIDC documents from ConfigMap %s/%s: %w", bucketNoteNamespace, bucketNote, err)
+	}
+	name, region = note.Data["name"], note.Data["region"]
+	return name, region, name != "" && region != "", nil
 }

@@ -1,10 +1,10 @@
 package install
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +75,11 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 			if err := files.load(o); err != nil {
 				return err
 			}
-			return toFile(outputFile, cmd.OutOrStdout(), func(w io.Writer) error { return Render(*o, r, w) })
+			access := AsBefore
+			if r.Sensitive {
+				access = Private
+			}
+			return toFile(outputFile, access, cmd.OutOrStdout(), func(w io.Writer) error { return Render(*o, r, w) })
 		},
 	}
 	r.Format.AddNamedFlag(cmd, "format", "Format of the output: yaml or json")
@@ -87,17 +91,19 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 	return cmd
 }
 
-// toFile calls write with the file, or with out when no file is named. A file that exists is replaced.
-func toFile(path string, out io.Writer, write func(io.Writer) error) error {
+// toFile calls write with out, or with what becomes the content of a file once all of it is there: what is refused changes no file.
+func toFile(path string, access Access, out io.Writer, write func(io.Writer) error) error {
 	if path == "" {
 		return write(out)
 	}
-	// Only for the user: the output may hold a pull secret.
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return err
+	}
+	if err := WriteFile(path, content.Bytes(), access); err != nil {
 		return fmt.Errorf("--output-file: %w", err)
 	}
-	return errors.Join(write(file), file.Close())
+	return nil
 }
 
 func complete(cmd *cobra.Command, flag string, values ...string) {

@@ -80,6 +80,12 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--pull-secret", "missing.json"}, want: "missing.json", fail: true},
 		"When template and outputs are given it should refuse": {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--template", "--outputs", "crds"}, want: "--outputs", fail: true},
+		"When a template has more replicas than an installation can it should name the flag": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--template", "--replicas", "77"}, want: "--replicas 77: must be 1 to", fail: true},
+		"When a template is limited to a platform that there is none of it should list them": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--template", "--limit-crd-install", "Bogus"}, want: `--limit-crd-install "Bogus": must be some of AWS`, fail: true},
+		"When a template has no image it should leave its parameter open": {
+			args: []string{"render", "--template"}, want: "name: OPERATOR_IMG\n  required: true\n- description", fail: false},
 		"When the format is unknown it should list the formats": {
 			args: []string{"render", "--format", "xml"}, want: "json or yaml", fail: true},
 		"When a private platform is asked for it should say that there is none": {

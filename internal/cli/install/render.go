@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hcp.internal/platform/internal/cli/connect"
@@ -66,6 +67,9 @@ type templateParameter struct {
 
 // renderTemplate prints an OpenShift Template. The names of the parameters are those that deployment pipelines know.
 func renderTemplate(o Options, r RenderOptions, out io.Writer) error {
+	if err := validateTemplate(o); err != nil {
+		return err
+	}
 	image, tag := splitTag(o.Image)
 	parameters := []templateParameter{
 		{name: "OPERATOR_IMG", value: image, description: "Image of the operator, without tag.", required: true},
@@ -81,7 +85,7 @@ func renderTemplate(o Options, r RenderOptions, out io.Writer) error {
 	}
 	var list []any
 	for _, obj := range objs {
-		if obj["kind"] == "Deployment" {
+		if isOperator(obj, o.Namespace) {
 			// ${{…}} is replaced by a number; ${…} would be a string.
 			obj["spec"].(map[string]any)["replicas"] = "${{OPERATOR_REPLICAS}}"
 		}
@@ -102,6 +106,21 @@ func renderTemplate(o Options, r RenderOptions, out io.Writer) error {
 		"objects":    list,
 		"parameters": params,
 	})})
+}
+
+// validateTemplate is Validate for a template, which may leave the image open: it is a parameter.
+func validateTemplate(o Options) error {
+	if o.Image == "" {
+		o.Image = "parameter"
+	}
+	return o.Validate()
+}
+
+// isOperator tells whether a rendered object is the operator's Deployment. Others have as many Pods as they need: a shared ingress with one could not be
+// drained, and two external-dns would write the same records.
+func isOperator(obj map[string]any, namespace string) bool {
+	u := unstructured.Unstructured{Object: obj}
+	return u.GetKind() == "Deployment" && u.GetNamespace() == namespace && u.GetName() == operatorName
 }
 
 // splitTag splits "registry:5000/repo:tag"; a reference without tag has the tag "latest".

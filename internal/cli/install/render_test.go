@@ -13,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -192,6 +193,43 @@ func TestRenderLeavesOutSecrets(t *testing.T) {
 	out.Reset()
 	g.Expect(Render(o, RenderOptions{Sensitive: true}, &out)).To(Succeed())
 	g.Expect(out.String()).To(ContainSubstring(".dockerconfigjson: ey"))
+}
+
+// The parameter of a template is the number of the operator's Pods. Each other Deployment has a number of its own.
+func TestTemplateReplicas(t *testing.T) {
+	g := NewWithT(t)
+	o := resources(func(o *Options) {
+		o.SharedIngress, o.PackageOperator, o.Console, o.Replicas = true, true, true, 2
+		o.ExternalDNS.Provider, o.ExternalDNS.DomainFilter, o.ExternalDNS.GoogleProject = dnsGoogle, "ext.example.com", "project"
+	})
+	want := map[string]any{}
+	for _, obj := range Resources(o) {
+		if d, ok := obj.(*appsv1.Deployment); ok {
+			want[d.Name] = float64(*d.Spec.Replicas)
+		}
+	}
+	g.Expect(want).To(And(HaveKeyWithValue(sharedIngressName, float64(2)), HaveKeyWithValue(externalDNSName, float64(1)), HaveKey(packageManagerName)))
+	want[operatorName] = "${{OPERATOR_REPLICAS}}"
+
+	var out bytes.Buffer
+	g.Expect(Render(o, RenderOptions{Format: output.YAML, Template: true}, &out)).To(Succeed())
+	template := struct {
+		Objects []struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct{ Replicas any }
+		}
+		Parameters []struct{ Name, Value string }
+	}{}
+	g.Expect(yaml.Unmarshal(out.Bytes(), &template)).To(Succeed())
+	got := map[string]any{}
+	for _, obj := range template.Objects {
+		if obj.Kind == "Deployment" {
+			got[obj.Metadata.Name] = obj.Spec.Replicas
+		}
+	}
+	g.Expect(got).To(Equal(want))
+	g.Expect(template.Parameters).To(ContainElement(struct{ Name, Value string }{"OPERATOR_REPLICAS", "2"}))
 }
 
 func TestScopes(t *testing.T) {

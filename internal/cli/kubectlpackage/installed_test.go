@@ -1,12 +1,14 @@
 package kubectlpackage
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/clitest"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/packages/control/packagecontroller"
 	"hcp.internal/platform/internal/packages/packagestest"
 	"hcp.internal/platform/internal/testenv"
@@ -46,6 +49,18 @@ func newInstalled(t *testing.T) installed {
 func (w installed) run(t *testing.T, args ...string) string {
 	t.Helper()
 	return run(t, nil, append(args, "--kubeconfig", w.kubeconfig)...)
+}
+
+// split runs a command on the cluster and tells apart its result and what it says meanwhile.
+func (w installed) split(t *testing.T, args ...string) (out, said string, err error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := Command(Options{Now: func() time.Time { return noon }, Getenv: func(string) string { return "" }, PollInterval: 10 * time.Millisecond})
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	cmd.SetArgs(append(args, "--kubeconfig", w.kubeconfig))
+	err = cmd.ExecuteContext(t.Context())
+	return stdout.String(), stderr.String(), err
 }
 
 // changing is what differs from one run to the next.
@@ -220,6 +235,28 @@ func TestInstalled(t *testing.T) {
 		w.golden(t, "pause-missing.txt", "pause", "package/none", "-n", w.shop)
 		w.golden(t, "rollout-pause-type.txt", "rollout", "pause", "objectdeployment/web", "-n", w.shop)
 	})
+	t.Run("When a format is asked for status should print what it waited for", func(t *testing.T) {
+		g := NewWithT(t)
+		out, said, err := w.split(t, "rollout", "status", "package/web", "-n", w.shop, "-o", "json")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(said).To(HaveSuffix("package web successfully rolled out, revision 2\n"))
+		var status v1alpha1.PackageStatus
+		g.Expect(json.Unmarshal([]byte(out), &status)).To(Succeed())
+		g.Expect(status.Revision).To(Equal(int64(2)))
+		out, said, err = w.split(t, "rollout", "status", "clusterobjectdeployment/"+w.site, "-o", "yaml")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(said).To(ContainSubstring("successfully rolled out"))
+		var deployment v1alpha1.ObjectDeploymentStatus
+		g.Expect(yaml.UnmarshalStrict([]byte(out), &deployment)).To(Succeed())
+		g.Expect(deployment.Conditions).NotTo(BeEmpty())
+		out, _, err = w.split(t, "rollout", "status", "package/none", "-n", w.shop, "-o", "json")
+		g.Expect(exit.Code(err)).To(Equal(exit.NotFound))
+		g.Expect(out).To(BeEmpty())
+	})
+	t.Run("When a flag is only for HostedClusterPackages status should refuse it", func(t *testing.T) {
+		NewWithT(t).Expect(w.run(t, "rollout", "status", "package/web", "-n", w.shop, "--hold-after", "1m")).To(
+			Equal("Error: --hold-after: only rollouts over hosted clusters have it; leave it out for a package\n"))
+	})
 	t.Run("When a rollout gets stuck status should say where, and fail in the end", func(t *testing.T) {
 		g := NewWithT(t)
 		w.change(t, w.shop, "web", broken)
@@ -232,6 +269,12 @@ func TestInstalled(t *testing.T) {
 			HavePrefix("revision 3: Latest Revision is Unavailable: "))
 		g.Expect(w.run(t, "clustertree", "package/web", "-n", w.shop)).To(HaveSuffix("ConfigMap "+w.shop+"/site-web\n"), "the revision before serves")
 		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", w.shop, "--timeout", "10s")
+		out, said, err := w.split(t, "rollout", "status", "package/web", "-n", w.shop, "--timeout", "50ms", "-o", "yaml")
+		g.Expect(exit.Code(err)).To(Equal(exit.TimedOut))
+		g.Expect(said).To(HavePrefix("revision 3: Latest Revision is Unavailable: "))
+		var status v1alpha1.PackageStatus
+		g.Expect(yaml.UnmarshalStrict([]byte(out), &status)).To(Succeed())
+		g.Expect(status.Revision).To(Equal(int64(3)))
 		g.Expect(w.run(t, "rollout", "status", "package/web", "-n", w.shop, "--timeout", "1ns")).To(
 			Equal("Error: package web: not rolled out within 1ns: the API server did not answer in this time\n"))
 	})
@@ -245,6 +288,9 @@ func TestInstalled(t *testing.T) {
 		p := &v1alpha1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: w.shop, Name: "part"}, Spec: v1alpha1.PackageSpec{Image: first, Component: "x"}}
 		g.Expect(w.Client.Create(t.Context(), p)).To(Succeed())
 		w.Eventually(t, p, packagestest.HasCondition(p, &p.Status.Conditions, "Invalid", "True", "LoadError", ""))
+		out, _, err := w.split(t, "rollout", "status", "package/part", "-n", w.shop, "-o", "json")
+		g.Expect(exit.Code(err)).To(Equal(exit.Held))
+		g.Expect(out).To(ContainSubstring(`"reason": "LoadError"`))
 		w.golden(t, "status-invalid.txt", "rollout", "status", "package/part", "-n", w.shop)
 		w.install(t, w.shop, "never", broken)
 		g.Eventually(func() string { return w.run(t, "clustertree", "package/never", "-n", w.shop) }, packagestest.Timeout).Should(

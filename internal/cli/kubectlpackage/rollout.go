@@ -52,14 +52,21 @@ func isFleet(args []string) bool {
 func beside(cmd, fleet *cobra.Command) *cobra.Command {
 	own := cmd.RunE
 	cmd.ValidArgsFunction = fleet.ValidArgsFunction
+	var onlyFleet []string
 	fleet.Flags().VisitAll(func(f *pflag.Flag) {
 		if cmd.Flags().Lookup(f.Name) == nil && !connect.IsFlag(f.Name) {
 			cmd.Flags().AddFlag(f)
+			onlyFleet = append(onlyFleet, f.Name)
 		}
 	})
 	cmd.Args = cobra.RangeArgs(1, 2)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !isFleet(args) {
+			for _, name := range onlyFleet {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s: only rollouts over hosted clusters have it; leave it out for a package", name)
+				}
+			}
 			return own(cmd, args)
 		}
 		var err error
@@ -231,6 +238,7 @@ const statusTime = 5 * time.Minute
 
 func (o *Options) status() *cobra.Command {
 	var namespace string
+	var format output.Format
 	watch, timeout := true, statusTime
 	cmd := &cobra.Command{
 		Use:   "status <resource> <name> | <resource>/<name>",
@@ -242,65 +250,91 @@ func (o *Options) status() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.follow(cmd.Context(), cmd.OutOrStdout(), c, kind, client.ObjectKey{Namespace: namespace, Name: name}, watch, timeout)
+			said := cmd.OutOrStdout()
+			if format != output.Text {
+				said = cmd.ErrOrStderr()
+			}
+			last, err := o.follow(cmd.Context(), said, c, kind, client.ObjectKey{Namespace: namespace, Name: name}, watch, timeout)
+			if format != output.Text && last != nil {
+				if failed := format.Value(cmd.OutOrStdout(), last); err == nil {
+					err = failed
+				}
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", namespaceHelp)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout is over")
 	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "Maximum time to wait; a rollout over hosted clusters has no limit unless you set one")
+	format.AddFlag(cmd)
 	return beside(cmd, rollout.Status())
 }
 
-func (o *Options) follow(ctx context.Context, out io.Writer, c client.Client, kind string, key client.ObjectKey, watch bool, timeout time.Duration) error {
+// follow says how far a rollout is until it is over, and returns the status that was last seen: also with an error, nil if none was.
+func (o *Options) follow(ctx context.Context, said io.Writer, c client.Client, kind string, key client.ObjectKey, watch bool, timeout time.Duration) (status any, err error) {
 	last := ""
 	look := func(ctx context.Context) (bool, error) {
-		line, done, err := progressOf(ctx, c, kind, key)
-		if line != last && line != "" {
-			fmt.Fprintln(out, line)
-			last = line
+		now, err := progressOf(ctx, c, kind, key)
+		if now.status != nil {
+			status = now.status
 		}
-		return done || !watch, err
+		if now.line != last && now.line != "" {
+			fmt.Fprintln(said, now.line)
+			last = now.line
+		}
+		return now.done || !watch, err
 	}
 	if err := wait.PollUntilContextTimeout(ctx, o.PollInterval, timeout, true, look); err != nil {
 		if wait.Interrupted(err) {
-			return exit.With(exit.TimedOut, fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time")))
+			return status, exit.With(exit.TimedOut, fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time")))
 		}
-		return err
+		return status, err
 	}
-	return nil
+	return status, nil
 }
 
-// progressOf says how far a package or deployment is, and whether that is all.
-func progressOf(ctx context.Context, c client.Client, kind string, key client.ObjectKey) (line string, done bool, err error) {
+// rolloutState is how far a package or deployment is.
+type rolloutState struct {
+	line   string
+	done   bool
+	status any // as the object has it; nil: it could not be read
+}
+
+// progressOf says how far a package or deployment is, and whether that is all. With an error that says why it doesn't go on, there is a status, too.
+func progressOf(ctx context.Context, c client.Client, kind string, key client.ObjectKey) (rolloutState, error) {
 	_, isPackage, _ := scopeOf(kind)
 	p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
 	var list []metav1.Condition
 	var generation, revision int64
+	var err error
+	state := rolloutState{}
 	if isPackage {
 		err = c.Get(ctx, key, p)
-		generation, list, revision = p.Generation, p.Status.Conditions, p.Status.Revision
+		generation, list, revision, state.status = p.Generation, p.Status.Conditions, p.Status.Revision, p.Status
 	} else {
 		err = c.Get(ctx, key, od)
-		generation, list, revision = od.Generation, od.Status.Conditions, od.Status.Revision
+		generation, list, revision, state.status = od.Generation, od.Status.Conditions, od.Status.Revision, od.Status
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("getting %s: %w", kind, err)
+		return rolloutState{}, fmt.Errorf("getting %s: %w", kind, err)
 	}
 	if invalid := conditions.Get(list, v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == "True" && invalid.ObservedGeneration == generation {
-		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message))
+		return state, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message))
 	}
 	if conditions.IsTrue(list, v1alpha1.ConditionPaused) {
-		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", kind, key.Name))
+		return state, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", kind, key.Name))
 	}
 	progressing, available := conditions.Get(list, v1alpha1.ConditionProgressing), conditions.Get(list, v1alpha1.ConditionAvailable)
-	if unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked); unpacked != nil && unpacked.Status == "False" {
-		return fmt.Sprintf("waiting for the image: %s", unpacked.Message), false, nil
+	unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked)
+	switch {
+	case unpacked != nil && unpacked.Status == "False":
+		state.line = fmt.Sprintf("waiting for the image: %s", unpacked.Message)
+	case progressing == nil || available == nil || progressing.ObservedGeneration != generation || available.ObservedGeneration != generation:
+		state.line = "waiting for the rollout to begin"
+	case progressing.Status == "False" && available.Status == "True":
+		state.line, state.done = fmt.Sprintf("%s %s successfully rolled out, revision %d", kind, key.Name, revision), true
+	default:
+		state.line = fmt.Sprintf("revision %d: %s", revision, progressing.Message)
 	}
-	if progressing == nil || available == nil || progressing.ObservedGeneration != generation || available.ObservedGeneration != generation {
-		return "waiting for the rollout to begin", false, nil
-	}
-	if progressing.Status == "False" && available.Status == "True" {
-		return fmt.Sprintf("%s %s successfully rolled out, revision %d", kind, key.Name, revision), true, nil
-	}
-	return fmt.Sprintf("revision %d: %s", revision, progressing.Message), false, nil
+	return state, nil
 }

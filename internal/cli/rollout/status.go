@@ -34,45 +34,36 @@ func Status() *cobra.Command {
 because nothing has changed for the time of --hold-after, beyond what its annotations say about soaking and deadlines.
 
 Exit codes: 0 complete; 2 held, someone has to act first; 4 the HostedClusterPackage doesn't exist, or was deleted; 124 --timeout has
-passed.`,
+passed. With -o, it waits and ends in the same way: it says on standard error how far the rollout is, and prints the status once, at the end.`,
 		Example: `  kubectl package rollout status hostedclusterpackage/addon --timeout 1h
   kubectl package rollout status hostedclusterpackage/addon --watch=false`,
 	}
 	prepare(cmd, &flags, func(cmd *cobra.Command, c client.Client, owner *packagesv1.HostedClusterPackage) error {
-		if format != output.Text {
-			return format.Value(cmd.OutOrStdout(), owner.Status)
-		}
-		if !watch {
+		if !watch && format == output.Text {
 			return printStatus(cmd.OutOrStdout(), owner, inFlight(cmd.Context(), c, owner))
 		}
-		ctx, cancel := connect.WithTimeout(cmd.Context(), timeout)
-		defer cancel()
-		var last string
-		follow := watcher{patience: hold}
-		err := progress.New(cmd.ErrOrStderr(), nil).Until(ctx, "rollout of "+owner.Name, func(ctx context.Context) (progress.State, error) {
-			now, err := get(ctx, c, owner.Name)
-			if err == nil && now.UID != owner.UID {
-				err = exit.With(exit.NotFound, fmt.Errorf("HostedClusterPackage %q was deleted and created again", owner.Name))
+		last := owner
+		var err error
+		if watch {
+			ctx, cancel := connect.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			last, err = follow(ctx, c, owner, hold, cmd.ErrOrStderr())
+		}
+		// The format says how the result is printed: the command has waited as without one, and ends with the same code.
+		if format != output.Text && last != nil {
+			if failed := format.Value(cmd.OutOrStdout(), last.Status); err == nil {
+				err = failed
 			}
-			if exit.Code(err) == exit.NotFound {
-				return progress.State{}, progress.Terminal(err)
-			}
-			if err != nil {
-				return progress.State{}, err
-			}
-			done, text := describe(now)
-			if last = text; done {
-				return progress.Done(), nil
-			}
-			if held := follow.look(now, packagesInFlight(ctx, c, now), time.Now()); held != "" {
-				return progress.State{}, progress.Terminal(exit.With(exit.Held, errors.New("held: "+held)))
-			}
-			return progress.Waiting("%s", strings.TrimSuffix(text, ".")), nil
-		})
-		if err != nil {
+		}
+		if err != nil || !watch {
 			return err
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "complete: "+last)
+		out := cmd.OutOrStdout()
+		if format != output.Text {
+			out = cmd.ErrOrStderr()
+		}
+		_, text := describe(last)
+		fmt.Fprintln(out, "complete: "+text)
 		return nil
 	})
 	cmd.Flags().BoolVarP(&watch, "watch", "w", watch, "Wait until the rollout ends")
@@ -80,6 +71,35 @@ passed.`,
 	cmd.Flags().DurationVar(&hold, "hold-after", hold, "How long nothing may change before the rollout counts as held; 0 means no limit")
 	format.AddFlag(cmd)
 	return cmd
+}
+
+// follow waits until a rollout is complete, and returns it as it was last seen: also with an error, unless it is gone.
+func follow(ctx context.Context, c client.Client, owner *packagesv1.HostedClusterPackage, hold time.Duration, said io.Writer) (*packagesv1.HostedClusterPackage, error) {
+	last := owner
+	watched := watcher{patience: hold}
+	err := progress.New(said, nil).Until(ctx, "rollout of "+owner.Name, func(ctx context.Context) (progress.State, error) {
+		now, err := get(ctx, c, owner.Name)
+		if err == nil && now.UID != owner.UID {
+			err = exit.With(exit.NotFound, fmt.Errorf("HostedClusterPackage %q was deleted and created again", owner.Name))
+		}
+		if exit.Code(err) == exit.NotFound {
+			last = nil
+			return progress.State{}, progress.Terminal(err)
+		}
+		if err != nil {
+			return progress.State{}, err
+		}
+		last = now
+		done, text := describe(now)
+		if done {
+			return progress.Done(), nil
+		}
+		if held := watched.look(now, packagesInFlight(ctx, c, now), time.Now()); held != "" {
+			return progress.State{}, progress.Terminal(exit.With(exit.Held, errors.New("held: "+held)))
+		}
+		return progress.Waiting("%s", strings.TrimSuffix(text, ".")), nil
+	})
+	return last, err
 }
 
 // describe says in a line how far a rollout is, and whether it is complete.

@@ -79,17 +79,18 @@ func (f *fleet) fill(after *packagesv1.HostedClusterPackage, status packagesv1.H
 
 // warn tells of what is asked for and can't be meant, once. Annotations have no generation, so that it goes by what was told.
 func (r *Reconciler) warn(owner *packagesv1.HostedClusterPackage) {
-	var both, wrong string
+	both, wrong := "", ""
 	if s := owner.Spec.Strategy; s.Instant != nil && s.RollingUpgrade != nil {
 		both = "spec.strategy has both instant and rollingUpgrade: instant wins, and all packages change at once; remove spec.strategy.instant to roll"
 	}
 	if _, err := rollout.ParseOptions(owner.Annotations); err != nil {
 		wrong = err.Error()
 	}
-	for reason, text := range map[string]string{"StrategyIsInstant": both, "InvalidAnnotation": wrong} {
-		if r.memory.tell(owner, reason, text) {
-			r.Events.Eventf(owner, nil, corev1.EventTypeWarning, reason, "Reconcile", "%.900s", text)
-		}
+	if r.memory.tell(owner, "StrategyIsInstant", both) {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "StrategyIsInstant", "Reconcile", "%s", both)
+	}
+	if r.memory.tell(owner, "InvalidAnnotation", wrong) {
+		r.Events.Eventf(owner, nil, corev1.EventTypeWarning, "InvalidAnnotation", "Reconcile", "%.900s", wrong)
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
-	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/outputfile"
 	"hcp.internal/platform/internal/cli/progress"
 )
 
@@ -222,11 +222,11 @@ func (r *renderFlags) run(cmd *cobra.Command, write func(io.Writer) error) error
 	if err := write(&buffer); err != nil {
 		return err
 	}
-	access := install.AsBefore
+	access := outputfile.AsBefore
 	if r.sensitive {
-		access = install.Private
+		access = outputfile.Private
 	}
-	if err := install.WriteFile(r.into, buffer.Bytes(), access); err != nil {
+	if err := outputfile.Write(r.into, buffer.Bytes(), access); err != nil {
 		return fmt.Errorf("--render-into: %w", err)
 	}
 	return nil

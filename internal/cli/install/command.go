@@ -11,6 +11,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/outputfile"
 )
 
 // Command is `hypershift install` with its subcommand render.
@@ -75,9 +76,9 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 			if err := files.load(o); err != nil {
 				return err
 			}
-			access := AsBefore
+			access := outputfile.AsBefore
 			if r.Sensitive {
-				access = Private
+				access = outputfile.Private
 			}
 			return toFile(outputFile, access, cmd.OutOrStdout(), func(w io.Writer) error { return Render(*o, r, w) })
 		},
@@ -92,7 +93,7 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 }
 
 // toFile calls write with out, or with what becomes the content of a file once all of it is there: what is refused changes no file.
-func toFile(path string, access Access, out io.Writer, write func(io.Writer) error) error {
+func toFile(path string, access outputfile.Access, out io.Writer, write func(io.Writer) error) error {
 	if path == "" {
 		return write(out)
 	}
@@ -100,7 +101,7 @@ func toFile(path string, access Access, out io.Writer, write func(io.Writer) err
 	if err := write(&content); err != nil {
 		return err
 	}
-	if err := WriteFile(path, content.Bytes(), access); err != nil {
+	if err := outputfile.Write(path, content.Bytes(), access); err != nil {
 		return fmt.Errorf("--output-file: %w", err)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"hcp.internal/platform/internal/cli/outputfile"
 )
 
 // What --output-file names is replaced as a whole, or not at all, and only its owner can read Secrets in it.
@@ -121,7 +123,7 @@ func TestOutputToOpenFiles(t *testing.T) {
 			raw, _ := io.ReadAll(r)
 			got <- string(raw)
 		}()
-		g.Expect(WriteFile(open(w), []byte("content"), Private)).To(Succeed())
+		g.Expect(outputfile.Write(open(w), []byte("content"), outputfile.Private)).To(Succeed())
 		g.Expect(w.Close()).To(Succeed())
 		g.Eventually(got).Should(Receive(Equal("content")))
 	})
@@ -133,7 +135,7 @@ func TestOutputToOpenFiles(t *testing.T) {
 		defer f.Close()
 		_, err = f.WriteString("before,")
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(WriteFile(open(f), []byte("content,"), Private)).To(Succeed())
+		g.Expect(outputfile.Write(open(f), []byte("content,"), outputfile.Private)).To(Succeed())
 		_, err = f.WriteString("after")
 		g.Expect(err).NotTo(HaveOccurred())
 		raw, err := os.ReadFile(path)
@@ -142,7 +144,7 @@ func TestOutputToOpenFiles(t *testing.T) {
 	})
 	t.Run("When the file is a device it should stay one", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(WriteFile(os.DevNull, []byte("content"), Private)).To(Succeed())
+		g.Expect(outputfile.Write(os.DevNull, []byte("content"), outputfile.Private)).To(Succeed())
 		info, err := os.Stat(os.DevNull)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(info.Mode() & os.ModeDevice).NotTo(BeZero())

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"hcp.internal/platform/internal/cli/outputfile"
 )
 
 func TestWritePrivate(t *testing.T) {
@@ -15,7 +17,7 @@ func TestWritePrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.kubeconfig")
 	g.Expect(os.WriteFile(path, []byte("an old and longer one, for everybody"), 0o600)).To(Succeed())
 	g.Expect(os.Chmod(path, 0o644)).To(Succeed())
-	g.Expect(writePrivate(path, []byte("new"))).To(Succeed())
+	g.Expect(outputfile.Write(path, []byte("new"), outputfile.Private)).To(Succeed())
 	info, err := os.Stat(path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode()).To(Equal(fs.FileMode(0o600)))
@@ -23,7 +25,7 @@ func TestWritePrivate(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(path))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(HaveLen(1))
-	g.Expect(writePrivate(filepath.Join(path, "below"), nil)).To(MatchError(ContainSubstring("writing ")))
+	g.Expect(outputfile.Write(filepath.Join(path, "below"), nil, outputfile.Private)).To(MatchError(ContainSubstring("writing ")))
 }
 
 func TestWritePrivateThroughLinks(t *testing.T) {
@@ -33,7 +35,7 @@ func TestWritePrivateThroughLinks(t *testing.T) {
 		g.Expect(os.Mkdir(filepath.Join(dir, "safe"), 0o700)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(dir, "safe", "real"), []byte("old"), 0o644)).To(Succeed())
 		g.Expect(os.Symlink(filepath.Join("safe", "real"), filepath.Join(dir, "link"))).To(Succeed())
-		g.Expect(writePrivate(filepath.Join(dir, "link"), []byte("new"))).To(Succeed())
+		g.Expect(outputfile.Write(filepath.Join(dir, "link"), []byte("new"), outputfile.Private)).To(Succeed())
 		g.Expect(os.Readlink(filepath.Join(dir, "link"))).To(Equal("safe/real"))
 		g.Expect(os.ReadFile(filepath.Join(dir, "safe", "real"))).To(BeEquivalentTo("new"))
 		info, err := os.Stat(filepath.Join(dir, "safe", "real"))
@@ -44,7 +46,7 @@ func TestWritePrivateThroughLinks(t *testing.T) {
 		g := NewWithT(t)
 		dir := t.TempDir()
 		g.Expect(os.Symlink("later", filepath.Join(dir, "link"))).To(Succeed())
-		g.Expect(writePrivate(filepath.Join(dir, "link"), []byte("new"))).To(Succeed())
+		g.Expect(outputfile.Write(filepath.Join(dir, "link"), []byte("new"), outputfile.Private)).To(Succeed())
 		g.Expect(os.Readlink(filepath.Join(dir, "link"))).To(Equal("later"))
 		g.Expect(os.ReadFile(filepath.Join(dir, "later"))).To(BeEquivalentTo("new"))
 	})
@@ -52,7 +54,7 @@ func TestWritePrivateThroughLinks(t *testing.T) {
 		g := NewWithT(t)
 		link := filepath.Join(t.TempDir(), "link")
 		g.Expect(os.Symlink("link", link)).To(Succeed())
-		g.Expect(writePrivate(link, nil)).To(MatchError(ContainSubstring("writing " + link)))
+		g.Expect(outputfile.Write(link, nil, outputfile.Private)).To(MatchError(ContainSubstring("writing " + link)))
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/outputfile"
 	"hcp.internal/platform/internal/kube/kubeconfig"
 	"hcp.internal/platform/internal/kube/read"
 )
@@ -160,7 +161,7 @@ func (to output) write(cmd *cobra.Command, o Options, raw []byte) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s has context %s\n", file, strings.Join(names, ", "))
 		return nil
 	case to.file != "":
-		return writePrivate(to.file, raw)
+		return outputfile.Write(to.file, raw, outputfile.Private)
 	}
 	if mode, open := readByOthers(cmd.OutOrStdout()); open {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: others can read the file that this goes to (mode %04o), and it holds an administrator's key: chmod 600 it, or use --output-file\n", mode)

@@ -9,12 +9,14 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"hcp.internal/platform/internal/cli/outputfile"
 )
 
 // mergedFile is the file that --merge writes: the first of $KUBECONFIG, or ~/.kube/config. Where it is a link, what it leads to.
 func mergedFile() (string, error) {
 	file := clientcmd.NewDefaultPathOptions().GetDefaultFilename()
-	real, err := followed(file)
+	real, err := outputfile.Follow(file)
 	if err != nil {
 		return "", fmt.Errorf("--merge: %w", err)
 	}
@@ -50,7 +52,7 @@ func mergeInto(file string, raw []byte) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--merge: %w", err)
 	}
-	return names, writePrivate(file, out)
+	return names, outputfile.Write(file, out, outputfile.Private)
 }
 
 // renamed is a kubeconfig of one cluster whose context, cluster and user bear its name: in a file with others, "admin" would be anybody's.

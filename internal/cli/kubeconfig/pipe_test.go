@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"hcp.internal/platform/internal/cli/outputfile"
 )
 
 func TestWritePrivateToPipe(t *testing.T) {
@@ -24,7 +26,7 @@ func TestWritePrivateToPipe(t *testing.T) {
 			reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // for writing, too: then it waits for nobody
 			g.Expect(err).NotTo(HaveOccurred())
 			defer reader.Close()
-			g.Expect(writePrivate(filepath.Join(dir, name), []byte("content"))).To(Succeed())
+			g.Expect(outputfile.Write(filepath.Join(dir, name), []byte("content"), outputfile.Private)).To(Succeed())
 			info, err := os.Lstat(pipe)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(info.Mode().Type()).To(Equal(fs.ModeNamedPipe))
@@ -45,7 +47,7 @@ func TestWritePrivateToPipe(t *testing.T) {
 		defer r.Close()
 		link := filepath.Join(t.TempDir(), "stdout") // as /dev/stdout is one
 		g.Expect(os.Symlink(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), link)).To(Succeed())
-		g.Expect(writePrivate(link, []byte("content"))).To(Succeed())
+		g.Expect(outputfile.Write(link, []byte("content"), outputfile.Private)).To(Succeed())
 		g.Expect(w.Close()).To(Succeed())
 		got := make([]byte, 100)
 		n, err := r.Read(got)

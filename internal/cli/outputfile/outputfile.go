@@ -1,6 +1,8 @@
-package install
+// Package outputfile writes the files that flags of commands name.
+package outputfile
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,7 +11,7 @@ import (
 	"hcp.internal/platform/internal/atomicfile"
 )
 
-// Access says who may read a file that WriteFile writes. A new file is its owner's alone in any case.
+// Access says who may read a file that Write writes. A new file is its owner's alone in any case.
 type Access int
 
 const (
@@ -19,10 +21,13 @@ const (
 	AsBefore
 )
 
-// WriteFile replaces the file that a flag names, as a whole or not at all. A link stays one, and what it leads to is replaced. What is no plain file
+// Write replaces the file that a flag names, as a whole or not at all. A link stays one, and what it leads to is replaced. What is no plain file
 // (a device, a pipe, an output of this process such as /dev/stdout) is written to as it is.
-func WriteFile(path string, content []byte, access Access) error {
-	path = follow(path)
+func Write(path string, content []byte, access Access) error {
+	path, err := Follow(path)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	if isOpenFile(path) || err == nil && !info.Mode().IsRegular() {
 		return writeTo(path, info, content)
@@ -37,23 +42,24 @@ func WriteFile(path string, content []byte, access Access) error {
 // maxLinks is how many links may lead to each other, as on Linux.
 const maxLinks = 40
 
-// follow is where links lead, also to a file that isn't there yet. Files that a process has open are links only in name: it ends at them.
-func follow(path string) string {
+// Follow is where links lead, also to a file that isn't there yet. Files that a process has open are links only in name: it ends at them.
+func Follow(path string) (string, error) {
+	file := path
 	for range maxLinks {
-		target, err := os.Readlink(path)
-		if err != nil || isOpenFile(path) {
-			return path
+		target, err := os.Readlink(file)
+		if err != nil || isOpenFile(file) {
+			return file, nil //nolint:nilerr // no link: it is there, or is what will be made
 		}
 		if !filepath.IsAbs(target) {
-			folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // ".." of a folder that is a link is not the one that has the link
+			folder, err := filepath.EvalSymlinks(filepath.Dir(file)) // ".." of a folder that is a link is not the one that has the link
 			if err != nil {
-				return path
+				return "", fmt.Errorf("writing %s: %w", path, err)
 			}
 			target = filepath.Join(folder, target)
 		}
-		path = target
+		file = target
 	}
-	return path
+	return "", fmt.Errorf("writing %s: more than %d links lead to it", path, maxLinks)
 }
 
 // isOpenFile tells whether a path names a file that a process has open, by the names that Linux and other systems have for these. It may be one that

@@ -177,6 +177,9 @@ func send(client *http.Client, req *http.Request) (status int, body []byte, _ er
 	}
 	defer resp.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err := context.Cause(req.Context()); err != nil {
+		return 0, nil, err // before what came: net/http may give the answer of a connection that was cut off for this
+	}
 	if err != nil {
 		return 0, nil, err
 	}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,9 +16,14 @@ func addonDelivered(t *testing.T) {
 		k         kubectl
 		namespace string
 	}{{"beside the control plane", management(), "clusters-demo"}, {"in the hosted cluster", hosted(), "default"}} {
-		if got := side.k.run(t, "get", "deployment", "-n", side.namespace, "hello", "-o", "jsonpath={.status.availableReplicas}"); got != "1" {
-			t.Errorf("%q pods of the add-on are available %s, want 1", got, side.where)
-		}
+		// The tour has taken a worker away, which may have been the one that it ran on.
+		eventually(t, time.Minute, "the add-on "+side.where, func() error {
+			got, err := side.k.try(t, "get", "deployment", "-n", side.namespace, "hello", "-o", "jsonpath={.status.availableReplicas}")
+			if err != nil || got != "1" {
+				return errors.Join(fmt.Errorf("%q pods are available, want 1", got), err)
+			}
+			return nil
+		})
 	}
 	if got := hosted().run(t, "get", "configmap", "-n", "default", "hello", "-o", "jsonpath={.data.cluster}"); got != "clusters/demo" {
 		t.Errorf("the add-on says that it is in %q", got)

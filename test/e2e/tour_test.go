@@ -142,8 +142,8 @@ func startShell(t *testing.T, dir string) *shell {
 	return s
 }
 
-// outputTime is how long output may take from a command that has ended to here.
-const outputTime = 50 * time.Millisecond
+// mark is what the shell prints behind the output of a command: output and exit code come by two ways, and nothing is read before both are here.
+const mark = "\x00"
 
 // paste gives the shell a line as it is, and waits for its end.
 func (s *shell) paste(line string) (out string, code int, err error) {
@@ -160,7 +160,7 @@ func (s *shell) paste(line string) (out string, code int, err error) {
 		_, r.err = fmt.Fscanln(s.ends, &r.code)
 		ended <- r
 	}()
-	if _, err := fmt.Fprintf(s.in, "%s\necho $? >&3\n", line); err != nil {
+	if _, err := fmt.Fprintf(s.in, "%s\n{ echo $? >&3; printf '\\0'; }\n", line); err != nil {
 		return "", 0, fmt.Errorf("the shell has ended: %w", err)
 	}
 	timer := time.NewTimer(pasteTime)
@@ -171,8 +171,21 @@ func (s *shell) paste(line string) (out string, code int, err error) {
 	case <-timer.C:
 		err = fmt.Errorf("no end after %s", pasteTime)
 	}
-	time.Sleep(outputTime)
+	for err == nil {
+		if out, later, ended := strings.Cut(s.output(), mark); ended {
+			return out + later, code, nil // later: of what the line left in the background
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-timer.C:
+			err = fmt.Errorf("its output has no end after %s", pasteTime)
+		}
+	}
+	return s.output(), code, err
+}
+
+func (s *shell) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.out.String(), code, err
+	return s.out.String()
 }

@@ -146,9 +146,12 @@ spec:
 	k.run(t, "create", "role", "reader", "-n", "web", "--verb=get", "--resource=configmaps")
 	k.run(t, "create", "rolebinding", "reader", "-n", "web", "--role=reader", "--serviceaccount=web:reader")
 	as := "--as=system:serviceaccount:web:reader"
-	if got, _ := k.try(t, "auth", "can-i", "get", "configmaps", "-n", "web", as); strings.TrimSpace(got) != "yes" {
-		t.Errorf("the reader may not get configmaps: %s", got)
-	}
+	eventually(t, time.Minute, "the rights of the reader", func() error { // the API server hears of a RoleBinding by a watch
+		if got, err := k.try(t, "auth", "can-i", "get", "configmaps", "-n", "web", as); strings.TrimSpace(got) != "yes" {
+			return errors.Join(fmt.Errorf("it may not get configmaps: %s", got), err)
+		}
+		return nil
+	})
 	if got, _ := k.try(t, "auth", "can-i", "get", "secrets", "-n", "web", as); !strings.HasPrefix(got, "no") {
 		t.Errorf("the reader may get secrets: %s", got)
 	}

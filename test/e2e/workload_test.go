@@ -87,7 +87,7 @@ func runWebapp(t *testing.T) {
 		k.run(t, "delete", "service", "webapp")
 		k.run(t, "apply", "-f", filepath.Join(root(t), "docs/examples/webapp.yaml"))
 		// Less than an answer that is remembered would last, and than a request to an address that nobody has any more.
-		eventually(t, 8*time.Second, "an answer of the new Service", func() error {
+		eventually(t, 20*time.Second, "an answer of the new Service", func() error {
 			out, err := k.try(t, "exec", "deployment/webapp", "--", "/webapp", "get", "http://webapp")
 			return expectHello(out, err)
 		})

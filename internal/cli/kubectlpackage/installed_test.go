@@ -269,7 +269,7 @@ func TestInstalled(t *testing.T) {
 			HavePrefix("revision 3: Latest Revision is Unavailable: "))
 		g.Expect(w.run(t, "clustertree", "package/web", "-n", w.shop)).To(HaveSuffix("ConfigMap "+w.shop+"/site-web\n"), "the revision before serves")
 		w.golden(t, "status-stuck.txt", "rollout", "status", "package/web", "-n", w.shop, "--timeout", "10s")
-		out, said, err := w.split(t, "rollout", "status", "package/web", "-n", w.shop, "--timeout", "50ms", "-o", "yaml")
+		out, said, err := w.split(t, "rollout", "status", "package/web", "-n", w.shop, "--timeout", "10s", "-o", "yaml")
 		g.Expect(exit.Code(err)).To(Equal(exit.TimedOut))
 		g.Expect(said).To(HavePrefix("revision 3: Latest Revision is Unavailable: "))
 		var status v1alpha1.PackageStatus

@@ -20,6 +20,8 @@ const (
 	flappingReturns = 60
 	// stormWrites is how many writes within Window, two a second, are too many whatever they change, unless somebody changes the spec.
 	stormWrites = 600
+	// stormLooks is how often an object was taken apart before it is no fight: on a busy machine 600 writes may pass between a few looks.
+	stormLooks = 4 * fightReturns
 	// calmWrites: a loop is over when there are fewer within Window.
 	calmWrites = suspicious
 )
@@ -36,6 +38,9 @@ const (
 type evidence struct {
 	// Writes are all, StatusWrites those that left the generation as it was.
 	Writes, StatusWrites int
+	// Looks is how often it was taken apart; Unseen: never, as other suspects were.
+	Looks  int
+	Unseen bool
 	// Fields are those that returned to a value that they had before.
 	Fields []fieldEvidence
 	// Writers of any field, sorted.
@@ -68,7 +73,7 @@ func decide(e evidence) verdict {
 		}
 	}
 	if len(lively) == 0 {
-		if e.StatusWrites >= stormWrites {
+		if e.StatusWrites >= stormWrites && (e.Unseen || e.Looks >= stormLooks) {
 			return verdict{Loop: Storm, Writers: e.Writers}
 		}
 		return verdict{}

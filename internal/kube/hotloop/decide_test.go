@@ -39,11 +39,18 @@ func TestDecide(t *testing.T) {
 			want: verdict{Loop: Fight, Paths: []string{"status.readyReplicas"}, Writers: []string{"a", "b"}},
 		},
 		"When the same status is written all the time it should be a storm": {
-			seen: evidence{Writes: 700, StatusWrites: 650, Writers: []string{"a"}},
+			seen: evidence{Writes: 700, StatusWrites: 650, Looks: stormLooks, Writers: []string{"a"}},
 			want: verdict{Loop: Storm, Writers: []string{"a"}},
 		},
+		"When it was hardly looked at it should wait, for it may be a fight": {
+			seen: evidence{Writes: 700, StatusWrites: 700, Looks: stormLooks - 1, Fields: []fieldEvidence{label(fightReturns-1, "adds", "removes")}, Writers: []string{"adds", "removes"}},
+		},
+		"When it could not be looked at, as others were, it should be a storm": {
+			seen: evidence{Writes: 700, StatusWrites: 650, Unseen: true},
+			want: verdict{Loop: Storm},
+		},
 		"When a program changes a spec all the time it should be that program's business": {
-			seen: evidence{Writes: 700, StatusWrites: 50, Writers: []string{"a"}},
+			seen: evidence{Writes: 700, StatusWrites: 50, Looks: stormLooks, Writers: []string{"a"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +69,7 @@ func TestDecideAnything(t *testing.T) {
 			Returns: rapid.IntRange(0, 100).Draw(t, "returns"), Writers: w}
 	}), 0, 4, func(f fieldEvidence) string { return f.Path })
 	rapid.Check(t, func(t *rapid.T) {
-		e := evidence{Fields: fields.Draw(t, "fields"), StatusWrites: rapid.IntRange(0, 1000).Draw(t, "status")}
+		e := evidence{Fields: fields.Draw(t, "fields"), StatusWrites: rapid.IntRange(0, 1000).Draw(t, "status"), Looks: rapid.IntRange(0, 2*stormLooks).Draw(t, "looks")}
 		e.Writes = e.StatusWrites + rapid.IntRange(0, 100).Draw(t, "more")
 		v := decide(e)
 		most := 0
@@ -75,11 +82,11 @@ func TestDecideAnything(t *testing.T) {
 				t.Fatalf("a fight is found in %+v: %+v", e, v)
 			}
 		case Storm:
-			if e.StatusWrites < stormWrites || len(v.Paths) > 0 {
+			if e.StatusWrites < stormWrites || e.Looks < stormLooks || len(v.Paths) > 0 {
 				t.Fatalf("a storm is found in %+v: %+v", e, v)
 			}
 		case "":
-			if most >= flappingReturns || e.StatusWrites >= stormWrites {
+			if most >= flappingReturns || e.StatusWrites >= stormWrites && e.Looks >= stormLooks {
 				t.Fatalf("nothing is found in %+v", e)
 			}
 		}

@@ -74,6 +74,7 @@ type detail struct {
 	fields  map[string]*field
 	writers []string
 	next    time.Time // not to be looked at before
+	looks   int
 }
 
 // field is one that has changed.
@@ -164,6 +165,7 @@ func (d *Detector) look(t *track, obj client.Object, now time.Time) {
 	if err != nil {
 		return // counted all the same
 	}
+	t.detail.looks++
 	t.detail.compare(fields, obj.GetManagedFields(), now)
 	t.detail.next = now.Add(max(leastPause, share*d.clock.Since(now)))
 }
@@ -249,8 +251,10 @@ func merge(names, more []string) []string {
 func (t *track) evidence(now time.Time) evidence {
 	e := evidence{Writes: t.writes.sum(now), StatusWrites: t.status.sum(now)}
 	if t.detail == nil {
+		e.Unseen = true
 		return e
 	}
+	e.Looks = t.detail.looks
 	e.Writers = slices.Sorted(slices.Values(t.detail.writers))
 	for path, f := range t.detail.fields {
 		if n := f.returns.sum(now); n > 0 {

@@ -74,7 +74,7 @@ func TestRealFight(t *testing.T) {
 			fighting, end := context.WithCancel(ctx)
 			done := make(chan struct{})
 			go func() { defer close(done); fight(fighting, t, c, ns) }()
-			g.Eventually(events.all, 30*time.Second).Should(HaveExactElements(
+			g.Eventually(events.all, 3*time.Minute).Should(HaveExactElements(
 				MatchRegexp(`^ConfigMap contested HotLoop: Written [0-9]+ times within 5 minutes by here, there; these fields go back and forth: data.side$`)))
 			end()
 			<-done

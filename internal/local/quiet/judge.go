@@ -260,6 +260,24 @@ func (w Written) String() string {
 	return s
 }
 
+// OnlyKubelets says that all that was found is that kubelets told of something in events, and wrote nothing else: a probe that timed out, for example, as is
+// told of a busy machine, too.
+func (r Report) OnlyKubelets() bool {
+	for _, w := range r.Written {
+		if w.object.kind != "Event" || !slices.Equal(w.Managers, []string{"kubelet"}) {
+			return false
+		}
+	}
+	for _, problem := range r.Problems[min(len(r.Written), len(r.Problems)):] { // those of what was written come first
+		if !slices.ContainsFunc(r.Clients, func(c Requests) bool {
+			return strings.HasPrefix(c.User, "system:node:") && strings.HasPrefix(problem, c.String()+" asked ")
+		}) {
+			return false
+		}
+	}
+	return len(r.Written) > 0
+}
+
 // worthShowing is the least, in percent of a core, of what is listed by name.
 const worthShowing = 0.02
 

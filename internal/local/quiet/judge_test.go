@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hcp.internal/platform/internal/kube/fieldpath"
 )
@@ -118,6 +119,36 @@ func TestJudge(t *testing.T) {
 			if len(tc.want) == 0 {
 				g.Expect(out.String()).To(ContainSubstring("It is quiet."))
 			}
+		})
+	}
+}
+
+func TestOnlyKubelets(t *testing.T) {
+	probe := func(manager string) object {
+		return object{server: managementName, kind: "Event", namespace: "a", name: "b.1", resourceVersion: "9",
+			managed: []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}, fields: fieldpath.Flatten(map[string]any{"reason": "Unhealthy"})}
+	}
+	node := Requests{Client: Client{managementName, "system:node:worker", "kubelet"}, Count: 9, Writes: 1, What: []string{"1× create events a/b.1"}}
+	other := Requests{Client: Client{managementName, "system:serviceaccount:a:b", "manager"}, Count: 9, Writes: 1, What: []string{"1× patch configmaps a/b"}}
+	for name, tc := range map[string]struct {
+		made    []object
+		clients []Requests
+		want    bool
+	}{
+		"When nothing was found it should be no":                          {},
+		"When a kubelet made an event it should be yes":                   {made: []object{probe("kubelet")}, clients: []Requests{node}, want: true},
+		"When somebody else made one it should be no":                     {made: []object{probe("scheduler")}, clients: []Requests{node}},
+		"When a kubelet made an event and somebody asked it should be no": {made: []object{probe("kubelet")}, clients: []Requests{node, other}},
+		"When something else was made, too, it should be no":              {made: []object{probe("kubelet"), {server: managementName, kind: "Pod", name: "p", resourceVersion: "1"}}, clients: []Requests{node}},
+		"When nobody made anything and a kubelet asked it should be no":   {clients: []Requests{node}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := map[objectKey]object{}
+			for i, o := range tc.made {
+				after[objectKey{managementName, types.UID(fmt.Sprint(i))}] = o
+			}
+			r := judge(observation{length: time.Minute, after: after, clients: tc.clients}, DefaultBounds())
+			NewWithT(t).Expect(r.OnlyKubelets()).To(Equal(tc.want), "%v", r.Problems)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
 	"hcp.internal/platform/internal/machine/ignite"
@@ -183,9 +184,12 @@ func TestRetryDelay(t *testing.T) {
 func TestConsole(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
-	newConsole(&out, clock.RealClock{}).say("%s", strings.Repeat("x", 1<<20)+"\xff")
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	c := newConsole(&out, now)
+	now.SetTime(now.Now().Add(1250 * time.Millisecond))
+	c.say("%s", strings.Repeat("x", 1<<20)+"\xff")
 	g.Expect(out.Len()).To(BeNumerically("<", maxMessage+100))
-	g.Expect(out.String()).To(HavePrefix("[    0.0"))
+	g.Expect(out.String()).To(HavePrefix("[    1.250] x"))
 }
 
 func TestOnlyAsFirstProcess(t *testing.T) {

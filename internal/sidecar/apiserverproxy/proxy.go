@@ -25,6 +25,8 @@ const (
 	unanswered = 30 * time.Second
 	// handover is how long a listener that others have taken over still accepts: handshakes of before must end.
 	handover = 500 * time.Millisecond
+	// mostLate is how often it does so once more, since somebody waits: without a successor, others may come for ever.
+	mostLate = 10
 	// complain at most so often about a target that can't be reached.
 	complain = 10 * time.Second
 )
@@ -111,11 +113,15 @@ func (p *proxy) serve(ctx context.Context, l *net.TCPListener, drain time.Durati
 	})
 	defer stop()
 	defer l.Close()
-	for {
+	for late := 0; ; {
 		conn, err := l.AcceptTCP()
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				break
+				if late++; late > mostLate || !waits(l) {
+					break
+				}
+				_ = l.SetDeadline(time.Now().Add(handover))
+				continue
 			}
 			if errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("accepting: %w", err)
@@ -143,6 +149,20 @@ func (p *proxy) serve(ctx context.Context, l *net.TCPListener, drain time.Durati
 	case <-time.After(drain):
 	}
 	return nil
+}
+
+// waits says that a connection waits to be accepted. Accept looks at its deadline first: who stood still until then would close connections that clients have.
+func waits(l *net.TCPListener) bool {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return false
+	}
+	there := false
+	_ = raw.Control(func(fd uintptr) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		there = err == nil && n > 0
+	})
+	return there
 }
 
 func (p *proxy) handle(ctx context.Context, client *net.TCPConn) {

@@ -193,7 +193,7 @@ func (q Quorum) giveUp(ctx context.Context, set *appsv1.StatefulSet, n *note, wh
 		err = q.resume(ctx, set, n, false)
 	}
 	if err != nil {
-		return fmt.Errorf("the snapshot was not restored: %w; going back to the previous data: %w: run the command again", why, err)
+		return fmt.Errorf("the snapshot was not restored: %w; going back to the previous data: %w", why, err)
 	}
 	return fmt.Errorf("%w: %w", ErrNotRestored, why)
 }

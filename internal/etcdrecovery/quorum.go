@@ -126,9 +126,21 @@ func (q Quorum) Run(ctx context.Context) error {
 		q.Patience = quorumPatience
 	}
 	set, n, err := q.begin(ctx)
-	if err != nil {
+	if n == nil {
 		return err
 	}
+	if err == nil {
+		err = q.goOn(ctx, set, n)
+	}
+	if err != nil && !errors.Is(err, ErrNotRestored) { // which has ended everything
+		// It is noted what is done, wherever it was interrupted.
+		return fmt.Errorf("%w; run the command again to continue", err)
+	}
+	return err
+}
+
+// goOn does what is left after everybody else was paused.
+func (q Quorum) goOn(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
 	if q.Snapshot != nil && n.Bump != 0 {
 		q.Snapshot = q.Snapshot.with(n.Bump)
 	}
@@ -168,7 +180,7 @@ func (q Quorum) stop(ctx context.Context, set *appsv1.StatefulSet) error {
 	return q.end(ctx, beside(set, toDiscard))
 }
 
-// begin checks, notes what is done, and pauses everybody else.
+// begin checks, notes what is done, and pauses everybody else. It returns the note beside an error, too, once that is written.
 func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 	set := &appsv1.StatefulSet{}
 	key := client.ObjectKey{Namespace: q.Namespace, Name: q.Name}
@@ -456,7 +468,7 @@ func (q Quorum) await(ctx context.Context, what string, so func(context.Context)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; run the command again to continue", what, errors.Join(ctx.Err(), err))
+			return fmt.Errorf("waiting for %s: %w", what, errors.Join(ctx.Err(), err))
 		case <-time.After(q.Poll):
 		}
 	}

@@ -3,8 +3,10 @@ package etcdrecovery
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/testenv"
@@ -198,6 +201,45 @@ func TestRecoverQuorum(t *testing.T) {
 		g.Expect(string(got.Kvs[0].Value)).To(Equal("acknowledged"))
 	}, time.Minute).Should(Succeed())
 	g.Expect(q.Run(t.Context())).To(MatchError(ErrQuorum), "When a quorum is there nothing should be done")
+}
+
+func TestInterrupted(t *testing.T) {
+	for name, lost := range map[string]client.Object{
+		"When the command ends as it pauses the cluster it should say how to continue":    &hyperv1.HostedCluster{},
+		"When the command ends as it makes a pod it should say how to continue":           &corev1.Pod{},
+		"When the command ends as it stops the API servers it should say how to continue": &appsv1.Deployment{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, 3)
+			// The write is done, and its answer is lost: whoever looks on sees it before the command does.
+			is := func(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(lost) }
+			ctx, interrupt := context.WithCancel(t.Context())
+			c := interceptor.NewClient(s.c, interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					err := c.Create(ctx, o, opts...)
+					if is(o) {
+						interrupt()
+						return context.Canceled
+					}
+					return err
+				},
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					err := c.Patch(ctx, o, p, opts...)
+					if is(o) {
+						interrupt()
+						return context.Canceled
+					}
+					return err
+				},
+			})
+			err := s.quorum(c, io.Discard).Run(ctx)
+			g.Expect(err).To(MatchError(context.Canceled))
+			g.Expect(strings.Count(err.Error(), "run the command again to continue")).To(Equal(1), err.Error())
+			g.Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(Succeed())
+			s.expect(t, "snapshot", "", "")
+		})
+	}
 }
 
 // exampleCluster is a HostedCluster and its control plane in a namespace.

@@ -171,7 +171,7 @@ func (q Quorum) replaceShards(ctx context.Context, set *appsv1.StatefulSet, n *n
 		return of.startAll(ctx, s, of.From, n.Shards[of.Snapshot.Shard])
 	})
 	if err != nil {
-		return fmt.Errorf("%w; the main etcd has the data of the backup: run the command again to continue", err)
+		return fmt.Errorf("%w; the main etcd has the data of the backup", err)
 	}
 	return nil
 }

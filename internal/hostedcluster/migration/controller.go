@@ -157,7 +157,8 @@ func (c *Controller) forget(ctx context.Context, j Journal, cm *corev1.ConfigMap
 // strangeLock leaves a lock alone that somebody set by hand, says so, and takes it off after a while: nobody looks after the hosted cluster meanwhile.
 func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
 	const key = hyperv1.PrivateCAPIMigrationInProgressAnnotation
-	if left := lockFor - c.Clock.Now().Sub(annotatedSince(hc, key, c.Clock.Now())); left > 0 {
+	// The API server's clock may be ahead of the operator's, which may be set right meanwhile: no look is later than it should be then.
+	if left := min(lockFor-c.Clock.Now().Sub(annotatedSince(hc, key, c.Clock.Now())), lockFor); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, c.report(ctx, hc, held(hc, fmt.Sprintf("annotation %s was set by hand: no operator manages the hosted cluster until the annotation is removed, "+
 			"which the operator does after %d minutes; to pause the hosted cluster for longer, set spec.pausedUntil", key, int(lockFor.Minutes()))))
 	}

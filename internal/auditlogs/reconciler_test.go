@@ -199,7 +199,7 @@ func TestSnapshots(t *testing.T) {
 	s := newScene(t)
 	g, env := NewWithT(t), testenv.Start(t)
 	env.StartWorkloadControllers(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{snapshotDefinition()}})
+	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{snapshotDefinition()}, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	s.configure(func(spec *auditlogv1alpha1.AuditLogPersistenceConfigSpec) {
 		spec.Snapshots = auditlogv1alpha1.SnapshotConfig{Enabled: true, PerPodRetentionCount: ptr.To[int32](1), VolumeSnapshotClassName: "fast"}

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -52,8 +53,11 @@ func TestShardBoot(t *testing.T) {
 		config, err := clientcmd.RESTConfigFromKubeConfig(m.File("Secret", "service-network-admin-kubeconfig", "kubeconfig"))
 		g.Expect(err).NotTo(HaveOccurred())
 		api := kubernetes.NewForConfigOrDie(config)
-		_, err = api.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
+		// kube-apiserver makes namespace default, and its own lease, some time after it is ready.
+		g.Eventually(func() error {
+			_, err := api.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
+			return err
+		}, time.Minute, 100*time.Millisecond).Should(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
 		_, err = api.CoreV1().Events("default").Create(t.Context(), &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Name: "old"}, InvolvedObject: corev1.ObjectReference{Namespace: "default", Kind: "ConfigMap", Name: "kept"},
 		}, metav1.CreateOptions{})
@@ -64,10 +68,12 @@ func TestShardBoot(t *testing.T) {
 		}, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 
-		inMain, inShard := keys(t, m, "etcd"), keys(t, m, "etcd-events")
+		var inShard []string
+		g.Eventually(func() []string { inShard = keys(t, m, "etcd-events"); return inShard }, time.Minute, 100*time.Millisecond).
+			Should(ContainElements("/registry/events/default/old", "/registry/events/default/new", HavePrefix("/registry/leases/")))
+		inMain := keys(t, m, "etcd")
 		g.Expect(inMain).To(ContainElement("/registry/configmaps/default/kept"))
 		g.Expect(inMain).NotTo(ContainElement(Or(HavePrefix("/registry/events/"), HavePrefix("/registry/leases/"))))
-		g.Expect(inShard).To(ContainElements("/registry/events/default/old", "/registry/events/default/new", HavePrefix("/registry/leases/")))
 		g.Expect(inShard).To(HaveEach(Or(HavePrefix("/registry/events/"), HavePrefix("/registry/leases/"), Equal("compact_rev_key"))))
 		list, err := api.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
 		g.Expect(err).NotTo(HaveOccurred())

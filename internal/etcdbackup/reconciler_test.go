@@ -150,7 +150,8 @@ func (s *scene) open() (n int) {
 
 func TestLife(t *testing.T) {
 	g, s := NewWithT(t), newScene(t)
-	first := s.create("first")
+	// Times of creation have seconds. Of those that are as old the name decides, so these sort in the order in which they are made.
+	first := s.create("b1")
 	s.pass(first)
 	g.Expect(completed(first).Reason).To(Equal(hyperv1.BackupInProgressReason))
 	g.Expect(s.jobs()).To(HaveLen(1))
@@ -161,7 +162,7 @@ func TestLife(t *testing.T) {
 		return err
 	})
 
-	second := s.create("second")
+	second := s.create("b2")
 	s.pass(second)
 	g.Expect(completed(second).Reason).To(Equal(hyperv1.BackupRejectedReason), "When another runs it should be rejected")
 	s.pass(second)
@@ -178,7 +179,7 @@ func TestLife(t *testing.T) {
 	s.pass(first)
 	g.Expect(s.open()).To(BeZero(), "When it has ended the way to etcd should be closed")
 
-	third := s.create("third")
+	third := s.create("b3")
 	s.pass(third)
 	s.end(batchv1.JobFailed, "")
 	s.pass(third)
@@ -186,7 +187,7 @@ func TestLife(t *testing.T) {
 	s.pass(third)
 	g.Expect(s.open()).To(BeZero())
 
-	for _, name := range []string{"fourth", "fifth"} {
+	for _, name := range []string{"b4", "b5"} {
 		b := s.create(name)
 		s.pass(b)
 		s.end(batchv1.JobComplete, "s3://backups/demo/2.db")
@@ -199,7 +200,7 @@ func TestLife(t *testing.T) {
 	for _, b := range left.Items {
 		kept = append(kept, b.Name)
 	}
-	g.Expect(kept).To(ConsistOf("second", "third", "fourth", "fifth"), "When there are more than are kept the oldest successful one should go")
+	g.Expect(kept).To(ConsistOf("b2", "b3", "b4", "b5"), "When there are more than are kept the oldest successful one should go")
 }
 
 func TestFailedJob(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -86,12 +87,14 @@ func TestDeletion(t *testing.T) {
 		g.Expect(w.client.Create(ctx, w.hostedCluster())).To(Succeed())
 		g.Eventually(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
 		g.Expect(w.client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "default"}})).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
+		makePod := func() error {
+			return w.client.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", GenerateName: "add-on-"}, Spec: restricted(corev1.PodSpec{})})
+		}
+		g.Eventually(makePod, patience, often).Should(Succeed(), "nothing but the deletion may refuse it")
 		deleteCluster(t, w)
 		refused := 0
 		g.Eventually(func() error {
-			err := w.client.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", GenerateName: "add-on-"},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}})
-			if apierrors.IsForbidden(err) {
+			if apierrors.IsForbidden(makePod()) {
 				refused++
 			}
 			return w.missing(ctx, &hyperv1.HostedCluster{}, w.ns, "demo")()
@@ -111,13 +114,8 @@ func TestDeletion(t *testing.T) {
 		g.Eventually(w.condition(ctx, "demo", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
 		g.Expect(w.client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "default"}})).To(Or(Succeed(), Satisfy(apierrors.IsAlreadyExists)))
 		// Nobody but us ends it: it is on a node that there is not.
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "lingering"}, Spec: corev1.PodSpec{
-			NodeName: "nowhere", TerminationGracePeriodSeconds: ptr.To[int64](135),
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			Containers: []corev1.Container{{Name: "c", Image: "i", SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			}}},
-		}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-demo", Name: "lingering"},
+			Spec: restricted(corev1.PodSpec{NodeName: "nowhere", TerminationGracePeriodSeconds: ptr.To[int64](135)})}
 		g.Expect(w.client.Create(ctx, pod)).To(Succeed())
 		deleteCluster(t, w)
 		begin := time.Now()
@@ -135,19 +133,21 @@ func TestDeletion(t *testing.T) {
 		t.Logf("gone after %v", time.Since(begin))
 	})
 
-	t.Run("When there is a grace period it should keep the object that long", func(t *testing.T) {
+	t.Run("When there is a grace period it should keep the object that long, and no longer when the period is made shorter", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.env.StartControllers(t)
 		w.start(t)
 		g := NewWithT(t)
 		g.Expect(w.client.Create(t.Context(), w.hostedCluster(func(hc *hyperv1.HostedCluster) {
-			hc.Annotations[hyperv1.HCDestroyGracePeriodAnnotation] = "3s"
+			hc.Annotations[hyperv1.HCDestroyGracePeriodAnnotation] = "1h"
 		}))).To(Succeed())
 		g.Eventually(w.condition(t.Context(), "demo", hyperv1.ReconciliationSucceeded), patience, often).Should(HavePrefix("True/"))
 		deleteCluster(t, w)
 		g.Eventually(w.condition(t.Context(), "demo", hyperv1.HostedClusterDestroyed), patience, often).Should(Equal("True/WaitingForGracePeriod"))
 		g.Expect(w.missing(t.Context(), &corev1.Namespace{}, "", w.ns+"-demo")()).To(Succeed())
+		shorter := patch.Annotation(hyperv1.HCDestroyGracePeriodAnnotation, ptr.To("1s"))
+		g.Expect(w.client.Patch(t.Context(), w.hostedCluster(), shorter)).To(Succeed())
 		expectGone(t, w)
 	})
 
@@ -168,6 +168,15 @@ func TestDeletion(t *testing.T) {
 		expectGone(t, w)
 		g.Expect(w.missing(t.Context(), np, w.ns, "np")()).To(Succeed())
 	})
+}
+
+// restricted gives a pod one container, and what the namespace of a control plane asks of pods.
+func restricted(spec corev1.PodSpec) corev1.PodSpec {
+	spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+	spec.Containers = []corev1.Container{{Name: "c", Image: "i", SecurityContext: &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}}}
+	return spec
 }
 
 // finishNamespace does what the namespace controller does five seconds after a namespace is deleted.

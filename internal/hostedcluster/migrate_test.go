@@ -25,6 +25,7 @@ import (
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -233,7 +234,8 @@ func (m *movable) mover(c client.WithWatch) *migration.Controller {
 	return &migration.Controller{Direct: c, Cached: c, Discovery: m.discovery, Clock: clock.RealClock{}, Deployer: newMover(private, c), Namespace: m.ns}
 }
 
-// migrate asks for a move and works until it is over, or a pass fails.
+// migrate asks for a move and works until it is over, or a pass fails. How long all of it takes depends on how fast the machine is: it is given up
+// when its condition, which names the phase, has said nothing new for a while.
 func (m *movable) migrate(ctx context.Context, c *migration.Controller, ask string) error {
 	if ask != "" {
 		hc := m.hostedCluster()
@@ -242,8 +244,8 @@ func (m *movable) migrate(ctx context.Context, c *migration.Controller, ask stri
 			return err
 		}
 	}
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
+	said := map[string]bool{}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if err := m.turn(ctx); err != nil && !apierrors.IsConflict(err) {
 			return err
 		}
@@ -253,6 +255,10 @@ func (m *movable) migrate(ctx context.Context, c *migration.Controller, ask stri
 		hc, err := m.get(ctx, "demo")
 		if err != nil {
 			return client.IgnoreNotFound(err)
+		}
+		if c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing); c != nil && !said[c.Reason+" "+c.Message] {
+			said[c.Reason+" "+c.Message] = true
+			deadline = time.Now().Add(patience)
 		}
 		a := hc.Annotations
 		if a[lockKey] == "" && a[hyperv1.PrivateCAPIMigrateAnnotation] == "" && a[hyperv1.PrivateCAPIRollbackAnnotation] == "" {

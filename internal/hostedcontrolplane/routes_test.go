@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,7 +28,7 @@ func withRoutes(t testing.TB) *testenv.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, Paths: []string{"testdata/routes.crd.yaml"}}); err != nil {
+	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, Paths: []string{"testdata/routes.crd.yaml"}, MaxTime: 3 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	return env

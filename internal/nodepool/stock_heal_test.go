@@ -91,10 +91,11 @@ func (w *world) written(ctx context.Context, t testing.TB) <-chan string {
 	return events
 }
 
-// expectFight waits until so many writes have come that no rollout that ends explains them.
+// expectFight waits until so many writes have come that no rollout that ends explains them. The stock manager looks at an object once a second
+// at most, and less often when processors are short: what counts is that they come.
 func (w *world) expectFight(t testing.TB) {
 	t.Helper()
-	const within, enough = 30 * time.Second, 20
+	const within, enough = stockPatience, 20
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	events := w.written(ctx, t)

@@ -112,20 +112,30 @@ func (w *world) playOthers(ctx context.Context, most *atomic.Int32) {
 	}
 }
 
+// boot makes a machine a node. A step that fails is made again in the next round, so what says that all are done is written last: the status
+// behind the provider's ID, for Cluster API asks a machine that is provisioned for its ID.
 func (w *world) boot(ctx context.Context, m *infrav1.LocalMachine) {
-	if m.Spec.ProviderID != "" || !m.DeletionTimestamp.IsZero() {
+	if ptr.Deref(m.Status.Initialization.Provisioned, false) || !m.DeletionTimestamp.IsZero() {
 		return
 	}
 	id := "local://" + m.Namespace + "/" + m.Name
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: corev1.NodeSpec{ProviderID: id}}
-	if w.client.Create(ctx, node) != nil {
+	err := w.client.Create(ctx, node)
+	if apierrors.IsAlreadyExists(err) {
+		err = w.client.Get(ctx, client.ObjectKeyFromObject(node), node)
+	}
+	if err != nil {
 		return
 	}
 	node.Status = corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.36.3"}, Conditions: []corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
 		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse}}}
-	_ = w.client.Status().Update(ctx, node)
-	_ = w.client.Patch(ctx, m, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"providerID":%q}}`, id)))
+	if w.client.Status().Update(ctx, node) != nil {
+		return
+	}
+	if w.client.Patch(ctx, m, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"providerID":%q}}`, id))) != nil {
+		return
+	}
 	_ = w.client.Status().Patch(ctx, m, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"initialization":{"provisioned":true}}}`)))
 }
 

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -77,16 +78,27 @@ func (p *Process) Tail() string {
 	return string(data)
 }
 
+// workPrefix is what the names of test binaries' folders begin with; the process id follows.
+const workPrefix = "hcp-testenv-"
+
+// ownDir is this process's folder. A killed test binary that had the same process id may have left one, which is removed before the first use.
+var ownDir = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.TempDir(), workPrefix+strconv.Itoa(os.Getpid()))
+	return dir, os.RemoveAll(dir)
+})
+
 // workDir makes this process's folder and removes those that killed test binaries left behind.
 func workDir() (string, error) {
-	const prefix = "hcp-testenv-"
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), workPrefix+"*"))
 	for _, dir := range left {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), prefix))
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), workPrefix))
 		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	dir := filepath.Join(os.TempDir(), prefix+strconv.Itoa(os.Getpid()))
+	dir, err := ownDir()
+	if err != nil {
+		return "", fmt.Errorf("removing what an earlier process has left: %w", err)
+	}
 	return dir, os.MkdirAll(dir, 0o700)
 }

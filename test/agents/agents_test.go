@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -82,6 +83,13 @@ func newStage(t testing.TB, names ...string) *stage {
 		g.Expect(s.hosts.Register(t.Context(), host, map[string]string{"size": size})).To(Succeed())
 	}
 	g.Expect(s.hosts.Pass(t.Context())).To(Succeed())
+	// The API server learns of Roles and RoleBindings a moment after it has taken them, and of each namespace's by itself.
+	for ns, kind := range map[string]schema.GroupVersionKind{s.ns: machineKind, hosts: HostKind} {
+		g.Eventually(func() error {
+			_, err := objects.List(t.Context(), s.provider, kind, ns)
+			return err
+		}, time.Minute).Should(Succeed())
+	}
 	return s
 }
 

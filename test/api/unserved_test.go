@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestUnservedKinds(t *testing.T) {
 	policy, binding := config.UnservedPolicy()
 	g.Expect(c.Create(t.Context(), policy)).To(Succeed())
 	g.Expect(c.Create(t.Context(), binding)).To(Succeed())
-	t.Cleanup(func() { _ = c.Delete(t.Context(), binding); _ = c.Delete(t.Context(), policy) })
+	t.Cleanup(func() { _ = c.Delete(context.Background(), binding); _ = c.Delete(context.Background(), policy) })
 	heard := &warnings{}
 	cfg := rest.CopyConfig(env.Config)
 	cfg.WarningHandler = heard

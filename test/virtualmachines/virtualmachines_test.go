@@ -80,6 +80,11 @@ func newStage(t testing.TB, other bool) *stage {
 	restricted.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + s.ns + ":capi-provider"}
 	s.provider, err = client.NewWithWatch(restricted, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
+	// The API server learns of the Role and its RoleBinding a moment after it has taken them.
+	g.Eventually(func() error {
+		_, err := objects.List(t.Context(), s.provider, machineKind, s.ns)
+		return err
+	}, time.Minute).Should(Succeed())
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ func TestRoutes(t *testing.T) {
 		return err
 	}
 	g.Expect(pass(c)).To(Succeed(), "without Gateway API nothing is done")
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition()}})
+	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition()}, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	cluster := func(name, host string) *hyperv1.HostedCluster {

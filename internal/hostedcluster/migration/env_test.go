@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,11 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -189,32 +192,64 @@ type moves struct {
 func (f *fleet) follow(t testing.TB) *moves {
 	t.Helper()
 	m := &moves{moving: map[string]bool{}}
-	events, err := f.client.Watch(t.Context(), &hyperv1.HostedClusterList{}, client.InNamespace(f.ns))
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		for e := range events.ResultChan() {
-			hc, ok := e.Object.(*hyperv1.HostedCluster)
-			if !ok {
-				continue
+		wait.UntilWithContext(t.Context(), func(ctx context.Context) {
+			if err := f.watch(ctx, m); err != nil && ctx.Err() == nil {
+				t.Logf("following the fleet, which is tried again: %v", err)
 			}
-			m.see(hc)
-			lock := hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
-			if lock == "" || hc.Annotations[hyperv1.PrivateCAPIMigrationAckAnnotation] == lock {
-				continue
-			}
-			ack := patch.Annotation(hyperv1.PrivateCAPIMigrationAckAnnotation, &lock)
-			pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: hc.Name}}
-			if err := errors.Join(client.IgnoreNotFound(f.client.Patch(t.Context(), pool, ack)), f.client.Patch(t.Context(), hc, ack)); err != nil && t.Context().Err() == nil {
-				t.Errorf("acknowledging: %v", err)
-			}
-		}
+		}, 50*time.Millisecond)
 	})
-	t.Cleanup(func() {
-		events.Stop()
-		ended.Wait()
-	})
+	t.Cleanup(ended.Wait) // the context has ended by then
 	return m
+}
+
+// watch follows the fleet until the API server ends the watch, as it may at any time. No move begins and ends between two watches: each
+// waits for its acknowledgement, which comes from here.
+func (f *fleet) watch(ctx context.Context, m *moves) error {
+	list := &hyperv1.HostedClusterList{}
+	if err := f.client.List(ctx, list, client.InNamespace(f.ns)); err != nil {
+		return err
+	}
+	// Moves that have ended come first, or those that took their place would count beside them.
+	slices.SortStableFunc(list.Items, func(a, b hyperv1.HostedCluster) int {
+		return cmp.Compare(a.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation], b.Annotations[hyperv1.PrivateCAPIMigrationInProgressAnnotation])
+	})
+	for i := range list.Items {
+		if err := f.acknowledge(ctx, m, &list.Items[i]); err != nil {
+			return err
+		}
+	}
+	events, err := f.client.Watch(ctx, &hyperv1.HostedClusterList{}, client.InNamespace(f.ns), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for e := range events.ResultChan() {
+		hc, ok := e.Object.(*hyperv1.HostedCluster)
+		if !ok {
+			return apierrors.FromObject(e.Object)
+		}
+		if err := f.acknowledge(ctx, m, hc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acknowledge notes what was seen of a hosted cluster, and acknowledges its lock.
+func (f *fleet) acknowledge(ctx context.Context, m *moves, hc *hyperv1.HostedCluster) error {
+	m.see(hc)
+	lock := hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
+	if lock == "" || hc.Annotations[hyperv1.PrivateCAPIMigrationAckAnnotation] == lock {
+		return nil
+	}
+	ack := patch.Annotation(hyperv1.PrivateCAPIMigrationAckAnnotation, &lock)
+	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: hc.Name}}
+	if err := errors.Join(client.IgnoreNotFound(f.client.Patch(ctx, pool, ack)), f.client.Patch(ctx, hc, ack)); err != nil {
+		return fmt.Errorf("acknowledging the lock of %s: %w", hc.Name, err)
+	}
+	return nil
 }
 
 func (m *moves) see(hc *hyperv1.HostedCluster) {

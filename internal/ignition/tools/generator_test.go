@@ -2,7 +2,6 @@ package tools
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"hcp.internal/platform/internal/ignition/tools/toolstest"
 	"hcp.internal/platform/internal/release"
 	"hcp.internal/platform/internal/release/releasetest"
+	"hcp.internal/platform/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -40,20 +40,15 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, registry: releasetest.New(t)}
-	w.generator = &Generator{askEvery: 20 * time.Millisecond, Work: filepath.Join(dir, "work"), Images: &imagefiles.Store{Root: filepath.Join(dir, "work", "images")}, Time: time.Minute,
-		Clock: clocktesting.NewFakePassiveClock(time.Now()), SecurePort: freePort(t), InsecurePort: freePort(t)}
-	return w
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")
+	// The machine-config-server listens on them much later, after the other programs: until then nobody else may get them.
+	ports, err := testenv.FreePorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	w := &world{t: t, registry: releasetest.New(t)}
+	w.generator = &Generator{askEvery: 20 * time.Millisecond, Work: filepath.Join(dir, "work"), Images: &imagefiles.Store{Root: filepath.Join(dir, "work", "images")}, Time: time.Minute,
+		Clock: clocktesting.NewFakePassiveClock(time.Now()), SecurePort: ports[0], InsecurePort: ports[1]}
+	return w
 }
 
 // inputs of a release that is published first.
@@ -199,9 +194,9 @@ func TestHostile(t *testing.T) {
 		"When a program starts many it should end all": {
 			program: "machine-config-controller", mode: toolstest.Fork, want: "started more than 16 processes"},
 		"When a program takes memory it should end it": {
-			program: "machine-config-controller", mode: toolstest.Memory, limits: child.Limits{Memory: 256 << 20}, want: "took more than 256 MiB of memory"},
+			program: "machine-config-controller", mode: toolstest.Memory, limits: child.Limits{Memory: toolstest.MemoryTaken / 2}, want: "took more than 256 MiB of memory"},
 		"When a program fills the disk it should end it": {
-			program: "machine-config-operator", mode: toolstest.Fill, limits: child.Limits{Disk: 64 << 20}, want: "wrote more than 64 MiB"},
+			program: "machine-config-operator", mode: toolstest.Fill, limits: child.Limits{Disk: toolstest.DiskFilled / 2}, want: "wrote more than 64 MiB"},
 		"When a program writes a gigabyte it should be stopped": {
 			program: "machine-config-operator", mode: toolstest.BigFile, want: "machine-config-operator"},
 		"When a program leaves a link as its output it should not follow it": {

@@ -3,6 +3,7 @@ package aws
 import (
 	"os"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ func TestProviderTakesObjects(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := config.ProviderCRDs("AWS", false)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	c, ns := env.Client(t, runtime.NewScheme()), env.Namespace(t)
 	strict := []client.CreateOption{client.DryRunAll, client.FieldValidation("Strict")}

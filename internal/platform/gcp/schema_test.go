@@ -3,6 +3,7 @@ package gcp
 import (
 	"os"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,7 @@ var pools = map[string]func(*hyperv1.GCPNodePoolPlatform){
 func TestProviderTakesObjects(t *testing.T) {
 	g := NewWithT(t)
 	env := testenv.Start(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{"testdata/provider"}, ErrorIfPathMissing: true})
+	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{"testdata/provider"}, ErrorIfPathMissing: true, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	c, ns := env.Client(t, runtime.NewScheme()), env.Namespace(t)
 	raw, err := os.ReadFile("../testdata/gcp/input.yaml")

@@ -22,7 +22,7 @@ func TestNoSpace(t *testing.T) {
 	url := startEtcd(t, "--quota-backend-bytes=16777216")
 	changes := 0
 	clk := clocktesting.NewFakeClock(time.Now())
-	d := &Defragmenter{Namespace: "clusters-demo", poll: 10 * time.Millisecond, patience: 10 * time.Second, rest: time.Minute, Clock: clk, connect: plain,
+	d := &Defragmenter{Namespace: "clusters-demo", poll: 10 * time.Millisecond, patience: time.Minute, rest: time.Minute, Clock: clk, connect: plain,
 		Changed: func(context.Context) { changes++ }}
 	which := etcd{name: "etcd", urls: []string{url}}
 	// As Kubernetes does it: each change of an object is another version under its key.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,20 +150,22 @@ func (t tool) misbehave() error {
 		}
 	case Memory:
 		var all [][]byte
-		for {
+		for range MemoryTaken / (8 << 20) {
 			chunk := make([]byte, 8<<20)
 			for i := 0; i < len(chunk); i += 4096 {
 				chunk[i] = 1
 			}
-			all = append(all, chunk) //nolint:staticcheck // because it is to be held
-			time.Sleep(time.Millisecond)
+			all = append(all, chunk)
 		}
+		time.Sleep(time.Hour)
+		runtime.KeepAlive(all)
 	case Fill:
-		for i := 0; ; i++ {
+		for i := range DiskFilled / (1 << 20) {
 			if err := os.WriteFile(fmt.Sprintf("junk-%d", i), make([]byte, 1<<20), 0o600); err != nil {
 				return err
 			}
 		}
+		time.Sleep(time.Hour)
 	case BigFile:
 		f, err := os.Create("big")
 		if err != nil {

@@ -200,6 +200,23 @@ func TestProxy(t *testing.T) {
 		g.Expect(failure.Load()).To(BeNil())
 		g.Expect(asked.Load()).To(BeNumerically(">", 50))
 	})
+	t.Run("When it stood still until its time was over who waits should be taken first", func(t *testing.T) {
+		g := NewWithT(t)
+		api := backend(t, "127.0.0.1:0", "a")
+		tgt, _ := newTarget(api.String(), advertised)
+		l, err := listen(t.Context(), loopback)
+		g.Expect(err).NotTo(HaveOccurred())
+		early := dial(t, l.Addr().(*net.TCPAddr).AddrPort()) // the kernel has accepted it
+		g.Eventually(func() bool { return waits(l) }).Should(BeTrue())
+		g.Expect(l.SetDeadline(time.Now())).To(Succeed())
+		ended := make(chan error, 1)
+		go func() { ended <- newProxy(tgt, slog.New(slog.DiscardHandler)).serve(t.Context(), l, time.Minute) }()
+		_, err = io.WriteString(early, "here")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(early.CloseWrite()).To(Succeed())
+		g.Expect(io.ReadAll(early)).To(BeEquivalentTo("a:here"))
+		g.Eventually(ended).Should(Receive(BeNil()), "nobody waits any more")
+	})
 	t.Run("When open connections don't end it should end all the same", func(t *testing.T) {
 		api := backend(t, "127.0.0.1:0", "a")
 		tgt, _ := newTarget(api.String(), advertised)

@@ -284,7 +284,7 @@ e2e-authorities: kubernetes build ## Every authority of a highly available hoste
 	bin/hypershift local up --state-dir /tmp/hcp-e2e --skip-demo
 	trap 'bin/hypershift local down --state-dir /tmp/hcp-e2e' EXIT; go test -count=1 -v -timeout 90m -tags e2e,live -run '^TestAuthoritiesUnmissed$$' ./test/e2e $(TEST_FLAGS)
 
-##? Commit that make e2e-install takes as the version before, and upgrades from; without one it upgrades to the same.
+##? Commit that make e2e-install takes as the version before: it upgrades from that, goes back to it, and up again; without one it upgrades to the same.
 BEFORE ?=
 
 INSTALL_MADE = $(if $(filter file,$(origin MADE)),bin/e2e-install,$(MADE))

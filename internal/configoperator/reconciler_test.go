@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/configoperator/resources"
 	"hcp.internal/platform/internal/contract/images"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/kube/process"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -261,7 +262,8 @@ func TestCrash(t *testing.T) {
 	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
-			Client: w.client,
+			Client:   w.client,
+			InServer: true,
 			Run: func(c client.WithWatch) error {
 				_, err := w.reconciler(c, c).Reconcile(t.Context(), w.request())
 				return err
@@ -278,6 +280,9 @@ func TestProcess(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t)
 		env := testenv.Start(t)
+		before := process.RetryPeriod
+		process.RetryPeriod = time.Second // the first request for the lease may come before the API server has heard of the RoleBinding
+		t.Cleanup(func() { process.RetryPeriod = before })
 		mgr, err := newManager(w.asOperator(t, env.Config), bounded(w.asHostedUser(t, env.Config)), Options{
 			Namespace: w.hcp.Namespace, Controllers: []string{"*"}, MetricsAddr: "0", HealthAddr: "0", LeaderElect: true,
 		})

@@ -1,4 +1,4 @@
-//go:build e2e && (upgrade || live || sizes)
+//go:build e2e && (upgrade || live || sizes || install)
 
 package e2e
 

@@ -85,7 +85,7 @@ func TestInstall(t *testing.T) {
 		r.follow(blocks, map[string]func(){
 			"2. The operator":     r.losesLeaders,
 			"3. A hosted cluster": func() { r.looksAtSecurity(); r.joinsNode() },
-			"Upgrade":             func() { r.nodeIsReady(); r.isUpgraded() },
+			"Upgrade":             func() { r.nodeIsReady(); r.isUpgraded(); r.backAndForth(blocks[3]) },
 		})
 		s.nothingLeft(before)
 	})
@@ -254,12 +254,18 @@ func (r *reader) nodeIsReady() {
 	})
 }
 
-// isUpgraded expects that the operator of this checkout leads, which it does once the one before has given its lease back.
+// isUpgraded expects that the operator of this checkout leads.
 func (r *reader) isUpgraded() {
 	r.Helper()
-	eventually(r.T, 2*time.Minute, "the operator of this version", func() error {
+	r.isAt(version.Semver())
+}
+
+// isAt expects that the operator of a version leads, which it does once the one before has given its lease back.
+func (r *reader) isAt(semver string) {
+	r.Helper()
+	eventually(r.T, 2*time.Minute, "the operator of "+semver, func() error {
 		out, err := r.run("hypershift version")
-		if err != nil || !strings.Contains(out, "Server Version: v"+version.Semver()+",") {
+		if err != nil || !strings.Contains(out, "Server Version: v"+semver+",") {
 			return errors.Join(errors.New(out), err)
 		}
 		return nil

@@ -76,7 +76,7 @@ func (v *versions) of(ctx context.Context, gk schema.GroupKind, private bool) (s
 }
 
 func (v *versions) read(ctx context.Context, name string, now time.Time) answer {
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout) // the answer is remembered for others, whatever becomes of this request
 	defer cancel()
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -109,6 +108,6 @@ func TestStreamsOfOthers(t *testing.T) {
 			n, _ := io.ReadFull(resp.Body, buf)
 			first <- string(buf[:n])
 		}()
-		g.Eventually(first, 10*time.Second).Should(Receive(Equal("data: 1\n\n")))
+		g.Eventually(first).Should(Receive(Equal("data: 1\n\n")))
 	})
 }

@@ -101,7 +101,7 @@ func TestHalfOpen(t *testing.T) {
 	silent := newRelay(t, strings.TrimPrefix(back.URL, "https://"))
 	front := before(t, back, func(c *UpstreamConfig) {
 		c.URL = "https://" + silent.listener.Addr().String()
-		c.PingAfter, c.PingTimeout = 100*time.Millisecond, 200*time.Millisecond
+		c.PingAfter, c.PingTimeout = 100*time.Millisecond, 5*time.Second // as long as nobody here stands still
 	})
 	resp, err := http.Get(front.URL + machinesPath + "?watch=true")
 	g.Expect(err).NotTo(HaveOccurred())

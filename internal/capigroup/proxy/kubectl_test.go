@@ -128,7 +128,7 @@ func TestKubectl(t *testing.T) {
 		{"", "get", "crd", "none.cluster.x-k8s.io"},
 		{"", "get", "--raw", "/apis/cluster.x-k8s.io"},
 		{"", "events"},
-		{"", "wait", "--for=jsonpath={.spec.replicas}=2", "machinesets.cluster.x-k8s.io/s", "--timeout=5s"},
+		{"", "wait", "--for=jsonpath={.spec.replicas}=2", "machinesets.cluster.x-k8s.io/s", "--timeout=2m"},
 		{"", "wait", "--for=condition=Paused", "clusters.cluster.x-k8s.io/c", "--timeout=1s"},
 		{"", "wait", "--for=delete", "clusters.cluster.x-k8s.io/none"},
 		{"", "scale", "machinesets.cluster.x-k8s.io/s", "--current-replicas=7", "--replicas=8"},

@@ -88,7 +88,7 @@ var noise = []struct {
 	{regexp.MustCompile(`"resourceVersionMatch":"[^"]*"`), `-`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), `-`},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `-`},
-	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m)\b`), `-`},
+	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|s|m|h))+\b`), `-`},
 	{regexp.MustCompile(`hash=[0-9A-F]+`), `-`},
 	{regexp.MustCompile(`(resourceVersion: |Resource Version: +)"?\d+"?`), `$1-`},
 }
@@ -348,7 +348,7 @@ func TestClients(t *testing.T) {
 			g.Expect(c.Create(ctx, m)).To(Succeed())
 			key := types.NamespacedName{Namespace: v.ns, Name: "cached"}
 			for _, obj := range []client.Object{&clusterv1.Machine{}, plain, meta} {
-				g.Eventually(func() error { return all.Get(ctx, key, obj) }, "20s").Should(Succeed())
+				g.Eventually(func() error { return all.Get(ctx, key, obj) }, patience).Should(Succeed())
 				g.Expect(obj.GetUID()).To(Equal(m.UID))
 			}
 			g.Expect(plain.GetAPIVersion()).To(Equal("cluster.x-k8s.io/v1beta2"))
@@ -362,10 +362,10 @@ func TestClients(t *testing.T) {
 				got := &clusterv1.Machine{}
 				_ = all.Get(ctx, key, got)
 				return got.Finalizers
-			}, "20s").Should(Equal([]string{"machine.cluster.x-k8s.io"}))
+			}, patience).Should(Equal([]string{"machine.cluster.x-k8s.io"}))
 			g.Expect(c.Delete(ctx, m)).To(Succeed())
 			g.Expect(c.Patch(ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-			g.Eventually(func() bool { return client.IgnoreNotFound(all.Get(ctx, key, m)) == nil && all.Get(ctx, key, m) != nil }, "20s").Should(BeTrue())
+			g.Eventually(func() bool { return client.IgnoreNotFound(all.Get(ctx, key, m)) == nil && all.Get(ctx, key, m) != nil }, patience).Should(BeTrue())
 
 			list := &metav1.PartialObjectMetadataList{}
 			list.SetGroupVersionKind(crd.GroupVersionKind())

@@ -87,6 +87,9 @@ func TestMemory(t *testing.T) {
 				resp, err := client.Do(req)
 				<-opening
 				if err != nil {
+					if ctx.Err() == nil {
+						t.Errorf("opening a watch: %v", err)
+					}
 					return
 				}
 				defer resp.Body.Close()
@@ -96,12 +99,12 @@ func TestMemory(t *testing.T) {
 				<-ctx.Done()
 			})
 		}
-		g.Eventually(open.Load, "60s").Should(Equal(int32(watches)))
+		g.Eventually(open.Load, "180s").Should(Equal(int32(watches)))
 		close(send)
-		g.Eventually(got.Load, "60s").Should(Equal(int32(watches)))
+		g.Eventually(got.Load, "180s").Should(Equal(int32(watches)))
 		cancel()
 		all.Wait()
-		g.Eventually(open.Load, "60s").Should(BeZero())
+		g.Eventually(open.Load, "180s").Should(BeZero())
 	})
 }
 

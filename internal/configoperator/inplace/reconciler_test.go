@@ -275,7 +275,7 @@ func TestDrainer(t *testing.T) {
 	g.Eventually(func() string {
 		g.Expect(pass(p.client)).To(Succeed())
 		return p.node(t, 0).Annotations[lastAppliedDrain]
-	}).WithTimeout(10 * time.Second).Should(Equal("drain-v2"))
+	}).Should(Equal("drain-v2"))
 	g.Expect(apierrors.IsNotFound(p.client.Get(t.Context(), client.ObjectKeyFromObject(web), web))).To(BeTrue())
 	g.Expect(p.node(t, 0).Annotations).NotTo(HaveKey(drainBlocked))
 	testenv.ExpectQuiet(t, p.client, pass)

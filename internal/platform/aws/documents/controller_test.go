@@ -272,12 +272,17 @@ func TestForeignInfraID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var first, second *scene
+			later := func(than *scene) {
+				g.Eventually(time.Now).Should(BeTemporally(">", than.hc.CreationTimestamp.Add(time.Second)), "timestamps are of whole seconds")
+			}
 			if older {
 				second = newScene(t, func(hc *hyperv1.HostedCluster) { hc.Spec.InfraID = "" })
-				g.Eventually(time.Now, "10s").Should(BeTemporally(">", second.hc.CreationTimestamp.Add(time.Second)), "timestamps are of whole seconds")
+				later(second)
 				first = newScene(t, nil)
 			} else {
-				first, second = newScene(t, nil), newScene(t, nil)
+				first = newScene(t, nil)
+				later(first)
+				second = newScene(t, nil)
 			}
 			second.bucket = first.bucket
 			first.started()

@@ -5,6 +5,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,6 +185,24 @@ func killOperators(t *testing.T) {
 		management().run(t, "delete", "pod", "-n", target[0], "-l", target[1], "--grace-period=0", "--force", "--wait=false")
 	}
 	replaceScheduler(t)
+	operatorLeads(t)
+}
+
+// operatorLeads waits until the hypershift-operator that runs is the one that works: the scheduler is the control-plane-operator's, and whoever comes
+// next would wait for the lease of one that was killed.
+func operatorLeads(t *testing.T) {
+	t.Helper()
+	eventually(t, 5*time.Minute, "the lease of the operator", func() error {
+		pods, err := management().try(t, "get", "pods", "-n", "hypershift", "-l", "name=operator", "-o", "jsonpath={.items[*].metadata.name}")
+		if err != nil {
+			return err
+		}
+		holder, err := management().try(t, "get", "lease", "-n", "hypershift", "hypershift-operator-leader-elect", "-o", "jsonpath={.spec.holderIdentity}")
+		if err != nil || holder == "" || !slices.Contains(strings.Fields(pods), holder) {
+			return errors.Join(fmt.Errorf("it is held by %q, and there are pods %s", holder, pods), err)
+		}
+		return nil
+	})
 }
 
 // replaceScheduler deletes a Deployment that the operators have to make again, and the node to run.

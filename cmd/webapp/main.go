@@ -89,9 +89,11 @@ func poll(ctx context.Context, url string, out io.Writer) error {
 	for {
 		select {
 		case <-ctx.Done():
+		case <-ticker.C:
+		}
+		if ctx.Err() != nil { // also when both are there
 			_, err := fmt.Fprintf(out, "%d asked, %d failed\n", asked, failed)
 			return err
-		case <-ticker.C:
 		}
 		asked++
 		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollTimeout)

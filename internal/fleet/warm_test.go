@@ -120,7 +120,7 @@ func TestRecommender(t *testing.T) {
 	g.Expect(recommended()).To(BeEmpty(), "there is no vertical pod autoscaler")
 
 	definition := vpaDefinition()
-	_, err := envtest.InstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}, MaxTime: time.Minute})
+	_, err := envtest.InstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		_ = envtest.UninstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})

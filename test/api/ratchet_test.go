@@ -43,7 +43,7 @@ func ratchet(t *testing.T, kind, change string) {
 	ruled := renamed(crds[i], "ratchet.")
 	before := ruled.DeepCopy()
 	withoutRules(before.Spec.Versions[0].Schema.OpenAPIV3Schema)
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{before}, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{before}, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	stored := map[string]*unstructured.Unstructured{}

@@ -22,7 +22,7 @@ func install(t *testing.T, list func() ([]*apiextensionsv1.CustomResourceDefinit
 	g := NewWithT(t)
 	crds, err := list()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 }
 

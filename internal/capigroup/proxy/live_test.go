@@ -58,7 +58,7 @@ func views(t *testing.T) []view {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute}); err != nil {
+	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	conf, err := rest.TLSConfigFor(env.Config)

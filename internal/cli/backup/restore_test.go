@@ -207,7 +207,7 @@ func TestWrite(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := config.CRDs(config.TechPreviewSet)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	c := env.Client(t, connect.Scheme())
 	s := demo()

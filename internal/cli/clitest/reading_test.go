@@ -52,7 +52,7 @@ func TestReading(t *testing.T) {
 	g := NewWithT(t)
 	crds, err := config.PackageOperatorCRDs()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	o := clusterOptions(f, hyperv1.NonePlatform, env.Namespace(t))
 	o.PullSecret, o.APIServerAddress = []byte(`{"auths":{}}`), "10.0.0.1"

@@ -193,7 +193,7 @@ func TestCloudsAreAccepted(t *testing.T) {
 	}
 	crds, err := config.CRDs(config.TechPreviewSet)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name := range rendered {
 		if preview(name) {
@@ -204,7 +204,7 @@ func TestCloudsAreAccepted(t *testing.T) {
 					obj := &unstructured.Unstructured{}
 					g.Expect(yaml.Unmarshal([]byte(last(rendered[name])), &obj.Object)).To(Succeed())
 					g.Expect(c.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict"))).To(Succeed())
-				}, "10s", "200ms").Should(Succeed())
+				}, "2m", "200ms").Should(Succeed())
 				accept(t, name)
 			})
 		}

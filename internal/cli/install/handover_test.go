@@ -52,6 +52,11 @@ func TestHandOver(t *testing.T) {
 		live.Spec.PreserveUnknownFields = false
 		live.Annotations["by"] = "keeper"
 		g.Expect(c.Patch(t.Context(), live, client.MergeFrom(before), client.FieldOwner(names.HypershiftOperator))).To(Succeed())
+		// Until then the API server itself writes to the definition, too.
+		g.Eventually(func() []apiextensionsv1.CustomResourceDefinitionCondition {
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(crd), live)).To(Succeed())
+			return live.Status.Conditions
+		}).Should(ContainElement(And(HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue))))
 	}
 	// The platform's own definition says something else than ours.
 	theirs := func() error {

@@ -52,7 +52,7 @@ func TestDisplay(t *testing.T) {
 	t.Run("When a task fails it should mark it and name it in the error", func(t *testing.T) {
 		g := NewWithT(t)
 		var out bytes.Buffer
-		d := NewDisplay(&out, true, clock.RealClock{})
+		d := NewDisplay(&out, true, testclock.NewFakeClock(time.Unix(0, 0)))
 		err := d.Do(t.Context(), "starting", func(context.Context, func(string, ...any)) error { return errors.New("broken") })
 		g.Expect(err).To(MatchError("starting: broken"))
 		g.Expect(out.String()).To(HaveSuffix("\r\033[K!!  starting (0s)\n"))

@@ -73,7 +73,7 @@ func newTour(t *testing.T) *tour {
 	env := testenv.Start(t)
 	crds, err := config.PackageOperatorCRDs()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	g.Expect(err).NotTo(HaveOccurred())
 	w := &tour{T: t, g: g, c: env.Client(t, connect.Scheme()), ns: env.Namespace(t), file: filepath.Join(t.TempDir(), "addon.yaml"),
 		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}

@@ -33,7 +33,7 @@ func serveMigrations(t *testing.T) {
 			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 		}},
 	}
-	options := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: time.Minute}
+	options := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: 3 * time.Minute}
 	if _, err := envtest.InstallCRDs(testenv.Start(t).Config, options); err != nil {
 		t.Fatal(err)
 	}

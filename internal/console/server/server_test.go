@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,10 +106,34 @@ func person(t *testing.T, c client.Client, name string, bind func(rbacv1.Subject
 	for _, o := range bind(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "default", Name: name}) {
 		g.Expect(c.Create(t.Context(), o)).To(Succeed())
 		t.Cleanup(func() { _ = c.Delete(context.Background(), o) })
+		switch role := o.(type) {
+		case *rbacv1.ClusterRole:
+			defer awaitRules(t, c, name, "", role.Rules)
+		case *rbacv1.Role:
+			defer awaitRules(t, c, name, role.Namespace, role.Rules)
+		}
 	}
 	request := &authenticationv1.TokenRequest{}
 	g.Expect(c.SubResource("token").Create(t.Context(), sa, request)).To(Succeed())
 	return request.Status.Token
+}
+
+// awaitRules waits until the API server has heard of what a person may do, which it does by a watch.
+func awaitRules(t *testing.T, c client.Client, name, namespace string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			resource, sub, _ := strings.Cut(resource, "/")
+			NewWithT(t).Eventually(func() (bool, error) {
+				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+					User:               "system:serviceaccount:default:" + name,
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Name: strings.Join(rule.ResourceNames, "")},
+				}}
+				err := c.Create(t.Context(), review)
+				return review.Status.Allowed, err
+			}).WithTimeout(patience).Should(BeTrue(), "%s of %s", resource, name)
+		}
+	}
 }
 
 var readAll = []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}

@@ -140,18 +140,26 @@ func TestSupervisor(t *testing.T) {
 		dir := t.TempDir()
 		order := filepath.Join(dir, "order")
 		script := func(n string) string {
-			return "trap 'echo " + n + " >> " + order + "; exit 0' TERM; while :; do sleep 0.05; done"
+			return "trap 'echo " + n + " >> " + order + "; exit 0' TERM; touch " + filepath.Join(dir, "trap-"+n) + "; while :; do sleep 0.05; done"
+		}
+		trapped := func(n, script string, after ...string) Process { // ready when it has set its trap
+			p := shell(n, script, after...)
+			p.Ready = func(context.Context) error {
+				_, err := os.Stat(filepath.Join(dir, "trap-"+n))
+				return err
+			}
+			return p
 		}
 		s := &Supervisor{
-			Processes: []Process{shell("a", script("a")), shell("b", script("b"), "a"), shell("c", "trap '' TERM; while :; do sleep 0.05; done", "b")},
-			LogDir:    dir, StatusFile: filepath.Join(dir, "status.json"), Clock: clock.RealClock{}, Log: logr.Discard(),
+			Processes: []Process{trapped("a", script("a")), trapped("b", script("b"), "a"),
+				trapped("c", "trap '' TERM; touch "+filepath.Join(dir, "trap-c")+"; while :; do sleep 0.05; done", "b")},
+			LogDir: dir, StatusFile: filepath.Join(dir, "status.json"), Clock: clock.RealClock{}, Log: logr.Discard(),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
-		g.Eventually(get(s, "c"), 10*time.Second).Should(HaveField("Ready", true))
-		time.Sleep(100 * time.Millisecond) // the shells must have set their traps; nothing shows that from outside
+		g.Eventually(get(s, "c"), time.Minute).Should(HaveField("Ready", true))
 		pid := get(s, "c")().PID
 		cancel()
 		g.Eventually(done, 4*stopGrace).Should(Receive(BeNil()))

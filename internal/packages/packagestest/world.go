@@ -49,7 +49,7 @@ func Serve(t testing.TB) *World {
 	crds.once.Do(func() {
 		definitions, err := config.PackageOperatorCRDs()
 		if err == nil {
-			_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: time.Minute})
+			_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: 3 * time.Minute})
 		}
 		crds.err = err
 	})

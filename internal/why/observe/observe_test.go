@@ -144,7 +144,7 @@ func TestSnapshot(t *testing.T) {
 		g := NewWithT(t)
 		definitions, err := config.PackageOperatorCRDs()
 		g.Expect(err).NotTo(HaveOccurred())
-		_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: time.Minute})
+		_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: 3 * time.Minute})
 		g.Expect(err).NotTo(HaveOccurred())
 		ns := env.Namespace(t)
 		p := &packagesv1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "addon"}, Spec: packagesv1.PackageSpec{Image: "registry.example.com/addon:1"}}

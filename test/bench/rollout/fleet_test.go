@@ -79,7 +79,7 @@ func BenchmarkFleetRollout(b *testing.B) {
 	env := testenv.Start(b)
 	crds, err := config.PackageOperatorCRDs()
 	must(b, err)
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 	must(b, err)
 	x := &bench{B: b, c: env.Client(b, connect.Scheme()), mean: mean, started: map[string]int64{}, up: map[string]bool{}, image: "registry.example/addon:v1"}
 	x.steps.group = map[string]int{}

@@ -61,7 +61,7 @@ func installed(env *testenv.Env) (err error) {
 	installCRDs.Do(func() {
 		var crds []*apiextensionsv1.CustomResourceDefinition
 		if crds, err = config.PackageOperatorCRDs(); err == nil {
-			_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: time.Minute})
+			_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
 		}
 	})
 	return err

@@ -28,8 +28,8 @@ import (
 	"hcp.internal/platform/internal/testenv/bare"
 )
 
-// bound is how long a real scheduler may take for all pods of a control plane: it tries those again that didn't fit after up to 10 s.
-const bound = 40 * time.Second
+// bound is how long a real scheduler may take for all pods of a control plane, with its own start: it tries those again that didn't fit after up to 10 s.
+const bound = 2 * time.Minute
 
 // taintNotReady is on nodes that aren't ready.
 const taintNotReady = "node.kubernetes.io/not-ready"

@@ -75,10 +75,11 @@ func TestInstallAndAgain(t *testing.T) {
 	t.Run("When the operator doesn't come up it should time out and say so", func(t *testing.T) {
 		g := NewWithT(t)
 		o := installOptions(f, namespace)
-		o.Scope, o.WaitAvailable, o.Timeout = install.ScopeResources, true, 10*time.Second
-		err := install.Run(t.Context(), o, &bytes.Buffer{})
-		g.Expect(err).To(MatchError(context.DeadlineExceeded))
-		g.Expect(err).To(MatchError(ContainSubstring("0 of 1 replicas available")))
+		o.Scope, o.WaitAvailable, o.Timeout = install.ScopeResources, true, 5*time.Second
+		g.Eventually(func() error { // a time that is over while objects are applied says nothing of replicas
+			o.Timeout *= 2
+			return install.Run(t.Context(), o, &bytes.Buffer{})
+		}).WithTimeout(3 * time.Minute).Should(MatchError(And(MatchError(context.DeadlineExceeded), MatchError(ContainSubstring("0 of 1 replicas available")))))
 	})
 	t.Run("When the operator hands out rights the API server should let it", func(t *testing.T) {
 		testEscalation(t, c, env, namespace)

@@ -11,6 +11,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -97,9 +98,13 @@ func (w *world) ask(t testing.TB, user string, groups []string, signer string, u
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "csr-"},
 		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: request, SignerName: signer, Usages: usages},
 	}
-	if err := c.Create(t.Context(), csr); err != nil {
-		t.Fatal(err)
-	}
+	NewWithT(t).Eventually(func() error { // the API server hears of the binding by a watch
+		err := c.Create(t.Context(), csr)
+		if err != nil && !apierrors.IsForbidden(err) {
+			t.Fatal(err)
+		}
+		return err
+	}).Should(Succeed())
 	w.made = append(w.made, csr.Name)
 	return csr.Name
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -37,7 +38,10 @@ func TestHostileTemplates(t *testing.T) {
 		g.Expect(w.Client.Create(t.Context(), ot)).To(Succeed(), h.Name)
 		cot := &v1alpha1.ClusterObjectTemplate{ObjectMeta: metav1.ObjectMeta{Name: hostile + "-" + h.Name}, Spec: h.Spec(hostile)}
 		g.Expect(w.Client.Create(t.Context(), cot)).To(Succeed(), h.Name)
-		t.Cleanup(func() { _ = w.Client.Delete(t.Context(), cot) })
+		t.Cleanup(func() { // the next operator of these tests would render them all
+			_ = w.Client.Delete(context.WithoutCancel(t.Context()), ot)
+			_ = w.Client.Delete(context.WithoutCancel(t.Context()), cot)
+		})
 	}
 	o := w.start(t, w.home)
 	good := &v1alpha1.ObjectTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: neighbour, Name: "good"}, Spec: packagestest.HostileTemplate{

@@ -221,8 +221,10 @@ func (c *etcds) healthy(want int) {
 
 func (c *etcds) put(key, value string) {
 	c.t.Helper()
-	_, err := c.client().Put(c.t.Context(), key, value)
-	must(c.t, err)
+	NewWithT(c.t).Eventually(func() error { // a write is refused while a leader is elected
+		_, err := c.client().Put(c.t.Context(), key, value)
+		return err
+	}).WithTimeout(time.Minute).Should(Succeed())
 }
 
 func (c *etcds) get(key string) string {
@@ -320,13 +322,15 @@ func TestResetMember(t *testing.T) {
 		c.healthy(3)
 		c.put("key", "acknowledged")
 
+		founded := func(r *ResetMember) { r.Marker = c.path("founded") }
+		g.Expect(os.WriteFile(c.path("founded"), nil, 0o600)).To(Succeed())
 		c.kill(2)
 		g.Expect(os.RemoveAll(c.path("etcd-2", "data"))).To(Succeed())
-		log, _, err := c.reset(2)
+		log, _, err := c.reset(2, founded)
 		g.Expect(err).NotTo(HaveOccurred(), log)
 		g.Expect(c.state(2)).To(Equal("existing"))
 		// The init container is killed after the change and before etcd starts: the next run must find the same member again.
-		log, _, err = c.reset(2)
+		log, _, err = c.reset(2, founded)
 		g.Expect(err).NotTo(HaveOccurred(), log)
 		g.Expect(log).To(ContainSubstring("added but never started"))
 		c.start(2)
@@ -336,7 +340,7 @@ func TestResetMember(t *testing.T) {
 
 		// With its data, a restart changes nothing.
 		c.kill(2)
-		log, _, err = c.reset(2)
+		log, _, err = c.reset(2, founded)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(log).To(ContainSubstring("there is data"))
 	})

@@ -396,7 +396,12 @@ func TestSuccessDelay(t *testing.T) {
 		os.Spec.SuccessDelaySeconds = 2
 		g.Expect(w.Client.Create(t.Context(), os)).To(Succeed())
 		w.Eventually(t, os, available(os))
-		g.Expect(meta.FindStatusCondition(os.Status.Conditions, "Succeeded")).To(BeNil())
 		w.Eventually(t, os, HasCondition(os, &os.Status.Conditions, "Succeeded", "True", "RolloutSuccess", ""))
+
+		later := ObjectSet(w.Namespace(t), "set", 1, Phase("a", ConfigMap("cm", nil)))
+		later.Spec.SuccessDelaySeconds = 3600
+		g.Expect(w.Client.Create(t.Context(), later)).To(Succeed())
+		w.Eventually(t, later, available(later))
+		g.Expect(meta.FindStatusCondition(later.Status.Conditions, "Succeeded")).To(BeNil(), "not before")
 	})
 }

@@ -79,7 +79,7 @@ func TestInstallAndAgain(t *testing.T) {
 		g.Eventually(func() error { // a time that is over while objects are applied says nothing of replicas
 			o.Timeout *= 2
 			return install.Run(t.Context(), o, &bytes.Buffer{})
-		}).WithTimeout(3 * time.Minute).Should(MatchError(And(MatchError(context.DeadlineExceeded), MatchError(ContainSubstring("0 of 1 replicas available")))))
+		}).WithTimeout(3 * time.Minute).Should(And(MatchError(context.DeadlineExceeded), MatchError(ContainSubstring("0 of 1 replicas available"))))
 	})
 	t.Run("When the operator hands out rights the API server should let it", func(t *testing.T) {
 		testEscalation(t, c, env, namespace)

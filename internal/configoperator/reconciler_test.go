@@ -262,8 +262,7 @@ func TestCrash(t *testing.T) {
 	fresh := func(t testing.TB) testenv.CrashCase {
 		w := newWorld(t)
 		return testenv.CrashCase{
-			Client:   w.client,
-			InServer: true,
+			Client: w.client,
 			Run: func(c client.WithWatch) error {
 				_, err := w.reconciler(c, c).Reconcile(t.Context(), w.request())
 				return err

@@ -197,8 +197,7 @@ func TestDeletionCrashAtEveryWrite(t *testing.T) {
 		g.Expect(w.settle(t.Context(), w.client, "demo")).To(Succeed())
 		g.Expect(w.client.Delete(t.Context(), w.hostedCluster())).To(Succeed())
 		return testenv.CrashCase{
-			Client:   w.client,
-			InServer: true,
+			Client: w.client,
 			Run: func(c client.WithWatch) error {
 				return wait.PollUntilContextTimeout(t.Context(), often, patience, true, func(ctx context.Context) (bool, error) {
 					_, err := w.reconciler(c).Reconcile(ctx, w.request("demo"))

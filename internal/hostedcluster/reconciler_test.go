@@ -98,10 +98,9 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		w := newWorld(t)
 		NewWithT(t).Expect(w.client.Create(t.Context(), w.hostedCluster())).To(Succeed())
 		return testenv.CrashCase{
-			Client:   w.client,
-			InServer: true,
-			Run:      func(c client.WithWatch) error { return w.settle(t.Context(), c, "demo") },
-			Check:    func(t testing.TB) { w.expectControlPlane(t, "demo") },
+			Client: w.client,
+			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c, "demo") },
+			Check:  func(t testing.TB) { w.expectControlPlane(t, "demo") },
 		}
 	}
 	testenv.CrashAtEveryWrite(t, 1, fresh)

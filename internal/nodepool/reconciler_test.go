@@ -74,10 +74,9 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		w := newWorld(t)
 		NewWithT(t).Expect(w.client.Create(t.Context(), examplePool(w.ns))).To(Succeed())
 		return testenv.CrashCase{
-			Client:   w.client,
-			InServer: true,
-			Run:      func(c client.WithWatch) error { return w.settle(t.Context(), c) },
-			Check:    w.expectPool,
+			Client: w.client,
+			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c) },
+			Check:  w.expectPool,
 		}
 	}
 	testenv.CrashAtEveryWrite(t, 1, fresh)
@@ -92,9 +91,8 @@ func TestCrashAtEveryWriteOfDeletion(t *testing.T) {
 		g.Expect(w.settle(t.Context(), w.client)).To(Succeed())
 		g.Expect(w.client.Delete(t.Context(), w.pool(t))).To(Succeed())
 		return testenv.CrashCase{
-			Client:   w.client,
-			InServer: true,
-			Run:      func(c client.WithWatch) error { return w.settle(t.Context(), c) },
+			Client: w.client,
+			Run:    func(c client.WithWatch) error { return w.settle(t.Context(), c) },
 			Check: func(t testing.TB) {
 				NewWithT(t).Expect(apierrors.IsNotFound(w.client.Get(t.Context(), w.request().NamespacedName, &hyperv1.NodePool{}))).To(BeTrue())
 				w.expectNothing(t)

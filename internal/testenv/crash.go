@@ -21,9 +21,6 @@ type CrashCase struct {
 	Run func(c client.WithWatch) error
 	// Check asserts the end state, which must be the same as in an undisturbed run.
 	Check func(t testing.TB)
-	// InServer says that all that outlives a crash is in the API server: no cloud, registry or file beside it. Runs that ended behind the same writes are then
-	// in the same state, and only the first of them goes on.
-	InServer bool
 }
 
 // CrashAtEveryWrite runs a reconciler once for every write that it makes and every kind of fault, interrupts it there,
@@ -40,7 +37,6 @@ func CrashAtEveryWrite(t *testing.T, every int, fresh func(t testing.TB) CrashCa
 		fault Fault
 		name  string
 	}{{FailWrite, "fails"}, {DropAnswer, "loses its answer"}, {Crash, "is the last one before a crash"}}
-	reached := map[string]bool{}
 	for i, f := range faults {
 		fault, name := f.fault, f.name
 		for at := 1 + i*every/len(faults); ; at += every {
@@ -54,11 +50,6 @@ func CrashAtEveryWrite(t *testing.T, every int, fresh func(t testing.TB) CrashCa
 				// The error is the point of the exercise; what counts is the state after the next run.
 				_ = world.Run(faulty)
 				fired = faulty.Fired()
-				if landed := faulty.Landed(); world.InServer && reached[landed] {
-					return // losing the answer to a write is the same as being refused the next one, if the reconciler gives up at both
-				} else {
-					reached[landed] = true
-				}
 				if err := world.Run(world.Client); err != nil {
 					t.Fatalf("running again after the fault: %v", err)
 				}

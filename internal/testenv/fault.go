@@ -2,15 +2,10 @@ package testenv
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"regexp"
-	"strings"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -41,7 +36,6 @@ type FaultClient struct {
 	fault   Fault
 	writes  int
 	crashed bool
-	landed  []string
 }
 
 // NewFaultClient wraps c; the fault happens at the at-th write, counted from 1. at 0 injects nothing and only counts.
@@ -63,16 +57,6 @@ func (f *FaultClient) Writes() int {
 	return f.writes
 }
 
-// Landed names the writes that the API server has answered, in their order: verb, kind, name, and of statuses, where a reconciler tells of a fault, the content.
-// What differs in each world is left out: names that Env.Namespace made, and times.
-func (f *FaultClient) Landed() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return ofTests.ReplaceAllString(strings.Join(f.landed, "\n"), "")
-}
-
-var ofTests = regexp.MustCompile(`\btest-[a-z0-9]{5}|\d{4}-\d\d-\d\dT[\d:.]+Z|"(?:uid|resourceVersion)":"[^"]*"`)
-
 // Fired says whether the fault has happened; when it has not, the code under test makes fewer writes than at.
 func (f *FaultClient) Fired() bool { return f.at > 0 && f.Writes() >= f.at }
 
@@ -86,7 +70,7 @@ func (f *FaultClient) read(do func() error) error {
 	return do()
 }
 
-func (f *FaultClient) write(what string, obj any, do func() error) error {
+func (f *FaultClient) write(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.crashed {
@@ -94,7 +78,7 @@ func (f *FaultClient) write(what string, obj any, do func() error) error {
 	}
 	f.writes++
 	if f.writes != f.at {
-		return f.land(what, obj, do)
+		return do()
 	}
 	switch f.fault {
 	case FailWrite:
@@ -103,23 +87,10 @@ func (f *FaultClient) write(what string, obj any, do func() error) error {
 		f.crashed = true
 	case DropAnswer:
 	}
-	if err := f.land(what, obj, do); err != nil {
+	if err := do(); err != nil {
 		return err
 	}
 	return ErrFault
-}
-
-// land does a write and notes how it ended.
-func (f *FaultClient) land(what string, obj any, do func() error) error {
-	err := do()
-	written := ""
-	if o, ok := obj.(client.Object); ok && !strings.HasSuffix(what, "status") {
-		written = o.GetNamespace() + "/" + o.GetName()
-	} else if raw, err := json.Marshal(obj); err == nil {
-		written = string(raw)
-	}
-	f.landed = append(f.landed, fmt.Sprintf("%s %T %s %s", what, obj, written, apierrors.ReasonForError(err)))
-	return err
 }
 
 // asks tells that a creation makes nothing: it is a dry run, or a question.
@@ -143,34 +114,34 @@ func (f *FaultClient) funcs() interceptor.Funcs {
 			if asks(obj, opts) {
 				return f.read(do)
 			}
-			return f.write("create", obj, do)
+			return f.write(do)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			return f.write("delete", obj, func() error { return c.Delete(ctx, obj, opts...) })
+			return f.write(func() error { return c.Delete(ctx, obj, opts...) })
 		},
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error {
-			return f.write("delete all of", obj, func() error { return c.DeleteAllOf(ctx, obj, opts...) })
+			return f.write(func() error { return c.DeleteAllOf(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			return f.write("update", obj, func() error { return c.Update(ctx, obj, opts...) })
+			return f.write(func() error { return c.Update(ctx, obj, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			return f.write("patch", obj, func() error { return c.Patch(ctx, obj, p, opts...) })
+			return f.write(func() error { return c.Patch(ctx, obj, p, opts...) })
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			return f.write("apply", obj, func() error { return c.Apply(ctx, obj, opts...) })
+			return f.write(func() error { return c.Apply(ctx, obj, opts...) })
 		},
 		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, body client.Object, opts ...client.SubResourceCreateOption) error {
-			return f.write("create "+sub, obj, func() error { return c.SubResource(sub).Create(ctx, obj, body, opts...) })
+			return f.write(func() error { return c.SubResource(sub).Create(ctx, obj, body, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			return f.write("update "+sub, obj, func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
+			return f.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			return f.write("patch "+sub, obj, func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
+			return f.write(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-			return f.write("apply "+sub, obj, func() error { return c.SubResource(sub).Apply(ctx, obj, opts...) })
+			return f.write(func() error { return c.SubResource(sub).Apply(ctx, obj, opts...) })
 		},
 	}
 }

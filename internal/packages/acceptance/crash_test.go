@@ -133,10 +133,9 @@ func TestCrashOfPackages(t *testing.T) {
 		fresh := func(t testing.TB) testenv.CrashCase {
 			key := prepare(t)
 			return testenv.CrashCase{
-				Client:   w.Client,
-				InServer: true,
-				Run:      func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
-				Check:    func(t testing.TB) { check(t, key, "v1", "one", "two") },
+				Client: w.Client,
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
+				Check:  func(t testing.TB) { check(t, key, "v1", "one", "two") },
 			}
 		}
 		testenv.CrashAtEveryWrite(t, 1, fresh)
@@ -147,10 +146,9 @@ func TestCrashOfPackages(t *testing.T) {
 			key := prepare(t)
 			change(t, key)
 			return testenv.CrashCase{
-				Client:   w.Client,
-				InServer: true,
-				Run:      func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
-				Check:    func(t testing.TB) { check(t, key, "v2", "two", "three", "four") },
+				Client: w.Client,
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
+				Check:  func(t testing.TB) { check(t, key, "v2", "two", "three", "four") },
 			}
 		}
 		testenv.CrashAtEveryWrite(t, 1, fresh)

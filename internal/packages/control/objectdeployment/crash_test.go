@@ -125,9 +125,8 @@ func TestCrash(t *testing.T) {
 		g.Expect(run(t.Context(), w.Client, mapper, ns)).To(Succeed())
 		update(t, od)
 		return testenv.CrashCase{
-			Client:   w.Client,
-			InServer: true,
-			Run:      func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
+			Client: w.Client,
+			Run:    func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
 			Check: func(t testing.TB) {
 				g := NewWithT(t)
 				g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
@@ -206,9 +205,8 @@ func TestCrashOfClassedHandover(t *testing.T) {
 		od.Spec.Template.Spec.Phases = phases(ns, "2", "new")
 		g.Expect(w.Client.Update(t.Context(), od)).To(Succeed())
 		return testenv.CrashCase{
-			Client:   w.Client,
-			InServer: true,
-			Run:      func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
+			Client: w.Client,
+			Run:    func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
 			Check: func(t testing.TB) {
 				g := NewWithT(t)
 				g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
@@ -257,9 +255,8 @@ func TestCrashOfTeardown(t *testing.T) {
 		g.Expect(w.Client.Update(t.Context(), theirs)).To(Succeed())
 		g.Expect(w.Client.Delete(t.Context(), set)).To(Succeed())
 		return testenv.CrashCase{
-			Client:   w.Client,
-			InServer: true,
-			Run:      func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
+			Client: w.Client,
+			Run:    func(c client.WithWatch) error { return run(t.Context(), c, mapper, ns) },
 			Check: func(t testing.TB) {
 				g := NewWithT(t)
 				for _, name := range []string{"first", "classed", "last"} {

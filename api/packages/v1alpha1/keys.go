@@ -29,6 +29,8 @@ const (
 	PausedByParentAnnotation = "package-operator.run/paused-by-parent"
 	// PackageSourceImageAnnotation is the image that an ObjectDeployment was unpacked from.
 	PackageSourceImageAnnotation = "package-operator.run/package-source-image"
+	// PackageSourceDigestAnnotation is the digest that this image had then: what is rendered again when the cluster's environment alone has changed.
+	PackageSourceDigestAnnotation = "package-operator.run/package-source-digest"
 	// PackageConfigAnnotation is the configuration of the Package that an ObjectDeployment was rendered with, as JSON.
 	PackageConfigAnnotation = "package-operator.run/package-config"
 	// ChangeCauseAnnotation says why a revision exists.

@@ -2,7 +2,11 @@ package acceptance
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,6 +22,7 @@ import (
 	manifests "hcp.internal/api/packages/manifests/v1alpha1"
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/process"
+	"hcp.internal/platform/internal/packages/author/images"
 	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/control/metrics"
 	"hcp.internal/platform/internal/packages/control/packagecontroller"
@@ -30,17 +35,23 @@ import (
 // shelf has the files of images.
 type shelf map[string]load.Files
 
-func (s shelf) Ask(_ context.Context, _ client.ObjectKey, image string) (load.Files, error) {
+func (s shelf) Ask(_ context.Context, _ client.ObjectKey, image string) (images.Pulled, error) {
 	if files, ok := s[image]; ok {
-		return files, nil
+		return images.Pulled{Files: files, Digest: digestOf(files)}, nil
 	}
-	return nil, fmt.Errorf("%s: not found", image)
+	return images.Pulled{}, fmt.Errorf("%s: not found", image)
 }
 
-type nowhere struct{}
+// digestOf is another one for files of other names.
+func digestOf(files load.Files) string {
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(files)), "/"))))
+}
 
-func (nowhere) Get(context.Context, string) (manifests.PackageEnvironment, error) {
-	return manifests.PackageEnvironment{Kubernetes: manifests.PackageEnvironmentKubernetes{Version: "v1.36.3"}}, nil
+// server is an environment: the version of the API server.
+type server string
+
+func (s server) Get(context.Context, string) (manifests.PackageEnvironment, error) {
+	return manifests.PackageEnvironment{Kubernetes: manifests.PackageEnvironmentKubernetes{Version: string(s)}}, nil
 }
 
 type nothingWatched struct{}
@@ -50,13 +61,17 @@ func (nothingWatched) Count(context.Context, schema.GroupVersionKind) int { retu
 
 // reconcile makes a fresh reconciler and calls it until a package has settled.
 func reconcile(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images shelf, key client.ObjectKey) error {
+	return reconcileWith(ctx, c, mapper, images, "v1.36.3", key)
+}
+
+func reconcileWith(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images shelf, environment server, key client.ObjectKey) error {
 	s := scope.Namespaced
 	recorder, err := metrics.New(prometheus.NewRegistry(), nothingWatched{})
 	if err != nil {
 		return err
 	}
 	r := &packagecontroller.Reconciler{
-		Scope: s, Client: c, Live: testenv.Uncached(c), Mapper: mapper, Clock: clock.RealClock{}, Puller: images, Environments: nowhere{}, Metrics: recorder,
+		Scope: s, Client: c, Live: testenv.Uncached(c), Mapper: mapper, Clock: clock.RealClock{}, Puller: images, Environments: environment, Metrics: recorder,
 		Status:      &status.Writer{Client: c, Kind: s.GroupVersionKind("Package")},
 		Deployments: &status.Writer{Client: c, Kind: s.GroupVersionKind("ObjectDeployment")},
 	}

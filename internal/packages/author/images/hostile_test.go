@@ -258,9 +258,10 @@ func TestPull(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, digest := r.Push(t, "web:v1", img)
 	p := &images.Puller{Clock: clock.RealClock{}}
-	files, err := p.Pull(t.Context(), digest)
+	got, err := p.Pull(t.Context(), digest)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).To(Equal(load.Files{"manifest.yaml": []byte("a")}), "hidden files are no part of a package")
+	g.Expect(got.Files).To(Equal(load.Files{"manifest.yaml": []byte("a")}), "hidden files are no part of a package")
+	g.Expect(digest).To(HaveSuffix("@" + got.Digest))
 	r.Close()
 	_, err = p.Pull(t.Context(), digest)
 	g.Expect(err).NotTo(HaveOccurred(), "what has a digest is kept for a while")

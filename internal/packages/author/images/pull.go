@@ -52,12 +52,20 @@ type Puller struct {
 	flights singleflight.Group
 	mu      sync.Mutex
 	cache   map[string]cached
-	waiting *desk.Desk[load.Files]
+	waiting *desk.Desk[Pulled]
 	own     http.RoundTripper
 }
 
+// Pulled is what a reference led to.
+type Pulled struct {
+	// Files are those of the package. They are shared: nobody changes them.
+	Files load.Files
+	// Digest is that of the manifest or index, as sha256:…: it leads to the same files when a tag has moved.
+	Digest string
+}
+
 type cached struct {
-	files load.Files
+	Pulled
 	size  int
 	until time.Time
 }
@@ -67,76 +75,75 @@ const patience = 3 * time.Second
 
 // Ask is Pull for a worker: it returns desk.ErrPending when that takes longer, or too much is being pulled for the namespace of asker. Those who subscribed
 // hear when to ask again. A failure is believed for some seconds, whoever asks.
-func (p *Puller) Ask(ctx context.Context, asker types.NamespacedName, image string) (load.Files, error) {
-	if files, ok := p.cached(image); ok {
-		return files, nil
+func (p *Puller) Ask(ctx context.Context, asker types.NamespacedName, image string) (Pulled, error) {
+	if got, ok := p.cached(image); ok {
+		return got, nil
 	}
-	return p.desk().Ask(ctx, image, asker, patience, func(ctx context.Context) (load.Files, error) { return p.Pull(ctx, image) })
+	return p.desk().Ask(ctx, image, asker, patience, func(ctx context.Context) (Pulled, error) { return p.Pull(ctx, image) })
 }
 
 // Subscribe has hear called when a pull has ended that an asker did not wait for. It must not block.
 func (p *Puller) Subscribe(hear func(asker types.NamespacedName)) { p.desk().Subscribe(hear) }
 
-func (p *Puller) desk() *desk.Desk[load.Files] {
+func (p *Puller) desk() *desk.Desk[Pulled] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == nil {
-		p.waiting = desk.New[load.Files](p.Clock)
+		p.waiting = desk.New[Pulled](p.Clock)
 	}
 	return p.waiting
 }
 
-// Pull returns the files of a package. image has its prefix replaced already. The files are shared: nobody changes them. Content that can't be
-// a package gives a violation.
-func (p *Puller) Pull(ctx context.Context, image string) (load.Files, error) {
-	if files, ok := p.cached(image); ok {
-		return files, nil
+// Pull returns a package. image has its prefix replaced already. Content that can't be a package gives a violation.
+func (p *Puller) Pull(ctx context.Context, image string) (Pulled, error) {
+	if got, ok := p.cached(image); ok {
+		return got, nil
 	}
 	// Callers share one pull, which ends with its own limit and not when one of them does.
-	got := p.flights.DoChan(image, func() (any, error) {
+	pulled := p.flights.DoChan(image, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTime)
 		defer cancel()
-		files, err := p.pull(ctx, image)
-		return files, explain(image, err)
+		got, err := p.pull(ctx, image)
+		return got, explain(image, err)
 	})
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case result := <-got:
+		return Pulled{}, ctx.Err()
+	case result := <-pulled:
 		if result.Err != nil {
-			return nil, result.Err
+			return Pulled{}, result.Err
 		}
-		return result.Val.(load.Files), nil
+		return result.Val.(Pulled), nil
 	}
 }
 
-func (p *Puller) pull(ctx context.Context, image string) (load.Files, error) {
+func (p *Puller) pull(ctx context.Context, image string) (Pulled, error) {
 	begin := p.Clock.Now()
 	ref, err := p.Rewrite.Pull(image)
 	if err != nil {
-		return nil, &PullError{Image: image, Text: err.Error(), cause: err}
+		return Pulled{}, &PullError{Image: image, Text: err.Error(), cause: err}
 	}
 	keys := credentials.Keyring{}
 	if p.Credentials != nil {
 		if keys, err = p.Credentials(ctx); err != nil {
-			return nil, &PullError{Image: image, Text: err.Error(), cause: err}
+			return Pulled{}, &PullError{Image: image, Text: err.Error(), cause: err}
 		}
 	}
 	var img v1.Image
+	var got Pulled
 	for _, auth := range keys.For(ref.Context().Name()) {
-		if img, err = p.image(ctx, image, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !pull.Denied(err) {
+		if img, got.Digest, err = p.image(ctx, image, ref, remote.WithAuth(auth), remote.WithTransport(p.transport())); !pull.Denied(err) {
 			break
 		}
 	}
 	if err != nil {
-		return nil, err
+		return Pulled{}, err
 	}
-	files, err := Files(ctx, img)
-	if err != nil {
-		return nil, err
+	if got.Files, err = Files(ctx, img); err != nil {
+		return Pulled{}, err
 	}
-	p.keep(image, ref, files, p.Clock.Since(begin))
-	return files, nil
+	p.keep(image, ref, got, p.Clock.Since(begin))
+	return got, nil
 }
 
 func (p *Puller) transport() http.RoundTripper {
@@ -151,24 +158,23 @@ func (p *Puller) transport() http.RoundTripper {
 	return p.own
 }
 
-// image is Image of one that has the signatures that the policy wants. What is read is what they are for, whatever a tag holds by then.
-func (p *Puller) image(ctx context.Context, image string, ref name.Reference, options ...remote.Option) (v1.Image, error) {
+// image is Image of one that has the signatures that the policy wants, and its digest. What is read is what they are for, whatever a tag holds by then.
+func (p *Puller) image(ctx context.Context, image string, ref name.Reference, options ...remote.Option) (v1.Image, string, error) {
 	named, err := name.ParseReference(image)
 	if err != nil {
-		return Image(ctx, ref, options...) // which says what is wrong with it
-	}
-	if _, required := p.Signatures.For(named.Context().Name()); !required {
-		return Image(ctx, ref, options...)
+		return nil, "", err
 	}
 	descriptor, err := describeImage(ctx, ref, options...)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if err := p.Signatures.Check(ctx, named.Context().Name(), ref.Context(), descriptor.Digest, options...); err != nil {
-		return nil, err
+	if _, required := p.Signatures.For(named.Context().Name()); required {
+		if err := p.Signatures.Check(ctx, named.Context().Name(), ref.Context(), descriptor.Digest, options...); err != nil {
+			return nil, "", err
+		}
 	}
 	img, _, err := pull.Image(descriptor, func(v1.Descriptor) bool { return true })
-	return img, err
+	return img, descriptor.Digest.String(), err
 }
 
 func describeImage(ctx context.Context, ref name.Reference, options ...remote.Option) (*remote.Descriptor, error) {
@@ -185,23 +191,23 @@ func Image(ctx context.Context, ref name.Reference, options ...remote.Option) (v
 	return img, err
 }
 
-func (p *Puller) cached(image string) (load.Files, bool) {
+func (p *Puller) cached(image string) (Pulled, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entry, ok := p.cache[image]
 	if !ok || p.Clock.Now().After(entry.until) {
-		return nil, false
+		return Pulled{}, false
 	}
-	return entry.files, true
+	return entry.Pulled, true
 }
 
 // keep remembers what a pull gave that took a while: a tag no less long than that, since who asked for it may have gone away meanwhile.
-func (p *Puller) keep(image string, ref name.Reference, files load.Files, took time.Duration) {
-	entry := cached{files: files, until: p.Clock.Now().Add(tagLife + took)}
+func (p *Puller) keep(image string, ref name.Reference, got Pulled, took time.Duration) {
+	entry := cached{Pulled: got, until: p.Clock.Now().Add(tagLife + took)}
 	if _, ok := ref.(name.Digest); ok {
 		entry.until = p.Clock.Now().Add(digestLife)
 	}
-	for path, data := range files {
+	for path, data := range got.Files {
 		entry.size += len(path) + len(data)
 	}
 	p.mu.Lock()

@@ -51,5 +51,5 @@ func TestSigned(t *testing.T) {
 		"When a package has no signature it should say what is missing")
 	_, err = signature.Attach(t.Context(), key, repository, digest)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Pull(t.Context(), repository.Tag("1").String())).To(HaveKey("manifest.yaml"), "When it is signed it should be unpacked")
+	g.Expect(p.Pull(t.Context(), repository.Tag("1").String())).To(HaveField("Files", HaveKey("manifest.yaml")), "When it is signed it should be unpacked")
 }

@@ -23,11 +23,11 @@ func (b *bootstrap) definitions(ctx context.Context, want *v1alpha1.ClusterPacka
 		return nil, err
 	}
 	image := rewrite.Prefix(want.Spec.Image)
-	files, err := puller.Pull(ctx, image)
+	got, err := puller.Pull(ctx, image)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := load.Load(ctx, files, "")
+	loaded, err := load.Load(ctx, got.Files, "")
 	if err != nil {
 		return nil, err
 	}

@@ -33,9 +33,10 @@ func (r *Reconciler) desired(p *v1alpha1.Package, got *result) *v1alpha1.ObjectD
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.Namespace, Name: p.Name, Labels: labels,
 			Annotations: map[string]string{
-				v1alpha1.PackageSourceImageAnnotation: r.Rewrite.Prefix(p.Spec.Image),
-				v1alpha1.PackageConfigAnnotation:      config,
-				v1alpha1.ChangeCauseAnnotation:        fmt.Sprintf("Installing %s package.", got.pkg.Manifest.Name),
+				v1alpha1.PackageSourceImageAnnotation:  r.Rewrite.Prefix(p.Spec.Image),
+				v1alpha1.PackageSourceDigestAnnotation: got.digest,
+				v1alpha1.PackageConfigAnnotation:       config,
+				v1alpha1.ChangeCauseAnnotation:         fmt.Sprintf("Installing %s package.", got.pkg.Manifest.Name),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: r.Scope.Kind("Package"), Name: p.Name, UID: p.UID,

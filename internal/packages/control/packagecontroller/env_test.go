@@ -133,6 +133,7 @@ func TestInstall(t *testing.T) {
 		g.Expect(od.Annotations).To(HaveKeyWithValue(v1alpha1.ChangeCauseAnnotation, "Installing web package."))
 		g.Expect(od.Annotations).To(HaveKeyWithValue(v1alpha1.PackageConfigAnnotation, "null"))
 		g.Expect(od.Annotations).To(HaveKeyWithValue(v1alpha1.PackageSourceImageAnnotation, image))
+		g.Expect(image).To(HaveSuffix("@" + od.Annotations[v1alpha1.PackageSourceDigestAnnotation]))
 
 		change(t, w, p, map[string]any{"config": map[string]any{"color": "blue", "unknown": 1}})
 		w.Eventually(t, p, available(p, 2))

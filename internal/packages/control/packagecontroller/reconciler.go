@@ -24,7 +24,6 @@ import (
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/packages/author/gotemplate"
 	"hcp.internal/platform/internal/packages/author/images"
-	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/author/violation"
 	"hcp.internal/platform/internal/packages/control/environment"
 	"hcp.internal/platform/internal/packages/control/metrics"
@@ -33,9 +32,9 @@ import (
 	"hcp.internal/platform/internal/packages/engine/status"
 )
 
-// Puller gets the files of a package image for a Package, or desk.ErrPending, and asks for it again later.
+// Puller gets a package image for a Package, or desk.ErrPending, and asks for it again later.
 type Puller interface {
-	Ask(ctx context.Context, asker types.NamespacedName, image string) (load.Files, error)
+	Ask(ctx context.Context, asker types.NamespacedName, image string) (images.Pulled, error)
 }
 
 // Environments knows what templates see of the cluster.
@@ -197,7 +196,11 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 		return nil, wait, nil
 	}
 	started := r.Clock.Now()
-	got, failed := r.unpack(ctx, p, env)
+	image := r.Rewrite.Prefix(p.Spec.Image)
+	if rerender {
+		image = r.installed(p, od, image)
+	}
+	got, failed := r.unpack(ctx, p, image, env)
 	if failed == nil {
 		deployed, err := r.deploy(ctx, p, got)
 		switch {
@@ -225,6 +228,19 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	r.set(p, afterFailure(failed)...)
 	ctrl.LoggerFrom(ctx).V(1).Info("package can't be installed", "reason", failed.reason, "error", failed.err.Error())
 	return nil, r.attempts.failed(key, target, failed.final, r.Clock.Now()), nil
+}
+
+// installed is the image that a deployment was unpacked from. A tag that has moved since then is nothing that anybody asked for who changed the environment alone.
+func (r *Reconciler) installed(p *v1alpha1.Package, od *v1alpha1.ObjectDeployment, image string) string {
+	digest := od.Annotations[v1alpha1.PackageSourceDigestAnnotation]
+	if digest == "" || od.Annotations[v1alpha1.PackageSourceImageAnnotation] != image {
+		return image // an operator of before deployed it
+	}
+	pinned, err := r.Rewrite.Pinned(p.Spec.Image, digest)
+	if err != nil {
+		return image // whoever pulls it says what is wrong
+	}
+	return pinned
 }
 
 // outdated tells that what is installed is what a spec gave in another environment.

@@ -34,21 +34,25 @@ type failure struct {
 // result is what an image gives for a Package.
 type result struct {
 	pkg      *load.Package
+	digest   string
 	template v1alpha1.ObjectSetTemplateSpec
 	// environment is whether the outcome depends on it.
 	environment bool
 }
 
-// unpack does everything that needs no write.
-func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, env manifests.PackageEnvironment) (*result, *failure) {
-	files, err := r.Puller.Ask(ctx, client.ObjectKeyFromObject(p), r.Rewrite.Prefix(p.Spec.Image))
+// unpack does everything that needs no write. image is that of the spec, or what is installed of it.
+func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, image string, env manifests.PackageEnvironment) (*result, *failure) {
+	pulled, err := r.Puller.Ask(ctx, client.ObjectKeyFromObject(p), image)
 	if err != nil {
 		if isViolation(err) {
 			return nil, &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, true, err}
 		}
+		if image != r.Rewrite.Prefix(p.Spec.Image) {
+			err = fmt.Errorf("%w; the environment has changed, and what is installed has to be rendered for it: push that image again, or set spec.image to another", err)
+		}
 		return nil, &failure{v1alpha1.ConditionUnpacked, v1alpha1.ReasonImagePullBackOff, false, err}
 	}
-	loaded, err := load.Load(ctx, files, p.Spec.Component)
+	loaded, err := load.Load(ctx, pulled.Files, p.Spec.Component)
 	if err == nil && len(loaded.Warnings) > 0 {
 		ctrl.LoggerFrom(ctx).Info("package has what is of no effect", "warnings", loaded.Warnings)
 	}
@@ -68,7 +72,7 @@ func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, env manife
 	if err != nil {
 		return nil, &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, false, err}
 	}
-	return &result{pkg: loaded, template: template, environment: usesEnvironment(loaded)}, nil
+	return &result{pkg: loaded, digest: pulled.Digest, template: template, environment: usesEnvironment(loaded)}, nil
 }
 
 func (r *Reconciler) render(ctx context.Context, p *v1alpha1.Package, loaded *load.Package, env manifests.PackageEnvironment) (v1alpha1.ObjectSetTemplateSpec, error) {

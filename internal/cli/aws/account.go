@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/aws/tags"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/outputfile"
 )
 
 // DefaultRegion is where everything is unless --region says otherwise.
@@ -131,11 +131,7 @@ func write(cmd *cobra.Command, file string, v any) error {
 		_, err = cmd.OutOrStdout().Write(raw)
 		return err
 	}
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		return fmt.Errorf("--output-file: %w", err)
-	}
-	// A file that was there keeps its mode.
-	if err := os.Chmod(file, 0o600); err != nil {
+	if err := outputfile.Write(file, raw, outputfile.Private); err != nil {
 		return fmt.Errorf("--output-file: %w", err)
 	}
 	return nil
@@ -146,11 +142,10 @@ func checkOutput(file string) error {
 	if file == "" {
 		return nil
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := outputfile.Check(file); err != nil {
 		return fmt.Errorf("--output-file: %w", err)
 	}
-	return f.Close()
+	return nil
 }
 
 // bucketConfig is where install notes the bucket of OIDC documents.

@@ -2,6 +2,7 @@
 package outputfile
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -37,6 +38,26 @@ func Write(path string, content []byte, access Access) error {
 		mode = info.Mode().Perm()
 	}
 	return atomicfile.Write(path, content, mode)
+}
+
+// Check tells whether Write could write a file, before the work whose result it is to hold. It changes nothing.
+func Check(path string) error {
+	path, err := Follow(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder: name a file in it", path)
+	case isOpenFile(path) || err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // as a file is replaced, it counts who may write to its folder
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // maxLinks is how many links may lead to each other, as on Linux.

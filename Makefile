@@ -3,8 +3,9 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 # A checkout that belongs to somebody else is no reason not to build; the commit is put into our programs by hack/build. Everything but what has
-# the race detector is compiled as our programs are: another flag would have Go compile two thousand packages once more.
-export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath
+# the race detector is compiled as our programs are: another flag would have Go compile two thousand packages once more. What only a debugger reads (DWARF) would take
+# the compiler a quarter of its time.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
 # How long a test waits for what it expects when it doesn't say: machines are shared, and gomega's own second is often too short.
 export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 30s
@@ -148,8 +149,8 @@ deps: ## Install what tests and local mode need from Debian, by package name.
 	hack/install-deps.sh
 
 .PHONY: test
-test: deps kubernetes capi test-all ## Everything that gives the same answer each time: unit, property, API server and end-to-end tests (as root).
-	@$(MAKE) --no-print-directory e2e TEST_FLAGS="$(TEST_FLAGS) -short"
+test: deps kubernetes capi test-packages ## Everything that gives the same answer each time: unit, property, API server and end-to-end tests (as root).
+	@hack/beside.sh "$(MAKE) --no-print-directory test-checks" $(MAKE) --no-print-directory e2e TEST_FLAGS="$(TEST_FLAGS) -short"
 
 .PHONY: test-unit
 test-unit: kubernetes capi test-modules ## Unit, property and API server tests, without the race detector.
@@ -170,10 +171,15 @@ test-modules:
 	cd tools/gitops && go test -count=1 ./...
 
 # The race detector runs where goroutines meet: tools/goroutines says where that is, and in which order packages are tested.
-.PHONY: test-all
-test-all: kubernetes capi cross test-modules
+.PHONY: test-all test-checks test-packages
+test-all: test-checks test-packages
+
+# What only computes. Nothing of it depends on the time that it takes, so make test does it while end-to-end tests wait.
+test-checks: cross test-modules
 	go vet -tags e2e,upgrade,fleet,brownfield,migration,live,openshift,bench,aws,hosts,backup,install,kms,sizes,conformance ./...
-	@# The line above has vetted all tests. Suites are of one long package and some short ones, so the others run beside them.
+
+test-packages: kubernetes capi
+	@# test-checks vets all tests. Suites are of one long package and some short ones, so the others run beside them.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 30m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
 	  go test -p 2 -vet=off -timeout 30m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \

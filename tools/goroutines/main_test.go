@@ -92,6 +92,12 @@ func TestRun(t *testing.T) {
 		if !slices.Contains(lists["suites"], "./internal/hostedcluster") {
 			t.Error("the crash suites of internal/hostedcluster are not among the suites")
 		}
+		for dir, why := range withoutDetector {
+			of := slices.IndexFunc(packages(t), func(p pkg) bool { return p.dir == dir && p.meets() })
+			if of < 0 || !slices.Contains(lists["others"], "./"+dir) {
+				t.Errorf("%s (%s) needs no exception", dir, why)
+			}
+		}
 		for dir, why := range map[string]string{
 			"./internal/contract/nodeconfig": "computes", "./internal/controlplane": "computes once what it needs again", "./internal/sidecar/waitdns": "waits for a timer",
 		} {

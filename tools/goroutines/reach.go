@@ -17,6 +17,8 @@ var (
 	sharingCalls  = []string{"Parallel", "SetupWithManager", "ControllerManagedBy", "NewControllerManagedBy", "NewManager", "ListenAndServe", "ListenAndServeTLS"}
 	separateCalls = []string{"NewServer", "NewTLSServer", "NewUnstartedServer", "Go", "AfterFunc"}
 	startingCalls = slices.Concat(sharingCalls, separateCalls)
+	// startingInTests: a test that serves something for itself and asks it has one goroutine that waits for the other.
+	startingInTests = slices.DeleteFunc(slices.Clone(startingCalls), func(name string) bool { return strings.HasSuffix(name, "Server") })
 )
 
 // quiet are folders whose goroutines share nothing with those who call them, and are watched where they are tested: they start the processes of an API
@@ -59,8 +61,12 @@ func (p *pkg) declare(f *ast.File, test bool) {
 				}
 			}
 		}
+		by := startingCalls
+		if test {
+			by = startingInTests
+		}
 		for _, name := range names {
-			d := &declaration{name: name, node: decl, of: p.dir, test: test, imports: imports, all: all, how: startsItself(decl, startingCalls)}
+			d := &declaration{name: name, node: decl, of: p.dir, test: test, imports: imports, all: all, how: startsItself(decl, by)}
 			p.declarations[name] = append(p.declarations[name], d)
 			if fn, ok := decl.(*ast.FuncDecl); ok && test && fn.Recv == nil && fn.Body != nil && runs(f) && isTest(name) {
 				p.tests[name] = d

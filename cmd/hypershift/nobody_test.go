@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/cli/exit"
@@ -68,8 +66,7 @@ func TestAbsent(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := config.PackageOperatorCRDs()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(os.WriteFile(path, env.Kubeconfig(t), 0o600)).To(Succeed())
 	t.Setenv("KUBECONFIG", path)

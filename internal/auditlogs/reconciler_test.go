@@ -19,7 +19,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	auditlogv1alpha1 "hcp.internal/api/auditlogpersistence/v1alpha1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -199,8 +198,7 @@ func TestSnapshots(t *testing.T) {
 	s := newScene(t)
 	g, env := NewWithT(t), testenv.Start(t)
 	env.StartWorkloadControllers(t)
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{snapshotDefinition()}, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, snapshotDefinition())
 	s.configure(func(spec *auditlogv1alpha1.AuditLogPersistenceConfigSpec) {
 		spec.Snapshots = auditlogv1alpha1.SnapshotConfig{Enabled: true, PerPodRetentionCount: ptr.To[int32](1), VolumeSnapshotClassName: "fast"}
 	})

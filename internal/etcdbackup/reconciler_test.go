@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
@@ -41,8 +40,7 @@ func newScene(t *testing.T) *scene {
 	env := testenv.Start(t)
 	crds, err := config.CRDs(config.TechPreviewSet)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
 		g.Expect(add(scheme)).To(Succeed())

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -120,8 +119,7 @@ func TestRecommender(t *testing.T) {
 	g.Expect(recommended()).To(BeEmpty(), "there is no vertical pod autoscaler")
 
 	definition := vpaDefinition()
-	_, err := envtest.InstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	testenv.Start(t).Install(t, definition)
 	t.Cleanup(func() {
 		_ = envtest.UninstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})
 	})

@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	definitions "hcp.internal/platform/config"
@@ -41,8 +40,7 @@ func (p platformOwner) definitions(t *testing.T) []*apiextensionsv1.CustomResour
 }
 
 func (p platformOwner) install(t *testing.T) {
-	_, err := envtest.InstallCRDs(p.w.env.Config, envtest.CRDInstallOptions{CRDs: p.definitions(t), MaxTime: patience})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	p.w.env.Install(t, p.definitions(t)...)
 }
 
 // change edits every definition.

@@ -24,9 +24,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
-	"hcp.internal/platform/config"
 )
 
 // startTimeout is how long etcd and kube-apiserver, and then our definitions, may each take on a machine that is busy with other builds;
@@ -143,41 +140,6 @@ func (e *Env) setUp(seed string) error {
 	e.kill()
 	_ = keepSeed(data, seed) // else the next one makes it
 	return e.startServers()
-}
-
-func (e *Env) installCRDs() error {
-	if e.Config == nil {
-		return nil // the servers did not start
-	}
-	crds, err := config.CRDs("default")
-	if err != nil {
-		return err
-	}
-	capi, err := config.CAPICRDs()
-	if err != nil {
-		return err
-	}
-	crds = append(crds, capi...)
-	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout}); err != nil {
-		return fmt.Errorf("installing CustomResourceDefinitions: %w", err)
-	}
-	return nil
-}
-
-// InstallPrivateCAPI adds the definitions of Cluster API in HyperShift's own groups, once for all tests that share the server: it would validate anew
-// those that it has.
-func (e *Env) InstallPrivateCAPI(t testing.TB) {
-	t.Helper()
-	e.privateCAPI.Do(func() {
-		crds, err := config.PrivateCAPICRDs()
-		if err == nil {
-			_, err = envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
-		}
-		e.privateCAPIErr = err
-	})
-	if e.privateCAPIErr != nil {
-		t.Fatalf("installing Cluster API's definitions in private groups: %v", e.privateCAPIErr)
-	}
 }
 
 func (e *Env) startServers() error {

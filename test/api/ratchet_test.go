@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/testenv"
@@ -43,8 +42,7 @@ func ratchet(t *testing.T, kind, change string) {
 	ruled := renamed(crds[i], "ratchet.")
 	before := ruled.DeepCopy()
 	withoutRules(before.Spec.Versions[0].Schema.OpenAPIV3Schema)
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{before}, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, before)
 
 	stored := map[string]*unstructured.Unstructured{}
 	f := readRules(t, kind)

@@ -9,7 +9,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/testenv"
@@ -22,8 +21,7 @@ func install(t *testing.T, list func() ([]*apiextensionsv1.CustomResourceDefinit
 	g := NewWithT(t)
 	crds, err := list()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(testenv.Start(t).Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	testenv.Start(t).Install(t, crds...)
 }
 
 const baseEtcdBackup = `

@@ -33,7 +33,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -138,9 +137,7 @@ func (w *world) connect(private bool) {
 	g.Expect(err).NotTo(HaveOccurred())
 	w.rest = rest.CopyConfig(env.Config)
 	if private {
-		more, err := config.PrivateCAPICRDs()
-		g.Expect(err).NotTo(HaveOccurred())
-		crds = append(crds, more...)
+		env.InstallPrivateCAPI(w.T)
 		conf, err := rest.TLSConfigFor(env.Config)
 		g.Expect(err).NotTo(HaveOccurred())
 		up, err := proxy.NewUpstream(proxy.UpstreamConfig{URL: env.Config.Host, TLS: conf})
@@ -153,8 +150,7 @@ func (w *world) connect(private bool) {
 		w.rest = &rest.Config{Host: front.URL}
 	}
 	w.rest.QPS = -1
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(w.T, crds...)
 	w.client, err = client.New(w.rest, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	w.workload = env.Client(w.T, scheme)

@@ -23,11 +23,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/aws/infra"
 	"hcp.internal/platform/internal/aws/session"
 	"hcp.internal/platform/internal/contract/names"
@@ -95,10 +93,6 @@ func newWorldWith(t *testing.T, name string, prepare func(*awsemulator.Emulator)
 func (w *world) connect() {
 	g := NewWithT(w.T)
 	env := testenv.Start(w.T)
-	crds, err := config.CRDs(config.DefaultSet)
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
 		g.Expect(add(scheme)).To(Succeed())

@@ -19,7 +19,6 @@ import (
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // because it is what old clients ask for
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
@@ -69,9 +68,7 @@ func install(t *testing.T, env *testenv.Env, by config.Converter) {
 		t.Fatal(err)
 	}
 	crds := slices.DeleteFunc(append(standard, private...), func(c *apiextensionsv1.CustomResourceDefinition) bool { return !some[c.Spec.Names.Plural] })
-	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 2 * time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	env.Install(t, crds...)
 }
 
 func TestOnAPIServer(t *testing.T) {

@@ -28,7 +28,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
 	"hcp.internal/platform/config"
@@ -338,11 +337,9 @@ func (l *life) breakPlatform(t *testing.T) {
 	}
 	l.Cleanup(func() {
 		crds, err := config.CAPICRDs()
-		if err == nil {
-			_, err = envtest.InstallCRDs(testenv.Start(l.T).Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 2 * time.Minute})
-		}
 		if err != nil {
-			l.Error(err)
+			l.Fatal(err)
 		}
+		testenv.Start(l.T).Install(l.T, crds...)
 	})
 }

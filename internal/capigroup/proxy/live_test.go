@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -29,10 +28,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/proxy"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/testenv"
@@ -54,13 +51,7 @@ type view struct {
 func views(t *testing.T) []view {
 	t.Helper()
 	env := testenv.Start(t)
-	crds, err := config.PrivateCAPICRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	env.InstallPrivateCAPI(t)
 	conf, err := rest.TLSConfigFor(env.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -207,8 +206,7 @@ func TestWrite(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := config.CRDs(config.TechPreviewSet)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	c := env.Client(t, connect.Scheme())
 	s := demo()
 	s.objects.NodePools = nil

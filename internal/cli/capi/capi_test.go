@@ -26,11 +26,9 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -44,13 +42,7 @@ func TestMain(m *testing.M) {
 func management(t *testing.T) (env *testenv.Env, private, standard string) {
 	t.Helper()
 	env = testenv.Start(t)
-	crds, err := config.PrivateCAPICRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 2 * time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	env.InstallPrivateCAPI(t)
 	private, standard = env.Namespace(t), env.Namespace(t)
 	c := env.Client(t, runtime.NewScheme())
 	for ns, group := range map[string]string{private: translate.Private, standard: translate.Standard} {

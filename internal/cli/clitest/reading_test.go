@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
@@ -52,8 +50,7 @@ func TestReading(t *testing.T) {
 	g := NewWithT(t)
 	crds, err := config.PackageOperatorCRDs()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	o := clusterOptions(f, hyperv1.NonePlatform, env.Namespace(t))
 	o.PullSecret, o.APIServerAddress = []byte(`{"auths":{}}`), "10.0.0.1"
 	g.Expect(create.Cluster(t.Context(), o, &bytes.Buffer{})).To(Succeed())

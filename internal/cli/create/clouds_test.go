@@ -7,13 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/config"
@@ -193,8 +191,7 @@ func TestCloudsAreAccepted(t *testing.T) {
 	}
 	crds, err := config.CRDs(config.TechPreviewSet)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	for name := range rendered {
 		if preview(name) {
 			t.Run("When "+name+" is rendered with previews it should be accepted", func(t *testing.T) {

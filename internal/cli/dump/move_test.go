@@ -24,10 +24,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
@@ -35,7 +33,7 @@ import (
 
 const (
 	standardGroup, privateGroup = "cluster.x-k8s.io", "cluster.hypershift.openshift.io"
-	// longest is how long a definition may take to be served, or a move to end, on a machine that builds other things, too.
+	// longest is how long a move may take to end, on a machine that builds other things, too.
 	longest, often = 3 * time.Minute, 50 * time.Millisecond
 )
 
@@ -64,10 +62,7 @@ func newMoving(t *testing.T) *moving {
 	scheme := runtime.NewScheme()
 	g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme))).To(Succeed())
 	m := &moving{env: testenv.Start(t)}
-	crds, err := config.PrivateCAPICRDs()
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(m.env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: longest})
-	g.Expect(err).NotTo(HaveOccurred())
+	m.env.InstallPrivateCAPI(t)
 	m.c, m.ns = m.env.Client(t, scheme), m.env.Namespace(t)
 	labels := map[string]string{"app": migration.LegacyDeployment}
 	legacy := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: migration.LegacyDeployment}, Spec: appsv1.DeploymentSpec{

@@ -36,6 +36,9 @@ func handedOver(group, description string) *apiextensionsv1.CustomResourceDefini
 	}
 }
 
+// beEstablished matches a definition of which the API server has said so. Until then it writes to the definition itself, too.
+var beEstablished = HaveField("Status.Conditions", ContainElement(And(HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue))))
+
 func TestHandOver(t *testing.T) {
 	g := NewWithT(t)
 	c := testenv.Start(t).Client(t, connect.Scheme())
@@ -52,11 +55,10 @@ func TestHandOver(t *testing.T) {
 		live.Spec.PreserveUnknownFields = false
 		live.Annotations["by"] = "keeper"
 		g.Expect(c.Patch(t.Context(), live, client.MergeFrom(before), client.FieldOwner(names.HypershiftOperator))).To(Succeed())
-		// Until then the API server itself writes to the definition, too.
-		g.Eventually(func() []apiextensionsv1.CustomResourceDefinitionCondition {
+		g.Eventually(func() *apiextensionsv1.CustomResourceDefinition {
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(crd), live)).To(Succeed())
-			return live.Status.Conditions
-		}).Should(ContainElement(And(HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue))))
+			return live
+		}).Should(beEstablished)
 	}
 	// The platform's own definition says something else than ours.
 	theirs := func() error {
@@ -124,12 +126,7 @@ func TestEndConversion(t *testing.T) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(crd), live)).To(Succeed())
 		return live
 	}
-	// Until then the API server itself writes to the definition, too.
-	g.Eventually(func() bool {
-		return slices.ContainsFunc(read().Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-		})
-	}).Should(BeTrue())
+	g.Eventually(read).Should(beEstablished)
 	g.Expect(Converts(live, namespace)).To(BeTrue())
 	g.Expect(Converts(live, "another")).To(BeFalse())
 	g.Expect(EndConversion(t.Context(), c, crd.Name, "another")).To(Succeed())

@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -73,8 +72,7 @@ func newTour(t *testing.T) *tour {
 	env := testenv.Start(t)
 	crds, err := config.PackageOperatorCRDs()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	w := &tour{T: t, g: g, c: env.Client(t, connect.Scheme()), ns: env.Namespace(t), file: filepath.Join(t.TempDir(), "addon.yaml"),
 		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	g.Expect(os.WriteFile(w.kubeconfig, env.Kubeconfig(t), 0o600)).To(Succeed())

@@ -19,7 +19,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -98,9 +97,7 @@ func Fleet(t testing.TB, env *testenv.Env, c client.Client) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute}); err != nil {
-		t.Fatalf("installing the definitions of packages: %v", err)
-	}
+	env.Install(t, crds...)
 	w := &World{Client: c, t: t, now: time.Now()}
 	for _, ns := range []string{Production, Staging, "hypershift", "package-operator-system"} {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})

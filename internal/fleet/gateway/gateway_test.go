@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
@@ -53,8 +51,7 @@ func TestRoutes(t *testing.T) {
 		return err
 	}
 	g.Expect(pass(c)).To(Succeed(), "without Gateway API nothing is done")
-	_, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition()}, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, definition())
 
 	cluster := func(name, host string) *hyperv1.HostedCluster {
 		hc := testenv.HostedCluster(ns, name)

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/packages/author/load"
@@ -35,9 +34,7 @@ func (w world) openShift(t *testing.T) {
 			},
 		})
 	}
-	if _, err := envtest.InstallCRDs(w.Env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: patience}); err != nil {
-		t.Fatal(err)
-	}
+	w.Env.Install(t, definitions...)
 	w.ensure(t,
 		`{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: {history: [{state: Completed, version: 4.20.3}]}}`,
 		`{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}, status: {httpProxy: "http://proxy:3128", noProxy: .local}}`)

@@ -3,12 +3,10 @@ package aws
 import (
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
 
@@ -24,8 +22,7 @@ func TestProviderTakesObjects(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := config.ProviderCRDs("AWS", false)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	c, ns := env.Client(t, runtime.NewScheme()), env.Namespace(t)
 	strict := []client.CreateOption{client.DryRunAll, client.FieldValidation("Strict")}
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
@@ -144,8 +143,7 @@ func start(t testing.TB) client.WithWatch {
 	env := testenv.Start(t)
 	crds, err := config.CRDs(config.TechPreviewSet)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
+	env.Install(t, crds...)
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())

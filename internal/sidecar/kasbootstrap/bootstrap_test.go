@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 
 	"hcp.internal/platform/internal/sidecar/kubeapi"
 	"hcp.internal/platform/internal/testenv"
@@ -78,13 +79,11 @@ func TestRun(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		log := writer(func(b []byte) (int, error) {
-			if bytes.Contains(b, []byte("applying Thing")) {
-				cancel()
-			}
-			return len(b), nil
-		})
-		err = Bootstrap{Log: log, Connect: connect}.Run(ctx, objects)
+		log, ended := gbytes.NewBuffer(), make(chan error, 1)
+		go func() { ended <- Bootstrap{Log: log, Connect: connect}.Run(ctx, objects) }()
+		g.Eventually(log).Should(gbytes.Say("applying Thing"))
+		cancel()
+		g.Eventually(ended).Should(Receive(&err))
 		g.Expect(err).To(MatchError(context.Canceled))
 		g.Expect(err).To(MatchError(ContainSubstring("1 of 2 are not there yet")))
 		g.Expect(err).To(MatchError(ContainSubstring("applying Thing x of a.yaml")))
@@ -93,11 +92,6 @@ func TestRun(t *testing.T) {
 		g.Expect(client.Get(t.Context(), "/api/v1/namespaces/default/configmaps/"+name, nil)).To(Succeed())
 	})
 }
-
-// writer is a log that somebody looks at.
-type writer func(b []byte) (int, error)
-
-func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func TestLoad(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 
 	"hcp.internal/platform/internal/sidecar/kubeapi"
 )
@@ -42,11 +43,6 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, body)
 }
 
-// writer is a log that somebody looks at.
-type writer func(b []byte) (int, error)
-
-func (w writer) Write(b []byte) (int, error) { return w(b) }
-
 func start(t *testing.T, body map[string]string, conditions Conditions) (*Prober, *apiServer, *bytes.Buffer) {
 	t.Helper()
 	api := &apiServer{body: body}
@@ -74,16 +70,16 @@ func TestWait(t *testing.T) {
 	})
 	t.Run("When nothing listens it should go on trying", func(t *testing.T) {
 		g := NewWithT(t)
-		p, _, log := start(t, nil, Conditions{})
+		p, _, _ := start(t, nil, Conditions{})
 		p.Conditions.Target = "https://127.0.0.1:1/readyz"
+		log, ended := gbytes.NewBuffer(), make(chan error, 1)
+		p.Log = log
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p.Log = writer(func(b []byte) (int, error) {
-			cancel()
-			return log.Write(b)
-		})
-		g.Expect(p.Wait(ctx)).To(MatchError(context.Canceled))
-		g.Expect(log.String()).To(ContainSubstring("connection refused"))
+		go func() { ended <- p.Wait(ctx) }()
+		g.Eventually(log).Should(gbytes.Say("connection refused"))
+		cancel()
+		g.Eventually(ended).Should(Receive(MatchError(context.Canceled)))
 	})
 }
 

@@ -21,7 +21,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
 
@@ -144,8 +143,7 @@ func TestSnapshot(t *testing.T) {
 		g := NewWithT(t)
 		definitions, err := config.PackageOperatorCRDs()
 		g.Expect(err).NotTo(HaveOccurred())
-		_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: 3 * time.Minute})
-		g.Expect(err).NotTo(HaveOccurred())
+		env.Install(t, definitions...)
 		ns := env.Namespace(t)
 		p := &packagesv1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "addon"}, Spec: packagesv1.PackageSpec{Image: "registry.example.com/addon:1"}}
 		said(&p.Status.Conditions, packagesv1.ConditionUnpacked, metav1.ConditionFalse, packagesv1.ReasonImagePullBackOff, "image registry.example.com/addon:1: 404")

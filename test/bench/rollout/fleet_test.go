@@ -22,7 +22,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
@@ -79,8 +78,7 @@ func BenchmarkFleetRollout(b *testing.B) {
 	env := testenv.Start(b)
 	crds, err := config.PackageOperatorCRDs()
 	must(b, err)
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	must(b, err)
+	env.Install(b, crds...)
 	x := &bench{B: b, c: env.Client(b, connect.Scheme()), mean: mean, started: map[string]int64{}, up: map[string]bool{}, image: "registry.example/addon:v1"}
 	x.steps.group = map[string]int{}
 	for i := range n {

@@ -25,10 +25,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
@@ -86,10 +84,6 @@ func newScene(t *testing.T, change func(*hyperv1.HostedCluster)) *scene {
 	t.Helper()
 	g := NewWithT(t)
 	env := testenv.Start(t)
-	crds, err := config.CRDs(config.DefaultSet)
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
 		g.Expect(add(scheme)).To(Succeed())

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -15,11 +14,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/scope"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -68,10 +65,6 @@ func run(t *testing.T, program func(ctx context.Context, cfg *rest.Config) error
 func start(t *testing.T) (client.Client, *hyperv1.AzurePrivateLinkService) {
 	g := NewWithT(t)
 	env := testenv.Start(t)
-	crds, err := config.CRDs(config.DefaultSet)
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: 3 * time.Minute})
-	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(hyperv1.AddToScheme(scheme)).To(Succeed())

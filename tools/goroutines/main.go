@@ -1,5 +1,5 @@
-// Command goroutines says which tests run with the race detector: those of packages with a test that may start goroutines. It prints shell variables
-// that `make test` goes by, and reads nothing but the syntax of Go files.
+// Command goroutines says which tests run with the race detector: those that may start goroutines, and in packages without an API server, where it costs little,
+// all others beside them. It prints shell variables that `make test` goes by, and reads nothing but the syntax of Go files.
 //
 //	meeting   packages with a test that reaches code which starts goroutines; those with the most tests first
 //	others    packages with tests of which none does
@@ -17,6 +17,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -74,7 +75,7 @@ func run(out io.Writer, root string) error {
 	if err != nil {
 		return err
 	}
-	var meeting, others, suites []pkg
+	var meeting, others []pkg
 	for _, p := range packages {
 		switch {
 		case len(p.tests) == 0 || slices.Contains(testsElsewhere, p.dir):
@@ -83,23 +84,39 @@ func run(out io.Writer, root string) error {
 			meeting = append(meeting, p)
 		default:
 			others = append(others, p)
-			continue
-		}
-		for name := range p.tests {
-			if isAlone.MatchString(name) {
-				suites = append(suites, p)
-				break
-			}
 		}
 	}
+	calm := calmTests(meeting)
+	suites := slices.DeleteFunc(slices.Clone(meeting), func(p pkg) bool {
+		for name := range p.tests {
+			if isAlone.MatchString(name) || slices.Contains(calm, name) {
+				return false
+			}
+		}
+		return true
+	})
 	for _, v := range []struct {
 		name string
 		list []pkg
 	}{{"meeting", meeting}, {"others", others}, {"suites", suites}} {
 		fmt.Fprintf(out, "%s='%s'\n", v.name, strings.Join(ordered(v.list), " "))
 	}
-	_, err = fmt.Fprintf(out, "alone='%s'\n", alone)
+	_, err = fmt.Fprintf(out, "alone='%s|^(%s)$'\n", alone, strings.Join(calm, "|"))
 	return err
+}
+
+// calmTests are the names of tests of packages with an API server that start no goroutines. `go test` knows one pattern for all packages, so that a name counts
+// for none if it is that of another test somewhere that has to run with the detector.
+func calmTests(meeting []pkg) []string {
+	calm := map[string]bool{}
+	for _, p := range meeting {
+		for name, test := range p.tests {
+			is, known := calm[name]
+			calm[name] = p.server && !test.starts() && (is || !known)
+		}
+	}
+	maps.DeleteFunc(calm, func(name string, is bool) bool { return !is || isAlone.MatchString(name) })
+	return slices.Sorted(maps.Keys(calm))
 }
 
 // ordered are packages as go test takes them: what takes longest first, so that nothing long is left for the end, when one core is enough.

@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const root = "../.."
 
+var loaded = sync.OnceValues(func() ([]pkg, error) { return load(root) })
+
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	list, err := load(root)
+	list, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +95,19 @@ func TestRun(t *testing.T) {
 		}
 		if !slices.Contains(lists["suites"], "./internal/hostedcluster") {
 			t.Error("the crash suites of internal/hostedcluster are not among the suites")
+		}
+		without := regexp.MustCompile(lists["alone"][0])
+		for name, want := range map[string]bool{"TestDeletion": false, "TestOperator": false, "TestDifferential": true, "TestMigrationCrash": true} {
+			if without.MatchString(name) != want {
+				t.Errorf("%s runs without the detector: %v", name, !want)
+			}
+		}
+		for _, p := range packages(t) {
+			for name, test := range p.tests {
+				if p.meets() && test.starts() && withoutDetector[p.dir] == "" && without.MatchString(name) && !isAlone.MatchString(name) {
+					t.Errorf("%s of %s starts goroutines (%s), and runs without the detector", name, p.dir, test.how)
+				}
+			}
 		}
 		for dir, why := range withoutDetector {
 			of := slices.IndexFunc(packages(t), func(p pkg) bool { return p.dir == dir && p.meets() })
